@@ -31,6 +31,8 @@ pub mod monitor;
 pub mod capture;
 /// Whether the tester was at its work.
 pub mod stall;
+/// What a trial in progress has counted so far.
+pub mod gauge;
 /// A test controller.
 pub mod controller;
 /// A control element that speaks ForCES.

@@ -398,6 +398,11 @@ impl Monitor {
         &self.ports
     }
 
+    /// A stream's latencies so far, for whoever watches.
+    pub fn latencies(&self, stream: usize) -> Option<&Histogram> {
+        self.streams.get(stream)?.legs[Leg::Measured as usize].latencies()
+    }
+
     /// What each stream's two legs came to, in the order of the streams.
     pub fn finish(self) -> Vec<[Arrivals; 2]> {
         self.streams.into_iter().map(|stream| stream.legs.map(Track::finish)).collect()

@@ -26,8 +26,12 @@ pub mod proxied;
 pub mod python;
 /// The machine that a run happens on.
 pub mod environment;
+/// A run as those see it who watch.
+pub mod live;
 /// A plan carried out: targets in turn, trial by trial, into the store.
 pub mod runner;
+/// Runs in a browser.
+pub mod serve;
 /// The command line.
 #[deny(clippy::print_stdout, clippy::print_stderr)]
 pub mod cli;

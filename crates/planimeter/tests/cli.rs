@@ -18,6 +18,8 @@ mod installed;
 mod joining;
 #[path = "cli/plans.rs"]
 mod plans;
+#[path = "cli/serving.rs"]
+mod serving;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

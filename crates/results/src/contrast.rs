@@ -8,7 +8,8 @@
 //! tester limited or disturbed passes and fails nothing.
 
 mod matching;
-mod words;
+/// What it found, in words.
+pub mod words;
 mod text;
 mod markdown;
 mod junit;

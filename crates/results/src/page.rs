@@ -19,8 +19,8 @@ use crate::record::{Experiment, Record, gathered};
 use crate::report::{Run, figure_id, words};
 use crate::table::{self, Entry, Table};
 
-/// The page's look.
-pub(crate) const STYLE: &str = include_str!("page/page.css");
+/// The page's look, which other pages of ours share.
+pub const STYLE: &str = include_str!("page/page.css");
 
 /// The page's own script.
 pub(crate) const SCRIPT: &str = include_str!("page/page.js");

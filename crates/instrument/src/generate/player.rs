@@ -198,6 +198,11 @@ impl Player {
         self.stop();
     }
 
+    /// Frames that left so far.
+    pub fn frames(&self) -> u64 {
+        self.counts.frames
+    }
+
     /// What came of it.
     pub fn report(&self) -> ReplayReport {
         ReplayReport {

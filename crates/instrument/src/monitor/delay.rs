@@ -58,6 +58,11 @@ impl Delay {
         }
     }
 
+    /// Latencies from the real departure so far.
+    pub(super) fn from_sent(&self) -> &Histogram {
+        &self.from_sent
+    }
+
     /// The same, with the variation of successive frames counted where that is wanted.
     #[must_use]
     pub fn varying(self, is_wanted: bool) -> Self {

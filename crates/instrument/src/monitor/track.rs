@@ -9,7 +9,7 @@ use crate::generate::schedule::{Cursor, Schedule};
 use crate::monitor::delay::Delay;
 use crate::monitor::seen::{Arrived, Seen, Tally};
 use crate::monitor::train::{Moment, Train};
-use crate::trial::{Classes, Corruption, Jitter, Latency, Missed};
+use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 
 /// Trains of a stream whose delays are noted at once: its histograms are fetched for all of them.
 const WAITING_MAX: usize = 16;
@@ -72,6 +72,11 @@ impl Track {
             silence: Nanos::ZERO,
             corruption: None,
         }
+    }
+
+    /// Latencies that were noted so far; those of the last few trains are not.
+    pub(super) fn latencies(&self) -> Option<&Histogram> {
+        self.delay.as_ref().map(Delay::from_sent)
     }
 
     /// Notes that frames arrived, in whatever state. What the tester did not hear is no silence.

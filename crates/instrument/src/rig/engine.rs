@@ -9,6 +9,7 @@ use ports::capture::read_ahead::ReadAhead;
 use ports::port::{Port, PortCounters, PortDrop};
 
 use crate::account::{Account, Place};
+use crate::gauge::{Coarse, Gauge};
 use crate::generate::player::Player;
 use crate::generate::schedule::{Period, Schedule};
 use crate::generate::sender::{Leg, Outgoing, Sender};
@@ -52,6 +53,8 @@ pub struct Engine {
     counters: Vec<PortCounters>,
     received: Copies,
     stamps: Option<Clock>,
+    /// Latencies for whoever watches.
+    coarse: Coarse,
     /// When the last frame is due at the latest.
     sending_ends: Nanos,
     closes_at: Nanos,
@@ -160,6 +163,7 @@ impl Engine {
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
             received: Copies::new(RECEIVE_FRAMES),
             stamps: None,
+            coarse: Coarse::new(trial.streams.len()),
             sending_ends,
             closes_at: sending_ends.saturating_add(SEND_GRACE),
             is_closed: false,
@@ -264,6 +268,22 @@ impl Engine {
     /// Whether nothing is sent but replays: the trial need not go on when they are out.
     fn is_replay_only(&self) -> bool {
         self.trial.streams.is_empty() && !self.players.is_empty()
+    }
+
+    /// Shows whoever watches what was counted so far: a few microseconds' work.
+    pub fn show(&mut self, gauge: &Gauge, now: Nanos) {
+        let monitor = &self.monitor;
+        let latencies = self.coarse.look(|stream| monitor.latencies(stream));
+        let players = &self.players;
+        let port = |(port, sender): (usize, &Sender)| {
+            let legs =
+                |it: &Outgoing| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
+            let own = players.iter().filter(|player| player.from() == port);
+            let replayed: u64 = own.map(Player::frames).sum();
+            let received = monitor.ports().get(port).map_or(0, |tally| tally.received);
+            [sender.streams().iter().map(legs).sum::<u64>() + replayed, received]
+        };
+        gauge.show(now, self.senders.iter().enumerate().map(port), latencies);
     }
 
     /// Counts what there was until a port failed, and puts it beside the failure.

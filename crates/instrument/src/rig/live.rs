@@ -13,6 +13,7 @@ use packet::time::Nanos;
 use ports::port::Port;
 use ports::{clock, steal};
 
+use crate::gauge::{self, GAUGE};
 use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
@@ -110,6 +111,8 @@ impl LiveRig {
     ) -> Result<(), RigError> {
         let ports = &mut self.ports[..];
         let (mut now, mut is_stopped) = (clock::now(), false);
+        GAUGE.begin(now, ports.len());
+        let mut shown_at = now;
         while now < engine.ends_at() {
             if self.stop.load(Ordering::Relaxed) && !is_stopped {
                 is_stopped = true;
@@ -123,6 +126,10 @@ impl LiveRig {
                 }
             }
             now = clock::now();
+            if now.since(shown_at) >= gauge::EVERY {
+                engine.show(&GAUGE, now);
+                shown_at = now;
+            }
         }
         // A tester that was away when time was over still finds what had come by then.
         for _ in 0..LAST_ROUNDS {
@@ -130,6 +137,7 @@ impl LiveRig {
                 break;
             }
         }
+        engine.show(&GAUGE, clock::now());
         Ok(())
     }
 

@@ -162,6 +162,16 @@ impl BinarySearch {
         }
     }
 
+    /// How far it has come: the highest load that met the goal and the lowest that missed it.
+    pub fn bracket(&self) -> [Option<f64>; 2] {
+        [self.met, self.missed]
+    }
+
+    /// What is searched for.
+    pub fn goal(&self) -> &Goal {
+        &self.goal
+    }
+
     /// Whether the trial at this load has to be a final one: the load met the goal before, or a
     /// final trial failed already and shorter ones are no longer trusted.
     fn is_long(&self, rate_pps: f64) -> bool {

@@ -9,8 +9,10 @@ pub mod failure;
 mod out;
 /// Words of a command line as a shell reads them.
 pub mod words;
-/// Progress on stderr: a bar on a terminal, lines elsewhere.
+/// Progress on stderr: a screen on a terminal, lines elsewhere.
 pub mod progress;
+/// That screen.
+pub mod screen;
 /// Signals that end a command cleanly.
 pub mod stop;
 /// Where this process stands.
@@ -47,6 +49,8 @@ pub mod fe;
 pub mod generate;
 /// `planimeter capture`.
 pub mod capture;
+/// `planimeter serve`.
+pub mod serve;
 /// `planimeter man` and `planimeter completions`.
 pub mod manual;
 
@@ -100,6 +104,8 @@ enum Command {
     Generate(Box<generate::Arguments>),
     /// Capture frames, filtered and counted, to a file
     Capture(Box<capture::Arguments>),
+    /// Show running and stored runs in a browser
+    Serve(serve::Arguments),
     /// Write man pages
     Man(manual::ManArguments),
     /// Print what a shell needs to complete commands
@@ -148,6 +154,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Fe(arguments) => fe::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
     };

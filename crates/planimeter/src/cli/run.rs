@@ -22,7 +22,7 @@ use crate::parameter::own::Declared;
 use crate::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
 use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
 use crate::runner::hooks::Hooks;
-use crate::runner::{self, Destination, Finished, Plan, RunError, Watcher};
+use crate::runner::{self, Destination, Finished, Plan, RunError};
 use crate::target::links::Links;
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 use crate::target::network;
@@ -147,23 +147,6 @@ impl From<EffortArgument> for Effort {
     }
 }
 
-/// Watches a run for the terminal.
-struct Terminal(Progress);
-
-impl Watcher for Terminal {
-    fn say(&mut self, line: &str) {
-        self.0.say(line);
-    }
-
-    fn expect(&mut self, trials: u64) {
-        self.0.expect(trials);
-    }
-
-    fn step(&mut self, line: &str) {
-        self.0.step(line);
-    }
-}
-
 /// Measures.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
@@ -210,9 +193,9 @@ pub(super) fn carried_out(
     let stop = super::stop::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
-    let mut terminal = Terminal(Progress::new(0));
-    let finished = runner::run(plan, destination, &mut benches, &stop, &mut terminal);
-    terminal.0.finish();
+    let mut progress = Progress::new();
+    let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
+    progress.finish();
     finished.map_err(explained)
 }
 

@@ -13,6 +13,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
 use super::failure::Failure;
+use super::screen;
 
 /// How long further signals mean the same as the first.
 const SAME: Nanos = Nanos::from_secs(1);
@@ -32,6 +33,7 @@ pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
             flag.store(true, Ordering::Relaxed);
             let now = clock::now();
             if now.since(*first.get_or_insert(now)) >= SAME {
+                screen::give_back();
                 low_level::exit(ENDED);
             }
         }

@@ -16,6 +16,7 @@ use results::series;
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Finding, Method, Tag};
+use crate::live::event::Bracket;
 use crate::workload::Setup;
 
 /// Name of the axis of throughputs.
@@ -152,6 +153,13 @@ impl Method for Based {
         match &self.then {
             Some(then) => then.allowed(),
             None => self.search.iter().flat_map(|search| search.allowed()).collect(),
+        }
+    }
+
+    fn bracket(&self) -> Option<Bracket> {
+        match &self.then {
+            Some(then) => then.bracket(),
+            None => self.search.as_ref()?.bracket(),
         }
     }
 

@@ -65,6 +65,7 @@ use instrument::trial::Trial;
 use packet::time::Nanos;
 use results::record::{self, GoalResult, Metric, Role};
 
+use crate::live::event::Bracket;
 use crate::parameter::Parameters;
 use crate::target::name::{TargetKind, Technology};
 use crate::workload::{Addresses, Setup};
@@ -169,6 +170,11 @@ pub trait Method: Experiment<Setup = Setup> + Send {
 
     /// The goal, by its name, for which the trial that was yielded last was chosen.
     fn goal(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How far the search has come of which the trial that was yielded last is a step, for whoever watches.
+    fn bracket(&self) -> Option<Bracket> {
         None
     }
 

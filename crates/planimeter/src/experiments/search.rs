@@ -12,6 +12,7 @@ use results::record::{Metric, Role};
 
 use super::row::Row;
 use super::{Context, Finding, Method, Tag};
+use crate::live::event::Bracket;
 use crate::workload::Setup;
 
 /// The lowest load that a search tries, as a share of the highest.
@@ -160,6 +161,10 @@ impl Method for Searches {
 
     fn allowed(&self) -> Vec<f64> {
         self.task().iter().map(|task| task.loss_ratio).collect()
+    }
+
+    fn bracket(&self) -> Option<Bracket> {
+        self.search.as_ref().map(Bracket::of)
     }
 
     fn trials_expected(&self) -> u64 {

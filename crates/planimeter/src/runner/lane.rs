@@ -10,10 +10,10 @@ use instrument::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Tri
 use packet::time::Nanos;
 use results::record;
 
-use super::RunError;
 use super::recording::{self, Around, Facts};
 use super::recovery;
 use super::witness;
+use super::{RunError, Watcher, telling};
 use crate::catalog::{self, Entry};
 use crate::experiments::{Finding, Method};
 use crate::parameter::witness::Witness;
@@ -159,8 +159,8 @@ impl Lane {
         &mut self,
         target: &mut Box<dyn Target>,
         bench: &mut Bench,
-        id: u64,
-        seed: u64,
+        (id, seed): (u64, u64),
+        watcher: &mut dyn Watcher,
     ) -> Result<Stepped, RunError> {
         let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
@@ -190,8 +190,15 @@ impl Lane {
         self.fresh = fresh;
         let (point, trial) = match next {
             None => return Ok(Stepped::Finished),
-            Some(Next::Trial(point, trial)) => (point, trial),
+            Some(Next::Trial(point, trial)) => {
+                let facts = self.facts(id, &point, seed);
+                let (trial_begun, method) = (telling::trial_begun, self.method.as_ref());
+                watcher.tell(&trial_begun(&facts, Some(&trial), method));
+                (point, trial)
+            }
             Some(Next::Module(point, module)) => {
+                let facts = self.facts(id, &point, seed);
+                watcher.tell(&telling::trial_begun(&facts, None, self.method.as_ref()));
                 return self.stage(target, (point, module), id, seed);
             }
         };

@@ -20,7 +20,7 @@ mod lane;
 pub mod hooks;
 /// Switches that fell silent.
 mod recovery;
-/// A trial in one line.
+/// What whoever watches is told.
 mod telling;
 /// SNMP agents that are asked beside a measurement.
 mod witness;
@@ -36,6 +36,7 @@ use results::store::{Histograms, Store, StoreError};
 
 use crate::catalog::Entry;
 use crate::experiments::Context;
+use crate::live::event::Event;
 use crate::papers;
 use crate::parameter::Capacity;
 use crate::parameter::control::Capture;
@@ -44,6 +45,7 @@ use crate::target::{Benches, Target, TargetError};
 use clock::ClockWatch;
 use hooks::{HookError, Occasion, When};
 use lane::{Lane, Seat, Seen, Stepped};
+use telling::Telling;
 
 pub use plan::Plan;
 
@@ -73,6 +75,8 @@ pub trait Watcher {
     fn expect(&mut self, trials: u64);
     /// A trial ended: which, and what came out.
     fn step(&mut self, line: &str);
+    /// An event, for those who show more than lines. What is said is told by [`Watcher::say`] only.
+    fn tell(&mut self, _event: &Event) {}
 }
 
 /// Why a run could not be carried out. What was measured before is kept.
@@ -119,7 +123,8 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, RunError> {
     let mut run = Run::open(plan, destination, benches)?;
-    let outcome = match run.measure(benches, stop, watcher) {
+    let mut telling = Telling::begin(watcher, plan, benches, run.store.folder());
+    let outcome = match run.measure(benches, stop, &mut telling) {
         Err(RunError::Trial(_, RigError::Interrupted)) => {
             run.interrupted = true;
             Ok(())
@@ -131,7 +136,9 @@ pub fn run(
         outcome => outcome,
     };
     let finished = run.finish(stop.load(Ordering::Relaxed) || outcome.is_err());
-    outcome?;
+    let finished = outcome.and(finished);
+    let partial = finished.as_ref().map_or(true, |finished| finished.record.partial);
+    telling.end(partial, finished.as_ref().err().map(ToString::to_string));
     finished
 }
 
@@ -324,6 +331,7 @@ impl<'a> Run<'a> {
             found.for_each(|outcome| lane.learn(outcome));
             self.replay(lane);
         }
+        watcher.tell(&telling::planned(self.plan, expected, self.record.trials.len() as u64));
         self.record.trials.sort_by_key(|trial| trial.id);
         self.record.outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
         for mut lanes in lanes {
@@ -428,7 +436,7 @@ impl<'a> Run<'a> {
                 let id = self.next_trial_id();
                 target.wake();
                 let bench = benches.of(lane.seat.link);
-                let stepped = lane.step(target, bench, id, self.plan.seed);
+                let stepped = lane.step(target, bench, (id, self.plan.seed), watcher);
                 target.rest();
                 for outcome in lane.outcomes() {
                     lanes.iter_mut().for_each(|other| other.learn(&outcome));
@@ -468,7 +476,9 @@ impl<'a> Run<'a> {
                     }
                 }
                 self.store.append_trial(&mut trial, histograms)?;
-                watcher.step(&telling::one_line(&trial));
+                let line = telling::one_line(&trial);
+                watcher.step(&line);
+                watcher.tell(&telling::trial_ended(&trial, line));
                 self.record.trials.push(trial);
                 if done.needs_reset {
                     self.reset(&lanes[at], targets, stop, watcher)?;

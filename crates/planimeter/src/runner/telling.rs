@@ -1,8 +1,136 @@
-//! A trial in one line, for whoever watches a run.
+//! What whoever watches a run is told of it: events, and each trial in one line.
 
+use std::path::Path;
+
+use instrument::stream::Stream;
+use instrument::trial::Trial;
 use packet::time::Nanos;
 use results::number;
 use results::record::{self, Ended, Measured, ModuleRun};
+
+use super::recording::Facts;
+use super::{Plan, Watcher};
+use crate::experiments::Method;
+use crate::live::event::{self, Begun, Event, Joined, Standing, TrialBegun, TrialEnded};
+use crate::live::teller::Teller;
+use crate::target::Benches;
+use crate::target::name::TargetKind;
+use crate::target::network::{self, End};
+
+/// A watcher of this process, and those of others, who follow a file.
+pub(super) struct Telling<'a> {
+    watcher: &'a mut dyn Watcher,
+    teller: Teller,
+}
+
+impl<'a> Telling<'a> {
+    /// Begins to tell of a run in this folder.
+    pub(super) fn begin(
+        watcher: &'a mut dyn Watcher,
+        plan: &Plan,
+        benches: &mut Benches,
+        folder: &Path,
+    ) -> Self {
+        // What takes time from the tester is seen as the tester's; what takes it from a target is not.
+        let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
+        let teller = Teller::begin(folder, cores.unwrap_or_default());
+        let mut telling = Telling { watcher, teller };
+        telling.tell(&Event::Begun(Box::new(begun(plan))));
+        telling
+    }
+
+    /// Says how it ended, and waits until that is written.
+    pub(super) fn end(mut self, partial: bool, failure: Option<String>) {
+        self.tell(&Event::Over { partial, failure });
+    }
+}
+
+impl Watcher for Telling<'_> {
+    fn say(&mut self, line: &str) {
+        self.teller.tell(Event::Said { line: line.into() });
+        self.watcher.say(line);
+    }
+
+    fn expect(&mut self, trials: u64) {
+        self.watcher.expect(trials);
+    }
+
+    fn step(&mut self, line: &str) {
+        self.watcher.step(line);
+    }
+
+    fn tell(&mut self, event: &Event) {
+        self.teller.tell(event.clone());
+        self.watcher.tell(event);
+    }
+}
+
+fn begun(plan: &Plan) -> Begun {
+    let mut targets: Vec<Standing> = Vec::new();
+    for (kind, _) in plan.all_kinds() {
+        if targets.iter().all(|known| known.name != kind.name()) {
+            targets.push(Standing {
+                name: kind.name().into(),
+                is: kind.technology().singular().into(),
+                link: plan.link_of(kind).name().into(),
+                network: joined(kind),
+            });
+        }
+    }
+    Begun {
+        command_line: plan.command_line.clone(),
+        created: plan.created.clone(),
+        experiments: plan.entries.iter().map(|entry| entry.id.into()).collect(),
+        targets,
+        process: std::process::id(),
+    }
+}
+
+/// How the switches of a target are joined that is a network.
+fn joined(kind: TargetKind) -> Option<Joined> {
+    let TargetKind::Network(target) = kind else { return None };
+    let network = target.network();
+    let end = |end: &End| (end.switch, end.port);
+    let named = |switch: &network::Switch| format!("{} ({})", switch.name, switch.kind.name());
+    Some(Joined {
+        switches: network.switches.iter().map(named).collect(),
+        links: network.links.iter().map(|[from, to]| [end(from), end(to)]).collect(),
+        instrument: network.instrument.iter().map(end).collect(),
+    })
+}
+
+/// How much there is to do.
+pub(super) fn planned(plan: &Plan, trials: u64, done: u64) -> Event {
+    let (mut count, mut seconds) = (0.0, 0.0);
+    for (_, kinds, each, trial_s) in plan.steps() {
+        let all = each as f64 * kinds.len() as f64;
+        (count, seconds) = (count + all, seconds + all * trial_s);
+    }
+    Event::Planned { trials, done, trial_s: if count > 0.0 { seconds / count } else { 0.0 } }
+}
+
+/// A trial that is to be run, or a module where there is none.
+pub(super) fn trial_begun(facts: &Facts<'_>, trial: Option<&Trial>, at: &dyn Method) -> Event {
+    let axes = facts.point.0.iter().map(|axis| format!("{}={}", axis.axis, axis.value));
+    let rate = |trial: &Trial| -> f64 { trial.streams.iter().map(Stream::rate_pps).sum() };
+    Event::Trial(Box::new(TrialBegun {
+        id: facts.id,
+        experiment: facts.experiment.into(),
+        target: facts.target.into(),
+        point: axes.collect::<Vec<_>>().join(" "),
+        goal: facts.goal.map(Into::into),
+        repeat: facts.tag.repeat,
+        rate_pps: trial.map(rate),
+        seconds: trial.map(|trial| trial.length().as_secs_f64()),
+        bracket: at.bracket(),
+    }))
+}
+
+/// A trial that was run.
+pub(super) fn trial_ended(trial: &record::Trial, line: String) -> Event {
+    let warnings = trial.flags.iter().filter_map(|flag| event::warning(*flag));
+    Event::Ended(TrialEnded { id: trial.id, line, warnings: warnings.map(Into::into).collect() })
+}
 
 /// A trial in one line, for whoever watches.
 pub(super) fn one_line(trial: &record::Trial) -> String {

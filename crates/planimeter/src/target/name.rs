@@ -78,6 +78,17 @@ pub enum Technology {
 
 impl Technology {
     /// The word for several of them.
+    pub fn singular(self) -> &'static str {
+        match self {
+            Technology::OpenFlow => "OpenFlow switch",
+            Technology::Bridging => "bridge",
+            Technology::Routing => "router",
+            Technology::Tagging => "VLAN tagger",
+            Technology::Wire => "cable",
+        }
+    }
+
+    /// Several of them.
     pub fn plural(self) -> &'static str {
         match self {
             Technology::OpenFlow => "OpenFlow switches",

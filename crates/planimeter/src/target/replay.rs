@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use instrument::gauge::{self, GAUGE, STEPS};
 use instrument::generate::schedule::Period;
 use instrument::generate::templates::Templates;
 use instrument::rig::RigError;
@@ -66,6 +67,8 @@ struct Course<'a> {
     legs: [Nanos; 2],
     /// When its next part begins.
     next: Nanos,
+    /// When it was shown last to whoever watches.
+    shown_at: Nanos,
     marks: Vec<Mark>,
     stop: &'a AtomicBool,
 }
@@ -111,6 +114,7 @@ impl ReplayRig {
             play,
             legs: [trial.warmup, trial.duration],
             next: Nanos::ZERO,
+            shown_at: Nanos::ZERO,
             marks: Vec::new(),
             stop: &self.stop,
         };
@@ -213,6 +217,9 @@ impl Course<'_> {
     /// Goes on to the next part of the trial when it is time, and says whether there is none. Each
     /// part takes its time from when it really began, so that none is played into the next.
     fn is_over(&mut self, now: Nanos, mut counters: impl FnMut() -> Vec<PortCounters>) -> bool {
+        if now.since(self.shown_at) >= gauge::EVERY {
+            self.show(now, &counters());
+        }
         while now >= self.next && self.marks.len() < MARKS {
             let leg = self.legs.get(self.marks.len()).copied();
             self.marks.push(Mark { at: now, counters: counters() });
@@ -222,6 +229,25 @@ impl Course<'_> {
             }
         }
         self.marks.len() == MARKS || self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Course<'_> {
+    /// Shows whoever watches what the ports counted since the trial began.
+    fn show(&mut self, now: Nanos, counters: &[PortCounters]) {
+        match self.marks.first() {
+            None => GAUGE.begin(now, counters.len()),
+            Some(first) => {
+                let since = |(now, then): (&PortCounters, &PortCounters)| {
+                    [
+                        now.rx_frames.saturating_sub(then.rx_frames),
+                        now.tx_frames.saturating_sub(then.tx_frames),
+                    ]
+                };
+                GAUGE.show(now, counters.iter().zip(&first.counters).map(since), &[0; STEPS]);
+            }
+        }
+        self.shown_at = now;
     }
 }
 

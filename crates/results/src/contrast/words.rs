@@ -5,7 +5,7 @@ use crate::number;
 use crate::record::Point;
 
 /// The word for a verdict.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
+pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Worse => "worse",
         Verdict::Better => "better",
@@ -15,7 +15,7 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
 }
 
 /// The word for what came of a gate.
-pub(super) fn outcome(outcome: Outcome) -> &'static str {
+pub fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Failed => "failed",
         Outcome::Doubtful => "doubtful",
@@ -36,7 +36,7 @@ pub(super) fn point(point: &Point) -> String {
 }
 
 /// Where a cell stands: experiment, point and target.
-pub(super) fn place(cell: &CellContrast) -> String {
+pub fn place(cell: &CellContrast) -> String {
     format!("{}, {}, {}", cell.experiment, point(&cell.point), cell.target)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn change(ratio: f64) -> String {
 }
 
 /// A cell's change with its interval: `−5.01 % (−5.40 to −4.60)`.
-pub(super) fn effect(cell: &CellContrast) -> String {
+pub fn effect(cell: &CellContrast) -> String {
     let Some(ratio) = cell.ratio else { return "no ratio".into() };
     let end = |ratio| change(ratio).trim_end_matches(" %").to_string();
     match cell.interval {
@@ -68,7 +68,7 @@ pub(super) fn effect(cell: &CellContrast) -> String {
 }
 
 /// Both values, in the metric's unit.
-pub(super) fn values(cell: &CellContrast) -> [String; 2] {
+pub fn values(cell: &CellContrast) -> [String; 2] {
     [cell.base, cell.new].map(|value| number::value(cell.metric, value))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn reason(cell: &CellContrast, at: usize) -> String {
 }
 
 /// All of it in one line.
-pub(super) fn headline(contrast: &Contrast) -> String {
+pub fn headline(contrast: &Contrast) -> String {
     let count = |said| contrast.cells_that(said);
     let counts: Vec<String> = [Verdict::Worse, Verdict::Better, Verdict::Same, Verdict::Unclear]
         .into_iter()
@@ -114,7 +114,7 @@ pub(super) fn headline(contrast: &Contrast) -> String {
 }
 
 /// How it was measured and judged, in a sentence.
-pub(super) fn method(contrast: &Contrast) -> String {
+pub fn method(contrast: &Contrast) -> String {
     let how = match (contrast.is_interleaved, &contrast.again) {
         (true, Some(_)) => {
             "The two took turns in one run and are compared in pairs; what did not clearly pass was measured again, \

@@ -3,48 +3,19 @@
 // Told: the folder with pages (`report.html`, the largest; `hostile.html`) and the folder with the packages.
 // Each line on stdout is `ok NAME` or `failed NAME: WHY`; lines that begin with `note` are told and not judged.
 // Times are told only: no check passes or fails by the clock.
-import { createRequire } from "node:module";
-import { readFile, readdir, mkdtemp, rm, stat } from "node:fs/promises";
+import { readFile, readdir, stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
-import { tmpdir } from "node:os";
 import path from "node:path";
+import { begin } from "./harness.mjs";
 
 const [pages, packages] = process.argv.slice(2);
-const from = createRequire(path.join(packages, "package.json"));
-const { default: puppeteer } = await import(pathToFileURL(from.resolve("puppeteer-core")).href);
-const axe = await readFile(from.resolve("axe-core/axe.min.js"), "utf8");
-const downloads = await mkdtemp(path.join(tmpdir(), "planimeter-report-"));
-const browser = await puppeteer.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"],
-  userDataDir: path.join(downloads, "profile"),
-});
+const { browser, downloads, check, judged, openAt, end } = await begin(packages);
 
-const wrong = [];
-function check(name, is, why = "") {
-  console.log(is ? `ok ${name}` : `failed ${name}: ${why}`);
-  if (!is) wrong.push(name);
-}
-
-// Opens a page, and keeps every request that leaves it and every error in it.
-async function open(file, { width = 1200, dark = false, scripts = true } = {}) {
-  const page = await browser.newPage();
-  page.asked = [];
-  page.errors = [];
+// Opens a page as it lies in its file; every request that leaves it is kept.
+const open = (file, how) => {
   const own = pathToFileURL(path.join(pages, file)).href;
-  page.on("request", (request) => {
-    const address = request.url();
-    if (address.split("#")[0] !== own && !/^(data|blob):/.test(address)) page.asked.push(address);
-  });
-  page.on("pageerror", (error) => page.errors.push(error.message));
-  page.on("console", (line) => { if (["error", "warn"].includes(line.type())) page.errors.push(line.text()); });
-  page.setDefaultTimeout(120_000);
-  await page.setJavaScriptEnabled(scripts);
-  await page.setViewport({ width, height: 900, isMobile: width < 500, hasTouch: width < 500 });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
-  await page.goto(own);
-  return page;
-}
+  return openAt(own, { ...how, isOwn: (address) => address.split("#")[0] === own });
+};
 
 const wakeAll = async (page) => {
   const count = await page.$$eval("figure.chart", (all) => all.length);
@@ -56,15 +27,6 @@ const wakeAll = async (page) => {
     }, {}, index);
   }
   return count;
-};
-
-const judged = async (page, name) => {
-  await page.evaluate(axe);
-  const found = await page.evaluate(() => window.axe.run(document, {
-    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-  }));
-  const why = found.violations.map((it) => `${it.id} (${it.nodes.length}): ${it.nodes[0].html.slice(0, 160)}`);
-  check(name, !why.length, why.join("; "));
 };
 
 const saved = async (chart, kind) => {
@@ -230,7 +192,5 @@ try {
 } catch (error) {
   check("the whole way", false, error.stack.replaceAll("\n", " | "));
 } finally {
-  await browser.close();
-  await rm(downloads, { recursive: true, force: true, maxRetries: 5 });
+  await end();
 }
-process.exitCode = wrong.length ? 1 : 0;

@@ -3,9 +3,11 @@
 //! It needs Chromium, Node and two packages from npm (`tools/needs.sh tests`); without them it says so and
 //! passes, except as root with CI set. Sizes are judged, times only told (`--nocapture`).
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
+
+#[path = "../../../tests/browser/packages.rs"]
+mod packages;
 
 use super::super::*;
 use crate::histogram::Histogram;
@@ -72,7 +74,7 @@ fn hostile() -> Run {
 #[test]
 #[allow(clippy::disallowed_methods)]
 fn a_reader_in_a_browser() {
-    let Some(packages) = packages() else { return };
+    let Some(packages) = packages::found() else { return };
     let folder = std::env::temp_dir().join(format!("planimeter-browser-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let keep = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
@@ -89,31 +91,4 @@ fn a_reader_in_a_browser() {
     println!("{said}");
     assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
     assert!(said.matches("ok ").count() > 20, "it looked at too little:\n{said}");
-}
-
-/// Where the packages lie, if all that is needed is there; if it has to be, it is.
-#[allow(clippy::disallowed_methods)]
-fn packages() -> Option<PathBuf> {
-    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
-    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    let place = cache.unwrap_or_default().join("planimeter/browser");
-    let is_there = |program: &str| {
-        let mut command = Command::new(program);
-        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let missing = [
-        ("chromium", is_there("chromium")),
-        ("node", is_there("node")),
-        ("puppeteer-core and axe-core (npm)", place.join("installed").exists()),
-    ];
-    let missing: Vec<&str> = missing.iter().filter(|it| !it.1).map(|it| it.0).collect();
-    let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    let needed = std::env::var_os("CI").is_some() && root;
-    let missing = missing.join(", ");
-    assert!(missing.is_empty() || !needed, "needed here: {missing}: sh tools/needs.sh tests");
-    if !missing.is_empty() {
-        println!("skipped: {missing} not installed (sh tools/needs.sh tests)");
-    }
-    missing.is_empty().then_some(place)
 }

@@ -1,0 +1,257 @@
+//! What the trial in progress has counted so far, for whoever watches: frames by port, and latencies in coarse steps.
+//!
+//! The thread that measures writes it a few times a second and goes on; a reader that looks meanwhile looks again. It is one for the
+//! process, as the instrument is (docs/decisions/0035-who-watches-holds-nothing-back.md). Invariants: nobody waits for anybody here, nothing that is measured depends on
+//! what stands in it, and what is read was written at one moment.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use packet::time::Nanos;
+use results::histogram::Histogram;
+
+/// Ports that are shown; a rig with more shows the first.
+pub const PORTS_MAX: usize = 16;
+
+/// Steps of latency, two for each doubling.
+pub const STEPS: usize = 48;
+
+/// The first doubling that has steps of its own: everything below 512 ns is in the first two.
+const LOWEST_LOG2: u32 = 8;
+
+/// How often a trial in progress is shown.
+pub const EVERY: Nanos = Nanos::from_millis(200);
+
+/// How often a reader looks again when it was written meanwhile.
+const LOOKS_MAX: usize = 16;
+
+/// The instrument's.
+pub static GAUGE: Gauge = Gauge::new();
+
+/// What a trial shows of itself.
+#[derive(Debug)]
+pub struct Gauge {
+    /// Odd while it is written.
+    turn: AtomicU64,
+    trials: AtomicU64,
+    begun_ns: AtomicU64,
+    at_ns: AtomicU64,
+    ports: AtomicU64,
+    sent: [AtomicU64; PORTS_MAX],
+    received: [AtomicU64; PORTS_MAX],
+    latencies: [AtomicU64; STEPS],
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Number of the trial: another one counts from nothing.
+    pub trial: u64,
+    /// When the trial began.
+    pub begun: Nanos,
+    /// When it was written.
+    pub at: Nanos,
+    /// By port, frames that left.
+    pub sent: Vec<u64>,
+    /// By port, frames that came.
+    pub received: Vec<u64>,
+    /// How many latencies there were by [step](step_ns).
+    pub latencies: Vec<u64>,
+}
+
+impl Gauge {
+    /// Of no trial.
+    pub const fn new() -> Self {
+        Gauge {
+            turn: AtomicU64::new(0),
+            trials: AtomicU64::new(0),
+            begun_ns: AtomicU64::new(0),
+            at_ns: AtomicU64::new(0),
+            ports: AtomicU64::new(0),
+            sent: [const { AtomicU64::new(0) }; PORTS_MAX],
+            received: [const { AtomicU64::new(0) }; PORTS_MAX],
+            latencies: [const { AtomicU64::new(0) }; STEPS],
+        }
+    }
+
+    /// A trial begins: everything counts from nothing.
+    pub fn begin(&self, at: Nanos, ports: usize) {
+        self.written(|gauge| {
+            gauge.trials.fetch_add(1, Ordering::Relaxed);
+            gauge.begun_ns.store(at.0, Ordering::Relaxed);
+            gauge.at_ns.store(at.0, Ordering::Relaxed);
+            gauge.ports.store(ports.min(PORTS_MAX) as u64, Ordering::Relaxed);
+            for count in gauge.sent.iter().chain(&gauge.received).chain(&gauge.latencies) {
+                count.store(0, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Shows counts as they are at `at`: of each port what left and what came, and all latencies.
+    pub fn show(&self, at: Nanos, ports: impl Iterator<Item = [u64; 2]>, latencies: &[u64; STEPS]) {
+        self.written(|gauge| {
+            gauge.at_ns.store(at.0, Ordering::Relaxed);
+            for (([sent, received], out), back) in ports.zip(&gauge.sent).zip(&gauge.received) {
+                out.store(sent, Ordering::Relaxed);
+                back.store(received, Ordering::Relaxed);
+            }
+            for (count, shown) in latencies.iter().zip(&gauge.latencies) {
+                shown.store(*count, Ordering::Relaxed);
+            }
+        });
+    }
+
+    fn written(&self, write: impl FnOnce(&Gauge)) {
+        self.turn.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        write(self);
+        self.turn.fetch_add(1, Ordering::Release);
+    }
+
+    /// What was written last; none while it is being written all the time, or nothing was yet.
+    pub fn read(&self) -> Option<Reading> {
+        (0..LOOKS_MAX).find_map(|_| {
+            let turn = self.turn.load(Ordering::Acquire);
+            if turn % 2 == 1 || turn == 0 {
+                return None;
+            }
+            let ports = (self.ports.load(Ordering::Relaxed) as usize).min(PORTS_MAX);
+            let all = |counts: &[AtomicU64]| -> Vec<u64> {
+                counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+            };
+            let reading = Reading {
+                trial: self.trials.load(Ordering::Relaxed),
+                begun: Nanos(self.begun_ns.load(Ordering::Relaxed)),
+                at: Nanos(self.at_ns.load(Ordering::Relaxed)),
+                sent: all(&self.sent[..ports]),
+                received: all(&self.received[..ports]),
+                latencies: all(&self.latencies),
+            };
+            fence(Ordering::Acquire);
+            (self.turn.load(Ordering::Relaxed) == turn).then_some(reading)
+        })
+    }
+}
+
+impl Default for Gauge {
+    fn default() -> Self {
+        Gauge::new()
+    }
+}
+
+/// The step of a latency.
+fn step_of(ns: u64) -> usize {
+    let ns = ns.max(1 << LOWEST_LOG2);
+    let doubling = ns.ilog2();
+    let half = (ns >> (doubling - 1)) & 1;
+    (2 * (doubling - LOWEST_LOG2) as usize + half as usize).min(STEPS - 1)
+}
+
+/// The shortest latency of a step; of the first, none is too short.
+pub fn step_ns(step: usize) -> u64 {
+    let (doubling, half) = (LOWEST_LOG2 + step as u32 / 2, step as u64 % 2);
+    (2 + half) << (doubling - 1)
+}
+
+/// Latencies of several streams in steps. A histogram is read as a whole, which takes some microseconds: one at a time, so that
+/// the tester is never away for longer than that.
+#[derive(Debug)]
+pub(crate) struct Coarse {
+    /// Of each stream what was seen last.
+    seen: Vec<[u64; STEPS]>,
+    next: usize,
+    all: [u64; STEPS],
+}
+
+impl Coarse {
+    /// Of so many streams.
+    pub(crate) fn new(streams: usize) -> Self {
+        Coarse { seen: vec![[0; STEPS]; streams], next: 0, all: [0; STEPS] }
+    }
+
+    /// Looks at the next stream's latencies; all that is known then.
+    pub(crate) fn look<'a>(
+        &mut self,
+        latencies: impl FnOnce(usize) -> Option<&'a Histogram>,
+    ) -> &[u64; STEPS] {
+        let (at, streams) = (self.next, self.seen.len());
+        if let Some(seen) = self.seen.get_mut(at) {
+            self.next = (at + 1) % streams;
+            let mut now = [0; STEPS];
+            for (ns, times) in latencies(at).into_iter().flat_map(Histogram::buckets) {
+                now[step_of(ns)] += times;
+            }
+            for ((all, was), now) in self.all.iter_mut().zip(seen.iter()).zip(&now) {
+                *all += now - was;
+            }
+            *seen = now;
+        }
+        &self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_follow_each_other() {
+        for step in 0..STEPS {
+            assert_eq!(step_of(step_ns(step)), step);
+            assert_eq!(step_of(step_ns(step + 1) - 1), step);
+        }
+        assert_eq!([step_of(0), step_of(383), step_of(384)], [0, 0, 1]);
+        assert_eq!(step_of(u64::MAX), STEPS - 1);
+    }
+
+    #[test]
+    fn what_is_read_is_what_was_written_last() {
+        let gauge = Gauge::new();
+        assert_eq!(gauge.read(), None);
+        gauge.begin(Nanos(5), 2);
+        let mut latencies = [0; STEPS];
+        latencies[3] = 7;
+        gauge.show(Nanos(9), [[10, 1], [0, 8]].into_iter(), &latencies);
+        let read = gauge.read().unwrap();
+        assert_eq!((read.trial, read.at), (1, Nanos(9)));
+        assert_eq!((read.sent, read.received), (vec![10, 0], vec![1, 8]));
+        assert_eq!(read.latencies[3], 7);
+        gauge.begin(Nanos(20), 1);
+        let read = gauge.read().unwrap();
+        assert_eq!((read.trial, read.sent, read.latencies[3]), (2, vec![0], 0));
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_of_what_is_written() {
+        const TURNS: u64 = 20_000;
+        let gauge = Gauge::new();
+        gauge.begin(Nanos::ZERO, 2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0..TURNS {
+                    gauge.show(Nanos(turn), [[turn, turn]; 2].into_iter(), &[turn; STEPS]);
+                }
+            });
+            let mut last = 0;
+            while last < TURNS - 1 {
+                let Some(read) = gauge.read() else { continue };
+                let all = read.sent.iter().chain(&read.received).chain(&read.latencies);
+                assert!(all.clone().all(|count| *count == read.at.0), "{read:?}");
+                last = read.at.0;
+            }
+        });
+    }
+
+    #[test]
+    fn streams_are_looked_at_in_turns_and_added_up() {
+        let mut streams = [Histogram::new(), Histogram::new()];
+        let mut coarse = Coarse::new(2);
+        streams[0].record_many(1_000, 5);
+        streams[1].record_many(1_000, 2);
+        let step = step_of(1_000);
+        assert_eq!(coarse.look(|at| Some(&streams[at]))[step], 5);
+        assert_eq!(coarse.look(|at| Some(&streams[at]))[step], 7);
+        streams[0].record_many(1_000, 1);
+        assert_eq!(coarse.look(|at| Some(&streams[at]))[step], 8);
+        assert_eq!(Coarse::new(0).look(|_| None)[step], 0);
+    }
+}

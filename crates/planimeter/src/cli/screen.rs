@@ -1,0 +1,156 @@
+//! A run's screen on a terminal: how far it has come, the trial in progress, rates, the search, what was said.
+//!
+//! A thread of its own draws it a few times a second. It takes the terminal's other screen, so that what stood there before stands there
+//! again, and sees to it that keys that are typed do not appear; Ctrl-C stays with the system. Invariant: the terminal is given back however the process
+//! ends, but for a signal that nobody can catch.
+
+/// What is drawn.
+mod draw;
+
+use std::io::{self, Stderr, Write, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use instrument::gauge::GAUGE;
+use packet::time::Nanos;
+use ports::clock;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use crate::live::event::{Event, Told};
+use crate::live::picture::Picture;
+use crate::live::sampler::Sampler;
+
+pub use draw::{Look, span};
+
+/// Events that may wait to be drawn.
+const QUEUE_MAX: usize = 256;
+
+/// How often it is drawn.
+const DRAW: Duration = Duration::from_millis(250);
+
+/// How long the last drawing is waited for: a terminal that was stopped (Ctrl-S) may never take it.
+const PATIENCE: Nanos = Nanos::from_secs(1);
+
+/// Columns and rows below which a screen says less than lines do.
+const ROOM: (u16, u16) = (40, 10);
+
+/// Whether a screen is up.
+static IS_UP: AtomicBool = AtomicBool::new(false);
+
+/// How the terminal was set before.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// A screen that is up.
+pub struct Screen {
+    queue: Option<SyncSender<Event>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Screen {
+    /// Takes the terminal; none where that cannot be.
+    pub fn open(look: Look, picture: Picture) -> Option<Screen> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                before(panic);
+            }));
+        });
+        let mut terminal = take().ok()?;
+        let (queue, events) = sync_channel(QUEUE_MAX);
+        let work = move || {
+            // A terminal that is gone is no reason to stop.
+            let _ = show(&mut terminal, look, picture, &events);
+        };
+        let named = std::thread::Builder::new().name("screen".into());
+        let thread = named.spawn(work).ok();
+        Some(Screen { queue: Some(queue), thread })
+    }
+
+    /// Shows an event too, or not where too many wait: the next picture is near.
+    pub fn tell(&self, event: Event) {
+        let _ = self.queue.as_ref().map(|queue| queue.try_send(event));
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.queue = None;
+        let until = clock::now().saturating_add(PATIENCE);
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+            && clock::now() < until
+        {
+            clock::sleep_until(clock::now().saturating_add(Nanos::from_millis(5)));
+        }
+        give_back();
+    }
+}
+
+/// Whether the terminal is large enough.
+pub fn has_room() -> bool {
+    tcgetwinsize(stderr()).is_ok_and(|size| size.ws_col >= ROOM.0 && size.ws_row >= ROOM.1)
+}
+
+fn take() -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let settings = tcgetattr(stderr())?;
+    let mut quiet = settings.clone();
+    quiet.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(stderr(), OptionalActions::Now, &quiet)?;
+    *before = Some(settings);
+    IS_UP.store(true, Ordering::Relaxed);
+    execute!(stderr(), EnterAlternateScreen, Hide)?;
+    Terminal::new(CrosstermBackend::new(stderr()))
+}
+
+/// Gives the terminal back as it was, if it was taken.
+pub fn give_back() {
+    if IS_UP.swap(false, Ordering::Relaxed) {
+        // Nobody else writes these, and whoever cannot be told cannot be helped.
+        let _ = execute!(stderr(), LeaveAlternateScreen, Show);
+        let _ = stderr().flush();
+        if let Ok(mut before) = BEFORE.try_lock()
+            && let Some(settings) = before.take()
+        {
+            let _ = tcsetattr(stderr(), OptionalActions::Now, &settings);
+        }
+    }
+}
+
+fn show(
+    terminal: &mut Terminal<CrosstermBackend<Stderr>>,
+    look: Look,
+    mut picture: Picture,
+    events: &Receiver<Event>,
+) -> io::Result<()> {
+    let mut sampler = Sampler::new(&GAUGE);
+    loop {
+        let now_ms = clock::since_1970().0 / 1_000_000;
+        terminal.draw(|frame| draw::all(frame, &picture, now_ms, look))?;
+        let until = clock::now().saturating_add(Nanos(DRAW.as_nanos() as u64));
+        while clock::now() < until {
+            let patience = Duration::from_nanos(until.since(clock::now()).0);
+            match events.recv_timeout(patience) {
+                Ok(event) => {
+                    let at_ms = clock::since_1970().0 / 1_000_000;
+                    picture.tell(Told { at_ms, lost: 0, event });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+        if let Some(rates) = sampler.look() {
+            let at_ms = clock::since_1970().0 / 1_000_000;
+            picture.tell(Told { at_ms, lost: 0, event: Event::Rates(rates) });
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! What all events of a run so far come to: as much as a page or a screen shows, and no more.
+//!
+//! Invariants: a function of the events, so that a terminal, a browser and a file agree; each row in it has a limit with a name, and its
+//! oldest part goes first; whoever has the picture needs no event from before it.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Begun, Bracket, Event, Rates, Told, TrialBegun, TrialEnded};
+
+/// Rates of a port that are kept: half a minute's.
+pub const RATES_MAX: usize = 120;
+
+/// Ports that are shown.
+pub const PORTS_MAX: usize = instrument::gauge::PORTS_MAX;
+
+/// Lines of the log that are kept.
+pub const LINES_MAX: usize = 60;
+
+/// Warnings that are kept.
+pub const WARNINGS_MAX: usize = 20;
+
+/// Targets whose latencies or searches are shown.
+pub const TARGETS_MAX: usize = 32;
+
+/// Steps of a search that are kept.
+pub const STEPS_MAX: usize = 80;
+
+/// Targets, switches and links that are drawn.
+pub const DRAWN_MAX: usize = 64;
+
+/// A run as it stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Picture {
+    /// What is being done.
+    pub begun: Begun,
+    /// When it began, milliseconds since 1970, and when something was told last.
+    pub begun_ms: u64,
+    /// See there.
+    pub told_ms: u64,
+    /// How much there is to do, once that is known.
+    pub planned: Option<Planned>,
+    /// Trials that are done, those of an earlier attempt among them.
+    pub done: u64,
+    /// The trial in progress.
+    pub trial: Option<TrialBegun>,
+    /// When it began.
+    pub trial_ms: u64,
+    /// Rates by port.
+    pub ports: Vec<PortRates>,
+    /// Latencies of the experiment's point that is being measured, by target.
+    pub latencies: Vec<TargetLatencies>,
+    /// Searches of the experiment that is being measured, the latest of each target.
+    pub searches: Vec<Search>,
+    /// What was told, the latest last.
+    pub log: Vec<Line>,
+    /// What is not as it should be, the latest last.
+    pub warnings: Vec<Line>,
+    /// How many warnings there were.
+    pub warned: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// How it ended.
+    pub over: Option<Over>,
+}
+
+/// How much there is to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Planned {
+    /// Trials in all.
+    pub trials: u64,
+    /// Of these, done by an earlier attempt.
+    pub before: u64,
+    /// Seconds of a trial, about.
+    pub trial_s: f64,
+    /// When that was known.
+    pub at_ms: u64,
+}
+
+/// Frames per second of a port over the last time, the latest last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PortRates {
+    /// That left.
+    pub sent: Vec<u64>,
+    /// That came.
+    pub received: Vec<u64>,
+}
+
+/// A target's latencies at a point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetLatencies {
+    /// The target.
+    pub target: String,
+    /// By [step](instrument::gauge::step_ns), of trials that ended.
+    pub counts: Vec<(usize, u64)>,
+    /// Of the last one that was seen.
+    pub now: Vec<(usize, u64)>,
+}
+
+/// How a search went.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// The target.
+    pub target: String,
+    /// What is searched for, and where.
+    pub what: String,
+    /// Of each step, what was known before it and which load was tried.
+    pub steps: Vec<(Bracket, f64)>,
+}
+
+/// A line and when it was told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Milliseconds since 1970.
+    pub at_ms: u64,
+    /// One line.
+    pub text: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Over {
+    /// Whether early.
+    pub partial: bool,
+    /// Why it failed, if it did.
+    pub failure: Option<String>,
+}
+
+impl Picture {
+    /// Adds what was told.
+    pub fn tell(&mut self, told: Told) {
+        let Told { at_ms, lost, event } = told;
+        match event {
+            Event::Begun(begun) => {
+                *self = Picture { begun: *begun, begun_ms: at_ms, ..Picture::default() };
+            }
+            Event::Planned { trials, done, trial_s } => {
+                self.planned = Some(Planned { trials, before: done, trial_s, at_ms });
+                self.done = done;
+            }
+            Event::Trial(trial) => self.trial_begins(*trial, at_ms),
+            Event::Rates(rates) => self.rates(&rates),
+            Event::Ended(ended) => self.trial_ends(ended, at_ms),
+            Event::Said { line } => push(&mut self.log, Line { at_ms, text: line }, LINES_MAX),
+            Event::Beat => {}
+            Event::Over { partial, failure } => {
+                self.trial = None;
+                if let Some(why) = &failure {
+                    self.warn(at_ms, why.clone());
+                }
+                self.over = Some(Over { partial, failure });
+            }
+            Event::Picture { picture } => *self = *picture,
+        }
+        (self.told_ms, self.lost) = (at_ms, lost);
+        self.bound();
+    }
+
+    fn trial_begins(&mut self, trial: TrialBegun, at_ms: u64) {
+        let is_same_experiment =
+            self.trial.as_ref().is_some_and(|last| last.experiment == trial.experiment);
+        let is_same_point =
+            is_same_experiment && self.trial.as_ref().is_some_and(|last| last.point == trial.point);
+        if !is_same_experiment {
+            self.searches.clear();
+        }
+        if !is_same_point {
+            self.latencies.clear();
+        }
+        if let Some(target) = self.latencies.iter_mut().find(|it| it.target == trial.target) {
+            for (step, times) in std::mem::take(&mut target.now) {
+                match target.counts.iter_mut().find(|(known, _)| *known == step) {
+                    Some((_, sum)) => *sum = sum.saturating_add(times),
+                    None => target.counts.push((step, times)),
+                }
+            }
+            target.counts.sort_unstable();
+        }
+        if let (Some(bracket), Some(rate_pps)) = (trial.bracket, trial.rate_pps) {
+            self.step(&trial, bracket, rate_pps);
+        }
+        (self.trial, self.trial_ms) = (Some(trial), at_ms);
+    }
+
+    /// A step of a search; one that knows less than the one before begins anew.
+    fn step(&mut self, trial: &TrialBegun, bracket: Bracket, rate_pps: f64) {
+        let goal = trial.goal.iter().map(|goal| format!(", {goal}"));
+        let what = format!(
+            "{} {}{}, repeat {}",
+            trial.experiment,
+            trial.point,
+            goal.collect::<String>(),
+            trial.repeat
+        );
+        let place = self.searches.iter().position(|it| it.target == trial.target);
+        let search = match place {
+            Some(place) => &mut self.searches[place],
+            None => {
+                let target = trial.target.clone();
+                push(&mut self.searches, Search { target, ..Search::default() }, TARGETS_MAX);
+                self.searches.last_mut().expect("one was just put in")
+            }
+        };
+        if search.what != what {
+            search.what = what;
+            search.steps.clear();
+        }
+        push(&mut search.steps, (bracket, rate_pps), STEPS_MAX);
+    }
+
+    fn rates(&mut self, rates: &Rates) {
+        self.ports.resize(rates.ports.len().min(PORTS_MAX), PortRates::default());
+        for (port, &[sent, received]) in self.ports.iter_mut().zip(&rates.ports) {
+            push(&mut port.sent, sent, RATES_MAX);
+            push(&mut port.received, received, RATES_MAX);
+        }
+        let Some(trial) = &self.trial else { return };
+        if rates.latencies.is_empty() {
+            return;
+        }
+        match self.latencies.iter_mut().find(|it| it.target == trial.target) {
+            Some(target) => target.now.clone_from(&rates.latencies),
+            None => {
+                let (target, now) = (trial.target.clone(), rates.latencies.clone());
+                let counts = Vec::new();
+                push(&mut self.latencies, TargetLatencies { target, counts, now }, TARGETS_MAX);
+            }
+        }
+    }
+
+    fn trial_ends(&mut self, ended: TrialEnded, at_ms: u64) {
+        self.done += 1;
+        for warning in &ended.warnings {
+            self.warn(at_ms, format!("trial {}: {warning}", ended.id));
+        }
+        push(&mut self.log, Line { at_ms, text: ended.line }, LINES_MAX);
+    }
+
+    fn warn(&mut self, at_ms: u64, text: String) {
+        self.warned += 1;
+        push(&mut self.warnings, Line { at_ms, text }, WARNINGS_MAX);
+    }
+
+    /// Keeps to the limits what somebody else may have written.
+    fn bound(&mut self) {
+        self.begun.targets.truncate(DRAWN_MAX);
+        self.begun.experiments.truncate(DRAWN_MAX);
+        for network in self.begun.targets.iter_mut().filter_map(|it| it.network.as_mut()) {
+            network.switches.truncate(DRAWN_MAX);
+            network.links.truncate(DRAWN_MAX);
+            network.instrument.truncate(DRAWN_MAX);
+        }
+        self.ports.truncate(PORTS_MAX);
+        for port in &mut self.ports {
+            keep(&mut port.sent, RATES_MAX);
+            keep(&mut port.received, RATES_MAX);
+        }
+        keep(&mut self.latencies, TARGETS_MAX);
+        for target in &mut self.latencies {
+            for counts in [&mut target.counts, &mut target.now] {
+                counts.retain(|(step, _)| *step < instrument::gauge::STEPS);
+                counts.truncate(instrument::gauge::STEPS);
+            }
+        }
+        keep(&mut self.searches, TARGETS_MAX);
+        self.searches.iter_mut().for_each(|search| keep(&mut search.steps, STEPS_MAX));
+        keep(&mut self.log, LINES_MAX);
+        keep(&mut self.warnings, WARNINGS_MAX);
+    }
+
+    /// Seconds until it is done, about: as long as trials took so far, or as they were said to take.
+    pub fn seconds_left(&self, now_ms: u64) -> Option<f64> {
+        let planned = self.planned.filter(|_| self.over.is_none())?;
+        let left = planned.trials.saturating_sub(self.done) as f64;
+        let done = self.done.saturating_sub(planned.before);
+        if done == 0 {
+            return Some(left * planned.trial_s);
+        }
+        let each = self.last_ended_ms(now_ms).saturating_sub(planned.at_ms) as f64 / done as f64;
+        let since = now_ms.saturating_sub(self.last_ended_ms(now_ms)) as f64;
+        Some(((left * each - since) / 1e3).max(0.0))
+    }
+
+    /// When the last trial ended, as far as that is known.
+    fn last_ended_ms(&self, now_ms: u64) -> u64 {
+        if self.trial.is_some() { self.trial_ms } else { self.told_ms }.min(now_ms)
+    }
+
+    /// Latencies of a target by step: all that were seen at this point.
+    pub fn histogram(&self, target: &str) -> Vec<(usize, u64)> {
+        let Some(found) = self.latencies.iter().find(|it| it.target == target) else {
+            return Vec::new();
+        };
+        let mut all = found.counts.clone();
+        for &(step, times) in &found.now {
+            match all.iter_mut().find(|(known, _)| *known == step) {
+                Some((_, sum)) => *sum = sum.saturating_add(times),
+                None => all.push((step, times)),
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+}
+
+/// Puts one more into a row and the oldest out where it is full.
+fn push<T>(row: &mut Vec<T>, one: T, most: usize) {
+    row.push(one);
+    keep(row, most);
+}
+
+/// Keeps the latest.
+fn keep<T>(row: &mut Vec<T>, most: usize) {
+    let over = row.len().saturating_sub(most);
+    row.drain(..over);
+}
+
+/// Pictures for tests.
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::live::event::{Joined, Standing};
+
+    fn told(at_ms: u64, event: Event) -> Told {
+        Told { at_ms, lost: 0, event }
+    }
+
+    fn trial(id: u64, target: &str, rate_pps: f64, bracket: Option<Bracket>) -> Event {
+        Event::Trial(Box::new(TrialBegun {
+            id,
+            experiment: "throughput".into(),
+            target: target.into(),
+            point: "frame_bytes=64".into(),
+            repeat: 1,
+            rate_pps: Some(rate_pps),
+            seconds: Some(2.0),
+            bracket,
+            ..TrialBegun::default()
+        }))
+    }
+
+    /// A search on two targets in its third step.
+    pub(crate) fn events() -> Vec<Told> {
+        let standing = |name: &str, is: &str| Standing {
+            name: name.into(),
+            is: is.into(),
+            link: "veth".into(),
+            network: None,
+        };
+        let begun = Begun {
+            command_line: "planimeter run throughput --on ours --on ovs".into(),
+            created: "2026-01-31T12:00:00Z".into(),
+            experiments: vec!["throughput".into()],
+            targets: vec![standing("ours", "OpenFlow switch"), standing("ovs", "OpenFlow switch")],
+            process: 4711,
+        };
+        let bracket = |low_pps, high_pps| {
+            Some(Bracket { low_pps, high_pps, max_pps: 1e6, resolution_pps: 1e4 })
+        };
+        let rates = |sent: u64, times| {
+            let latencies = vec![(12, times), (14, times * 3), (20, 1)];
+            Event::Rates(Rates { ports: vec![[sent, 0], [0, sent - sent / 10]], latencies })
+        };
+        let ended = |id, warnings: &[&str]| {
+            let line = format!("throughput ours frame_bytes=64: trial {id} in one line");
+            let warnings = warnings.iter().map(|it| it.to_string()).collect();
+            Event::Ended(TrialEnded { id, line, warnings })
+        };
+        vec![
+            told(1_000, Event::Begun(Box::new(begun))),
+            told(1_500, Event::Said { line: "tester over veth without target: fine".into() }),
+            told(2_000, Event::Planned { trials: 24, done: 0, trial_s: 2.5 }),
+            told(2_000, trial(1, "ours", 1e6, bracket(0.0, None))),
+            told(2_400, rates(900_000, 10)),
+            told(4_000, ended(1, &[])),
+            told(4_000, trial(2, "ovs", 1e6, bracket(0.0, None))),
+            told(4_400, rates(800_000, 20)),
+            told(6_000, ended(2, &["the tester stood still meanwhile"])),
+            told(6_000, trial(3, "ours", 5e5, bracket(0.0, Some(1e6)))),
+            told(6_400, rates(500_000, 30)),
+        ]
+    }
+
+    /// What they come to.
+    pub(crate) fn picture() -> Picture {
+        let mut picture = Picture::default();
+        events().into_iter().for_each(|told| picture.tell(told));
+        picture
+    }
+
+    #[test]
+    fn events_come_to_a_picture() {
+        let picture = picture();
+        assert_eq!((picture.done, picture.planned.unwrap().trials), (2, 24));
+        let steps = |at: usize| picture.searches[at].steps.len();
+        assert_eq!((picture.searches.len(), steps(0), steps(1)), (2, 2, 1));
+        assert_eq!(picture.searches[0].steps[1].0.high_pps, Some(1e6));
+        assert_eq!(picture.ports[0].sent, [900_000, 800_000, 500_000]);
+        // The first trial's and those of the third so far.
+        assert_eq!(picture.histogram("ours"), [(12, 40), (14, 120), (20, 2)]);
+        assert_eq!(picture.histogram("ovs"), [(12, 20), (14, 60), (20, 1)]);
+        assert_eq!(picture.warned, 1);
+        assert!(picture.warnings[0].text.contains("trial 2"), "{:?}", picture.warnings);
+        // Two trials took four seconds, and 22 are left.
+        assert_eq!(picture.seconds_left(6_000), Some(44.0));
+    }
+
+    #[test]
+    fn a_picture_stands_for_all_before_it_and_survives_being_written() {
+        let text =
+            serde_json::to_string(&told(7_000, Event::Picture { picture: Box::new(picture()) }))
+                .unwrap();
+        let mut other = Picture::default();
+        other.tell(serde_json::from_str(&text).unwrap());
+        let known = Picture { told_ms: 7_000, ..picture() };
+        assert_eq!(other, known);
+    }
+
+    #[test]
+    fn whatever_is_told_a_picture_stays_small() {
+        let mut picture = Picture::default();
+        for at in 0..2_000 {
+            picture.tell(told(at, Event::Said { line: format!("{at}") }));
+            let rates = Rates { ports: vec![[at, at]; 99], latencies: vec![(at as usize, 1)] };
+            picture.tell(told(at, trial(at, &format!("t{at}"), 1.0, Some(Bracket::default()))));
+            picture.tell(told(at, Event::Rates(rates)));
+        }
+        let network = Joined { switches: vec![String::new(); 999], ..Joined::default() };
+        picture.begun.targets =
+            vec![Standing { network: Some(network), ..Standing::default() }; 99];
+        let mut other = Picture::default();
+        other.tell(told(1, Event::Picture { picture: Box::new(picture.clone()) }));
+        assert_eq!((other.log.len(), other.ports.len()), (LINES_MAX, PORTS_MAX));
+        assert_eq!((other.ports[0].sent.len(), other.searches.len()), (RATES_MAX, TARGETS_MAX));
+        assert_eq!(other.log.last().unwrap().text, "1999");
+        assert_eq!(other.begun.targets.len(), DRAWN_MAX);
+        assert_eq!(other.begun.targets[0].network.as_ref().unwrap().switches.len(), DRAWN_MAX);
+        assert!(other.latencies.iter().all(|it| it.now.iter().all(|(step, _)| *step < 48)));
+    }
+
+    #[test]
+    fn another_point_has_latencies_of_its_own_and_another_experiment_searches() {
+        let mut picture = picture();
+        let Event::Trial(mut next) = trial(4, "ours", 1.0, None) else { unreachable!() };
+        next.point = "frame_bytes=128".into();
+        picture.tell(told(8_000, Event::Trial(next.clone())));
+        assert!(picture.latencies.is_empty() && !picture.searches.is_empty());
+        next.experiment = "latency".into();
+        picture.tell(told(9_000, Event::Trial(next)));
+        assert!(picture.searches.is_empty());
+    }
+}

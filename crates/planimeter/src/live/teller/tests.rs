@@ -1,0 +1,133 @@
+//! What is told is followed, whatever happens to the file meanwhile.
+
+use std::fs::OpenOptions;
+
+use super::*;
+use crate::live::event::Rates;
+use crate::live::follow::{Follower, LINE_BYTES_MAX, Looked};
+use crate::live::picture::tests::{events, picture as made_up};
+
+/// A gauge on which nothing is shown.
+static EMPTY: Gauge = Gauge::new();
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("planimeter-live-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn append(&self, bytes: &[u8]) {
+        let file = OpenOptions::new().create(true).append(true).open(self.0.join(LIVE_FILE));
+        file.unwrap().write_all(bytes).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// Follows until this is so.
+fn until(follower: &mut Follower, is: impl Fn(&Picture) -> bool) {
+    while !is(follower.picture()) {
+        if follower.look() == Looked::Nothing {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn what_is_told_is_followed_to_the_end_and_leaves_nothing() {
+    let folder = Folder::new("end");
+    let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
+    events().into_iter().for_each(|told| teller.tell(told.event));
+    let mut follower = Follower::open(&folder.0).unwrap();
+    until(&mut follower, |picture| picture.trial.as_ref().is_some_and(|trial| trial.id == 3));
+    assert_eq!(follower.picture().searches, made_up().searches);
+    teller.tell(Event::Over { partial: false, failure: None });
+    drop(teller);
+    assert!(!folder.0.join(LIVE_FILE).exists());
+    until(&mut follower, |picture| picture.over.is_some());
+    assert_eq!(follower.look(), Looked::Gone);
+    assert_eq!((follower.picture().lost, follower.unreadable()), (0, 0));
+}
+
+#[test]
+fn a_run_that_ends_without_a_word_leaves_its_file() {
+    let folder = Folder::new("crash");
+    let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
+    events().into_iter().for_each(|told| teller.tell(told.event));
+    drop(teller);
+    let mut follower = Follower::open(&folder.0).unwrap();
+    assert_eq!(follower.look(), Looked::News);
+    assert_eq!((follower.picture().done, follower.picture().over.clone()), (2, None));
+    assert_eq!(follower.look(), Looked::Nothing);
+}
+
+#[test]
+fn a_file_that_is_begun_anew_again_and_again_is_followed_without_a_gap() {
+    let folder = Folder::new("anew");
+    let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, 4_000);
+    let mut follower = Follower::open(&folder.0).unwrap();
+    teller.tell(events().remove(0).event);
+    let trials = 300;
+    for id in 1..=trials {
+        let ended = crate::live::event::TrialEnded { id, line: "x".repeat(40), warnings: vec![] };
+        teller.tell(Event::Ended(ended));
+        until(&mut follower, |picture| picture.done == id);
+    }
+    let longest = follower.picture().log.len() * 200 + 8_000;
+    let bytes = fs::metadata(folder.0.join(LIVE_FILE)).unwrap().len();
+    assert!((1..longest as u64).contains(&bytes), "{bytes} bytes");
+    assert_eq!(follower.unreadable(), 0);
+    let mut late = Follower::open(&folder.0).unwrap();
+    until(&mut late, |picture| picture.done == trials);
+    assert_eq!(late.picture().begun, follower.picture().begun, "told in the picture");
+}
+
+#[test]
+fn a_disk_that_refuses_and_a_reader_of_nothing_hold_nobody_back() {
+    let folder = Folder::new("refused");
+    let nowhere = folder.0.join("not/there");
+    let teller = Teller::of(&nowhere, Vec::new(), &EMPTY, FILE_BYTES_MAX);
+    let rates = Rates { ports: vec![[1, 2]], latencies: Vec::new() };
+    (0..5 * QUEUE_MAX).for_each(|_| teller.tell(Event::Rates(rates.clone())));
+    drop(teller);
+    assert!(Follower::open(&nowhere).is_none());
+}
+
+#[test]
+fn events_beyond_the_queue_are_lost_and_counted() {
+    let (queue, events) = sync_channel(2);
+    let lost = Arc::new(AtomicU64::new(0));
+    let teller = Teller { queue: Some(queue), lost: Arc::clone(&lost), thread: None };
+    (0..5).for_each(|_| teller.tell(Event::Beat));
+    assert_eq!((lost.load(Ordering::Relaxed), events.try_iter().count()), (3, 2));
+    assert_eq!(told(&lost, Event::Beat).lost, 3);
+}
+
+#[test]
+fn nonsense_in_the_file_costs_little_and_hides_nothing_else() {
+    let folder = Folder::new("nonsense");
+    folder.append(b"{\"event\":\"of the future\",\"at_ms\":1}\n\xff\xfe\n");
+    folder.append(&vec![b'x'; 3 * LINE_BYTES_MAX]);
+    folder.append(b"\n");
+    let said = r#"{"at_ms":5,"event":"said","line":"here"}"#;
+    folder.append(&said.as_bytes()[..20]);
+    let mut follower = Follower::open(&folder.0).unwrap();
+    follower.look();
+    assert!(follower.picture().log.is_empty());
+    folder.append(&said.as_bytes()[20..]);
+    folder.append(b"\n");
+    assert_eq!(follower.look(), Looked::News);
+    assert_eq!((follower.picture().log[0].text.as_str(), follower.unreadable()), ("here", 3));
+    let elsewhere = Folder::new("elsewhere");
+    let link = elsewhere.0.join(LIVE_FILE);
+    std::os::unix::fs::symlink(folder.0.join(LIVE_FILE), link).unwrap();
+    assert!(Follower::open(&elsewhere.0).is_none(), "a link is not followed");
+}

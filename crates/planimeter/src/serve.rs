@@ -1,0 +1,89 @@
+//! Runs in a browser: the one that measures, all that are stored, and a form that begins another.
+//!
+//! A process of its own that reads what runs write: whoever watches holds nothing back (docs/decisions/0036-serve.md). Invariants: nobody sees
+//! anything without the token; every queue, list and wait has a limit with a name, beyond which there is one clear answer; nothing outside the
+//! folder of runs is shown; what it starts is the same program with a command line that it shows.
+
+/// Who may come in.
+mod door;
+/// Connections, so many at once and no more.
+mod listen;
+/// Runs that are followed.
+mod watching;
+/// Runs that were begun here.
+mod starting;
+/// A run's files.
+mod files;
+/// Stored runs, compared and over time.
+mod stored;
+/// Numbers for Prometheus.
+mod metrics;
+/// How a run's targets are joined, drawn.
+mod topology;
+/// What pages have in common.
+mod page;
+/// The form.
+mod form;
+/// What is asked for, and who answers.
+mod routes;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tokio::sync::Semaphore;
+
+pub use door::{Token, TokenError};
+pub use listen::Server;
+
+use metrics::Counts;
+use starting::Starter;
+use watching::Watching;
+
+/// Who follows a run at once.
+pub const LISTENERS_MAX: usize = 16;
+
+/// Questions that need the disk and are answered at once; others wait.
+pub const BUSY_MAX: usize = 2;
+
+/// What a server is about.
+pub struct Wanted {
+    /// The folder of runs.
+    pub folder: PathBuf,
+    /// Who may come in.
+    pub token: Token,
+    /// The program that measures.
+    pub program: PathBuf,
+}
+
+/// What all answers share.
+pub(crate) struct Shared {
+    folder: PathBuf,
+    token: Token,
+    port: u16,
+    watching: Watching,
+    starter: Starter,
+    counts: Counts,
+    listeners: Arc<Semaphore>,
+    busy: Arc<Semaphore>,
+}
+
+impl Shared {
+    fn new(wanted: Wanted, address: SocketAddr) -> Arc<Shared> {
+        let Wanted { folder, token, program } = wanted;
+        Arc::new(Shared {
+            watching: Watching::begin(folder.clone()),
+            starter: Starter::new(program, folder.clone()),
+            folder,
+            token,
+            port: address.port(),
+            counts: Counts::default(),
+            listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
+            busy: Arc::new(Semaphore::new(BUSY_MAX)),
+        })
+    }
+}
+
+/// Whether a server is to end.
+pub type Stop = Arc<AtomicBool>;

@@ -1,0 +1,269 @@
+//! Who may come in: those who know the token, by a page of this server or by none.
+//!
+//! The token comes by the address that is printed at the start, by a cookie that the first visit leaves, or as `Authorization: Bearer`. Against names that
+//! lead here but belong to somebody else (DNS rebinding), a request has to name this server by an address or as `localhost`; against
+//! pages of others, what changes something has to come from a page of this server, or from no page (RFC 6454, RFC 6265bis).
+//! Invariant: how long a comparison with the token takes does not depend on it.
+
+use std::fmt;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::Read;
+use std::net::IpAddr;
+use std::path::Path;
+
+use axum::http::{HeaderMap, header};
+
+/// Bytes of a token that is made here.
+const TOKEN_BYTES: usize = 24;
+
+/// Letters of a token that somebody chose.
+const LETTERS_MIN: usize = 16;
+const LETTERS_MAX: usize = 256;
+
+/// What opens the door.
+#[derive(Clone)]
+pub struct Token(String);
+
+/// Why there is no token.
+#[derive(Debug)]
+pub enum TokenError {
+    /// The file cannot be read.
+    Unreadable(std::io::Error),
+    /// What it holds is no token.
+    Unfit,
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenError::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            TokenError::Unfit => write!(
+                f,
+                "holds no token: one line of {LETTERS_MIN} to {LETTERS_MAX} letters, digits, - and _"
+            ),
+        }
+    }
+}
+
+impl Token {
+    /// One that nobody can guess.
+    pub fn random() -> Result<Token, TokenError> {
+        let mut bytes = [0; TOKEN_BYTES];
+        let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+        read.map_err(TokenError::Unreadable)?;
+        Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// The one in a file, so that it stays the same from start to start.
+    pub fn of_file(file: &Path) -> Result<Token, TokenError> {
+        let mut text = String::new();
+        let opened = File::open(file).map_err(TokenError::Unreadable)?;
+        opened
+            .take(2 * LETTERS_MAX as u64)
+            .read_to_string(&mut text)
+            .map_err(TokenError::Unreadable)?;
+        let text = text.trim();
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let fits = (LETTERS_MIN..=LETTERS_MAX).contains(&text.len());
+        if fits && text.bytes().all(is_letter) {
+            Ok(Token(text.into()))
+        } else {
+            Err(TokenError::Unfit)
+        }
+    }
+
+    /// As it stands in an address.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    fn is(&self, text: &str) -> bool {
+        let (own, other) = (self.0.as_bytes(), text.as_bytes());
+        if own.len() != other.len() {
+            return false;
+        }
+        let differences = own.iter().zip(other).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
+        black_box(differences) == 0
+    }
+}
+
+/// What is said of somebody at the door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Come in.
+    Welcome,
+    /// Come in, and have a cookie.
+    FirstVisit,
+    /// No token, or a wrong one.
+    Unknown,
+    /// It asks for another server.
+    OtherHost,
+    /// A page of somebody else sent it.
+    OtherPage,
+}
+
+/// A request, as far as the door looks at it.
+pub(super) struct Caller<'a> {
+    pub(super) headers: &'a HeaderMap,
+    /// The token in its address, if there is one.
+    pub(super) token: Option<&'a str>,
+    /// Whether it is to change something.
+    pub(super) changes: bool,
+}
+
+/// The cookie's name: cookies know no ports, and there may be two servers.
+pub(super) fn cookie_name(port: u16) -> String {
+    format!("planimeter-{port}")
+}
+
+/// Judges a request.
+pub(super) fn judge(token: &Token, port: u16, caller: &Caller<'_>) -> Verdict {
+    let text = |name| caller.headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST);
+    if !host.is_some_and(is_plain) || caller.headers.get_all(header::HOST).iter().count() != 1 {
+        return Verdict::OtherHost;
+    }
+    if caller.changes && !is_from_here(caller.headers, host.unwrap_or_default()) {
+        return Verdict::OtherPage;
+    }
+    if caller.token.is_some_and(|text| token.is(text)) {
+        return Verdict::FirstVisit;
+    }
+    let bearer = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+    if bearer.is_some_and(|text| token.is(text.trim())) {
+        return Verdict::Welcome;
+    }
+    let name = cookie_name(port);
+    let cookies = caller.headers.get_all(header::COOKIE).iter();
+    let mut pairs = cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    match pairs.any(|(key, value)| key == name && token.is(value)) {
+        true => Verdict::Welcome,
+        false => Verdict::Unknown,
+    }
+}
+
+/// Whether a host is named by its address, or is this one: no other name can be told from one that was bent to lead here.
+fn is_plain(host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        return false;
+    }
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+/// Whether a page of this server sent it, or none at all.
+fn is_from_here(headers: &HeaderMap, host: &str) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    match (text("origin"), text("sec-fetch-site")) {
+        (Some(origin), _) => origin.eq_ignore_ascii_case(&format!("http://{host}")),
+        (None, Some(site)) => matches!(site, "same-origin" | "none"),
+        (None, None) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const PORT: u16 = 7700;
+
+    fn headers(rows: &[(&str, &str)]) -> HeaderMap {
+        let row = |(name, value): &(&str, &str)| {
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            (name, HeaderValue::from_str(value).unwrap())
+        };
+        let mut all = HeaderMap::new();
+        rows.iter().map(row).for_each(|(name, value)| {
+            all.append(name, value);
+        });
+        all
+    }
+
+    fn judged(rows: &[(&str, &str)], token: Option<&str>, changes: bool) -> Verdict {
+        let own = Token("0123456789abcdef".into());
+        judge(&own, PORT, &Caller { headers: &headers(rows), token, changes })
+    }
+
+    const HOST: (&str, &str) = ("host", "127.0.0.1:7700");
+
+    #[test]
+    fn the_token_opens_by_address_by_cookie_and_as_a_bearer() {
+        let good = "0123456789abcdef";
+        assert_eq!(judged(&[HOST], Some(good), false), Verdict::FirstVisit);
+        let cookie = ("cookie", "other=1; planimeter-7700=0123456789abcdef");
+        assert_eq!(judged(&[HOST, cookie], None, false), Verdict::Welcome);
+        let bearer = ("authorization", "Bearer 0123456789abcdef");
+        assert_eq!(judged(&[HOST, bearer], None, true), Verdict::Welcome);
+    }
+
+    #[test]
+    fn nothing_else_opens() {
+        for wrong in ["", "0123456789abcdee", "0123456789abcdef0", "0123456789abcde"] {
+            assert_eq!(judged(&[HOST], Some(wrong), false), Verdict::Unknown, "{wrong}");
+            let bearer = format!("Bearer {wrong}");
+            assert_eq!(judged(&[HOST, ("authorization", &bearer)], None, false), Verdict::Unknown);
+        }
+        let cookie = ("cookie", "planimeter-7701=0123456789abcdef");
+        assert_eq!(judged(&[HOST, cookie], None, false), Verdict::Unknown, "another server's");
+        assert_eq!(judged(&[HOST], None, false), Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_name_that_was_bent_to_lead_here_is_refused_even_with_the_token() {
+        let token = Some("0123456789abcdef");
+        for host in
+            ["evil.example:7700", "localhost.evil.example", "", "127.0.0.1:x", "[::1", "a:b:c"]
+        {
+            assert_eq!(judged(&[("host", host)], token, false), Verdict::OtherHost, "{host}");
+        }
+        assert_eq!(judged(&[], token, false), Verdict::OtherHost);
+        assert_eq!(judged(&[HOST, HOST], token, false), Verdict::OtherHost);
+        for host in ["localhost:7700", "LOCALHOST", "[::1]:7700", "[::1]", "10.1.2.3:80"] {
+            assert_eq!(judged(&[("host", host)], token, false), Verdict::FirstVisit, "{host}");
+        }
+    }
+
+    #[test]
+    fn only_a_page_of_this_server_changes_anything() {
+        let bearer = ("authorization", "Bearer 0123456789abcdef");
+        let with = |more: (&str, &str)| judged(&[HOST, bearer, more], None, true);
+        assert_eq!(with(("origin", "http://127.0.0.1:7700")), Verdict::Welcome);
+        assert_eq!(with(("sec-fetch-site", "same-origin")), Verdict::Welcome);
+        for origin in ["http://evil.example", "null", "https://127.0.0.1:7700", "http://127.0.0.1"]
+        {
+            assert_eq!(with(("origin", origin)), Verdict::OtherPage, "{origin}");
+        }
+        assert_eq!(with(("sec-fetch-site", "cross-site")), Verdict::OtherPage);
+    }
+
+    #[test]
+    fn tokens_differ_and_files_are_looked_at() {
+        let [one, other] = [(); 2].map(|()| Token::random().unwrap());
+        assert_ne!(one.text(), other.text());
+        assert_eq!(one.text().len(), 2 * TOKEN_BYTES);
+        let file = std::env::temp_dir().join(format!("planimeter-token-{}", std::process::id()));
+        std::fs::write(&file, "a-token_of-24-letters-ok\n").unwrap();
+        assert_eq!(Token::of_file(&file).unwrap().text(), "a-token_of-24-letters-ok");
+        for unfit in [
+            "short",
+            "",
+            "with blanks in the middle of it",
+            "\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}",
+        ] {
+            std::fs::write(&file, unfit).unwrap();
+            assert!(matches!(Token::of_file(&file), Err(TokenError::Unfit)), "{unfit}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert!(matches!(Token::of_file(&file), Err(TokenError::Unreadable(_))));
+    }
+}

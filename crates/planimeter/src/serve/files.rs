@@ -1,0 +1,111 @@
+//! A run's files: those that a run or its report makes, inside the folder of runs, and no others.
+//!
+//! Invariants: a path is followed only by plain names; what it leads to lies inside the folder when every link on the way is resolved; whatever is wrong
+//! with it, the answer is the same.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+/// Bytes of a file that is shown.
+pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Kinds of files by the end of their name, and what a browser is told of them.
+const KINDS: [(&str, &str); 9] = [
+    ("html", "text/html; charset=utf-8"),
+    ("svg", "image/svg+xml"),
+    ("csv", "text/csv; charset=utf-8"),
+    ("json", "application/json"),
+    ("jsonl", "application/jsonl"),
+    ("md", "text/plain; charset=utf-8"),
+    ("hgrm", "text/plain; charset=utf-8"),
+    ("parquet", "application/vnd.apache.parquet"),
+    ("pcapng", "application/octet-stream"),
+];
+
+/// Whether a text is the name of one folder.
+pub(super) fn is_name(text: &str) -> bool {
+    let mut parts = Path::new(text).components();
+    let one = parts.next();
+    matches!(one, Some(Component::Normal(name)) if name == text) && parts.next().is_none()
+}
+
+/// The folder of a run, if it is one and lies there.
+pub(super) fn run(folder: &Path, name: &str) -> Option<PathBuf> {
+    if !is_name(name) || text_is_odd(name) {
+        return None;
+    }
+    let root = folder.canonicalize().ok()?;
+    let path = root.join(name).canonicalize().ok()?;
+    (path.parent() == Some(root.as_path()) && path.is_dir()).then_some(path)
+}
+
+/// A file of a run: what it is and what it holds.
+pub(super) fn read(folder: &Path, name: &str, path: &str) -> Option<(&'static str, Vec<u8>)> {
+    let run = run(folder, name)?;
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if path.is_empty() || text_is_odd(path) || !Path::new(path).components().all(is_plain) {
+        return None;
+    }
+    let end = path.rsplit_once('.')?.1;
+    let (_, kind) = KINDS.iter().find(|(known, _)| *known == end)?;
+    let file = run.join(path).canonicalize().ok()?;
+    let facts = fs::metadata(&file).ok()?;
+    if !file.starts_with(&run) || !facts.is_file() || facts.len() > FILE_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(&file).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some((kind, bytes))
+}
+
+fn text_is_odd(text: &str) -> bool {
+    text.contains(['\0', '\\']) || text.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_files_of_runs_are_found() {
+        let base = std::env::temp_dir().join(format!("planimeter-files-{}", std::process::id()));
+        let runs = base.join("runs");
+        fs::create_dir_all(runs.join("one/figures")).unwrap();
+        fs::create_dir_all(base.join("outside")).unwrap();
+        for file in ["runs/one/report.html", "runs/one/figures/a.svg", "runs/one/secret.key"] {
+            fs::write(base.join(file), "inside").unwrap();
+        }
+        fs::write(base.join("outside/record.json"), "outside").unwrap();
+        fs::write(base.join("record.json"), "outside").unwrap();
+        symlink(base.join("outside"), runs.join("linked")).unwrap();
+        symlink(base.join("record.json"), runs.join("one/record.json")).unwrap();
+        symlink(base.join("outside"), runs.join("one/out")).unwrap();
+        let found = |run: &str, path: &str| read(&runs, run, path).map(|(_, bytes)| bytes);
+        assert_eq!(found("one", "report.html").unwrap(), b"inside");
+        assert_eq!(found("one", "figures/a.svg").unwrap(), b"inside");
+        for (run, path) in [
+            ("..", "record.json"),
+            (".", "one/report.html"),
+            ("", "record.json"),
+            ("one", "../../record.json"),
+            ("one", "figures/../../../record.json"),
+            ("one", "/etc/hostname.json"),
+            ("one", "record.json"),
+            ("one", "out/record.json"),
+            ("one", "secret.key"),
+            ("one", "report.html\0"),
+            ("one", ""),
+            ("one", "figures"),
+            ("one", "nothing.html"),
+            ("linked", "record.json"),
+            ("one/figures", "a.svg"),
+            ("../outside", "record.json"),
+        ] {
+            assert_eq!(found(run, path), None, "{run:?} {path:?}");
+        }
+        fs::remove_dir_all(&base).unwrap();
+    }
+}

@@ -1,0 +1,272 @@
+//! The form that begins a run: what is chosen there becomes the words of a command line, and nothing else.
+//!
+//! Invariants: what somebody writes into a field is the value of its option and can be no option of its own; commands of the user's and scripts
+//! are for the command line only.
+
+use maud::{Markup, html};
+
+use super::page::{Place, page};
+use crate::catalog;
+use crate::cli::words::quoted;
+use crate::python::script;
+
+/// Targets that can be chosen; others are written down.
+const TARGETS: [&str; 11] = [
+    "ours",
+    "bridge",
+    "router",
+    "tagger",
+    "linux-bridge",
+    "linux-router",
+    "linux-tagger",
+    "ovs",
+    "ovs-dpdk",
+    "testpmd",
+    "direct",
+];
+
+/// Links, the best one first.
+const LINKS: [(&str, &str); 6] = [
+    ("", "the best that is allowed"),
+    ("veth", "veth"),
+    ("veth:xdp", "veth:xdp"),
+    ("memif", "memif"),
+    ("memory", "memory"),
+    ("replay", "replay"),
+];
+
+/// Experiments in one run.
+const EXPERIMENTS_MAX: usize = 64;
+
+/// What was filled in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Filled {
+    experiments: Vec<String>,
+    targets: Vec<String>,
+    others: String,
+    link: String,
+    effort: String,
+    seed: String,
+    set: String,
+    strict: bool,
+}
+
+impl Filled {
+    /// What came with a request.
+    pub(super) fn of(pairs: &[(String, String)]) -> Filled {
+        let mut filled = Filled::default();
+        for (key, value) in pairs {
+            let value = value.trim().to_string();
+            match key.as_str() {
+                "experiment" if !value.is_empty() => filled.experiments.push(value),
+                "target" => filled.targets.push(value),
+                "others" => filled.others = value,
+                "link" => filled.link = value,
+                "effort" => filled.effort = value,
+                "seed" => filled.seed = value,
+                "set" => filled.set = value,
+                "strict" => filled.strict = true,
+                _ => {}
+            }
+        }
+        filled
+    }
+
+    /// The words of the command, without the program and where the run goes.
+    pub(super) fn words(&self) -> Result<Vec<String>, String> {
+        if self.experiments.is_empty() {
+            return Err("choose an experiment".into());
+        }
+        if self.experiments.len() > EXPERIMENTS_MAX {
+            return Err(format!("at most {EXPERIMENTS_MAX} experiments go into one run here"));
+        }
+        let mut words = vec!["run".to_string()];
+        for name in &self.experiments {
+            if script::is_script(name) {
+                return Err(format!("{name}: scripts are run from the command line"));
+            }
+            let is_known = |entry: &catalog::Entry| entry.id == name || entry.set() == name;
+            if !catalog::entries().any(is_known) {
+                return Err(format!("{name}: there is no such experiment"));
+            }
+            words.push(name.clone());
+        }
+        let others = self.others.split_whitespace().map(str::to_string);
+        words.extend(self.targets.iter().cloned().chain(others).map(|it| format!("--on={it}")));
+        let values = [("link", &self.link), ("effort", &self.effort), ("seed", &self.seed)];
+        let given = values.into_iter().filter(|(_, value)| !value.is_empty());
+        words.extend(given.map(|(key, value)| format!("--{key}={value}")));
+        let assignments = self.set.lines().map(str::trim).filter(|line| !line.is_empty());
+        words.extend(assignments.map(|line| format!("--set={line}")));
+        words.extend(self.strict.then(|| "--strict".to_string()));
+        match words.iter().find(|word| word.contains('\0')) {
+            Some(word) => Err(format!("{}: a NUL is no letter", word.replace('\0', "?"))),
+            None => Ok(words),
+        }
+    }
+}
+
+/// The command as somebody would write it.
+pub(super) fn line(words: &[String], folder: &str) -> String {
+    let own = words.iter().map(|word| quoted(word));
+    let all: Vec<String> = std::iter::once("planimeter".to_string()).chain(own).collect();
+    format!("{} --out {}", all.join(" "), quoted(folder))
+}
+
+/// What was said of what was filled in.
+pub(super) enum Said {
+    /// Nothing yet.
+    Nothing,
+    /// What it would do: the command, and the program's words.
+    Would(String, String),
+    /// Why it cannot be: the command if there is one, and the reason.
+    Wrong(Option<String>, String),
+}
+
+/// The page.
+pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
+    page(
+        Place::New,
+        "new run",
+        &html! {
+            h1 { "New run" }
+            @match said {
+                Said::Nothing => {},
+                Said::Would(command, text) => {
+                    section.verdict aria-live="polite" {
+                        h2 { "The same on the command line" }
+                        pre #equal { (command) }
+                        h2 { "What it would do" }
+                        pre #would { (text) }
+                    }
+                },
+                Said::Wrong(command, why) => {
+                    section.verdict role="alert" {
+                        @if let Some(command) = command { h2 { "The same on the command line" } pre #equal { (command) } }
+                        p.warn #wrong { (why) }
+                    }
+                },
+            }
+            form.new method="post" action="/new" {
+                label { "Experiment" (experiments(filled)) }
+                (targets(filled))
+                label { "Link"
+                    select name="link" {
+                        @for (value, name) in LINKS { option value=(value) selected[filled.link == value] { (name) } }
+                    }
+                }
+                label { "Effort"
+                    select name="effort" {
+                        @for (value, about) in EFFORTS { option value=(value) selected[is_effort(filled, value)] { (value) ": " (about) } }
+                    }
+                }
+                label { "Seed of everything random" input name="seed" inputmode="numeric" value=(filled.seed) placeholder="1"; }
+                label { "Parameters"
+                    textarea name="set" rows="3" placeholder="frame=64\nentries=1000" { (filled.set) }
+                    span.hint { "KEY=VALUE, one a line, as --set takes them; " code { "planimeter list parameters" } " shows them" }
+                }
+                fieldset.choices { legend { "Judgement" } label { input type="checkbox" name="strict" checked[filled.strict]; "fail where a result is irregular or limited by the tester" } }
+                div.buttons {
+                    button name="do" value="check" { "check" }
+                    button.main name="do" value="start" { "start" }
+                }
+            }
+        },
+    )
+}
+
+/// The words of `--effort`.
+const EFFORTS: [(&str, &str); 3] = [
+    ("quick", "five repeats of a fifth of a second"),
+    ("standard", "five repeats of two seconds"),
+    ("full", "three runs of 60 seconds, as published"),
+];
+
+fn is_effort(filled: &Filled, value: &str) -> bool {
+    if filled.effort.is_empty() { value == "quick" } else { filled.effort == value }
+}
+
+fn experiments(filled: &Filled) -> Markup {
+    let mut sets: Vec<&str> = Vec::new();
+    for entry in catalog::entries() {
+        if !sets.contains(&entry.set()) {
+            sets.push(entry.set());
+        }
+    }
+    let chosen = |id: &str| match filled.experiments.first() {
+        Some(first) => first == id,
+        None => id == "forwarding-rate",
+    };
+    html! {
+        select name="experiment" {
+            @for set in sets {
+                optgroup label=(set) {
+                    @let own: Vec<&catalog::Entry> = catalog::entries().filter(|entry| entry.set() == set).collect();
+                    @if own.len() > 1 { option value=(set) selected[chosen(set)] { (set) ": all of it" } }
+                    @for entry in own { option value=(entry.id) selected[chosen(entry.id)] { (entry.id) ": " (entry.title) } }
+                }
+            }
+        }
+    }
+}
+
+fn targets(filled: &Filled) -> Markup {
+    let is_chosen = |name: &str| filled.targets.iter().any(|it| it == name);
+    html! {
+        fieldset {
+            legend { "Targets, first the one that ratios refer to" }
+            div.choices {
+                @for name in TARGETS {
+                    label { input type="checkbox" name="target" value=(name) checked[is_chosen(name)]; (name) }
+                }
+            }
+            label { "Others" input name="others" value=(filled.others) placeholder="ours:model=NAME openflow:tcp:HOST:PORT,ports=1@eth1+2@eth2";
+                span.hint { "as --on takes them, with blanks between; without any target, all that can run here" } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(pairs: &[(&str, &str)]) -> Filled {
+        let pairs: Vec<_> =
+            pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        Filled::of(&pairs)
+    }
+
+    #[test]
+    fn what_is_chosen_becomes_a_command_line() {
+        let all = filled(&[
+            ("experiment", "throughput"),
+            ("target", "ours"),
+            ("others", " ours:model=x  direct "),
+            ("link", "memory"),
+            ("effort", "quick"),
+            ("seed", "7"),
+            ("set", "frame=64\r\n\r\n load=1, 2 "),
+            ("strict", "on"),
+        ]);
+        assert_eq!(
+            line(&all.words().unwrap(), "my runs"),
+            "planimeter run throughput --on=ours --on=ours:model=x --on=direct --link=memory --effort=quick --seed=7 \
+             --set=frame=64 '--set=load=1, 2' --strict --out 'my runs'"
+        );
+    }
+
+    #[test]
+    fn no_value_becomes_an_option() {
+        let evil = "--before=touch /tmp/x";
+        let words =
+            filled(&[("experiment", "latency"), ("others", evil), ("seed", evil), ("set", evil)]);
+        for word in &words.words().unwrap()[2..] {
+            let (key, _) = word.split_once('=').unwrap();
+            assert!(["--on", "--seed", "--set"].contains(&key), "{word}");
+        }
+        for name in ["--before=x", "-h", "evil.py", "../evil.py", "nothing", ""] {
+            assert!(filled(&[("experiment", name)]).words().is_err(), "{name}");
+        }
+        assert!(filled(&[("experiment", "latency"), ("set", "a\0b")]).words().is_err());
+    }
+}

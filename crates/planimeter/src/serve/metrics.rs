@@ -1,0 +1,137 @@
+//! Numbers for Prometheus, in its text format (version 0.0.4).
+//!
+//! Of runs that measure, what a page shows of them; of this server, what it does. Invariant: a name from outside stays within its quotes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Shared;
+use super::watching::{State, now_ms};
+
+/// What a server counts of itself.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Connections that found no room.
+    pub(super) refused: AtomicU64,
+    /// Answers by status.
+    answers: Mutex<BTreeMap<u16, u64>>,
+}
+
+impl Counts {
+    pub(super) fn answer(&self, status: u16) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        *answers.entry(status).or_default() += 1;
+    }
+}
+
+/// Families of numbers, each with its rows.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str, rows: &[(String, f64)]) {
+        if rows.is_empty() {
+            return;
+        }
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for (labels, value) in rows {
+            let _ = writeln!(self.0, "{name}{labels} {value}");
+        }
+    }
+}
+
+/// Labels of a row.
+fn labels(rows: &[(&str, &str)]) -> String {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let label = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", quoted(value));
+    format!("{{{}}}", rows.iter().map(label).collect::<Vec<_>>().join(","))
+}
+
+/// The page.
+pub(super) fn text(shared: &Shared) -> String {
+    let views = shared.watching.views();
+    let live: Vec<_> = views.iter().filter(|view| view.state == State::Runs).collect();
+    let now = now_ms();
+    let mut page = Page::default();
+    let all = [(String::new(), live.len() as f64)];
+    page.family("planimeter_runs_live", "gauge", "Runs that measure now.", &all);
+    let of = |value: &dyn Fn(&crate::live::picture::Picture) -> Option<f64>| {
+        let row = |view: &&super::watching::View| {
+            Some((labels(&[("run", &view.run)]), value(&view.picture)?))
+        };
+        live.iter().filter_map(row).collect::<Vec<_>>()
+    };
+    let planned = of(&|picture| Some(picture.planned?.trials as f64));
+    page.family("planimeter_trials_planned", "gauge", "Trials of a run in all, about.", &planned);
+    let done = of(&|picture| Some(picture.done as f64));
+    page.family("planimeter_trials_done", "gauge", "Trials of a run that ended.", &done);
+    let left = of(&|picture| picture.seconds_left(now));
+    page.family("planimeter_seconds_left", "gauge", "Seconds until a run is done, about.", &left);
+    let warned = of(&|picture| Some(picture.warned as f64));
+    page.family("planimeter_warnings", "gauge", "Warnings of a run so far.", &warned);
+    let lost = of(&|picture| Some(picture.lost as f64));
+    page.family("planimeter_events_lost", "gauge", "Events of a run that nobody was told.", &lost);
+    rates(&mut page, &live);
+    brackets(&mut page, &live);
+    own(&mut page, shared);
+    page.0
+}
+
+fn rates(page: &mut Page, live: &[&super::watching::View]) {
+    let mut rows = Vec::new();
+    for view in live {
+        for (number, port) in view.picture.ports.iter().enumerate() {
+            let number = (number + 1).to_string();
+            for (way, rates) in [("sent", &port.sent), ("received", &port.received)] {
+                let names = [("run", view.run.as_str()), ("port", &number), ("direction", way)];
+                rows.extend(rates.last().map(|rate| (labels(&names), *rate as f64)));
+            }
+        }
+    }
+    let help = "Frames per second at the tester's ports.";
+    page.family("planimeter_port_frames_per_second", "gauge", help, &rows);
+}
+
+fn brackets(page: &mut Page, live: &[&super::watching::View]) {
+    let mut rows = Vec::new();
+    for view in live {
+        for search in &view.picture.searches {
+            let Some((bracket, _)) = search.steps.last() else { continue };
+            let ends = [("met", Some(bracket.low_pps)), ("missed", bracket.high_pps)];
+            for (end, value) in ends {
+                let names =
+                    [("run", view.run.as_str()), ("target", &search.target), ("bound", end)];
+                rows.extend(value.map(|value| (labels(&names), value)));
+            }
+        }
+    }
+    let help = "Loads between which a search is, frames per second.";
+    page.family("planimeter_search_frames_per_second", "gauge", help, &rows);
+}
+
+fn own(page: &mut Page, shared: &Shared) {
+    let listeners = [(String::new(), shared.watching.watchers() as f64)];
+    page.family("planimeter_serve_listeners", "gauge", "Browsers that follow a run.", &listeners);
+    let refused = [(String::new(), shared.counts.refused.load(Ordering::Relaxed) as f64)];
+    let help = "Connections that found no room.";
+    page.family("planimeter_serve_connections_refused_total", "counter", help, &refused);
+    let answers = shared.counts.answers.lock().unwrap_or_else(PoisonError::into_inner);
+    let row =
+        |(status, count): (&u16, &u64)| (labels(&[("status", &status.to_string())]), *count as f64);
+    let rows: Vec<_> = answers.iter().map(row).collect();
+    page.family("planimeter_serve_answers_total", "counter", "Answers by status.", &rows);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_within_their_quotes() {
+        let evil = "a\"} 1\nb\\";
+        assert_eq!(labels(&[("run", evil)]), "{run=\"a\\\"} 1\\nb\\\\\"}");
+    }
+}

@@ -1,0 +1,113 @@
+//! What pages have in common: the look of reports, a way around, and nothing from anywhere else.
+//!
+//! Invariant: text from runs and from whoever asks is escaped by `maud`; no style or script stands in a page, so that a browser can refuse all that does.
+
+use maud::{DOCTYPE, Markup, html};
+use results::page::STYLE;
+
+/// What only these pages need.
+const OWN_STYLE: &str = include_str!("page/serve.css");
+
+/// The script of the page that shows a run.
+pub(super) const SCRIPT: &str = include_str!("page/live.js");
+
+/// The look of all pages.
+pub(super) fn style() -> String {
+    format!("{STYLE}{OWN_STYLE}")
+}
+
+/// Which page it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Live,
+    Runs,
+    New,
+    Other,
+}
+
+/// A page.
+pub(super) fn page(place: Place, title: &str, content: &Markup) -> Markup {
+    let links = [
+        (Place::Live, "/", "live"),
+        (Place::Runs, "/runs", "runs"),
+        (Place::New, "/new", "new run"),
+    ];
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "planimeter: " (title) }
+                link rel="stylesheet" href="/style.css";
+                link rel="icon" href="data:,";
+                @if place == Place::Live { script src="/live.js" defer {} }
+            }
+            body {
+                header.bar {
+                    nav aria-label="pages" {
+                        span.name { "planimeter" }
+                        @for (its, address, name) in links {
+                            a href=(address) aria-current=[(its == place).then_some("page")] { (name) }
+                        }
+                    }
+                }
+                main { (content) }
+            }
+        }
+    }
+}
+
+/// Something went wrong: one line, on a page.
+pub(super) fn wrong(title: &str, line: &str) -> Markup {
+    page(
+        Place::Other,
+        title,
+        &html! {
+            h1 { (title) }
+            p.warn role="alert" { (line) }
+        },
+    )
+}
+
+/// The page whose script shows runs as they go.
+pub(super) fn live(run: Option<&str>) -> Markup {
+    page(
+        Place::Live,
+        "live",
+        &html! {
+            div #live data-run=[run] {
+                p.kicker #runs { "live" }
+                h1 #title { "Waiting for a run" }
+                p.sub #command {}
+                p.state { span.chip.open #state { "connecting" } " " span #left {} }
+                progress #progress max="1" value="0" aria-label="trials done" hidden {}
+                p.stop { form method="post" action="/stop" #stop hidden { button { "stop this run" } } }
+                div #started hidden {}
+                noscript { p.warn { "This page is drawn by a script. Without it: " a href="/metrics" { "numbers" } " and " a href="/runs" { "stored runs" } "." } }
+                div #content hidden {
+                    section { h2 { "Set-up" } div.wide #topology {} }
+                    section { h2 { "Trial" } p #trial {} }
+                    div.columns {
+                        section {
+                            h2 { "Rates by port" small { " frames per second, over the last half minute" } }
+                            div #ports {}
+                        }
+                        section #searching hidden {
+                            h2 { "Search" small { " loads that met and missed the goal, step by step" } }
+                            div #searches {}
+                        }
+                        section #latency hidden {
+                            h2 { "Latency so far" small { " at this point, each target" } }
+                            div #latencies {}
+                        }
+                    }
+                    section #warned hidden { h2 { "Warnings" } ul #warnings {} }
+                    section { h2 { "Log" } ol.log #log {} }
+                }
+            }
+            p.visuallyhidden #heard aria-live="polite" {}
+        },
+    )
+}

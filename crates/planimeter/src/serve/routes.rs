@@ -1,0 +1,338 @@
+//! What is asked for, and who answers: pages, events, files and numbers.
+//!
+//! Everything passes the door first. Invariants: each answer says that it is for this browser and this page alone (no store, no frames, no
+//! script but ours); what needs the disk runs beside the loop that serves, a few at a time; who cannot be answered gets one line.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::rejection::FormRejection;
+use axum::extract::{DefaultBodyLimit, Form, Path, Query, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::door::{self, Caller, Verdict};
+use super::form::{self, Filled, Said};
+use super::starting::Refused;
+use super::watching::{self, View, Watcher};
+use super::{Shared, files, listen, metrics, page, stored, topology};
+
+/// Bytes of a form.
+const FORM_BYTES_MAX: usize = 64 << 10;
+
+/// How often a client that follows is told at most, and how often at least.
+const EVENT: Duration = Duration::from_millis(250);
+const ALIVE: Duration = Duration::from_secs(5);
+
+/// What a browser may do with our pages.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// What it may do with files of runs: a report's own script runs, as nobody in particular, and reaches nobody.
+const POLICY_FILE: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; \
+                           script-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; \
+                           frame-ancestors 'none'";
+
+type Pairs = Vec<(String, String)>;
+
+/// All of it.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(live))
+        .route("/live/events", get(events))
+        .route("/live/topology", get(drawn))
+        .route("/live.js", get(script))
+        .route("/style.css", get(style))
+        .route("/new", get(new).post(begin))
+        .route("/stop", post(stop))
+        .route("/runs", get(runs))
+        .route("/runs/{run}/{*path}", get(file))
+        .route("/compare", get(compare))
+        .route("/metrics", get(numbers))
+        .fallback(nothing)
+        .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&shared), guarded))
+        .with_state(shared)
+}
+
+/// One line as an answer.
+fn line(status: StatusCode, text: &str) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{text}\n"))
+        .into_response()
+}
+
+async fn nothing() -> Response {
+    line(StatusCode::NOT_FOUND, "there is nothing here")
+}
+
+/// Lets in who may come in, and has every answer carry what a browser is to heed.
+async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let query: Pairs =
+        Query::try_from_uri(request.uri()).map(|Query(pairs)| pairs).unwrap_or_default();
+    let token = query.iter().find(|(key, _)| key == "token").map(|(_, value)| value.as_str());
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    let caller = Caller { headers: request.headers(), token, changes };
+    let mut answer = match door::judge(&shared.token, shared.port, &caller) {
+        Verdict::Welcome => answered(request, next).await,
+        Verdict::FirstVisit if changes || request.uri().path() != "/" => {
+            answered(request, next).await
+        }
+        Verdict::FirstVisit => first_visit(&shared),
+        Verdict::Unknown => line(
+            StatusCode::UNAUTHORIZED,
+            "the token is missing or wrong: open the address that planimeter serve printed",
+        ),
+        Verdict::OtherHost => line(
+            StatusCode::MISDIRECTED_REQUEST,
+            "ask for this server by its address or as localhost",
+        ),
+        Verdict::OtherPage => {
+            line(StatusCode::FORBIDDEN, "only pages of this server may change anything")
+        }
+    };
+    let headers = answer.headers_mut();
+    let fixed = [
+        (header::CACHE_CONTROL, "no-store"),
+        // With none at all, browsers would not say either that a form is ours.
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
+    shared.counts.answer(answer.status().as_u16());
+    answer
+}
+
+async fn answered(request: Request, next: Next) -> Response {
+    let late = || line(StatusCode::SERVICE_UNAVAILABLE, "it took too long: ask for less, or later");
+    listen::in_time(next.run(request)).await.unwrap_or_else(late)
+}
+
+/// Leaves the cookie and goes on without the token in the address. By a page, since a cookie that is for this site alone is not sent
+/// along a redirection that began elsewhere.
+fn first_visit(shared: &Shared) -> Response {
+    let cookie = format!(
+        "{}={}; HttpOnly; SameSite=Strict; Path=/",
+        door::cookie_name(shared.port),
+        shared.token.text()
+    );
+    let page = "<!DOCTYPE html><html lang=\"en\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>planimeter</title>\
+                <a href=\"/\">go on</a>";
+    ([(header::SET_COOKIE, cookie)], Html(page)).into_response()
+}
+
+fn asked<'a>(pairs: &'a Pairs, key: &str) -> Option<&'a str> {
+    pairs.iter().find(|(its, _)| its == key).map(|(_, value)| value.as_str())
+}
+
+async fn live(Query(pairs): Query<Pairs>) -> Response {
+    Html(page::live(asked(&pairs, "run")).into_string()).into_response()
+}
+
+async fn script() -> Response {
+    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], page::SCRIPT).into_response()
+}
+
+async fn style() -> Response {
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], page::style()).into_response()
+}
+
+/// A run's picture again and again: the newest whenever the client has room for it, never a queue.
+async fn events(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+    let Ok(place) = Arc::clone(&shared.listeners).try_acquire_owned() else {
+        return line(StatusCode::SERVICE_UNAVAILABLE, "too many browsers follow runs: close one");
+    };
+    let run = asked(&pairs, "run").map(str::to_string);
+    let watcher = shared.watching.watch();
+    let follower = Follower { shared, watcher, run, place, told: None };
+    let alive = KeepAlive::new().interval(ALIVE);
+    Sse::new(follower.stream()).keep_alive(alive).into_response()
+}
+
+/// One who follows.
+struct Follower {
+    shared: Arc<Shared>,
+    watcher: Watcher,
+    run: Option<String>,
+    /// Held as long as somebody follows.
+    #[expect(dead_code, reason = "given back when it is dropped")]
+    place: OwnedSemaphorePermit,
+    told: Option<String>,
+}
+
+impl Follower {
+    fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> {
+        unfold(self, |mut follower| async move {
+            loop {
+                if follower.told.is_some() {
+                    tokio::time::sleep(EVENT).await;
+                    // What is begun here is told too, though no run tells it.
+                    let _ = tokio::time::timeout(ALIVE, follower.watcher.views.changed()).await;
+                }
+                let views = follower.watcher.views.borrow_and_update().clone();
+                let text = told(&follower.shared, &views, follower.run.as_deref());
+                let is_news = follower.told.as_ref() != Some(&text);
+                if is_news {
+                    follower.told = Some(text.clone());
+                    return Some((Ok(Event::default().data(text)), follower));
+                }
+            }
+        })
+    }
+}
+
+/// What a page is told.
+fn told(shared: &Shared, views: &[View], run: Option<&str>) -> String {
+    let runs: Vec<_> =
+        views.iter().map(|view| json!({ "run": view.run, "state": view.state.word() })).collect();
+    let started = shared.starter.status();
+    let view = watching::of(views, run).map(|view| {
+        let process = view.picture.begun.process;
+        let is_ours = started.as_ref().is_some_and(|it| it.runs && it.process == process);
+        json!({
+            "run": view.run,
+            "address": stored::address(&view.run),
+            "state": view.state.word(),
+            "left_s": view.picture.seconds_left(watching::now_ms()),
+            "stoppable": is_ours,
+            "unreadable": view.unreadable,
+            "picture": &*view.picture,
+        })
+    });
+    json!({ "runs": runs, "view": view, "started": started }).to_string()
+}
+
+async fn drawn(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+    match watching::of(&shared.watching.views(), asked(&pairs, "run")) {
+        Some(view) => Html(topology::svg(&view.picture).into_string()).into_response(),
+        None => line(StatusCode::NOT_FOUND, "this run tells nothing now"),
+    }
+}
+
+async fn numbers(State(shared): State<Arc<Shared>>) -> Response {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], metrics::text(&shared)).into_response()
+}
+
+/// Does something that needs the disk, beside the loop that serves.
+async fn beside<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Shared) -> T + Send + 'static,
+) -> Result<T, Response> {
+    let failed = |_| line(StatusCode::INTERNAL_SERVER_ERROR, "it could not be done");
+    let place = Arc::clone(&shared.busy).acquire_owned().await.map_err(|_| nothing_more())?;
+    let own = Arc::clone(shared);
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work(&own);
+        drop(place);
+        done
+    });
+    done.await.map_err(failed)
+}
+
+fn nothing_more() -> Response {
+    line(StatusCode::SERVICE_UNAVAILABLE, "the server is ending")
+}
+
+/// A page, or why there is none.
+fn shown(found: Result<Result<maud::Markup, String>, Response>) -> Response {
+    match found {
+        Ok(Ok(markup)) => Html(markup.into_string()).into_response(),
+        Ok(Err(why)) => {
+            let page = page::wrong("That cannot be shown", &why).into_string();
+            (StatusCode::BAD_REQUEST, Html(page)).into_response()
+        }
+        Err(response) => response,
+    }
+}
+
+async fn runs(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+    shown(beside(&shared, move |shared| stored::runs(&shared.folder, &pairs)).await)
+}
+
+async fn compare(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+    let names = pairs.into_iter().filter(|(key, _)| key == "run").map(|(_, name)| name);
+    let names: Vec<String> = names.take(2 * stored::COMPARED_MAX).collect();
+    shown(beside(&shared, move |shared| stored::compare(&shared.folder, &names)).await)
+}
+
+async fn file(
+    State(shared): State<Arc<Shared>>,
+    Path((run, path)): Path<(String, String)>,
+) -> Response {
+    let found = beside(&shared, move |shared| files::read(&shared.folder, &run, &path)).await;
+    match found {
+        Ok(Some((kind, bytes))) => {
+            let headers =
+                [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, POLICY_FILE)];
+            (headers, bytes).into_response()
+        }
+        Ok(None) => line(
+            StatusCode::NOT_FOUND,
+            "there is no such file of a run; a report is made by: planimeter report RUN",
+        ),
+        Err(response) => response,
+    }
+}
+
+async fn new(Query(pairs): Query<Pairs>) -> Response {
+    Html(form::form(&Filled::of(&pairs), &Said::Nothing).into_string()).into_response()
+}
+
+async fn begin(
+    State(shared): State<Arc<Shared>>,
+    pairs: Result<Form<Pairs>, FormRejection>,
+) -> Response {
+    let pairs = match pairs {
+        Ok(Form(pairs)) => pairs,
+        Err(rejection) => return line(rejection.status(), &rejection.body_text()),
+    };
+    let filled = Filled::of(&pairs);
+    let is_start = asked(&pairs, "do") == Some("start");
+    let words = match filled.words() {
+        Ok(words) => words,
+        Err(why) => return formed(StatusCode::BAD_REQUEST, &filled, &Said::Wrong(None, why)),
+    };
+    let command = form::line(&words, &shared.folder.display().to_string());
+    let own = command.clone();
+    let done = beside(&shared, move |shared| {
+        let would = shared.starter.dry(&words)?;
+        if is_start { shared.starter.start(&words, own).map(|_| None) } else { Ok(Some(would)) }
+    });
+    match done.await {
+        Ok(Ok(None)) => Redirect::to("/").into_response(),
+        Ok(Ok(Some(would))) => formed(StatusCode::OK, &filled, &Said::Would(command, would)),
+        Ok(Err(refused)) => {
+            let status = match refused {
+                Refused::Busy(_) => StatusCode::CONFLICT,
+                Refused::Wrong(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                Refused::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            formed(status, &filled, &Said::Wrong(Some(command), refused.to_string()))
+        }
+        Err(response) => response,
+    }
+}
+
+fn formed(status: StatusCode, filled: &Filled, said: &Said) -> Response {
+    (status, Html(form::form(filled, said).into_string())).into_response()
+}
+
+async fn stop(State(shared): State<Arc<Shared>>) -> Response {
+    match shared.starter.stop() {
+        true => Redirect::to("/").into_response(),
+        false => line(StatusCode::CONFLICT, "no run that was begun here is under way"),
+    }
+}

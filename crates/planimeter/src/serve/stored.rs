@@ -1,0 +1,321 @@
+//! Stored runs: found by the index, opened, compared, and how a metric went from run to run.
+//!
+//! Invariants: a run that cannot be read stands there with the reason and hides no other; what is shown has a limit, and what is beyond it is
+//! said.
+
+use std::path::{Path, PathBuf};
+
+use maud::{Markup, html};
+use results::contrast::{self, Contrast, Side, Verdict, words};
+use results::gate::Gate;
+use results::number;
+use results::record::{Metric, Record};
+use results::store::index::{Filter, Index, RunRow, TrendRow};
+use results::store::{self, StoreError};
+
+use super::files;
+use super::page::{Place, page};
+use crate::papers;
+
+/// Runs in a list.
+const ROWS_MAX: usize = 500;
+
+/// Runs that are compared at once.
+pub(super) const COMPARED_MAX: usize = 12;
+
+/// Cells of a comparison that are shown.
+const CELLS_MAX: usize = 400;
+
+/// Curves of a trend, and runs in each.
+const CURVES_MAX: usize = 60;
+const VALUES_MAX: usize = 400;
+
+/// What runs are filtered by: key, label, and the words where there are only a few.
+const FILTERS: [(&str, &str, &[&str]); 9] = [
+    ("experiment", "experiment", &[]),
+    ("target", "target", &[]),
+    ("link", "link", &[]),
+    ("metric", "metric (and its trend)", &[]),
+    ("effort", "effort", &["quick", "standard", "full"]),
+    ("since", "since", &[]),
+    ("until", "until", &[]),
+    ("partial", "ended early", &["yes", "no"]),
+    ("doubtful", "doubtful", &["yes", "no"]),
+];
+
+/// The list of runs, as far as these conditions let them through.
+pub(super) fn runs(folder: &Path, asked: &[(String, String)]) -> Result<Markup, String> {
+    let given = |key: &str| asked.iter().find(|(its, value)| its == key && !value.is_empty());
+    let conditions = FILTERS.iter().filter_map(|(key, ..)| given(key));
+    let texts: Vec<String> = conditions.map(|(key, value)| format!("{key}={value}")).collect();
+    let filter = Filter::read(&texts).map_err(|error| {
+        let line = error.to_string();
+        line.strip_prefix("--filter ").map(str::to_string).unwrap_or(line)
+    })?;
+    let (index, refreshed) = Index::open(folder).map_err(|error| error.to_string())?;
+    let told = |error: StoreError| error.to_string();
+    let rows = index.runs(&filter).map_err(told)?;
+    let trend = match filter.metric() {
+        Some(metric) => Some((metric, index.trend(&filter).map_err(told)?)),
+        None => None,
+    };
+    Ok(page(
+        Place::Runs,
+        "runs",
+        &html! {
+            h1 { "Stored runs" }
+            p.sub { (number::count(rows.len() as i64)) " in " code { (folder.display()) } }
+            (filters(&given))
+            @if let Some((metric, rows)) = &trend { (trends(metric, rows)) }
+            @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows)) }
+            @if let Some(line) = &refreshed.remark { p.soft { (line) } }
+            @if !refreshed.unreadable.is_empty() {
+                section #unreadable {
+                    h2 { "Runs that cannot be read" }
+                    ul { @for (name, why) in refreshed.unreadable.iter().take(ROWS_MAX) { li { strong { (name) } ": " (why) } } }
+                }
+            }
+        },
+    ))
+}
+
+fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup {
+    let value = |key: &str| given(key).map(|(_, value)| value.as_str()).unwrap_or_default();
+    html! {
+        form.filter method="get" action="/runs" {
+            @for (key, label, words) in FILTERS {
+                label { (label)
+                    @if words.is_empty() {
+                        @let kind = if matches!(key, "since" | "until") { "date" } else { "text" };
+                        input name=(key) type=(kind) value=(value(key)) list=[(key == "metric").then_some("metrics")];
+                    } @else {
+                        select name=(key) {
+                            option value="" { "all" }
+                            @for word in words { option selected[value(key) == *word] { (word) } }
+                        }
+                    }
+                }
+            }
+            datalist #metrics { @for metric in Metric::ALL { option value=(metric.name()) {} } }
+            button { "filter" }
+        }
+    }
+}
+
+fn list(rows: &[RunRow]) -> Markup {
+    html! {
+        form method="get" action="/compare" {
+            div.wide {
+                table.runs {
+                    thead { tr {
+                        th scope="col" { span.visuallyhidden { "compare" } } th scope="col" { "run" } th scope="col" { "experiments" }
+                        th scope="col" { "targets" } th.hideable scope="col" { "link" } th.hideable scope="col" { "effort" }
+                        th.n scope="col" { "trials" } th.hideable scope="col" { "version" }
+                    } }
+                    tbody {
+                        @for row in rows.iter().take(ROWS_MAX) {
+                            tr {
+                                td { input type="checkbox" name="run" value=(row.folder) aria-label={ "compare " (row.folder) }; }
+                                td { a href={ "/runs/" (address(&row.folder)) "/report.html" } { (row.folder) }
+                                    span.range { (row.created) }
+                                    @if row.partial { span.chip.no { "partial" } }
+                                    @if row.doubtful { " " span.chip.open { "doubtful" } }
+                                }
+                                td { (row.experiments.join(", ")) }
+                                td { (row.targets.join(", ")) }
+                                td.hideable { (row.link) }
+                                td.hideable { (row.effort) }
+                                td.n { (row.trials) }
+                                td.hideable { (row.version) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if rows.len() > ROWS_MAX { p.soft { "and " (rows.len() - ROWS_MAX) " earlier ones: filter them" } }
+            p { button.main { "compare those that are marked" } " " span.hint { "the earliest is what the others are compared with" } }
+        }
+    }
+}
+
+/// A name as a part of an address.
+pub(super) fn address(name: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let part =
+        |byte: u8| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(part).collect()
+}
+
+/// Runs against the earliest of them.
+pub(super) fn compare(folder: &Path, names: &[String]) -> Result<Markup, String> {
+    let mut names: Vec<&String> = names.iter().collect();
+    names.dedup();
+    if !(2..=COMPARED_MAX).contains(&names.len()) {
+        return Err(format!("mark 2 to {COMPARED_MAX} runs: {} are marked", names.len()));
+    }
+    let mut read = Vec::new();
+    for name in names {
+        let path =
+            files::run(folder, name).ok_or_else(|| format!("{name}: there is no such run"))?;
+        let record = record_of(&path).map_err(|why| format!("{name}: {why}"))?;
+        read.push((name.as_str(), record));
+    }
+    read.sort_by(|(_, one), (_, other)| one.created.cmp(&other.created));
+    let (base, others) = read.split_first().expect("there are two at least");
+    let side = |(name, record): &'_ (&'_ str, Record)| -> (String, Record) {
+        (name.to_string(), record.clone())
+    };
+    let (base_name, base_record) = side(base);
+    let against = others.iter().map(|(name, record)| {
+        let base = Side { name: &base_name, record: &base_record, target: None };
+        let new = Side { name, record, target: None };
+        (*name, contrast::contrast(&base, &new, &Gate::by_default(), false))
+    });
+    let against: Vec<_> = against.collect();
+    Ok(page(
+        Place::Runs,
+        "comparison",
+        &html! {
+            h1 { "Compared with " (base_name) }
+            p.sub { code { (base_record.command_line) } }
+            @for (name, found) in &against {
+                section.compared {
+                    h2 { (name) }
+                    @match found {
+                        Ok(found) => (contrasted(found)),
+                        Err(why) => p.warn { (why) },
+                    }
+                }
+            }
+        },
+    ))
+}
+
+fn contrasted(found: &Contrast) -> Markup {
+    html! {
+        p.short { (words::headline(found)) }
+        p.soft { (words::method(found)) }
+        @if !found.remarks.is_empty() { ul { @for remark in &found.remarks { li { (remark) } } } }
+        div.wide { table {
+            thead { tr { th { "what" } th { "where" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "verdict" } } }
+            tbody {
+                @for cell in found.cells.iter().take(CELLS_MAX) {
+                    @let [base, new] = words::values(cell);
+                    tr {
+                        td { (number::title(cell.metric)) span.range { (number::shown(cell.metric).unit) } }
+                        td { (words::place(cell)) }
+                        td.n { (base) } td.n { (new) }
+                        td { (words::effect(cell)) }
+                        td { span class={ "chip " (look(cell.verdict)) } { (words::verdict(cell.verdict)) }
+                            @for doubt in &cell.doubts { span.why { "⚠ " (doubt) } } }
+                    }
+                }
+            }
+        } }
+        @if found.cells.len() > CELLS_MAX { p.soft { "and " (found.cells.len() - CELLS_MAX) " more: planimeter compare tells all" } }
+        @for (side, names) in [("base", &found.only_base), ("new run", &found.only_new)] {
+            @if !names.is_empty() { p.soft { "Only the " (side) " has " (names.iter().take(CELLS_MAX).cloned().collect::<Vec<_>>().join("; ")) "." } }
+        }
+        p.soft { "The same: " code { "planimeter compare " (found.base.name) " " (found.new.name) } ", in the folder of runs." }
+    }
+}
+
+fn look(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "yes",
+        Verdict::Worse => "no",
+        Verdict::Same | Verdict::Unclear => "open",
+    }
+}
+
+/// A run's results; of one that ended early, or has not ended, as far as it came.
+fn record_of(folder: &PathBuf) -> Result<Record, String> {
+    let record = store::read_results(folder).map_err(|error| error.to_string())?;
+    if !record.partial {
+        return Ok(record);
+    }
+    let (mut record, is_behind) = store::read_run(folder).map_err(|error| error.to_string())?;
+    if is_behind {
+        results::derive::finish(&mut record, &papers::claims()?);
+    }
+    Ok(record)
+}
+
+/// How a metric went: a picture and a table for each experiment, target and point.
+fn trends(name: &str, rows: &[TrendRow]) -> Markup {
+    let metric: Option<Metric> = serde_json::from_value(name.into()).ok();
+    let alike = |a: &TrendRow, b: &TrendRow| {
+        (&a.experiment, &a.target, &a.point) == (&b.experiment, &b.target, &b.point)
+    };
+    let curves: Vec<&[TrendRow]> = rows.chunk_by(alike).collect();
+    html! {
+        section #trend {
+            h2 { "How " @match metric { Some(metric) => (number::title(metric)), None => (name) } " went" }
+            @if curves.is_empty() { p { "No value of it is stored." } }
+            @for curve in curves.iter().take(CURVES_MAX) {
+                h3 { (curve[0].experiment) ", " (curve[0].target) " at " (curve[0].point) }
+                (drawn(metric, &curve[curve.len().saturating_sub(VALUES_MAX)..]))
+            }
+            @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more: filter them" } }
+        }
+    }
+}
+
+/// Size of a trend's picture, and the room for its axis.
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 170.0;
+const LEFT: f64 = 90.0;
+
+fn drawn(metric: Option<Metric>, rows: &[TrendRow]) -> Markup {
+    let (factor, unit) =
+        metric.map_or((1.0, ""), |it| (number::shown(it).factor, number::shown(it).unit));
+    let ends =
+        rows.iter().flat_map(|row| [row.low.unwrap_or(row.value), row.high.unwrap_or(row.value)]);
+    let ends = ends.filter(|end| end.is_finite());
+    let (low, high) =
+        ends.fold((f64::MAX, f64::MIN), |(low, high), end| (low.min(end), high.max(end)));
+    let span = if high > low { high - low } else { high.abs().max(1.0) };
+    let (low, high) = (low - span * 0.08, high + span * 0.08);
+    let y = |value: f64| 10.0 + (HEIGHT - 35.0) * (high - value) / (high - low);
+    let x = |at: usize| {
+        LEFT + 15.0 + (WIDTH - LEFT - 30.0) * at as f64 / rows.len().saturating_sub(1).max(1) as f64
+    };
+    let line: Vec<String> = rows
+        .iter()
+        .enumerate()
+        .map(|(at, row)| format!("{:.1},{:.1}", x(at), y(row.value)))
+        .collect();
+    let value = |row: &TrendRow| {
+        let range = match (row.low, row.high) {
+            (Some(low), Some(high)) => {
+                format!(" ({} to {})", number::text(low * factor), number::text(high * factor))
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{} {unit}{range}, {}, {}",
+            number::text(row.value * factor),
+            row.created,
+            row.folder
+        )
+    };
+    html! {
+        div.wide { svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(format!("{} values, listed below", rows.len())) {
+            @for end in [low + span * 0.08, high - span * 0.08] {
+                line.grid x1=(LEFT) x2=(WIDTH) y1=(format!("{:.1}", y(end))) y2=(format!("{:.1}", y(end))) {}
+                text.soft x=(LEFT - 6.0) y=(format!("{:.1}", y(end) + 4.0)) text-anchor="end" { (number::text(end * factor)) }
+            }
+            text.soft x="4" y=(HEIGHT - 6.0) { (unit) }
+            polyline.line.s0 points=(line.join(" ")) {}
+            @for (at, row) in rows.iter().enumerate() {
+                @if let (Some(low), Some(high)) = (row.low, row.high) {
+                    line.line.s0 x1=(format!("{:.1}", x(at))) x2=(format!("{:.1}", x(at))) y1=(format!("{:.1}", y(low))) y2=(format!("{:.1}", y(high))) {}
+                }
+                a href={ "/runs/" (address(&row.folder)) "/report.html" } aria-label=(value(row)) {
+                    circle.tried cx=(format!("{:.1}", x(at))) cy=(format!("{:.1}", y(row.value))) r="4" { title { (value(row)) } }
+                }
+            }
+        } }
+        details { summary { (rows.len()) " values" } ul { @for row in rows { li { (value(row)) } } } }
+    }
+}

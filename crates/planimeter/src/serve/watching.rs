@@ -1,0 +1,255 @@
+//! Runs that are followed: a thread that reads what they tell, and the newest picture of all of them for whoever asks.
+//!
+//! Invariant: there is one picture, replaced whole; a browser that is slow gets the newest when it comes for it and never holds up the thread.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use packet::time::Nanos;
+use ports::clock;
+use tokio::sync::watch;
+
+use crate::live::follow::{Follower, Looked};
+use crate::live::picture::Picture;
+use crate::live::teller::LIVE_FILE;
+
+/// Runs that are followed at once, the newest first.
+pub(super) const FOLLOWED_MAX: usize = 8;
+
+/// Folders that are looked at for runs.
+const FOLDERS_MAX: usize = 100_000;
+
+/// How often is looked while somebody watches, and while nobody does.
+const LOOK: Nanos = Nanos::from_millis(250);
+const LOOK_ALONE: Nanos = Nanos::from_secs(1);
+
+/// How often all folders are looked at, for a run that goes on in an old one.
+const SEARCH: Nanos = Nanos::from_secs(5);
+
+/// A run that said nothing for so long has ended without a word, or stands still.
+const SILENT_MS: u64 = 10_000;
+
+/// A run that is followed, or was.
+#[derive(Debug, Clone)]
+pub(super) struct View {
+    /// Its folder's name.
+    pub(super) run: String,
+    pub(super) picture: Arc<Picture>,
+    /// Lines that made no sense.
+    pub(super) unreadable: u64,
+    /// How it stands.
+    pub(super) state: State,
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It measures.
+    Runs,
+    /// It said nothing for a while.
+    Silent,
+    /// It is over.
+    Over,
+}
+
+impl State {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            State::Runs => "running",
+            State::Silent => "silent",
+            State::Over => "over",
+        }
+    }
+}
+
+/// All that are followed, the newest first; those that measure before others.
+pub(super) type Views = Arc<Vec<View>>;
+
+/// The thread that follows, and what it found.
+pub(super) struct Watching {
+    views: watch::Receiver<Views>,
+    watchers: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watching {
+    /// Follows the runs in a folder.
+    pub(super) fn begin(folder: PathBuf) -> Watching {
+        let (tell, views) = watch::channel(Views::default());
+        let watchers = Arc::new(AtomicUsize::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let eye = Eye { folder, followed: Vec::new(), seen: None, searched: None };
+        let (alone, end) = (Arc::clone(&watchers), Arc::clone(&stop));
+        let named = std::thread::Builder::new().name("watching".into());
+        let thread = named.spawn(move || eye.run(&tell, &alone, &end)).ok();
+        Watching { views, watchers, stop, thread }
+    }
+
+    /// What there is now.
+    pub(super) fn views(&self) -> Views {
+        self.views.borrow().clone()
+    }
+
+    /// What there is from now on, as long as it is kept.
+    pub(super) fn watch(&self) -> Watcher {
+        self.watchers.fetch_add(1, Ordering::Relaxed);
+        Watcher { views: self.views.clone(), watchers: Arc::clone(&self.watchers) }
+    }
+
+    pub(super) fn watchers(&self) -> usize {
+        self.watchers.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Somebody who watches.
+pub(super) struct Watcher {
+    pub(super) views: watch::Receiver<Views>,
+    watchers: Arc<AtomicUsize>,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What the thread does.
+struct Eye {
+    folder: PathBuf,
+    followed: Vec<Followed>,
+    /// When the folder had changed last.
+    seen: Option<SystemTime>,
+    searched: Option<Nanos>,
+}
+
+struct Followed {
+    run: String,
+    follower: Follower,
+    picture: Arc<Picture>,
+    is_gone: bool,
+}
+
+impl Eye {
+    fn run(mut self, tell: &watch::Sender<Views>, watchers: &AtomicUsize, stop: &AtomicBool) {
+        let mut looked: Option<Nanos> = None;
+        while !stop.load(Ordering::Relaxed) {
+            let now = clock::now();
+            let every = if watchers.load(Ordering::Relaxed) > 0 { LOOK } else { LOOK_ALONE };
+            if looked.is_none_or(|at| now.since(at) >= every) {
+                looked = Some(now);
+                self.search(now);
+                let views = self.look();
+                tell.send_if_modified(|known| {
+                    let is_news = !is_same(known, &views);
+                    *known = Arc::new(views);
+                    is_news
+                });
+            }
+            clock::sleep_until(now.saturating_add(Nanos::from_millis(50)));
+        }
+    }
+
+    /// Finds runs that tell something.
+    fn search(&mut self, now: Nanos) {
+        let changed = fs::metadata(&self.folder).and_then(|facts| facts.modified()).ok();
+        let is_due = self.searched.is_none_or(|at| now.since(at) >= SEARCH);
+        if changed == self.seen && !is_due {
+            return;
+        }
+        (self.seen, self.searched) = (changed, Some(now));
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        for entry in entries.take(FOLDERS_MAX).flatten() {
+            let Ok(run) = entry.file_name().into_string() else { continue };
+            let is_known = self.followed.iter().any(|it| it.run == run && !it.is_gone);
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_known || !is_folder || !entry.path().join(LIVE_FILE).exists() {
+                continue;
+            }
+            if let Some(mut follower) = Follower::open(&entry.path()) {
+                follower.look();
+                let picture = Arc::new(follower.picture().clone());
+                self.followed.retain(|it| it.run != run);
+                self.followed.push(Followed { run, follower, picture, is_gone: false });
+            }
+        }
+        self.order();
+        self.followed.truncate(FOLLOWED_MAX);
+    }
+
+    /// Those that measure first, then the newest.
+    fn order(&mut self) {
+        let place = |it: &Followed| {
+            let rank = match state(it) {
+                State::Runs => 0,
+                State::Over => 1,
+                State::Silent => 2,
+            };
+            (rank, std::cmp::Reverse(it.picture.begun_ms))
+        };
+        self.followed.sort_by_key(place);
+    }
+
+    fn look(&mut self) -> Vec<View> {
+        for one in self.followed.iter_mut().filter(|one| !one.is_gone) {
+            match one.follower.look() {
+                Looked::News => one.picture = Arc::new(one.follower.picture().clone()),
+                Looked::Nothing => {}
+                Looked::Gone => one.is_gone = true,
+            }
+        }
+        self.order();
+        let view = |one: &Followed| View {
+            run: one.run.clone(),
+            picture: Arc::clone(&one.picture),
+            unreadable: one.follower.unreadable(),
+            state: state(one),
+        };
+        self.followed.iter().map(view).collect()
+    }
+}
+
+fn state(one: &Followed) -> State {
+    let silent_ms = now_ms().saturating_sub(one.picture.told_ms);
+    if one.is_gone || one.picture.over.is_some() {
+        State::Over
+    } else if silent_ms > SILENT_MS {
+        State::Silent
+    } else {
+        State::Runs
+    }
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    clock::since_1970().0 / 1_000_000
+}
+
+/// Whether nobody needs to be told.
+fn is_same(known: &[View], now: &[View]) -> bool {
+    let is_alike = |(a, b): (&View, &View)| {
+        a.run == b.run && a.state == b.state && Arc::ptr_eq(&a.picture, &b.picture)
+    };
+    known.len() == now.len() && known.iter().zip(now).all(is_alike)
+}
+
+/// The view of a run; of the first without a name.
+pub(super) fn of<'a>(views: &'a [View], run: Option<&str>) -> Option<&'a View> {
+    match run {
+        Some(run) => views.iter().find(|view| view.run == run),
+        None => views.first(),
+    }
+}

@@ -1,0 +1,128 @@
+// `planimeter serve` in a real Chromium: a run is begun, watched to its end and opened; stored runs are compared.
+//
+// Told: the address that was printed, and the folder with the packages. With SCREENSHOTS, pictures are left in that folder. No check passes or fails
+// by the clock.
+import path from "node:path";
+import { begin } from "../../../results/tests/browser/harness.mjs";
+
+const [address, packages] = process.argv.slice(2);
+const { check, judged, openAt, end } = await begin(packages);
+const origin = new URL(address).origin;
+const open = (where, how = {}) => openAt(where, { ...how, isOwn: (asked) => asked.startsWith(`${origin}/`) });
+const shoot = async (page, name) => {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
+};
+const text = (page, what) => page.$eval(what, (it) => it.textContent);
+const arrive = (page, act) => Promise.all([page.waitForNavigation(), act()]);
+const clean = (page, name) => check(`${name}: no request to others, no error`, !page.asked.length && !page.errors.length, [...page.asked, ...page.errors].join("; "));
+const narrow = async (page, name) => {
+  const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  check(`${name}: a phone scrolls up and down only`, widths[0] <= widths[1], String(widths));
+};
+
+try {
+  const stranger = await open(origin);
+  check("without the token there is one line", /token/.test(await text(stranger, "body")) && !(await stranger.$("nav")));
+  await stranger.close();
+
+  // ---- The first visit leaves a cookie and no token in the address.
+  const page = await open(address);
+  await page.waitForSelector("#live");
+  check("the token is not in the address any more", page.url() === `${origin}/`, page.url());
+  await page.waitForFunction(() => document.getElementById("title").textContent === "No run is under way");
+  await judged(page, "accessible, nothing under way");
+
+  // ---- The form: what is wrong is told, what is right is shown as a command line.
+  await arrive(page, () => page.goto(`${origin}/new`));
+  await judged(page, "accessible, form");
+  await shoot(page, "form");
+  await page.select('select[name="experiment"]', "throughput");
+  await page.click('input[value="ours"]');
+  await page.click('input[value="bridge"]');
+  await page.select('select[name="link"]', "memory");
+  await page.type('textarea[name="set"]', "fram=64");
+  await arrive(page, () => page.click('button[value="check"]'));
+  check("what is wrong is told", /fram/.test(await text(page, "#wrong")), await text(page, "main"));
+  check("what was filled in is still there", await page.$eval('select[name="experiment"]', (it) => it.value) === "throughput" && await page.$eval('input[value="bridge"]', (it) => it.checked));
+  page.errors.length = 0; // Chromium tells of each answer that is no success.
+  await page.$eval('textarea[name="set"]', (it) => { it.value = "frame=64\nresolution=0.05\nseconds=0.4\nrepeats=2"; });
+  await arrive(page, () => page.click('button[value="check"]'));
+  const equal = await text(page, "#equal");
+  check("the equal command line", equal.startsWith("planimeter run throughput --on=ours --on=bridge --link=memory --effort=quick") && equal.includes("--set=seconds=0.4"), equal);
+  check("what it would do", /trials on ours, bridge/.test(await text(page, "#would")), await text(page, "#would"));
+  await judged(page, "accessible, form with a command");
+  await shoot(page, "form-checked");
+
+  // ---- The run as it goes.
+  await arrive(page, () => page.click('button[value="start"]'));
+  const seen = (is) => page.waitForFunction(is);
+  await seen(() => document.querySelectorAll("#ports .port").length >= 2 && /[1-9]/.test(document.querySelector("#ports .port").textContent.split("out")[1]));
+  check("rates by port", true);
+  await seen(() => document.querySelectorAll("#topology [data-target]").length === 2 && document.querySelector("#topology .on [data-port]").textContent.includes("out"));
+  check("the set-up with its rates", true);
+  await seen(() => document.querySelectorAll("#searches .met").length > 0 && document.querySelectorAll("#searches .missed").length > 0);
+  check("the search closes", true);
+  await seen(() => document.querySelectorAll("#latencies polyline").length === 2);
+  check("latency of both targets", /half of them within/.test(await text(page, "#latencies")), await text(page, "#latencies"));
+  await seen(() => document.querySelectorAll("#log li").length > 3);
+  check("the log", true);
+  check("it can be stopped", await page.$eval("#stop", (it) => !it.hidden));
+  const first = await text(page, "#ports");
+  await page.waitForFunction((had) => document.getElementById("ports").textContent !== had, {}, first);
+  check("rates change", true);
+  await shoot(page, "live");
+  await judged(page, "accessible, a run");
+  const phone = await open(origin, { width: 390, dark: true });
+  await phone.waitForSelector("#ports .port");
+  await narrow(phone, "live");
+  await judged(phone, "accessible, a run, dark, phone");
+  await shoot(phone, "live-phone-dark");
+  clean(phone, "phone");
+  await phone.close();
+  await page.waitForSelector("#report");
+  check("done", (await text(page, "#state")) === "done", await text(page, "#state"));
+  clean(page, "live page");
+  await shoot(page, "done");
+
+  // ---- Its report, in a place of its own.
+  await arrive(page, () => page.click("#report"));
+  await page.waitForSelector("figure.chart");
+  await page.$eval("figure.chart", (it) => it.scrollIntoView());
+  await page.waitForSelector("figure.chart .live .main-svg");
+  check("the report opens and its figures wake", true);
+  const origins = await page.evaluate(() => window.origin);
+  check("a report is nobody in particular", origins === "null", origins);
+  clean(page, "report");
+
+  // ---- Stored runs: filtered, compared, over time.
+  await page.goto(`${origin}/runs`);
+  await judged(page, "accessible, runs");
+  await shoot(page, "runs");
+  const rows = await page.$$eval("table.runs tbody tr", (all) => all.length);
+  check("all runs are listed", rows === 3, `${rows}`);
+  await page.type('input[name="experiment"]', "bianco2010");
+  await arrive(page, () => page.click("form.filter button"));
+  check("runs are filtered", (await page.$$("table.runs tbody tr")).length === 2);
+  for (const box of await page.$$("table.runs input")) await box.click();
+  await arrive(page, () => page.click("button.main"));
+  check("two runs are compared", /measured apart/.test(await text(page, ".compared")) && (await page.$$(".compared tbody tr")).length > 0, await text(page, "main"));
+  await judged(page, "accessible, comparison");
+  await shoot(page, "compare");
+  await page.goto(`${origin}/runs?metric=latency_ns_mean`);
+  check("a metric over time", (await page.$$("#trend circle")).length > 0);
+  await judged(page, "accessible, trend");
+  await shoot(page, "trend");
+  clean(page, "runs");
+  const small = await open(`${origin}/runs?metric=latency_ns_mean`, { width: 390, dark: true });
+  await narrow(small, "runs");
+  await judged(small, "accessible, runs, dark, phone");
+  await shoot(small, "runs-phone-dark");
+  clean(small, "runs on a phone");
+  await small.goto(`${origin}/new`);
+  await narrow(small, "form");
+  await shoot(small, "form-phone-dark");
+} catch (error) {
+  check("the whole way", false, error.stack.replaceAll("\n", " | "));
+} finally {
+  await end();
+}

@@ -1,0 +1,434 @@
+//! `planimeter serve` as browsers meet it, good ones and bad ones, on real sockets.
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+#[path = "../../../results/tests/browser/packages.rs"]
+mod packages;
+
+use super::SHORT;
+use super::common::{Folder, command, contents, interrupt, only_run, planimeter, record};
+
+/// Connections and followers that are served at once, as the program has it.
+const CONNECTIONS: usize = 64;
+const LISTENERS: usize = 16;
+
+/// A server, ended with Ctrl-C.
+struct Serving {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+impl Serving {
+    /// Shows the runs in `runs` below this folder.
+    fn begin(folder: &Path) -> Serving {
+        let arguments = ["serve", "runs", "--listen", "127.0.0.1:0"];
+        let mut child = command(folder, &arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (address, token) = line.trim().split_once("/?token=").expect(&line);
+        let address = address.strip_prefix("http://").unwrap().to_string();
+        Serving { child, address, token: token.to_string() }
+    }
+
+    fn open(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    /// What is answered to these bytes.
+    fn raw(&self, bytes: &str) -> Answer {
+        let mut stream = self.open();
+        // Who refuses early need not read all of it.
+        let _ = stream.write_all(bytes.as_bytes());
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer) {
+            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{error}"),
+            _ => Answer::of(&answer),
+        }
+    }
+
+    fn with(&self, what: &str, headers: &str, body: &str) -> Answer {
+        let address = &self.address;
+        self.raw(&format!(
+            "{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+            body.len()
+        ))
+    }
+
+    /// A page, for one who has the token.
+    fn get(&self, path: &str) -> Answer {
+        self.with(&format!("GET {path}"), &format!("Authorization: Bearer {}\r\n", self.token), "")
+    }
+
+    fn post(&self, path: &str, body: &str) -> Answer {
+        let headers = format!(
+            "Authorization: Bearer {}\r\nOrigin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
+            self.token, self.address
+        );
+        self.with(&format!("POST {path}"), &headers, body)
+    }
+
+    /// Begins to follow runs.
+    fn follow(&self) -> Following {
+        let mut stream = self.open();
+        let (address, token) = (&self.address, &self.token);
+        let head = format!(
+            "GET /live/events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        Following(BufReader::new(stream))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        interrupt(self.child.id());
+        let ended = self.child.wait().unwrap();
+        assert!(ended.success() || std::thread::panicking(), "{ended}");
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn of(bytes: &[u8]) -> Answer {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        Answer { status, head: head.to_lowercase(), body: body.to_string() }
+    }
+
+    /// Told in one line, which has this in it.
+    fn is_line(&self, status: u16, has: &str) {
+        let lines = self.body.trim_end().lines().count();
+        assert!(self.status == status && lines == 1 && self.body.contains(has), "{self:?}");
+    }
+}
+
+/// One who is told of runs.
+struct Following(BufReader<TcpStream>);
+
+impl Following {
+    /// Waits until what is told is so.
+    fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        for line in (&mut self.0).lines() {
+            let line = line.unwrap();
+            if let Some(text) = line.strip_prefix("data: ") {
+                let told: Value = serde_json::from_str(text).unwrap();
+                if is(&told) {
+                    return told;
+                }
+            }
+        }
+        panic!("nothing more is told");
+    }
+
+    fn status(mut self) -> u16 {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+}
+
+/// Runs in virtual time, one for each seed.
+fn store(folder: &Path, seeds: &[&str]) {
+    for seed in seeds {
+        let said = planimeter(folder, &[&SHORT[..], &["--seed", seed, "--out", "runs"]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.errors);
+    }
+}
+
+#[test]
+fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
+    let folder = Folder::new();
+    let serving = Serving::begin(&folder.0);
+    for path in
+        ["/", "/runs", "/metrics", "/live/events", "/nothing", "/style.css", "/?token=wrong"]
+    {
+        serving.with(&format!("GET {path}"), "", "").is_line(401, "token");
+    }
+    let first = serving.with(&format!("GET /?token={}", serving.token), "", "");
+    assert_eq!(first.status, 200);
+    let cookie = first.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
+    let (name, _) = cookie.split_once('=').unwrap();
+    let kept = format!("Cookie: {name}={}\r\n", serving.token);
+    let page = serving.with("GET /", &kept, "");
+    assert!(
+        page.status == 200 && page.head.contains("content-security-policy: default-src 'none'")
+    );
+    assert!(page.head.contains("cache-control: no-store"), "{}", page.head);
+    // A name that was bent to lead here, and a page of somebody else.
+    let bent = format!(
+        "GET /?token={} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+        serving.token
+    );
+    serving.raw(&bent).is_line(421, "localhost");
+    let evil = format!("{kept}Origin: http://evil.example\r\n");
+    serving.with("POST /stop", &evil, "").is_line(403, "pages of this server");
+    serving.with("POST /stop", &kept, "").is_line(409, "no run");
+    assert_eq!(serving.with("DELETE /runs", &kept, "").status, 405);
+}
+
+#[test]
+fn nothing_outside_the_folder_of_runs_is_shown() {
+    let folder = Folder::new();
+    store(&folder.0, &["1"]);
+    let run = only_run(&folder.0.join("runs"));
+    let name = run.file_name().unwrap().to_str().unwrap().to_string();
+    fs::create_dir(folder.0.join("outside")).unwrap();
+    for file in ["record.json", "outside/record.json"] {
+        fs::write(folder.0.join(file), "outside").unwrap();
+    }
+    std::os::unix::fs::symlink(folder.0.join("outside"), folder.0.join("runs/linked")).unwrap();
+    std::os::unix::fs::symlink(folder.0.join("record.json"), run.join("other.json")).unwrap();
+    let serving = Serving::begin(&folder.0);
+    let report = serving.get(&format!("/runs/{name}/report.html"));
+    assert!(report.status == 200 && report.head.contains("sandbox"), "{}", report.head);
+    assert!(report.body.contains("<!DOCTYPE html>"));
+    assert_eq!(serving.get(&format!("/runs/{name}/summary.md")).status, 200);
+    for path in [
+        "/runs/../record.json",
+        "/runs/%2e%2e/record.json",
+        "/runs/..%2frecord.json",
+        "/runs/x/../../record.json",
+        "/runs/linked/record.json",
+        "/runs/./record.json",
+        "/runs//etc/passwd",
+        "/runs/%2fetc/passwd",
+        "/../../etc/passwd",
+    ] {
+        let answer = serving.get(path);
+        assert!(answer.status == 404 && !answer.body.contains("outside"), "{path}: {answer:?}");
+    }
+    for path in [
+        "other.json",
+        "../../record.json",
+        "%2e%2e/%2e%2e/record.json",
+        "figures/..%2f..%2f..%2frecord.json",
+        "x%00.json",
+    ] {
+        let answer = serving.get(&format!("/runs/{name}/{path}"));
+        assert!(answer.status == 404 && !answer.body.contains("outside"), "{path}: {answer:?}");
+    }
+}
+
+#[test]
+fn stored_runs_are_listed_compared_and_followed_over_time_beside_those_that_cannot_be_read() {
+    let folder = Folder::new();
+    store(&folder.0, &["1", "2", "3"]);
+    let names = contents(&folder.0.join("runs"));
+    let text =
+        fs::read_to_string(folder.0.join("runs").join(&names[0]).join("record.json")).unwrap();
+    for (name, text) in [("cut", &text[..text.len() / 2]), ("later", "{\"schema\": 999}")] {
+        fs::create_dir(folder.0.join("runs").join(name)).unwrap();
+        fs::write(folder.0.join("runs").join(name).join("record.json"), text).unwrap();
+    }
+    let serving = Serving::begin(&folder.0);
+    let page = serving.get("/runs");
+    assert!(names.iter().all(|name| page.body.contains(name.as_str())), "{}", page.body);
+    let (_, unreadable) = page.body.split_once("Runs that cannot be read").unwrap();
+    assert!(unreadable.contains("cut</strong>: ") && unreadable.contains("999"), "{unreadable}");
+    let none = serving.get("/runs?target=ovs");
+    assert!(none.body.contains("No run is so") && none.status == 200);
+    let wrong = serving.get("/runs?since=yesterday");
+    assert!(wrong.status == 400 && wrong.body.contains("a day"), "{}", wrong.body);
+    let trend = serving.get("/runs?metric=latency_ns_mean");
+    assert!(
+        trend.body.contains("id=\"trend\"") && trend.body.contains("<polyline"),
+        "{}",
+        trend.body
+    );
+    let marked: Vec<String> = names.iter().map(|name| format!("run={name}")).collect();
+    let compared = serving.get(&format!("/compare?{}", marked.join("&")));
+    assert_eq!(compared.status, 200, "{}", compared.body);
+    assert_eq!(compared.body.matches("class=\"compared\"").count(), 2);
+    assert!(compared.body.contains("The two were measured apart"), "{}", compared.body);
+    for (query, why) in
+        [("run=cut&run=later", "cut: "), ("run=../x&run=y", "no such run"), ("run=x", "mark 2")]
+    {
+        let answer = serving.get(&format!("/compare?{query}"));
+        assert!(answer.status == 400 && answer.body.contains(why), "{query}: {}", answer.body);
+    }
+}
+
+#[test]
+fn who_floods_the_server_is_told_so_and_harms_nobody() {
+    let folder = Folder::new();
+    let serving = Serving::begin(&folder.0);
+    let page = |serving: &Serving| serving.get("/metrics").status;
+    let mut held: Vec<TcpStream> = (0..CONNECTIONS).map(|_| serving.open()).collect();
+    held.iter_mut().for_each(|stream| stream.write_all(b"GET / HT").unwrap());
+    serving.get("/metrics").is_line(503, "too many connections");
+    drop(held);
+    while page(&serving) == 503 {}
+    assert_eq!(page(&serving), 200);
+    let long = "x".repeat(100 << 10);
+    let head = serving.with("GET /", &format!("X-Long: {long}\r\n"), "");
+    assert!([400, 431].contains(&head.status), "{head:?}");
+    let many: String = (0..500).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let head = serving.with("GET /", &many, "");
+    assert!([400, 431].contains(&head.status), "{head:?}");
+    assert_eq!(serving.raw("this is no HTTP\r\n\r\n").status, 400);
+    assert_eq!(serving.post("/new", &format!("set={long}")).status, 413);
+    let mut followers: Vec<Following> = (0..LISTENERS).map(|_| serving.follow()).collect();
+    for follower in &mut followers {
+        follower.until(|told| told["view"].is_null());
+    }
+    assert_eq!(serving.follow().status(), 503);
+    drop(followers);
+    while serving.get("/metrics").body.contains(&format!("listeners {LISTENERS}")) {}
+    assert_eq!(page(&serving), 200);
+}
+
+#[test]
+fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
+    let folder = Folder::new();
+    let serving = Serving::begin(&folder.0);
+    for (body, why) in [
+        ("experiment=nothing&do=check", "no such experiment"),
+        ("experiment=forwarding-rate&target=ovss&do=check", "ovss"),
+        ("experiment=forwarding-rate&set=fram%3D64&do=start", "fram"),
+        ("do=start", "choose an experiment"),
+    ] {
+        let answer = serving.post("/new", body);
+        assert!(
+            [400, 422].contains(&answer.status) && answer.body.contains(why),
+            "{}",
+            answer.body
+        );
+    }
+    assert!(contents(&folder.0.join("runs")).is_empty());
+    let long =
+        "experiment=forwarding-rate&target=ours&link=memory&effort=standard&set=repeats%3D50";
+    let would = serving.post("/new", &format!("{long}&do=check"));
+    let line = "planimeter run forwarding-rate --on=ours --link=memory --effort=standard --set=repeats=50 --out runs";
+    assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
+    assert!(would.body.contains("trials on ours"), "{}", would.body);
+    // One who never reads holds nobody up.
+    let stalled = serving.follow();
+    let mut following = serving.follow();
+    let begun = serving.post("/new", &format!("{long}&do=start"));
+    assert!(begun.status == 303 && begun.head.contains("location: /"), "{begun:?}");
+    assert_eq!(serving.post("/new", &format!("{long}&do=start")).status, 409);
+    let rates = |told: &Value| {
+        let sent = told["view"]["picture"]["ports"][0]["sent"].as_array();
+        sent.is_some_and(|sent| sent.iter().any(|rate| rate.as_u64() > Some(0)))
+    };
+    let told =
+        following.until(|told| rates(told) && told["view"]["picture"]["done"].as_u64() > Some(0));
+    assert!(told["view"]["stoppable"].as_bool().unwrap(), "{told}");
+    assert!(!told["view"]["picture"]["latencies"].as_array().unwrap().is_empty(), "{told}");
+    let numbers = serving.get("/metrics").body;
+    let run = told["view"]["run"].as_str().unwrap();
+    assert!(
+        numbers.contains(&format!("planimeter_port_frames_per_second{{run=\"{run}\",port=\"1\"")),
+        "{numbers}"
+    );
+    let drawn = serving.get(&format!("/live/topology?run={run}")).body;
+    assert!(drawn.contains("data-target=\"ours\""), "{drawn}");
+    assert_eq!(serving.post("/stop", "").status, 303);
+    let over =
+        following.until(|told| told["started"]["runs"] == false && told["view"]["state"] == "over");
+    assert!(over["started"]["ended"].as_str().unwrap().contains("interrupted"), "{over}");
+    assert_eq!(over["view"]["picture"]["over"]["partial"], true, "{over}");
+    drop(stalled);
+    let run = only_run(&folder.0.join("runs"));
+    assert_eq!(record(&run)["partial"], true);
+    assert!(
+        !contents(&run).contains(&"live.jsonl".to_string()),
+        "what is told is no part of a run"
+    );
+}
+
+#[test]
+fn a_run_of_another_terminal_that_crashed_is_seen() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.0.join("runs/crashed")).unwrap();
+    let lines = "{\"at_ms\":5,\"event\":\"begun\",\"command_line\":\"planimeter run <b>x</b>\",\"created\":\"\",\"experiments\":[\"x\"],\
+                 \"targets\":[],\"process\":1}\nnonsense\n{\"at_ms\":6,\"event\":\"said\",\"line\":\"the last word\"}\n{\"at_ms\":7,";
+    fs::write(folder.0.join("runs/crashed/live.jsonl"), lines).unwrap();
+    let serving = Serving::begin(&folder.0);
+    let told = serving.follow().until(|told| !told["view"].is_null());
+    let view = &told["view"];
+    assert_eq!((view["state"].as_str(), view["unreadable"].as_u64()), (Some("silent"), Some(1)));
+    assert_eq!(view["picture"]["log"][0]["text"], "the last word");
+    assert_eq!(view["stoppable"], false);
+}
+
+#[test]
+fn a_screen_is_drawn_on_a_terminal_and_taken_away() {
+    let has = Command::new("script").arg("--version").output().is_ok();
+    if !has {
+        println!("skipped: script (bsdutils) is not installed");
+        return;
+    }
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_planimeter");
+    // Long in virtual time, with few frames.
+    let run = format!(
+        "{program} run bianco2010/fig3 --on direct --set rig=sim --set seconds=20 --set warmup=0.1 --set load=1,2 \
+         --set repeats=2 --set capacity=1e6 --out runs >out.txt"
+    );
+    let seen = |term: &str, more: &str| {
+        let shell = format!(
+            "stty rows 30 cols 100; stty -a | grep -o -- '-*echo '; {run}; stty -a | grep -o -- '-*echo '"
+        );
+        let mut command = Command::new("script");
+        command.args(["-qec", &shell, "typed"]).current_dir(&folder.0).env("TERM", term);
+        command.env_remove("NO_COLOR").envs((!more.is_empty()).then_some((more, "1")));
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let screen = seen("xterm", "");
+    let (up, down) = ("\x1b[?1049h", "\x1b[?1049l");
+    let place =
+        |mark: &str| screen.find(mark).unwrap_or_else(|| panic!("no {mark:?} in {screen:?}"));
+    assert!(place(up) < place("trials,") && place("trials,") < place(down), "{screen:?}");
+    assert!(place(down) < screen.rfind("\x1b[?25h").unwrap(), "the cursor is shown again");
+    assert_eq!(screen.matches("-echo").count(), 0, "keys are seen again: {screen:?}");
+    assert!(screen.contains("\x1b[3"), "colours: {screen:?}");
+    let plain = seen("xterm", "NO_COLOR");
+    let colours = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[36m", "\x1b[38;5"];
+    assert!(plain.contains(up) && !colours.iter().any(|it| plain.contains(it)), "{plain:?}");
+    let lines = seen("dumb", "");
+    assert!(!lines.contains('\x1b') && lines.contains("[4/4] bianco2010/fig3 direct"), "{lines}");
+    assert!(lines.contains("left] bianco2010"), "the time that is left: {lines}");
+}
+
+#[test]
+fn pages_in_a_browser() {
+    let Some(packages) = packages::found() else { return };
+    let folder = Folder::new();
+    store(&folder.0, &["1", "2"]);
+    let serving = Serving::begin(&folder.0);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/serve.mjs");
+    let address = format!("http://{}/?token={}", serving.address, serving.token);
+    // Longer than it takes on a machine that does nothing else by far.
+    let mut run = Command::new("timeout");
+    run.args(["500", "node"]).arg(script).arg(address).arg(packages);
+    let run = run.output().expect("timeout is part of every system");
+    let said = String::from_utf8_lossy(&run.stdout);
+    println!("{said}");
+    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.matches("ok ").count() > 20, "it looked at too little:\n{said}");
+}
