@@ -55,7 +55,7 @@ pub struct Picture {
     pub log: Vec<Line>,
     /// What is not as it should be, the latest last.
     pub warnings: Vec<Line>,
-    /// How many warnings there were.
+    /// How many there were.
     pub warned: u64,
     /// Events that were lost.
     pub lost: u64,
@@ -229,8 +229,8 @@ impl Picture {
 
     fn trial_ends(&mut self, ended: TrialEnded, at_ms: u64) {
         self.done += 1;
-        for warning in &ended.warnings {
-            self.warn(at_ms, format!("trial {}: {warning}", ended.id));
+        if !ended.warnings.is_empty() {
+            self.warn(at_ms, format!("trial {}: {}", ended.id, ended.warnings.join("; ")));
         }
         push(&mut self.log, Line { at_ms, text: ended.line }, LINES_MAX);
     }

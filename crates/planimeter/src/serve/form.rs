@@ -165,7 +165,7 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                     textarea name="set" rows="3" placeholder="frame=64\nentries=1000" { (filled.set) }
                     span.hint { "KEY=VALUE, one a line, as --set takes them; " code { "planimeter list parameters" } " shows them" }
                 }
-                fieldset.choices { legend { "Judgement" } label { input type="checkbox" name="strict" checked[filled.strict]; "fail where a result is irregular or limited by the tester" } }
+                fieldset.choices.wideone { legend { "Judgement" } label { input type="checkbox" name="strict" checked[filled.strict]; "fail where a result is irregular or limited by the tester" } }
                 div.buttons {
                     button name="do" value="check" { "check" }
                     button.main name="do" value="start" { "start" }

@@ -87,24 +87,26 @@ pub(super) fn live(run: Option<&str>) -> Markup {
                 div #started hidden {}
                 noscript { p.warn { "This page is drawn by a script. Without it: " a href="/metrics" { "numbers" } " and " a href="/runs" { "stored runs" } "." } }
                 div #content hidden {
-                    section { h2 { "Set-up" } div.wide #topology {} }
+                    section { h2 { "Set-up" } div.wide #topology tabindex="0" role="region" aria-label="set-up" {} }
                     section { h2 { "Trial" } p #trial {} }
                     div.columns {
+                    div {
                         section {
                             h2 { "Rates by port" small { " frames per second, over the last half minute" } }
                             div #ports {}
-                        }
-                        section #searching hidden {
-                            h2 { "Search" small { " loads that met and missed the goal, step by step" } }
-                            div #searches {}
                         }
                         section #latency hidden {
                             h2 { "Latency so far" small { " at this point, each target" } }
                             div #latencies {}
                         }
                     }
-                    section #warned hidden { h2 { "Warnings" } ul #warnings {} }
-                    section { h2 { "Log" } ol.log #log {} }
+                    section #searching hidden {
+                        h2 { "Search" small { " loads that met and missed the goal, step by step" } }
+                        div #searches {}
+                    }
+                }
+                section #warned hidden { h2 { "Warnings" } ul #warnings {} }
+                    section { h2 { "Log" small { " the latest first" } } div.log tabindex="0" role="region" aria-label="log" { ol #log {} } }
                 }
             }
             p.visuallyhidden #heard aria-live="polite" {}

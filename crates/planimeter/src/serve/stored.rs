@@ -160,7 +160,9 @@ pub(super) fn compare(folder: &Path, names: &[String]) -> Result<Markup, String>
         let record = record_of(&path).map_err(|why| format!("{name}: {why}"))?;
         read.push((name.as_str(), record));
     }
-    read.sort_by(|(_, one), (_, other)| one.created.cmp(&other.created));
+    read.sort_by(|(name, one), (other_name, other)| {
+        (&one.created, name).cmp(&(&other.created, other_name))
+    });
     let (base, others) = read.split_first().expect("there are two at least");
     let side = |(name, record): &'_ (&'_ str, Record)| -> (String, Record) {
         (name.to_string(), record.clone())
@@ -196,7 +198,7 @@ fn contrasted(found: &Contrast) -> Markup {
         p.short { (words::headline(found)) }
         p.soft { (words::method(found)) }
         @if !found.remarks.is_empty() { ul { @for remark in &found.remarks { li { (remark) } } } }
-        div.wide { table {
+        div.wide tabindex="0" role="group" aria-label="results of both" { table {
             thead { tr { th { "what" } th { "where" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "verdict" } } }
             tbody {
                 @for cell in found.cells.iter().take(CELLS_MAX) {
@@ -300,7 +302,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow]) -> Markup {
         )
     };
     html! {
-        div.wide { svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(format!("{} values, listed below", rows.len())) {
+        div.wide tabindex="0" role="group" aria-label="values over time" { svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(format!("{} values, listed below", rows.len())) {
             @for end in [low + span * 0.08, high - span * 0.08] {
                 line.grid x1=(LEFT) x2=(WIDTH) y1=(format!("{:.1}", y(end))) y2=(format!("{:.1}", y(end))) {}
                 text.soft x=(LEFT - 6.0) y=(format!("{:.1}", y(end) + 4.0)) text-anchor="end" { (number::text(end * factor)) }
@@ -311,11 +313,12 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow]) -> Markup {
                 @if let (Some(low), Some(high)) = (row.low, row.high) {
                     line.line.s0 x1=(format!("{:.1}", x(at))) x2=(format!("{:.1}", x(at))) y1=(format!("{:.1}", y(low))) y2=(format!("{:.1}", y(high))) {}
                 }
-                a href={ "/runs/" (address(&row.folder)) "/report.html" } aria-label=(value(row)) {
-                    circle.tried cx=(format!("{:.1}", x(at))) cy=(format!("{:.1}", y(row.value))) r="4" { title { (value(row)) } }
-                }
+                circle.tried cx=(format!("{:.1}", x(at))) cy=(format!("{:.1}", y(row.value))) r="4" { title { (value(row)) } }
             }
         } }
-        details { summary { (rows.len()) " values" } ul { @for row in rows { li { (value(row)) } } } }
+        details {
+            summary { "as a list, with the runs" }
+            ul { @for row in rows.iter().rev() { li { a href={ "/runs/" (address(&row.folder)) "/report.html" } { (value(row)) } } } }
+        }
     }
 }

@@ -2,7 +2,7 @@
 "use strict";
 const at = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
-const RATES = 120, STEPS_FROM_LOG2 = 8;
+const RATES = 120, STEPS_FROM_LOG2 = 8, WARNINGS = 6;
 
 // An element with attributes and children; text goes in as text.
 function make(name, attributes = {}, ...children) {
@@ -82,7 +82,8 @@ function drawSearches(searches) {
     });
     const last = search.steps.at(-1), [bracket, tried] = last ?? [{ low_pps: 0, high_pps: null }, 0];
     const high = bracket.high_pps === null ? "no load missed yet" : `missed at ${rate(bracket.high_pps)}`;
-    const words = `${search.target}: met at ${rate(bracket.low_pps)}, ${high}, step ${search.steps.length} tries ${rate(tried)}`;
+    const low = bracket.low_pps > 0 ? `met at ${rate(bracket.low_pps)}` : "no load met yet";
+    const words = `${search.target}: ${low}, ${high}, step ${search.steps.length} tries ${rate(tried)}`;
     return [make("h3", {}, search.target, make("span", { class: "range" }, search.what)),
       make("svg", { class: "plot", viewBox: "0 0 640 160", role: "img", "aria-label": words }, ...columns,
         make("line", { class: "grid", x1: 70, x2: 640, y1: 150, y2: 150 }), make("text", { class: "soft", x: 4, y: 154 }, "0"), make("text", { class: "soft", x: 4, y: 16 }, rate(most).replace("/s", ""))),
@@ -169,7 +170,7 @@ function draw(told) {
   drawSearches(picture.searches);
   drawLatencies(picture.latencies);
   show("warned", picture.warnings.length > 0);
-  put("warnings", ...picture.warnings.toReversed().map((it) => make("li", { class: "warn" }, it.text)), ...(picture.warned > picture.warnings.length ? [make("li", {}, `and ${picture.warned - picture.warnings.length} earlier ones`)] : []));
+  put("warnings", ...picture.warnings.slice(-WARNINGS).toReversed().map((it) => make("li", { class: "warn" }, it.text)), ...(picture.warned > WARNINGS ? [make("li", {}, `and ${picture.warned - WARNINGS} earlier ones`)] : []));
   put("log", ...picture.log.toReversed().map((it) => make("li", {}, make("time", {}, clock(it.at_ms)), it.text)));
   if (heardState !== state) { heardState = state; write("heard", `the run is ${state}`); }
 }
