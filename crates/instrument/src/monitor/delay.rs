@@ -59,7 +59,7 @@ impl Delay {
     }
 
     /// Latencies from the real departure so far.
-    pub(super) fn from_sent(&self) -> &Histogram {
+    pub(super) fn latencies(&self) -> &Histogram {
         &self.from_sent
     }
 

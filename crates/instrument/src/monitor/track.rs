@@ -76,7 +76,7 @@ impl Track {
 
     /// Latencies that were noted so far; those of the last few trains are not.
     pub(super) fn latencies(&self) -> Option<&Histogram> {
-        self.delay.as_ref().map(Delay::from_sent)
+        self.delay.as_ref().map(Delay::latencies)
     }
 
     /// Notes that frames arrived, in whatever state. What the tester did not hear is no silence.

@@ -3,7 +3,7 @@
 //! Invariants: a run that cannot be read stands there with the reason and hides no other; what is shown has a limit, and what is beyond it is
 //! said.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use maud::{Markup, html};
 use results::contrast::{self, Contrast, Side, Verdict, words};
@@ -164,12 +164,9 @@ pub(super) fn compare(folder: &Path, names: &[String]) -> Result<Markup, String>
         (&one.created, name).cmp(&(&other.created, other_name))
     });
     let (base, others) = read.split_first().expect("there are two at least");
-    let side = |(name, record): &'_ (&'_ str, Record)| -> (String, Record) {
-        (name.to_string(), record.clone())
-    };
-    let (base_name, base_record) = side(base);
+    let (base_name, base_record) = base;
     let against = others.iter().map(|(name, record)| {
-        let base = Side { name: &base_name, record: &base_record, target: None };
+        let base = Side { name: base_name, record: base_record, target: None };
         let new = Side { name, record, target: None };
         (*name, contrast::contrast(&base, &new, &Gate::by_default(), false))
     });
@@ -231,7 +228,7 @@ fn look(verdict: Verdict) -> &'static str {
 }
 
 /// A run's results; of one that ended early, or has not ended, as far as it came.
-fn record_of(folder: &PathBuf) -> Result<Record, String> {
+fn record_of(folder: &Path) -> Result<Record, String> {
     let record = store::read_results(folder).map_err(|error| error.to_string())?;
     if !record.partial {
         return Ok(record);
