@@ -238,7 +238,7 @@ def run(
         words += [f"--{when}={command}" for when, command in hooks.items() if command is not None]
         words += [f"--effort={effort}", f"--seed={seed}", f"--out={os.fspath(out)}"]
     words += ["--strict"] if strict else []
-    step = re.compile(r"\[(\d+)/(\d+)(?:, [^\]]*)?\] (.*)")
+    step = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
     def told(line: str) -> None:
         if progress is not None and (found := step.match(line)):

@@ -82,8 +82,8 @@ impl Watcher for Progress {
             let done = self.picture.done + 1;
             let all = self.trials.max(done);
             let left = self.picture.seconds_left(now_ms()).filter(|_| done < all);
-            let left = left.map(|s| format!(", {} left", screen::span(s))).unwrap_or_default();
-            remark!("[{done}/{all}{left}] {line}");
+            let left = left.map(|s| format!(" ({} left)", screen::span(s))).unwrap_or_default();
+            remark!("[{done}/{all}] {line}{left}");
         }
     }
 

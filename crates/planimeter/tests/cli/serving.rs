@@ -412,7 +412,7 @@ fn a_screen_is_drawn_on_a_terminal_and_taken_away() {
     assert!(plain.contains(up) && !colours.iter().any(|it| plain.contains(it)), "{plain:?}");
     let lines = seen("dumb", "");
     assert!(!lines.contains('\x1b') && lines.contains("[4/4] bianco2010/fig3 direct"), "{lines}");
-    assert!(lines.contains("left] bianco2010"), "the time that is left: {lines}");
+    assert!(lines.contains(" s left)\r\n"), "the time that is left: {lines}");
 }
 
 #[test]
