@@ -222,3 +222,62 @@ fn shown(text: &str) -> String {
     let short: String = plain.chars().take(LETTERS_MAX).collect();
     if short.len() < plain.len() { format!("{short}...") } else { short }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with what a bundle's plan may name, removed at the end.
+    struct Folder(std::path::PathBuf);
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_plan_of_somebody_else_uses_only_what_it_brings_and_nothing_of_this_host() {
+        let name = format!("planimeter-again-{}", std::process::id());
+        let folder = Folder(std::env::temp_dir().join(name));
+        fs::create_dir_all(folder.0.join("inner")).unwrap();
+        let topology = "[[switch]]\nname = \"a\"\ntarget = \"\\u006furs@/bin/sh\"\n\
+                        [[switch]]\nname = \"b\"\ntarget = \"openflow:tcp:192.0.2.7,ports=1@eth1\"\n\
+                        [[switch]]\nname = \"c\"\ntarget = \"ours:model=/etc/m.toml\"\n";
+        for (file, text) in [("s.toml", ""), ("inner/m.py", ""), ("t.toml", topology)] {
+            fs::write(folder.0.join(file), text).unwrap();
+        }
+        for (plan, dangers, missing) in [
+            (
+                "run = \"latency\"\non = \"ours\"\nset = { stream = \"./s.toml\", snmp = \"lab\" }",
+                &[][..],
+                &[][..],
+            ),
+            (
+                "[[step]]\nbefore = \"rm -r x\"\nafter = \"y\"",
+                &["before: rm -r x", "after: y"],
+                &[],
+            ),
+            ("between = \"x\"\n[[step]]\nrun = \"latency\"", &["between: x"], &[]),
+            ("run = \"inner/m.py\"", &["a script (inner/m.py)"], &[]),
+            ("on = \"ours@/bin/sh\"", &["another program (/bin/sh)"], &[]),
+            ("on = \"device:ports=1@eth1+2@eth2\"", &["a device at interfaces"], &[]),
+            ("set = { snmp = \"192.0.2.7\" }", &["an SNMP agent (192.0.2.7)"], &[]),
+            ("on = \"progfe:/etc/passwd\"", &[], &["/etc/passwd"]),
+            ("set = { stream = \"inner/../../s.toml\" }", &[], &["inner/../../s.toml"]),
+            ("link = \"progfe:nothing.xml=veth\"", &[], &["nothing.xml"]),
+            (
+                "topology = \"t.toml\"",
+                &["another program (/bin/sh)", "a device at interfaces"],
+                &["/etc/m.toml"],
+            ),
+        ] {
+            let found = Found::of(plan, &folder.0);
+            assert_eq!(found.dangers.len(), dangers.len(), "{plan}: {:?}", found.dangers);
+            for (line, words) in found.dangers.iter().zip(dangers) {
+                assert!(line.contains(words), "{plan}: {line}");
+            }
+            assert_eq!(found.missing, missing, "{plan}");
+        }
+    }
+}
