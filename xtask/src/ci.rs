@@ -95,10 +95,10 @@ fn fuzz() -> bool {
     for target in targets.flatten() {
         let name = target.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let seconds = format!("-max_total_time={FUZZ_SECONDS}");
-        if !step(
-            &format!("fuzz {name}"),
-            cargo(&["+nightly", "fuzz", "run", &name, "--", &seconds]),
-        ) {
+        let mut run = cargo(&["+nightly", "fuzz", "run", &name, "--", &seconds]);
+        // SQLite has two tables of one name, each seen by its own part only.
+        run.env("ASAN_OPTIONS", "detect_odr_violation=0");
+        if !step(&format!("fuzz {name}"), run) {
             return false;
         }
     }
