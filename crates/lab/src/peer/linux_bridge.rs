@@ -85,8 +85,16 @@ impl Peer for LinuxBridge {
             Ok(links.iter().filter(|link| link.bridged).count() == wired.ports as usize)
         };
         if !wait::until(patience, &mut is_forwarding)? {
-            let program = KIND.to_owned();
-            return Err(LabError::NotReady { program, waited: patience, last: Vec::new() });
+            let bridge = netlink.link(BRIDGE)?.index;
+            let links = netlink.links()?;
+            let ports = links.iter().filter(|link| link.controller == Some(bridge));
+            let silent = ports.filter(|link| !link.bridged).map(|link| {
+                let down =
+                    if link.up { "the other end of its cable is down" } else { "it is down" };
+                format!("port {} does not forward: {down}", link.name)
+            });
+            let (program, last) = (KIND.to_owned(), silent.collect());
+            return Err(LabError::NotReady { program, waited: patience, last });
         }
         Ok(Access::Install)
     }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forces::association::{CeEvent, CeSettings, Channel};
@@ -121,14 +121,23 @@ struct Filters {
 }
 
 impl Filters {
-    /// Properties of the subscription.
-    fn properties(&self) -> Vec<(u32, u32)> {
+    /// Properties of the subscription: all of them, as an element that outlives its controllers keeps what an earlier
+    /// one set.
+    fn properties(&self) -> [(u32, u32); 5] {
         let Filters { every, interval, threshold, hysteresis } = self;
-        let all = [(3, threshold), (4, hysteresis), (5, every), (6, interval)];
-        let set = all.iter().filter_map(|(id, number)| Some((*id, (**number)?)));
-        [(2, 1)].into_iter().chain(set).collect()
+        let number = |said: &Option<u32>| said.unwrap_or(0);
+        [
+            (REGISTRATION, 1),
+            (3, number(threshold)),
+            (4, number(hysteresis)),
+            (5, number(every)),
+            (6, number(interval)),
+        ]
     }
 }
+
+/// The property of an event by which it is subscribed to (RFC 5812 section 4.8.5).
+const REGISTRATION: u32 = 2;
 
 /// A control element at work.
 struct Work {
@@ -329,15 +338,28 @@ impl Work {
     ) -> Result<(), Failure> {
         let stop = super::stop::flag()?;
         for text in events {
-            let part = self.part(text)?;
-            let asked = self.element.ce().subscribe(&part.place, &filters.properties());
-            let correlator =
-                asked.map_err(|refused| Failure::usage(format!("{text}: {refused}")))?;
-            let answer = self.element.answer(correlator, &mut self.meanwhile).map_err(failed)?;
-            if let Some((_, code)) = answer.failures().first() {
-                return Err(Failure::usage(format!("{text}: {code}")));
-            }
+            self.subscribe(text, &filters.properties())?;
         }
+        if self.tell_events(count, &stop)? {
+            // Whoever comes next would be told of them too.
+            events.iter().try_for_each(|text| self.subscribe(text, &[(REGISTRATION, 0)]))?;
+        }
+        Ok(())
+    }
+
+    fn subscribe(&mut self, text: &str, properties: &[(u32, u32)]) -> Result<(), Failure> {
+        let part = self.part(text)?;
+        let asked = self.element.ce().subscribe(&part.place, properties);
+        let correlator = asked.map_err(|refused| Failure::usage(format!("{text}: {refused}")))?;
+        let answer = self.element.answer(correlator, &mut self.meanwhile).map_err(failed)?;
+        match answer.failures().first() {
+            Some((_, code)) => Err(Failure::usage(format!("{text}: {code}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints events as they come, up to so many; whether the element is still there then.
+    fn tell_events(&mut self, count: Option<u64>, stop: &AtomicBool) -> Result<bool, Failure> {
         let mut told = 0;
         while count.is_none_or(|count| told < count) && !stop.load(Ordering::Relaxed) {
             while let Some(event) = self.element.next_event() {
@@ -351,7 +373,7 @@ impl Work {
                             told += 1;
                         }
                     }
-                    CeEvent::Down(TeardownReason::NORMAL) => return Ok(()),
+                    CeEvent::Down(TeardownReason::NORMAL) => return Ok(false),
                     CeEvent::Down(reason) => return Err(failed(CeError::Down(reason))),
                     _ => {}
                 }
@@ -360,7 +382,7 @@ impl Work {
             let soon = self.meanwhile.now().saturating_add(Nanos::from_millis(100));
             self.element.rest(soon, &mut self.meanwhile);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn trace(&mut self, hex: &str, port: u32) -> Result<(), Failure> {

@@ -83,10 +83,15 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let caller = Caller { headers: request.headers(), token, changes };
     let mut answer = match door::judge(&shared.token, shared.port, &caller) {
         Verdict::Welcome => answered(request, next).await,
-        Verdict::FirstVisit if changes || request.uri().path() != "/" => {
-            answered(request, next).await
+        Verdict::FirstVisit if request.uri().path() == "/" && !changes => first_visit(&shared),
+        // What a page brings along asks without the token.
+        Verdict::FirstVisit => {
+            let mut answer = answered(request, next).await;
+            if let (false, Ok(cookie)) = (changes, cookie(&shared).parse()) {
+                answer.headers_mut().insert(header::SET_COOKIE, cookie);
+            }
+            answer
         }
-        Verdict::FirstVisit => first_visit(&shared),
         Verdict::Unknown => line(
             StatusCode::UNAUTHORIZED,
             "the token is missing or wrong: open the address that planimeter serve printed",
@@ -122,15 +127,16 @@ async fn answered(request: Request, next: Next) -> Response {
 
 /// Leaves the cookie and goes on without the token in the address. By a page, since a cookie that is for this site alone is not sent
 /// along a redirection that began elsewhere.
+/// What a browser keeps, so that its next requests need no token in their address.
+fn cookie(shared: &Shared) -> String {
+    let (name, token) = (door::cookie_name(shared.port), shared.token.text());
+    format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/")
+}
+
 fn first_visit(shared: &Shared) -> Response {
-    let cookie = format!(
-        "{}={}; HttpOnly; SameSite=Strict; Path=/",
-        door::cookie_name(shared.port),
-        shared.token.text()
-    );
     let page = "<!DOCTYPE html><html lang=\"en\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>planimeter</title>\
                 <a href=\"/\">go on</a>";
-    ([(header::SET_COOKIE, cookie)], Html(page)).into_response()
+    ([(header::SET_COOKIE, cookie(shared))], Html(page)).into_response()
 }
 
 fn asked<'a>(pairs: &'a Pairs, key: &str) -> Option<&'a str> {

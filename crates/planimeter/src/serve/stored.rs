@@ -196,17 +196,17 @@ fn contrasted(found: &Contrast) -> Markup {
         p.soft { (words::method(found)) }
         @if !found.remarks.is_empty() { ul { @for remark in &found.remarks { li { (remark) } } } }
         div.wide tabindex="0" role="group" aria-label="results of both" { table {
-            thead { tr { th { "what" } th { "where" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "verdict" } } }
+            thead { tr { th { "what" } th { "where" } th { "verdict" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "doubts" } } }
             tbody {
                 @for cell in found.cells.iter().take(CELLS_MAX) {
                     @let [base, new] = words::values(cell);
                     tr {
                         td { (number::title(cell.metric)) span.range { (number::shown(cell.metric).unit) } }
                         td { (words::place(cell)) }
+                        td { span class={ "chip " (look(cell.verdict)) } { (words::verdict(cell.verdict)) } }
                         td.n { (base) } td.n { (new) }
                         td { (words::effect(cell)) }
-                        td { span class={ "chip " (look(cell.verdict)) } { (words::verdict(cell.verdict)) }
-                            @for doubt in &cell.doubts { span.why { "⚠ " (doubt) } } }
+                        td { @for doubt in &cell.doubts { span.why { "⚠ " (doubt) } } }
                     }
                 }
             }
@@ -246,16 +246,21 @@ fn trends(name: &str, rows: &[TrendRow]) -> Markup {
     let alike = |a: &TrendRow, b: &TrendRow| {
         (&a.experiment, &a.target, &a.point) == (&b.experiment, &b.target, &b.point)
     };
-    let curves: Vec<&[TrendRow]> = rows.chunk_by(alike).collect();
+    // One value has not gone anywhere yet.
+    let (curves, single): (Vec<&[TrendRow]>, Vec<_>) =
+        rows.chunk_by(alike).partition(|curve| curve.len() > 1);
     html! {
         section #trend {
             h2 { "How " @match metric { Some(metric) => (number::title(metric)), None => (name) } " went" }
-            @if curves.is_empty() { p { "No value of it is stored." } }
+            @if rows.is_empty() { p { "No value of it is stored." } }
             @for curve in curves.iter().take(CURVES_MAX) {
                 h3 { (curve[0].experiment) ", " (curve[0].target) " at " (curve[0].point) }
                 (drawn(metric, &curve[curve.len().saturating_sub(VALUES_MAX)..]))
             }
             @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more: filter them" } }
+            @if !single.is_empty() {
+                p.soft { "Of " (single.len()) @if single.len() == 1 { " place" } @else { " places" } " there is one value, which the report of its run has." }
+            }
         }
     }
 }

@@ -176,6 +176,9 @@ fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
         page.status == 200 && page.head.contains("content-security-policy: default-src 'none'")
     );
     assert!(page.head.contains("cache-control: no-store"), "{}", page.head);
+    // An address that leads deeper brings its style along as well.
+    let deeper = serving.with(&format!("GET /runs?token={}", serving.token), "", "");
+    assert!(deeper.status == 200 && deeper.head.contains(cookie), "{}", deeper.head);
     // A name that was bent to lead here, and a page of somebody else.
     let bent = format!(
         "GET /?token={} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
