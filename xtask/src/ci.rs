@@ -116,9 +116,9 @@ fn has_component(name: &str) -> bool {
 pub fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(words).current_dir(crate::root());
-    // Whoever builds once has nothing of what a second build would go on from.
+    // Whoever builds once has nothing of what a second build would go on from, and no debugger.
     if std::env::var_os("CI").is_some() {
-        command.env("CARGO_INCREMENTAL", "0");
+        command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     }
     command
 }
