@@ -21,7 +21,7 @@ mod fe;
 /// Answers that one message does not hold.
 mod parts;
 /// Properties of components and events.
-mod properties;
+pub mod properties;
 
 pub use ce::{Answer, Ce, CeEvent, CeSettings, Refused};
 pub use channel::{Channel, QUEUE_OCTETS_MAX};

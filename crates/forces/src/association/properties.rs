@@ -6,12 +6,16 @@ use std::sync::{Arc, OnceLock};
 use crate::model::{Access, ArraySize, Base, DataType, Field, Kind};
 use crate::value::Value;
 
-/// Ids of an event's properties.
-pub(super) const REGISTRATION: u32 = 2;
-pub(super) const THRESHOLD: u32 = 3;
-pub(super) const HYSTERESIS: u32 = 4;
-pub(super) const COUNT: u32 = 5;
-pub(super) const INTERVAL: u32 = 6;
+/// The property of an event by which it is subscribed to, and those of its filters.
+pub const REGISTRATION: u32 = 2;
+/// The value that is to be passed.
+pub const THRESHOLD: u32 = 3;
+/// How far it has to be passed by, and fallen below between.
+pub const HYSTERESIS: u32 = 4;
+/// So many that follow one that was told are not told.
+pub const COUNT: u32 = 5;
+/// Milliseconds between two that are told.
+pub const INTERVAL: u32 = 6;
 
 fn structure(fields: &[(u32, &str, Base)]) -> Arc<DataType> {
     let fields = fields.iter().map(|&(id, name, base)| Field {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use forces::association::properties::{COUNT, HYSTERESIS, INTERVAL, REGISTRATION, THRESHOLD};
 use forces::association::{CeEvent, CeSettings, Channel};
 use forces::wire::{Data, Id, Operation, OperationKind, PathData, Select, TeardownReason, data};
 use forces::{Catalog, Rows, Value};
@@ -128,16 +129,13 @@ impl Filters {
         let number = |said: &Option<u32>| said.unwrap_or(0);
         [
             (REGISTRATION, 1),
-            (3, number(threshold)),
-            (4, number(hysteresis)),
-            (5, number(every)),
-            (6, number(interval)),
+            (THRESHOLD, number(threshold)),
+            (HYSTERESIS, number(hysteresis)),
+            (COUNT, number(every)),
+            (INTERVAL, number(interval)),
         ]
     }
 }
-
-/// The property of an event by which it is subscribed to (RFC 5812 section 4.8.5).
-const REGISTRATION: u32 = 2;
 
 /// A control element at work.
 struct Work {
