@@ -6,6 +6,8 @@
 
 use std::process::{Command, ExitCode};
 
+use crate::tests::Job;
+
 /// How much is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
@@ -17,6 +19,18 @@ pub enum Extent {
 
 /// Seconds that each fuzz target runs in a full check.
 const FUZZ_SECONDS: u32 = 60;
+
+/// What the tests that draw their cases are told for a full check.
+const THOROUGH: &[(&str, &str)] = &[
+    ("PROPTEST_CASES", "20000"),
+    ("TRUTH_CASES", "1400"),
+    ("TRUTH_CASES_MODELS", "100"),
+    ("TRUTH_CASES_HONEST", "1000"),
+    ("TRUTH_CASES_TRIPS", "200"),
+    ("PATH_CASES", "100"),
+    ("TRUTH_CASES_GATE", "2000"),
+    ("TRUTH_CASES_LIVE", "100"),
+];
 
 /// Runs every check up to the first that fails.
 pub fn run(extent: Extent) -> ExitCode {
@@ -31,22 +45,8 @@ pub fn run(extent: Extent) -> ExitCode {
     if has_component("clippy") && !step("lints", cargo(&clippy)) {
         return ExitCode::FAILURE;
     }
-    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
-    if extent == Extent::Full {
-        tests
-            .env("PROPTEST_CASES", "20000")
-            .env("TRUTH_CASES", "1400")
-            .env("TRUTH_CASES_MODELS", "100")
-            .env("TRUTH_CASES_HONEST", "1000")
-            .env("TRUTH_CASES_TRIPS", "200")
-            .env("PATH_CASES", "100")
-            .env("TRUTH_CASES_GATE", "2000")
-            .env("TRUTH_CASES_LIVE", "100");
-    }
-    if !step("tests", tests) {
-        return ExitCode::FAILURE;
-    }
-    if !step("model", models()) {
+    let variables = if extent == Extent::Full { THOROUGH } else { &[] };
+    if !crate::tests::run(variables, vec![Job::new("model", models())]) {
         return ExitCode::FAILURE;
     }
     if extent == Extent::Full && !(crate::cross::run() && fuzz()) {

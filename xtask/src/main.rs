@@ -9,6 +9,8 @@ mod tidy;
 mod ci;
 /// Another architecture.
 mod cross;
+/// Every test, in two rows.
+mod tests;
 /// What fuzzing starts from.
 mod seeds;
 
