@@ -30,6 +30,8 @@ pub struct Figure {
     pub id: String,
     /// What it shows, in words.
     pub title: String,
+    /// The run that it is of, where it stands beside those of others: `step first`.
+    pub of: Option<String>,
     /// The same for those who cannot see it.
     pub description: String,
     /// Across.
@@ -43,6 +45,14 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// What it shows, and of which run.
+    pub(crate) fn whole_title(&self) -> String {
+        match &self.of {
+            Some(of) => format!("{} ({of})", self.title),
+            None => self.title.clone(),
+        }
+    }
+
     /// The curves that a picture shows.
     pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|one| one.choice.is_none() || one.choice == self.choice)

@@ -10,12 +10,14 @@
 pub mod library;
 mod claims;
 mod facts;
+mod over;
 mod trials;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::{Figure, View, figure, json, of_series, of_spectra, shows_latency, svg, views};
 use crate::record::{Experiment, Record, gathered};
+use crate::report::sentence::{Piece, Sentence};
 use crate::report::{Run, figure_id, words};
 use crate::table::{self, Entry, Table};
 
@@ -31,12 +33,14 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// Which of how many runs a part of the page is about.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Place<'a> {
     index: usize,
     runs: usize,
+    /// What the run is called, where there are several.
+    name: Option<&'a str>,
 }
 
-impl Place {
+impl Place<'_> {
     /// What the names of anchors begin with, where there are several runs.
     fn prefix(self) -> String {
         if self.runs > 1 { format!("run{}-", self.index + 1) } else { String::new() }
@@ -59,22 +63,36 @@ impl Place {
 
     fn figure(self, mut drawn: Figure) -> Figure {
         drawn.id = figure_id(&drawn.id, self.index, self.runs);
+        drawn.of = self.name.map(Into::into);
         drawn
+    }
+
+    /// Of which run something is, where there are several.
+    fn of(self) -> String {
+        self.name.map(|name| format!(" ({name})")).unwrap_or_default()
     }
 }
 
-/// The page of these runs, with the plotting library in it ([`library::PLOTLY`]).
-pub fn html(runs: &[Run], library: &str) -> String {
-    let title = match runs {
-        [one] => words::listed(
+/// The page of these runs, of a campaign or not, with the plotting library in it ([`library::PLOTLY`]).
+pub fn html(campaign: Option<&str>, runs: &[Run], library: &str) -> String {
+    let names: Vec<Option<String>> =
+        runs.iter().enumerate().map(|(index, run)| run.called(index, runs.len())).collect();
+    let title = match (campaign, runs) {
+        (Some(name), _) => name.to_string(),
+        (None, [one]) => words::listed(
             &one.record
                 .experiments
                 .iter()
                 .map(|experiment| experiment.id.as_str())
                 .collect::<Vec<_>>(),
         ),
-        many => format!("{} runs", many.len()),
+        (None, many) => format!("{} runs", many.len()),
     };
+    let places: Vec<Place<'_>> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| Place { index, runs: runs.len(), name: name.as_deref() })
+        .collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -88,9 +106,8 @@ pub fn html(runs: &[Run], library: &str) -> String {
             }
             body {
                 main {
-                    @for (index, one) in runs.iter().enumerate() {
-                        (run(one, Place { index, runs: runs.len() }))
-                    }
+                    @if runs.len() > 1 { (over::all(campaign, runs, &places)) }
+                    @for (one, place) in runs.iter().zip(&places) { (run(one, *place, campaign)) }
                     footer { (facts::reading()) }
                 }
                 script type="text/plain" id="library" { (PreEscaped(library)) }
@@ -101,11 +118,18 @@ pub fn html(runs: &[Run], library: &str) -> String {
     page.into_string()
 }
 
-fn run(run: &Run, place: Place) -> Markup {
+fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
     let record = &run.record;
     html! {
-        header {
-            p.kicker { "planimeter report" @if place.runs > 1 { ", run " (place.index + 1) " of " (place.runs) } }
+        header id=[(place.runs > 1).then(|| place.id("top"))] {
+            p.kicker {
+                @match place.name {
+                    Some(name) => { (words::capitalised(name)) ", " (place.index + 1) " of " (place.runs) },
+                    None => {
+                        "planimeter report" @if let Some(name) = campaign { " of the campaign " (name) }
+                    }
+                }
+            }
             h1 { (heading(record)) }
             p.sub {
                 (record.created) " · " (record.tool.name) " " (record.tool.version)
@@ -118,7 +142,7 @@ fn run(run: &Run, place: Place) -> Markup {
             (section(run, experiment, place))
         }
         section id=(place.id("frames")) {
-            h2 { "Account of all frames" }
+            h2 { "Account of all frames" (place.of()) }
             p {
                 "Offered = received + lost for a known reason + unexplained, each frame once, warm-up \
                  included. Where losses are zero everywhere, they have no column."
@@ -143,7 +167,7 @@ fn run(run: &Run, place: Place) -> Markup {
 }
 
 /// What the page holds, as far as it is long.
-fn contents(record: &Record, place: Place) -> Markup {
+fn contents(record: &Record, place: Place<'_>) -> Markup {
     let parts = [
         ("frames", "Account of all frames"),
         ("trials", "Every trial"),
@@ -178,22 +202,31 @@ fn heading(record: &Record) -> String {
     match titles.as_slice() {
         [] => "Nothing was measured".into(),
         [one] => (*one).to_string(),
-        many => format!("{} experiments on {} targets", many.len(), record.targets.len()),
+        many => {
+            let count = format!("{} experiments on {} targets", many.len(), record.targets.len());
+            let mut studies: Vec<&Option<String>> =
+                record.experiments.iter().map(|one| &one.study).collect();
+            studies.dedup();
+            match studies[..] {
+                [Some(study)] => format!("{study}: {count}"),
+                _ => count,
+            }
+        }
     }
 }
 
-fn verdict(record: &Record, place: Place) -> Markup {
+fn verdict(record: &Record, place: Place<'_>) -> Markup {
     let [hold, do_not, cannot] = words::answers(record);
     html! {
         section.verdict {
             @if let Some(short) = words::short(record) { p.short { (short) } }
             h2 { "What was measured" }
-            p { (words::measured(record)) }
+            p { (words::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "Each of them" } "." } }
             h2 { "What came out" }
             ul {
                 @for (id, sentence) in words::found_in(record) {
                     li {
-                        (sentence)
+                        (said(&sentence, place))
                         @if let Some(id) = id { " " a href=(place.link(&anchor_of(id))) { "Its numbers" } "." }
                     }
                 }
@@ -220,11 +253,11 @@ fn verdict(record: &Record, place: Place) -> Markup {
     }
 }
 
-fn section(run: &Run, experiment: &Experiment, place: Place) -> Markup {
+fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
     let record = &run.record;
     html! {
         section id=(place.id(&anchor(experiment))) {
-            h2 { (experiment.title) " " small { (experiment.id) } }
+            h2 { (experiment.title) " " small { (experiment.id) (place.of()) } }
             @if let Some(method) = &experiment.method { p { (method) } }
             @if let Some(source) = &experiment.trials_of {
                 p.soft { "Its trials are those of " (source) ", measured once for both." }
@@ -238,11 +271,11 @@ fn section(run: &Run, experiment: &Experiment, place: Place) -> Markup {
                 p.soft { span.warn { "⚠" } " Not in the latencies by percentile: " (problem) }
             }
             @for sheet in table::sheets(record, experiment) {
-                h3 { (sheet.title) }
+                h3 { (sheet.title) (place.of()) }
                 p { (sheet.reading) }
                 @for table in &sheet.tables { (rows(table, place)) }
             }
-            (claims::of(record, experiment))
+            (claims::of(record, experiment, place))
         }
     }
 }
@@ -256,7 +289,7 @@ fn problems(run: &Run, experiment: &Experiment) -> Vec<String> {
     }
 }
 
-fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place) -> Markup {
+fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place<'_>) -> Markup {
     let drawn = figure(record, experiment, view);
     let numbers = table::of_view(record, experiment, view);
     let ratios = table::of_ratios(record, experiment, view, ratio_metric(view));
@@ -264,12 +297,12 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place) 
         @let is_alone = drawn.is_none();
         @if let Some(drawn) = drawn { (chart(drawn, place)) }
         details.numbers open[is_alone] {
-            summary { (view.caption()) }
+            summary { (view.caption()) (place.of()) }
             (rows(&numbers, place))
         }
         @if !ratios.rows.is_empty() {
             details {
-                summary { "Each target against " (record.targets[0].name) ", by interleaved pairs" }
+                summary { "Each target against " (record.targets[0].name) ", by interleaved pairs" (place.of()) }
                 (rows(&ratios, place))
             }
         }
@@ -277,11 +310,11 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place) 
 }
 
 /// A figure as it is drawn, and its numbers for the script.
-fn chart(drawn: Figure, place: Place) -> Markup {
+fn chart(drawn: Figure, place: Place<'_>) -> Markup {
     let drawn = place.figure(drawn);
     html! {
         figure.chart id=(drawn.id) data-run=(place.prefix()) {
-            div.wide.still tabindex="0" role="group" aria-label=(drawn.title) { (PreEscaped(svg(&drawn))) }
+            div.wide.still tabindex="0" role="group" aria-label=(drawn.whole_title()) { (PreEscaped(svg(&drawn))) }
             script type="application/json" { (PreEscaped(json(&drawn))) }
         }
     }
@@ -296,7 +329,7 @@ fn ratio_metric(view: &View) -> crate::record::Metric {
 }
 
 /// A table as HTML, in a box that scrolls by itself.
-fn rows(table: &Table, place: Place) -> Markup {
+fn rows(table: &Table, place: Place<'_>) -> Markup {
     html! {
         div.wide tabindex="0" role="group" aria-label="Table" {
             table.sorts {
@@ -316,7 +349,7 @@ fn rows(table: &Table, place: Place) -> Markup {
     }
 }
 
-fn cell(entry: &Entry, place: Place) -> Markup {
+fn cell(entry: &Entry, place: Place<'_>) -> Markup {
     html! {
         td class=[entry.is_number.then_some("n")] {
             @match entry.trials.first() {
@@ -325,6 +358,18 @@ fn cell(entry: &Entry, place: Place) -> Markup {
             }
             @if !entry.range.is_empty() { span.range { (entry.range) } }
             @for warning in &entry.warnings { abbr.why title=(warning.sentence) { "⚠ " (warning.brief) } }
+        }
+    }
+}
+
+/// A sentence, its numbers leading to their trials.
+fn said(sentence: &Sentence, place: Place<'_>) -> Markup {
+    html! {
+        @for Piece { text, trials } in sentence.pieces() {
+            @match trials.first() {
+                Some(first) => a href={ "#" (place.trial(*first)) } data-t=(runs_of(trials)) { (text) },
+                None => (text),
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: the files are a function of the records alone, so that deleting a report and making
 //! it again gives the same bytes.
 
+pub(crate) mod sentence;
 pub(crate) mod words;
 #[cfg(test)]
 mod tests;
@@ -26,11 +27,13 @@ pub struct Run {
     pub record: Record,
     /// Latencies of its trials by percentile, where its histograms are at hand.
     pub spectra: Spectra,
+    /// What it is called beside others: `step first`. By its number where it has no name.
+    pub name: Option<String>,
 }
 
 impl From<Record> for Run {
     fn from(record: Record) -> Run {
-        Run { record, spectra: Spectra::default() }
+        Run { record, spectra: Spectra::default(), name: None }
     }
 }
 
@@ -45,16 +48,45 @@ impl Run {
             .collect();
         let shown = |trial: &&Trial| about.contains(&trial.experiment.as_str()) && counts(trial);
         let spectra = store::read_spectra(folder, record.trials.iter().filter(shown));
-        Run { record, spectra }
+        Run { record, spectra, name: None }
+    }
+
+    /// The same as a step of a campaign.
+    #[must_use]
+    pub fn as_step(self, name: &str) -> Run {
+        Run { name: Some(format!("step {name}")), ..self }
+    }
+
+    /// The same by the name of its folder.
+    #[must_use]
+    pub fn in_folder(self, folder: &Path) -> Run {
+        let name = folder.file_name().map(|name| format!("run {}", name.to_string_lossy()));
+        Run { name, ..self }
+    }
+
+    /// What it is called among so many; nothing where it is alone.
+    pub(crate) fn called(&self, index: usize, runs: usize) -> Option<String> {
+        let name = || self.name.clone().unwrap_or_else(|| format!("run {}", index + 1));
+        (runs > 1).then(name)
     }
 }
 
 /// The files of a report over these runs: `report.html`, `summary.md`, `figures/*.svg`,
 /// `*.csv` and `*.parquet`. Files of several runs begin with the run's number.
 pub fn build(runs: &[Run]) -> Vec<Output> {
+    build_of(None, runs)
+}
+
+/// The same of a campaign, by its name.
+pub fn build_of(campaign: Option<&str>, runs: &[Run]) -> Vec<Output> {
+    let named: Vec<(Option<String>, &Record)> = runs
+        .iter()
+        .enumerate()
+        .map(|(index, run)| (run.called(index, runs.len()), &run.record))
+        .collect();
     let mut outputs = vec![
-        Output::text("report.html", page::html(runs, page::library::PLOTLY)),
-        Output::text("summary.md", summary::markdown(runs.iter().map(|run| &run.record))),
+        Output::text("report.html", page::html(campaign, runs, page::library::PLOTLY)),
+        Output::text("summary.md", summary::markdown_of(campaign, &named)),
     ];
     for (index, run) in runs.iter().enumerate() {
         outputs.extend(files_of(run, index, runs.len()));
@@ -77,11 +109,13 @@ fn files_of(run: &Run, index: usize, runs: usize) -> Vec<Output> {
         let spectrum = of_spectra(record, experiment, &run.spectra);
         for mut figure in of_series(record, experiment).into_iter().chain(spectrum) {
             figure.id = figure_id(&figure.id, index, runs);
+            figure.of = run.called(index, runs);
             outputs.push(Output::text(format!("figures/{}.svg", figure.id), svg(&figure)));
         }
         for view in views(record, experiment) {
             if let Some(mut figure) = figure(record, experiment, &view) {
                 figure.id = figure_id(&figure.id, index, runs);
+                figure.of = run.called(index, runs);
                 let path = format!("figures/{}.svg", figure.id);
                 outputs.push(Output::text(path, svg(&figure)));
             }

@@ -35,15 +35,33 @@ pub fn text(record: &Record) -> String {
 
 /// The summary of these runs.
 pub fn markdown<'a>(records: impl IntoIterator<Item = &'a Record>) -> String {
-    let mut out = String::from("# planimeter report\n");
-    for record in records {
+    let named: Vec<(Option<String>, &Record)> = records.into_iter().map(|it| (None, it)).collect();
+    markdown_of(None, &named)
+}
+
+/// The summary of a campaign's runs, or of others, each by its name.
+pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -> String {
+    let mut out = String::from("# planimeter report");
+    if let Some(name) = campaign {
+        let _ = write!(out, " of the campaign {}", plain(name));
+    }
+    out.push('\n');
+    if runs.len() > 1 {
+        let records: Vec<&Record> = runs.iter().map(|(_, record)| *record).collect();
+        let _ = write!(out, "\n{}\n", plain(&words::measured_in_all(&records)));
+    }
+    for (name, record) in runs {
+        let heading = match name {
+            Some(name) => format!("{}, {}", words::capitalised(&plain(name)), record.created),
+            None => format!("Run of {}", record.created),
+        };
+        let _ = write!(out, "\n## {heading}\n\n");
         run(&mut out, record);
     }
     out
 }
 
 fn run(out: &mut String, record: &Record) {
-    let _ = write!(out, "\n## Run of {}\n\n", record.created);
     if let Some(short) = words::short(record) {
         let _ = write!(out, "**{}**\n\n", plain(&short));
     }

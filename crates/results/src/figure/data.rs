@@ -14,7 +14,7 @@ const DIGITS: i32 = 7;
 pub fn json(figure: &Figure) -> String {
     let value = json!({
         "id": figure.id,
-        "title": figure.title,
+        "title": figure.whole_title(),
         "x": { "label": figure.x.label, "kind": kind(figure.x.kind) },
         "y": { "label": figure.y.label, "kind": kind(figure.y.kind) },
         "choice": figure.choice,

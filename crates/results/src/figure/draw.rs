@@ -46,7 +46,7 @@ pub fn svg(figure: &Figure) -> String {
         "\n<title id=\"{id}-title\">{}</title>\n<desc id=\"{id}-desc\">{}</desc>\n\
          <rect width=\"{WIDTH}\" height=\"{height}\" rx=\"6\" fill=\"#ffffff\"/>\n\
          <text x=\"{LEFT}\" y=\"25\" font-size=\"15\" font-weight=\"600\" fill=\"{INK}\">{}</text>\n",
-        escape(&figure.title),
+        escape(&figure.whole_title()),
         escape(&figure.description),
         escape(&figure.title),
         id = escape(&figure.id),
@@ -64,6 +64,10 @@ pub fn svg(figure: &Figure) -> String {
             out,
             r#"<text x="{right}" y="{y}" text-anchor="end" font-size="12" fill="{WARNING}">ringed: with a warning</text>"#
         );
+    }
+    if let Some(of) = &figure.of {
+        let (y, of) = (height - 8.0, escape(of));
+        let _ = writeln!(out, r#"<text x="8" y="{y}" font-size="12" fill="{INK}">{of}</text>"#);
     }
     out.push_str("</svg>\n");
     out

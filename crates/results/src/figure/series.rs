@@ -51,6 +51,7 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
     };
     let kind = if show.is_logarithmic { AxisKind::Log } else { AxisKind::Linear };
     Some(Figure {
+        of: None,
         id: stem(experiment, show),
         title: show.title.clone(),
         description: format!("{y} over {x}, a curve for each target."),

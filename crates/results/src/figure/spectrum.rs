@@ -48,6 +48,7 @@ pub fn of_spectra(record: &Record, experiment: &Experiment, spectra: &Spectra) -
     let shown: Vec<&Point> = points.iter().filter(is_drawn).collect();
     let choice = words(calm(record, experiment, &shown)?);
     Some(Figure {
+        of: None,
         id: format!(
             "{}-spectrum",
             experiment.id.replace(|c: char| !c.is_ascii_alphanumeric(), "-")

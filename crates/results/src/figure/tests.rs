@@ -62,6 +62,7 @@ fn odd_values_give_a_picture_and_no_panic() {
             let axis = Axis { label: "a".into(), kind };
             let series = Series::reference("s", values);
             let figure = Figure {
+                of: None,
                 id: "f".into(),
                 title: String::new(),
                 description: String::new(),

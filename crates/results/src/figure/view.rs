@@ -352,6 +352,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
     Some(Figure {
         id: file_stem(experiment, view),
         title: view.title(experiment),
+        of: None,
         description: description(&series, &y_label, &x_label),
         x: Axis {
             label: x_label,

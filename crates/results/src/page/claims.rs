@@ -5,12 +5,14 @@
 
 use maud::{Markup, html};
 
+use super::{Place, said};
 use crate::number;
-use crate::record::{ClaimVerdict, Experiment, Record, Verdict};
+use crate::record::{Cell, ClaimVerdict, Experiment, Record, Verdict};
+use crate::report::sentence::Sentence;
 use crate::report::words;
 
 /// The claims about an experiment, and the values that its study prints.
-pub(super) fn of(record: &Record, experiment: &Experiment) -> Markup {
+pub(super) fn of(record: &Record, experiment: &Experiment, place: Place<'_>) -> Markup {
     let about = |line: &&ClaimVerdict| {
         experiment.study.as_ref() == Some(&line.claim.study)
             && experiment.item.as_ref() == Some(&line.claim.item)
@@ -24,7 +26,7 @@ pub(super) fn of(record: &Record, experiment: &Experiment) -> Markup {
     html! {
         @if !lines.is_empty() {
             h3 { "What " (lines[0].claim.study) " states about its " (lines[0].claim.item) }
-            div.wide.claims tabindex="0" role="group" aria-label="What the study states" { table { (groups(&lines)) } }
+            div.wide.claims tabindex="0" role="group" aria-label="What the study states" { table { (groups(&lines, (record, experiment), place)) } }
         }
         @if is_drawn && !has_values {
             p.soft {
@@ -36,7 +38,7 @@ pub(super) fn of(record: &Record, experiment: &Experiment) -> Markup {
 }
 
 /// The lines, those of one claim and reading under one heading.
-fn groups(lines: &[&ClaimVerdict]) -> Markup {
+fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'_>) -> Markup {
     let same = |a: &&ClaimVerdict, b: &&ClaimVerdict| a.claim == b.claim && a.reading == b.reading;
     html! {
         @for group in lines.chunk_by(same) {
@@ -55,7 +57,7 @@ fn groups(lines: &[&ClaimVerdict]) -> Markup {
                     tr {
                         td { (line.targets.join(", ")) }
                         td { (chip(&line.verdict)) }
-                        td { (numbers(line)) }
+                        td { (said(&rests_on(line, about), place)) }
                     }
                 }
             }
@@ -71,6 +73,18 @@ fn chip(verdict: &Verdict) -> Markup {
             Verdict::CannotTell(_) => span.chip.open { "cannot be told" },
         }
     }
+}
+
+/// The numbers of a line and what they rest on: all trials of its targets in the experiment that the claim is about.
+fn rests_on(line: &ClaimVerdict, (record, experiment): (&Record, &Experiment)) -> Sentence {
+    let numbers = numbers(line);
+    if line.numbers.is_empty() {
+        return numbers.into();
+    }
+    let of = |cell: &&Cell| cell.experiment == experiment.id && line.targets.contains(&cell.target);
+    let cells = record.cells.iter().filter(of);
+    let trials: Vec<u64> = cells.flat_map(|cell| cell.trials.iter().copied()).collect();
+    Sentence::default().number(numbers, &trials)
 }
 
 fn numbers(line: &ClaimVerdict) -> String {

@@ -14,7 +14,7 @@ use crate::number;
 use crate::record::{Flag, Record, Role, Trial};
 
 /// The trials of a run, those of an experiment under one heading.
-pub(super) fn all(record: &Record, place: Place) -> Markup {
+pub(super) fn all(record: &Record, place: Place<'_>) -> Markup {
     let mut sources: Vec<&str> = Vec::new();
     for trial in &record.trials {
         if !sources.contains(&trial.experiment.as_str()) {
@@ -24,7 +24,7 @@ pub(super) fn all(record: &Record, place: Place) -> Markup {
     html! {
         @if !record.trials.is_empty() {
             section id=(place.id("trials")) {
-                h2 { "Every trial" }
+                h2 { "Every trial" (place.of()) }
                 p {
                     "Numbers above lead here. The run's command with its seed (" a href=(place.link("again")) { "below" }
                     ") repeats every trial with the same frames at the same moments; " code { "trials.jsonl" }
@@ -36,7 +36,7 @@ pub(super) fn all(record: &Record, place: Place) -> Markup {
     }
 }
 
-fn of(record: &Record, source: &str, place: Place) -> Markup {
+fn of(record: &Record, source: &str, place: Place<'_>) -> Markup {
     let here: Vec<&Trial> = record.trials.iter().filter(|it| it.experiment == source).collect();
     let has_curves = here.iter().any(|trial| trial.point.within.is_some());
     let has_frames = here.iter().any(|trial| trial.module.is_none());
@@ -68,7 +68,7 @@ fn of(record: &Record, source: &str, place: Place) -> Markup {
     }
 }
 
-fn row(out: &mut String, trial: &Trial, naming: &Naming<'_>, has: (bool, bool), place: Place) {
+fn row(out: &mut String, trial: &Trial, naming: &Naming<'_>, has: (bool, bool), place: Place<'_>) {
     let _ = write!(out, "<tr id={}><td class=n>{}", place.trial(trial.id), trial.id);
     let target = escaped(&naming.of(&trial.target));
     let _ = write!(out, "<td>{target}<td class=n>{}", number::setting(trial.point.value));

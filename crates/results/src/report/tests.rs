@@ -123,7 +123,7 @@ fn what_is_missing_from_a_figure_is_said_there_and_warnings_stand_with_their_num
     for cell in run.record.cells.iter_mut().take(3) {
         cell.warnings = vec![crate::record::Warning::Stall { trials: 2 }];
     }
-    let page = page::html(&[run], "");
+    let page = page::html(None, &[run], "");
     assert!(page.contains("Not in the latencies by percentile: trial 7: latency/00007.hgrm"));
     let sentence = "the tester stood still in 2 trial(s); long latencies may be its own";
     assert!(page.contains(&format!("<abbr class=\"why\" title=\"{sentence}\">⚠ stall</abbr>")));
@@ -143,6 +143,61 @@ fn several_runs_share_one_page_and_no_name() {
     assert_eq!(page.matches("id=\"run1-bianco2010-fig2-title\"").count(), 1);
     assert_eq!(page.matches("id=\"run2-bianco2010-fig2-title\"").count(), 1);
     assert_eq!(page.matches("<tr id=run2-t7>").count(), 1);
+}
+
+#[test]
+fn a_campaign_is_headed_by_itself_and_every_figure_and_table_says_its_step() {
+    let mut second = sample::record();
+    second.created = "2026-02-01T12:00:00Z".into();
+    second.link = "memif".into();
+    let steps = [
+        Run::from(sample::record()).as_step("rates"),
+        Run::from(second).as_step("rates-over-memif"),
+    ];
+    let outputs = build_of(Some("line-cards <b>"), &steps);
+    let page = text_of(&outputs[0]).replace(page::library::PLOTLY, "");
+    let (head, below) = page.split_once("id=\"run1-top\"").unwrap();
+    assert!(head.contains("<h1>line-cards &lt;b&gt;</h1>") && !head.contains("bianco2010/fig2-"));
+    let trials = |run: &Run| run.record.trials.iter().filter(|it| counts(it)).count();
+    let all = format!("{} trials", steps.iter().map(trials).sum::<usize>());
+    assert!(head.contains(&all) && head.contains("veth:afpacket and memif"), "{head}");
+    assert!(head.contains("href=\"#run2-top\"") && below.contains("id=\"run2-top\""));
+    // Every figure and every table of numbers.
+    let figures = page.matches("<figure class=\"chart\"").count();
+    assert_eq!(page.matches(">step rates</text>").count() * 2, figures);
+    assert_eq!(page.matches(">step rates-over-memif</text>").count() * 2, figures);
+    let captions = page.split("<details class=\"numbers\"").skip(1);
+    for caption in captions.map(|it| it.split("</summary>").next().unwrap()) {
+        assert!(caption.contains("(step rates"), "{caption}");
+    }
+    let summary = text_of(outputs.iter().find(|it| it.path == "summary.md").unwrap());
+    assert!(summary.starts_with("# planimeter report of the campaign line-cards &lt;b>\n"));
+    assert!(summary.contains(&all) && summary.contains("## Step rates-over-memif, 2026-02-01"));
+    for output in outputs.iter().filter(|it| it.path.ends_with(".svg")) {
+        assert!(text_of(output).contains(">step rates"), "{}", output.path);
+    }
+}
+
+#[test]
+fn numbers_in_sentences_and_beside_claims_lead_to_their_trials() {
+    let record = sample::record();
+    let page = page_of(record.clone());
+    let (_, verdict) = page.split_once("What came out").unwrap();
+    let (verdict, _) = verdict.split_once("How sure").unwrap();
+    let sentences = words::found(&record);
+    assert!(verdict.matches("data-t=").count() > 2 * sentences.len(), "{verdict}");
+    // Without the links it reads as the text does.
+    let mut plain = String::new();
+    for part in verdict.split('<') {
+        plain += part.split_once('>').map_or(part, |(_, text)| text);
+    }
+    for sentence in &sentences {
+        assert!(plain.contains(sentence.as_str()), "{sentence}: {plain}");
+    }
+    let claims = page.split("class=\"wide claims\"").skip(1);
+    let claims: String = claims.map(|it| it.split("</table>").next().unwrap()).collect();
+    let told = record.claims.iter().filter(|line| !line.numbers.is_empty()).count();
+    assert!(told > 0 && claims.matches("data-t=").count() >= told, "{told}");
 }
 
 #[test]

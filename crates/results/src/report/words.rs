@@ -3,6 +3,7 @@
 //! Invariant: each sentence states numbers with their intervals, and says what stands against
 //! them; nothing is praised.
 
+use super::sentence::Sentence;
 use crate::derive::{counts, richer};
 use crate::figure::{View, views};
 use crate::links::{self, Naming};
@@ -32,11 +33,53 @@ pub(crate) fn measured(record: &Record) -> String {
     )
 }
 
+/// What was measured over several runs, on what, and how many trials that took.
+pub(crate) fn measured_in_all(records: &[&Record]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    let mut links: Vec<String> = Vec::new();
+    let mut targets: Vec<&str> = Vec::new();
+    for record in records {
+        for name in named(record) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        for (link, standing) in links::gathered(record) {
+            if !links.iter().any(|known| known == link) {
+                links.push(link.to_string());
+            }
+            targets.extend(
+                standing.iter().filter(|it| !targets.contains(it)).copied().collect::<Vec<_>>(),
+            );
+        }
+    }
+    let trials: usize =
+        records.iter().map(|record| record.trials.iter().filter(|it| counts(it)).count()).sum();
+    let is_simulated = |record: &&&Record| record.environment.simulated;
+    let time = match records.iter().filter(is_simulated).count() {
+        0 => "",
+        all if all == records.len() => ", in simulated time",
+        _ => ", in part in simulated time",
+    };
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    format!(
+        "{} measured on {} over {}{time}: {trials} trials.",
+        listed(&all),
+        listed(&targets),
+        listed(&links)
+    )
+}
+
 /// Items of one study that are named one by one; more of them are told by their number.
 const ITEMS_NAMED: usize = 6;
 
 /// What was measured: experiments by their names, many items of one study by their number.
 fn experiments(record: &Record) -> String {
+    listed(&named(record).iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn named(record: &Record) -> Vec<String> {
     let study_of = |id: &str| id.split_once('/').map(|(study, _)| study.to_string());
     let mut names: Vec<String> = Vec::new();
     for experiment in &record.experiments {
@@ -50,22 +93,22 @@ fn experiments(record: &Record) -> String {
             names.push(name);
         }
     }
-    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    names
 }
 
 /// What came out: a sentence for each experiment that has results.
 pub(crate) fn found(record: &Record) -> Vec<String> {
-    found_in(record).into_iter().map(|(_, sentence)| sentence).collect()
+    found_in(record).into_iter().map(|(_, sentence)| sentence.to_string()).collect()
 }
 
 /// The same, each with the id of its experiment, where it is of one.
-pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, String)> {
+pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, Sentence)> {
     let sentence = |experiment: &'_ Experiment| {
         views(record, experiment).first().and_then(|view| outcome(record, experiment, view))
     };
     let each =
         record.experiments.iter().filter_map(|it| Some((Some(it.id.as_str()), sentence(it)?)));
-    each.chain(richer(record).map(|sentence| (None, sentence))).collect()
+    each.chain(richer(record).map(|sentence| (None, sentence.into()))).collect()
 }
 
 /// Whether the richer cost more, in a record of the study that asks it.
@@ -128,7 +171,7 @@ fn telling<'a>(
 }
 
 /// The extremes of one view at its most telling point.
-fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<String> {
+fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sentence> {
     let (place, cells) = telling(record, experiment, view)?;
     let (most, least) = (cells.first()?, cells.last()?);
     let metric = most.metric;
@@ -139,53 +182,63 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Stri
     };
     let title = number::title(metric);
     if cells.len() == 1 {
-        return Some(format!("{place} the {title} of {} is {}.", name(most), quantity(most)));
+        let said = Sentence::from(format!("{place} the {title} of {} is ", name(most)));
+        return Some(said.then(quantity(most)).and("."));
     }
     if number::quantity(metric, most.value) == number::quantity(metric, least.value) {
-        return Some(format!("{place} the {title} is {} everywhere.", quantity(most)));
+        let said = Sentence::from(format!("{place} the {title} is "));
+        return Some(said.then(quantity(most)).and(" everywhere."));
     }
-    Some(format!(
-        "{place} the {title} is highest on {} with {}, and lowest on {} with {}.{}",
-        name(most),
-        quantity(most),
-        name(least),
-        quantity(least),
-        against_first(record, most)
-    ))
+    let said = Sentence::from(format!("{place} the {title} is highest on {} with ", name(most)));
+    let said = said.then(quantity(most)).and(format!(", and lowest on {} with ", name(least)));
+    Some(said.then(quantity(least)).and(".").then(against_first(record, most)))
 }
 
 /// What the others are to the first target, at the place of a cell; empty if nothing is known.
-fn against_first(record: &Record, place: &Cell) -> String {
+fn against_first(record: &Record, place: &Cell) -> Sentence {
     let here = |ratio: &&Ratio| {
         ratio.experiment == place.experiment
             && ratio.metric == place.metric
             && ratio.point == place.point
     };
     let ratios: Vec<&Ratio> = record.ratios.iter().filter(here).collect();
-    let Some(first) = ratios.first() else { return String::new() };
-    let times = |ratio: &&&Ratio| {
-        let across = ratio.links.as_ref().map(|[own, base]| format!(", over {own} against {base}"));
-        format!(
-            "{} ({} times{})",
-            ratio.target,
-            number::text(ratio.ratio),
-            across.unwrap_or_default()
-        )
+    let Some(first) = ratios.first() else { return Sentence::default() };
+    // A ratio rests on the trials of both.
+    let trials = |ratio: &Ratio| -> Vec<u64> {
+        let of = |cell: &&Cell| {
+            cell.experiment == ratio.experiment
+                && cell.metric == ratio.metric
+                && cell.point == ratio.point
+                && (cell.target == ratio.target || cell.target == ratio.base)
+        };
+        record.cells.iter().filter(of).flat_map(|cell| cell.trials.iter().copied()).collect()
     };
-    let told = |answer: Answer, words: &str| {
-        let those: Vec<&&Ratio> = ratios.iter().filter(|it| it.answer == answer).collect();
-        let named: Vec<String> = those.iter().map(times).collect();
-        let named: Vec<&str> = named.iter().map(String::as_str).collect();
-        (!named.is_empty()).then(|| format!("{words} {}", listed(&named)))
-    };
-    let parts = [
-        told(Answer::Higher, "higher beyond chance on"),
-        told(Answer::Lower, "lower beyond chance on"),
-        told(Answer::Alike, "alike to within 1 % on"),
-        told(Answer::Unclear, "not told apart from it on"),
+    let told = [
+        (Answer::Higher, "higher beyond chance on"),
+        (Answer::Lower, "lower beyond chance on"),
+        (Answer::Alike, "alike to within 1 % on"),
+        (Answer::Unclear, "not told apart from it on"),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!(" Against {}: {}.", first.base, parts.join("; "))
+    let mut said = Sentence::from(format!(" Against {}: ", first.base));
+    let mut is_first = true;
+    for (answer, words) in told {
+        let those: Vec<&&Ratio> = ratios.iter().filter(|it| it.answer == answer).collect();
+        for (at, ratio) in those.iter().enumerate() {
+            said = said.and(match at {
+                0 if is_first => format!("{words} "),
+                0 => format!("; {words} "),
+                _ if at + 1 == those.len() => " and ".into(),
+                _ => ", ".into(),
+            });
+            is_first = false;
+            let times = format!("{} times", number::text(ratio.ratio));
+            said = said.and(format!("{} (", ratio.target)).number(times, &trials(ratio));
+            let across =
+                ratio.links.as_ref().map(|[own, base]| format!(", over {own} against {base}"));
+            said = said.and(format!("{})", across.unwrap_or_default()));
+        }
+    }
+    said.and(".")
 }
 
 /// What matters most, in one or two sentences: who has most and least where it tells most, and how many of
@@ -195,7 +248,8 @@ pub(crate) fn short(record: &Record) -> Option<String> {
         let view = views(record, experiment).into_iter().next()?;
         let (place, cells) = telling(record, experiment, &view)?;
         let (most, least) = (cells.first()?, cells.last()?);
-        (most.target != least.target).then(|| {
+        let shown = |cell: &Cell| number::quantity(cell.metric, cell.value);
+        (most.target != least.target && shown(most) != shown(least)).then(|| {
             let title = number::title(most.metric);
             let wide = Naming::within(record, &experiment.id);
             let (high, low) = (wide.of(&most.target), wide.of(&least.target));
@@ -226,15 +280,22 @@ pub(crate) fn short(record: &Record) -> Option<String> {
     Some(first + &trust)
 }
 
+/// For the beginning of a sentence.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// For the middle of a sentence.
 fn uncapitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
-fn quantity(cell: &Cell) -> String {
+fn quantity(cell: &Cell) -> Sentence {
     let range = cell.interval.map_or("measured once".into(), |i| number::interval(cell.metric, &i));
-    format!("{} ({range})", number::quantity(cell.metric, cell.value))
+    let value = number::quantity(cell.metric, cell.value);
+    Sentence::default().number(value, &cell.trials).and(format!(" ({range})"))
 }
 
 /// What kept the forwarding rates of plain workloads from being higher: a sentence for each

@@ -28,6 +28,8 @@ export async function begin(packages) {
   // Opens a page, and keeps every request to others and every error in it.
   const openAt = async (address, { width = 1200, dark = false, scripts = true, isOwn } = {}) => {
     const page = await browser.newPage();
+    // A page behind another one is drawn as if it were in front: several are looked at side by side.
+    await (await page.createCDPSession()).send("Emulation.setFocusEmulationEnabled", { enabled: true });
     page.asked = [];
     page.errors = [];
     page.on("request", (request) => {

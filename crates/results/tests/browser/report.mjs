@@ -40,6 +40,47 @@ const saved = async (chart, kind) => {
   return Buffer.from("");
 };
 
+// On a phone in the dark.
+async function onAPhone() {
+  const phone = await open("report.html", { width: 390, dark: true });
+  await wakeAll(phone);
+  const widths = await phone.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  check("a phone scrolls up and down only", widths[0] <= widths[1], String(widths));
+  const ground = await phone.$eval(".live .main-svg", (it) => [getComputedStyle(document.body).backgroundColor, it.style.background || it.querySelector(".bg")?.style.fill]);
+  check("dark", ground[0] === "rgb(20, 23, 26)" && !/255, 255, 255/.test(ground[1]), String(ground));
+  await judged(phone, "accessible, dark, phone");
+  check("no script error on a phone", !phone.errors.length && !phone.asked.length, [...phone.errors, ...phone.asked].join("; "));
+  await phone.close();
+}
+
+// Without scripts the drawn pictures stand.
+async function without(count) {
+  const bare = await open("report.html", { scripts: false });
+  const drawings = await bare.$$eval(".still svg", (all) => all.filter((it) => it.getBoundingClientRect().height > 100).length);
+  check("without scripts the pictures stand", drawings === count, `${drawings} of ${count}`);
+  await bare.close();
+}
+
+// Where the library cannot be unpacked.
+async function damaged() {
+  const page = await open("damaged.html");
+  await page.$eval("figure.chart", (it) => it.scrollIntoView());
+  await page.waitForSelector("figure.chart .said");
+  const excuse = await page.$eval("figure.chart .said", (it) => it.textContent);
+  const stands = await page.$eval("figure.chart .still svg", (it) => it.getBoundingClientRect().height > 100);
+  check("a page whose library is damaged says so and shows its pictures", stands && excuse.startsWith("Drawn only: "), excuse);
+  await page.close();
+}
+
+// Names that would be markup stay names.
+async function hostile() {
+  const page = await open("hostile.html");
+  await wakeAll(page);
+  const run = await page.evaluate(() => window.hostile);
+  check("hostile names stay text", run === undefined && !page.errors.length, `${run} ${page.errors.join("; ")}`);
+  await page.close();
+}
+
 try {
   // ---- Opened as anybody would.
   const page = await open("report.html");
@@ -159,36 +200,8 @@ try {
   check("paper has the drawn pictures", paper.still && paper.live, JSON.stringify(paper));
   await page.close();
 
-  // ---- On a phone in the dark.
-  const phone = await open("report.html", { width: 390, dark: true });
-  await wakeAll(phone);
-  const widths = await phone.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  check("a phone scrolls up and down only", widths[0] <= widths[1], String(widths));
-  const ground = await phone.$eval(".live .main-svg", (it) => [getComputedStyle(document.body).backgroundColor, it.style.background || it.querySelector(".bg")?.style.fill]);
-  check("dark", ground[0] === "rgb(20, 23, 26)" && !/255, 255, 255/.test(ground[1]), String(ground));
-  await judged(phone, "accessible, dark, phone");
-  check("no script error on a phone", !phone.errors.length && !phone.asked.length, [...phone.errors, ...phone.asked].join("; "));
-  await phone.close();
-
-  // ---- Without scripts, and where the library cannot be unpacked.
-  const bare = await open("report.html", { scripts: false });
-  const drawings = await bare.$$eval(".still svg", (all) => all.filter((it) => it.getBoundingClientRect().height > 100).length);
-  check("without scripts the pictures stand", drawings === count, `${drawings} of ${count}`);
-  await bare.close();
-  const damaged = await open("damaged.html");
-  await damaged.$eval("figure.chart", (it) => it.scrollIntoView());
-  await damaged.waitForSelector("figure.chart .said");
-  const excuse = await damaged.$eval("figure.chart .said", (it) => it.textContent);
-  const stands = await damaged.$eval("figure.chart .still svg", (it) => it.getBoundingClientRect().height > 100);
-  check("a page whose library is damaged says so and shows its pictures", stands && excuse.startsWith("Drawn only: "), excuse);
-  await damaged.close();
-
-  // ---- Names that would be markup stay names.
-  const hostile = await open("hostile.html");
-  await wakeAll(hostile);
-  const run = await hostile.evaluate(() => window.hostile);
-  check("hostile names stay text", run === undefined && !hostile.errors.length, `${run} ${hostile.errors.join("; ")}`);
-  await hostile.close();
+  // ---- Side by side: each waits for its own figures.
+  await Promise.all([onAPhone(), without(count), damaged(), hostile()]);
 } catch (error) {
   check("the whole way", false, error.stack.replaceAll("\n", " | "));
 } finally {

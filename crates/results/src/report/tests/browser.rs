@@ -38,7 +38,7 @@ fn study() -> Run {
     for trial in &record.trials {
         spectra.add(trial.id, &latencies(trial));
     }
-    Run { record, spectra }
+    Run { record, spectra, name: None }
 }
 
 /// Latencies with a tail, the same for the same trial.
@@ -78,9 +78,9 @@ fn a_reader_in_a_browser() {
     let folder = std::env::temp_dir().join(format!("planimeter-browser-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let keep = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
-    keep("report.html", page::html(&[study()], page::library::PLOTLY));
-    keep("hostile.html", page::html(&[hostile()], page::library::PLOTLY));
-    keep("damaged.html", page::html(&[sample::record().into()], "H4sIAAAA"));
+    keep("report.html", page::html(None, &[study()], page::library::PLOTLY));
+    keep("hostile.html", page::html(None, &[hostile()], page::library::PLOTLY));
+    keep("damaged.html", page::html(None, &[sample::record().into()], "H4sIAAAA"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs");
     // Longer than it takes on a machine that does nothing else by far.
     let run =

@@ -1,0 +1,77 @@
+//! The top of a page over several runs: a campaign's steps, or runs that somebody put together.
+//!
+//! It says what was measured on what over all of them, and leads to each with its verdict in a sentence. Invariant: no number of one run
+//! stands here as if it were all of theirs; what is added up are trials and frames.
+
+use maud::{Markup, html};
+
+use super::{Place, heading, said};
+use crate::derive::counts;
+use crate::number;
+use crate::record::{Record, gathered};
+use crate::report::{Run, words};
+
+/// All runs together.
+pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) -> Markup {
+    let records: Vec<&Record> = runs.iter().map(|run| &run.record).collect();
+    let kind = if campaign.is_some() { "steps" } else { "runs" };
+    let title = match campaign {
+        Some(name) => name.to_string(),
+        None => format!("{} runs", runs.len()),
+    };
+    let mut tools: Vec<String> =
+        records.iter().map(|it| format!("{} {}", it.tool.name, it.tool.version)).collect();
+    tools.dedup();
+    let [first, last] = [records.first(), records.last()].map(|it| it.map(|it| &it.created));
+    html! {
+        header {
+            p.kicker { "planimeter report" @if campaign.is_some() { " of a campaign" } }
+            h1 { (title) }
+            p.sub {
+                @if let (Some(first), Some(last)) = (first, last) {
+                    (first) @if first != last { " to " (last) }
+                }
+                " · " (tools.join(", "))
+                @if records.iter().any(|it| it.partial) { " " span.chip.no { "partial" } }
+            }
+        }
+        section.verdict {
+            h2 { "What was measured in all" }
+            p { (words::measured_in_all(&records)) " " (runs.len()) " " (kind) ", each with a part of its own below." }
+            p { (frames(&records)) }
+            ol.steps { @for (run, place) in runs.iter().zip(places) { li { (step(&run.record, *place)) } } }
+        }
+    }
+}
+
+/// A run in a few lines.
+fn step(record: &Record, place: Place<'_>) -> Markup {
+    let warnings = gathered(&record.warnings).len();
+    let trials = record.trials.iter().filter(|trial| counts(trial)).count();
+    let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
+    html! {
+        a href=(place.link("top")) { b { (words::capitalised(place.name.unwrap_or_default())) } }
+        ": " (heading(record)) ", " (trials) " trials on " (words::listed(&names)) "."
+        @if let Some((_, sentence)) = words::found_in(record).first() { " " (said(sentence, place)) }
+        @if record.partial { " " span.chip.no { "partial" } }
+        @match warnings {
+            0 => {},
+            1 => { " " span.warn { "\u{26a0} 1 warning" } },
+            many => { " " span.warn { "\u{26a0} " (many) " warnings" } },
+        }
+    }
+}
+
+/// The account of all frames.
+fn frames(records: &[&Record]) -> String {
+    let trials = || records.iter().flat_map(|it| &it.trials).filter(|trial| counts(trial));
+    let offered: u64 = trials().map(|trial| trial.account_frames_offered).sum();
+    let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
+    let offered = number::count(offered as i64);
+    match unexplained {
+        0 => format!("Of {offered} frames offered, every one is accounted for."),
+        some => {
+            format!("Of {offered} frames offered, {} are not accounted for.", number::count(some))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A sentence whose numbers know the trials that they rest on.
+//!
+//! A page links them, text shows them as they are. Invariant: without its links it reads the same.
+
+use std::fmt;
+
+/// A sentence.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Sentence(Vec<Piece>);
+
+/// A part of a sentence.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The words, or the number.
+    pub(crate) text: String,
+    /// The trials that it rests on; none of words.
+    pub(crate) trials: Vec<u64>,
+}
+
+impl Sentence {
+    /// The same and these words.
+    pub(crate) fn and(mut self, text: impl Into<String>) -> Sentence {
+        self.0.push(Piece { text: text.into(), trials: Vec::new() });
+        self
+    }
+
+    /// The same and a number from these trials.
+    pub(crate) fn number(mut self, text: impl Into<String>, trials: &[u64]) -> Sentence {
+        self.0.push(Piece { text: text.into(), trials: trials.to_vec() });
+        self
+    }
+
+    /// The same and another.
+    pub(crate) fn then(mut self, other: Sentence) -> Sentence {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Its parts.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.0
+    }
+}
+
+impl<T: Into<String>> From<T> for Sentence {
+    fn from(text: T) -> Sentence {
+        Sentence::default().and(text)
+    }
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| f.write_str(&piece.text))
+    }
+}
