@@ -19,12 +19,14 @@ pub mod stop;
 pub mod place;
 /// Which target is joined by which link.
 mod joining;
+/// Made-up names in place of real ones.
+mod masking;
 /// `planimeter bundle`.
 mod bundle;
 /// The known name that is most like a wrong one.
 mod nearest;
 /// `planimeter run PLAN.toml`.
-mod plan;
+pub(crate) mod plan;
 /// `planimeter doctor`.
 pub mod doctor;
 /// `planimeter list`.

@@ -1,12 +1,15 @@
-//! `planimeter report`: rebuilds a report from stored runs, and nothing but them.
+//! `planimeter report`: rebuilds a report from stored runs, and nothing but them; masked, one that says nothing of whose network it was.
+//!
+//! Invariant: a masked report never takes the place of a run's own, and nothing in it was made from anything but masked records.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use results::report::Run;
-use results::store;
+use results::store::{self, Output, RECORD_FILE};
 
 use super::failure::Failure;
+use super::masking::Masking;
 use super::out::say;
 use crate::papers;
 
@@ -19,6 +22,21 @@ pub struct Arguments {
     /// Where the report goes; the run's own folder if there is one run, otherwise this is needed
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Put made-up names in place of hosts, interfaces, addresses, datapath ids, serial numbers and users, the same for the same
+    /// everywhere; needs a folder of its own: --out DIR
+    #[arg(long, requires = "out")]
+    pub mask: bool,
+    /// A further word to be masked, such as the name of a customer
+    #[arg(long, value_name = "WORD", requires = "mask")]
+    pub hide: Vec<String>,
+}
+
+/// Runs that go into one report.
+struct Gathered {
+    /// The campaign's name, where they are its steps.
+    campaign: Option<String>,
+    /// Each with its folder.
+    runs: Vec<(PathBuf, Run)>,
 }
 
 /// Rebuilds the report and prints where it lies.
@@ -30,25 +48,92 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
         }
     };
-    let mut runs = Vec::new();
-    for folder in &arguments.runs {
-        for run in store::campaign::runs(folder).map_err(|error| unreadable(&error))? {
-            runs.push(read(&run)?);
-        }
-    }
-    if runs.is_empty() {
+    let mut gathered = Gathered::of(&arguments.runs)?;
+    if gathered.runs.is_empty() {
         return Err(Failure::usage(format!("no run of {} has begun", arguments.runs[0].display())));
     }
-    say!("{}", written(&runs, out)?.display());
+    let mut beside = Vec::new();
+    if arguments.mask {
+        let own = arguments.runs.iter().chain(gathered.runs.iter().map(|(folder, _)| folder));
+        apart(out, own)?;
+        beside = gathered.mask(&arguments.hide)?;
+    }
+    let runs: Vec<Run> = gathered.runs.into_iter().map(|(_, run)| run).collect();
+    let mut outputs = results::report::build_of(gathered.campaign.as_deref(), &runs);
+    outputs.extend(beside);
+    say!("{}", kept(&outputs, out)?.display());
     Ok(ExitCode::SUCCESS)
+}
+
+impl Gathered {
+    /// The runs in these folders: a campaign's by the names of its steps, others that stand side by side by their folders'.
+    fn of(folders: &[PathBuf]) -> Result<Gathered, Failure> {
+        let mut gathered = Gathered { campaign: None, runs: Vec::new() };
+        for folder in folders {
+            let facts = match store::campaign::is_campaign(folder) {
+                true => Some(store::campaign::read(folder).map_err(|error| unreadable(&error))?.0),
+                false => None,
+            };
+            for at in store::campaign::runs(folder).map_err(|error| unreadable(&error))? {
+                let run = read(&at)?;
+                let step =
+                    facts.iter().flat_map(|it| &it.steps).find(|it| at.ends_with(&it.folder));
+                let run = match step {
+                    Some(step) => run.as_step(&step.name),
+                    None => run.in_folder(&at),
+                };
+                gathered.runs.push((at, run));
+            }
+            if let ([_], Some(facts)) = (folders, facts) {
+                gathered.campaign = Some(facts.name);
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// Puts made-up names in place of real ones; the records, which are no longer those of the runs' folders.
+    fn mask(&mut self, hide: &[String]) -> Result<Vec<Output>, Failure> {
+        let mut masking = Masking::new(hide);
+        self.runs.iter().for_each(|(_, run)| masking.learn(&run.record));
+        self.campaign = self.campaign.as_ref().map(|name| masking.text(name));
+        let mut records = Vec::new();
+        let all = self.runs.len();
+        for (number, (folder, run)) in self.runs.iter_mut().enumerate() {
+            run.record = masking
+                .record(&run.record)
+                .map_err(|why| Failure::usage(format!("{}: {why}", folder.display())))?;
+            run.name = run.name.as_ref().map(|name| masking.text(name));
+            let name = match all {
+                1 => RECORD_FILE.into(),
+                _ => format!("run{}-{RECORD_FILE}", number + 1),
+            };
+            records.push(Output::text(name, store::record_text(&run.record)));
+        }
+        Ok(records)
+    }
+}
+
+/// A masked report lies apart from the runs that it was made from.
+fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    match own.any(|folder| real(out).starts_with(real(folder))) {
+        false => Ok(()),
+        true => Err(Failure::usage(format!(
+            "--out {} is in the folder of the run, where real names are: a masked report goes to a folder of its own",
+            out.display()
+        ))),
+    }
 }
 
 /// Writes the report over these runs into a folder, which is made if it is not there; where the page lies.
 pub fn written(runs: &[Run], out: &Path) -> Result<PathBuf, Failure> {
+    kept(&results::report::build(runs), out)
+}
+
+fn kept(outputs: &[Output], out: &Path) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(out)
         .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
-    store::write_outputs(out, &results::report::build(runs))
-        .map_err(|error| Failure::usage(error.to_string()))?;
+    store::write_outputs(out, outputs).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(out.join("report.html"))
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::common::{Folder, contents, only_run, planimeter, record};
+use super::common::{Folder, bytes, contents, only_run, planimeter, record};
 
 /// A run in virtual time with files of all kinds that it is told of.
 const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on ours:model=./slow.toml --topology pair.toml \
@@ -301,4 +301,54 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
     assert_eq!(said.code, Some(0), "{}", said.errors);
     assert_eq!(read(&run.join("report.html")), before);
     assert_eq!(planimeter(&folder.0, &["report", "masked/run"]).code, Some(0));
+}
+
+#[test]
+fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone() {
+    let folder = Folder::new();
+    let campaign = of_somebody(&folder);
+    let run = campaign.join("1-latency");
+    let holds = |all: &[u8], word: &str| all.windows(word.len()).any(|it| it == word.as_bytes());
+    let hide = ["--mask", "--hide", "Acme", "--hide", "acme", "--hide", "jane.doe"];
+    let report = |of: &[&str], out: &str| {
+        planimeter(&folder.0, &[&["report"], of, &hide[..], &["--out", out]].concat())
+    };
+    let before = bytes(&campaign);
+    for (out, of) in [
+        ("all", &[campaign.to_str().unwrap()][..]),
+        ("one", &[run.to_str().unwrap()]),
+        ("twice", &[run.to_str().unwrap(), run.to_str().unwrap()]),
+    ] {
+        let said = report(of, out);
+        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let files = bytes(&folder.0.join(out));
+        for end in [".html", ".svg", ".csv", ".parquet", ".json", ".md"] {
+            assert!(files.iter().any(|(name, _)| name.ends_with(end)), "{out} has no {end}");
+        }
+        for (name, bytes) in &files {
+            for secret in SECRETS {
+                assert!(
+                    !holds(bytes, secret) && !name.contains(secret),
+                    "{secret} is in {out}/{name}"
+                );
+            }
+        }
+        // One word for one word: what is shown is still told apart.
+        let (_, page) = files.iter().find(|(name, _)| name == "report.html").unwrap();
+        assert!(holds(page, "1@eth-1+2@eth-2") && holds(page, "ours"), "{out}");
+    }
+    assert_eq!(bytes(&campaign), before, "the runs' own reports are as they were");
+    let inside = run.join("shared");
+    for (out, words) in [
+        (run.to_str().unwrap(), "a folder of its own"),
+        (inside.to_str().unwrap(), "a folder of its own"),
+    ] {
+        let said = report(&[run.to_str().unwrap()], out);
+        assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);
+    }
+    for (more, words) in [(&["--mask"][..], "--out"), (&["--hide", "Acme", "--out", "x"], "--mask")]
+    {
+        let said = planimeter(&folder.0, &[&["report", run.to_str().unwrap()], more].concat());
+        assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);
+    }
 }

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use results::record::{self, CampaignStep, Record, SCHEMA, Tool};
 use results::report::{self, Run};
 use results::store::{self, Output, RECORD_FILE, campaign as stored};
+use results::summary;
 
 use super::gates::{self, Judged};
 use super::steps::Beside;
@@ -122,9 +123,12 @@ impl Campaign {
         let runs: Vec<Run> = records
             .iter()
             .zip(&self.facts.steps)
-            .map(|(record, facts)| Run::of(record.clone(), &self.folder.join(&facts.folder)))
+            .map(|(record, facts)| {
+                let run = Run::of(record.clone(), &self.folder.join(&facts.folder));
+                run.as_step(&facts.name)
+            })
             .collect();
-        self.write(&report::build(&runs))?;
+        self.write(&report::build_of(Some(&self.facts.name), &runs))?;
         Ok(records)
     }
 
@@ -165,7 +169,10 @@ impl Campaign {
             remark!("{}", self.folder.join("report.html").display());
             return;
         }
-        to_stdout(format_args!("{}", results::summary::markdown(records)));
+        let named = |step: &CampaignStep| format!("step {}", step.name);
+        let named: Vec<(Option<String>, &Record)> =
+            self.facts.steps.iter().map(|step| Some(named(step))).zip(records).collect();
+        to_stdout(format_args!("{}", summary::markdown_of(Some(&self.facts.name), &named)));
         to_stdout(format_args!("{}", gates::text(judged)));
         told_folder(&self.folder);
     }
