@@ -22,6 +22,8 @@ mod passages;
 mod statistics;
 /// Those about what passes between switch and controller.
 mod packets;
+/// Metrics that can come of them.
+mod yields;
 
 use crate::experiments::{Context, Method, latency};
 use crate::parameter::Parameters;

@@ -29,6 +29,7 @@ use super::failure::Failure;
 use super::out::{remark, say, to_stdout};
 use super::run::{self, Arguments};
 use crate::parameter::Effort;
+use crate::python::script;
 use crate::runner;
 use campaign::Campaign;
 use gates::Task;
@@ -135,6 +136,45 @@ pub fn written_steps(text: &str) -> Vec<Arguments> {
     steps.map(steps::as_written).collect()
 }
 
+/// The plans in a folder, by the names of their files: as many as this at the most, in order.
+pub fn in_folder(folder: &Path, most: usize) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    // What begins otherwise could be taken for an option.
+    let is_plain = |name: &String| name.starts_with(|letter: char| letter.is_alphanumeric());
+    let names = names.filter(|name| name.ends_with(ENDING)).filter(is_plain);
+    let is_plan = |name: &String| {
+        let steps = text_of(&folder.join(name)).map(|text| written_steps(&text));
+        steps.is_ok_and(|steps| steps.iter().any(|step| !step.experiments.is_empty()))
+    };
+    let mut found: Vec<String> = names.filter(is_plan).collect();
+    found.sort();
+    found.truncate(most);
+    found
+}
+
+/// What a plan has run beside this program, as it is written: commands and scripts.
+pub fn commands(file: &Path) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for step in written_steps(&text_of(file)?) {
+        found.extend([step.before, step.between, step.after].into_iter().flatten());
+        found.extend(step.experiments.into_iter().filter(|name| script::is_script(name)));
+    }
+    Ok(found)
+}
+
+/// The text of a plan's file, which is no longer than a plan may be.
+fn text_of(file: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let opened = File::open(file).map_err(|error| error.to_string())?;
+    let read = opened.take(file::BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > file::BYTES_MAX {
+        return Err(format!("a plan has at most {} bytes", file::BYTES_MAX));
+    }
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
 /// The same with files that are written where they were meant, from wherever that is done.
 pub fn rooted(arguments: &Arguments) -> Arguments {
     let rooted = |file: &Option<PathBuf>| {
@@ -176,14 +216,7 @@ impl Plan {
     fn read(file: &Path, beside: Beside, arguments: &Arguments) -> Result<Plan, Failure> {
         let shown = file.display().to_string();
         let unreadable = |why: String| Failure::usage(format!("{shown}: cannot read: {why}"));
-        let mut bytes = Vec::new();
-        let opened = File::open(file).map_err(|error| unreadable(error.to_string()))?;
-        let read = opened.take(file::BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|error| unreadable(error.to_string()))?;
-        if bytes.len() as u64 > file::BYTES_MAX {
-            return Err(unreadable(format!("a plan has at most {} bytes", file::BYTES_MAX)));
-        }
-        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+        let text = text_of(file).map_err(unreadable)?;
         let stem = file.file_stem().map_or("plan".into(), |stem| stem.to_string_lossy());
         Plan::understood((&shown, &stem), text, beside, arguments)
     }

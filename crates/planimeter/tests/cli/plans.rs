@@ -137,17 +137,16 @@ fn a_gate_fails_when_measured_again_and_not_before() {
     let worse = stored(campaign, "0.5");
     assert_eq!(worse.code, Some(1), "{}{}", worse.output, worse.errors);
     assert!(!worse.errors.contains("measured again"), "{}", worse.errors);
-    let nothing = plan(
-        &folder,
-        &gate("1.5").replace("latency_ns_p50", "throughput_pps").replace("1.5", "0.5"),
-        &[],
-    );
-    assert_eq!(nothing.code, Some(2), "{}", nothing.errors);
-    assert!(
-        nothing.errors.contains("office.toml:11:1: the gate throughput_pps>=0.5 has nothing"),
-        "{}",
-        nothing.errors
-    );
+    // What could have come of it is told afterwards, what never could before.
+    for (metric, words) in [
+        ("cycles_busy_per_frame", "the gate cycles_busy_per_frame<=1.5 has nothing"),
+        ("throughput_pps", "throughput_pps never comes of latency"),
+    ] {
+        let nothing = plan(&folder, &gate("1.5").replace("latency_ns_p50", metric), &[]);
+        assert_eq!(nothing.code, Some(2), "{}", nothing.errors);
+        let words = format!("office.toml:11:1: {words}");
+        assert!(nothing.errors.contains(&words), "{}", nothing.errors);
+    }
 }
 
 #[test]
@@ -198,6 +197,11 @@ fn wrong_plans_are_told_whole_and_measure_nothing() {
         (
             "run = \"latency\"\non = \"ours\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n",
             &["office.toml:4:1: nothing is compared"],
+        ),
+        (
+            "run = \"latency\"\non = [\"ours\", \"bridge\"]\nlink = \"memory\"\n[[gate]]\nmetric = \"throughput_pps\"\n\
+             ratio = 1\n",
+            &["office.toml:4:1: throughput_pps never comes of latency"],
         ),
         (
             "run = \"latency\"\non = \"ours\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n\

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use results::contrast::{self, Contrast, Outcome, Side};
 use results::gate::Gate;
-use results::record::Record;
+use results::record::{Metric, Record};
 use results::store::campaign as stored;
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ use super::file::Wanted;
 use super::steps::Step;
 use super::text::{self, Faults, Word};
 use super::{Plan, campaign};
+use crate::catalog::Entry;
 use crate::cli::compare::{again, refused, side};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
@@ -104,11 +105,39 @@ pub fn tasks(
                 }
             }
         }
-        if !has_any {
-            nothing(gate, steps, out, faults);
+        match has_any {
+            false => nothing(gate, steps, out, faults),
+            true => unyielding(number, gate, &tasks, steps, faults),
         }
     }
     tasks
+}
+
+/// A fault where no step in which a gate compares something can tell of its metric, as far as that is known before.
+fn unyielding(
+    number: usize,
+    gate: &Wanted,
+    tasks: &[Task],
+    steps: &[(Step, runner::Plan)],
+    faults: &mut Faults,
+) {
+    let own = tasks.iter().filter(|task| task.gates.contains(&number));
+    let mut entries: Vec<&Entry> =
+        own.flat_map(|task| &steps[task.step].1.entries).copied().collect();
+    let metric = gate.gate.metric;
+    if entries.iter().any(|entry| entry.can_yield(metric)) {
+        return;
+    }
+    entries.dedup_by_key(|entry| entry.id);
+    let names: Vec<&str> = entries.iter().map(|entry| entry.id).collect();
+    let told = |metric: &Metric| entries.iter().any(|entry| entry.can_yield(*metric));
+    let listed = Metric::ALL.into_iter().filter(told).map(Metric::name);
+    let shown = entries.iter().flat_map(|entry| entry.shows).flat_map(|show| show.drawn);
+    let known: Vec<&str> = listed.chain(shown.copied()).collect();
+    let help = nearest::asked(metric.name(), known.iter().copied())
+        .unwrap_or_else(|| "`planimeter list metrics` has those that there are".into());
+    let why = format!("{} never comes of {}: {help}", metric.name(), names.join(", "));
+    faults.add(gate.at, why);
 }
 
 /// What a gate compares in a step.

@@ -1,0 +1,120 @@
+//! Which metrics can come of an experiment, as far as that is known before it is measured.
+//!
+//! A gate on a metric that nothing in its plan can tell would otherwise be found out after hours. Invariant: what is refused here never comes of the
+//! experiment (every record of the tests in virtual time is held against it); what is let through may still not come, for a module may tell
+//! more than its figures show.
+
+use results::record::Metric;
+
+use super::Entry;
+
+/// Metrics that some experiments alone find, and those: an experiment, or what the names of a study's or a method's items begin with.
+const FOUND_BY: &[(&[Metric], &[&str])] = &[
+    (&[Metric::ThroughputPps], &["throughput", "rfc2544", "rfc9004", "rfc8219", "rfc2889", "soak"]),
+    (&[Metric::ThroughputPpsLossy], &["throughput", "latency", "bianco2010"]),
+    (
+        &[
+            Metric::ThroughputPpsRfc2544,
+            Metric::ThroughputPpsTst009,
+            Metric::ThroughputPpsNdr,
+            Metric::ThroughputPpsPdr,
+            Metric::ThroughputPpsQuickNdr,
+            Metric::ThroughputPpsQuickPdr,
+        ],
+        &["rfc9971"],
+    ),
+    (
+        &[Metric::BurstFrames, Metric::BufferNsImplied, Metric::BufferNsCorrected],
+        &["rfc9004", "rfc2544/back-to-back"],
+    ),
+    (&[Metric::RecoveryNs], &["rfc2544/recovery"]),
+    (&[Metric::ResetNs, Metric::ResetNsByLoss], &["rfc2544/reset"]),
+    (&[Metric::RatePpsMaximum, Metric::LoadPpsOfMaximum], &["rfc2889/max-rate"]),
+    (&[Metric::LossRatioCongested, Metric::LossRatioUncongested], &["rfc2889/congestion"]),
+    (&[Metric::AddressesCached], &["rfc2889/caching", "costa2017/table4"]),
+    (&[Metric::AddressesLearnedPerS], &["rfc2889/learning"]),
+    (&[Metric::LossRatioBroadcast], &["rfc2889/broadcast", "rfc2889/broadcast-latency"]),
+    (&[Metric::CyclesBusyRatio], &["flow-mod-impact", "flow-stats-impact", "program-swap"]),
+    (&[Metric::LatencyNsP99Extra], &["program-swap"]),
+    (&[Metric::RateColdRatio], &["cold-start"]),
+    (&[Metric::MemoryBytesPerFlow], &["memory-per-flow"]),
+    (&[Metric::ProcessingNs], &["bianco2010/table1"]),
+    (
+        &[
+            Metric::LossRatioF1,
+            Metric::LossRatioF2,
+            Metric::LossRatioDifference,
+            Metric::FairnessIndexJain,
+            Metric::MaxMinShareRatio,
+        ],
+        &["fairness", "bianco2010/fig9", "bianco2010/fig10"],
+    ),
+];
+
+/// Experiments of trials alone, of which no metric comes that a module names.
+const PLAIN: &[&str] = &[
+    "throughput",
+    "latency",
+    "forwarding-rate",
+    "match-types",
+    "rfc2544",
+    "rfc9004",
+    "rfc8219",
+    "rfc9971",
+    "fairness",
+    "bianco2010",
+];
+
+impl Entry {
+    /// Whether a metric may come of it.
+    pub fn can_yield(&self, metric: Metric) -> bool {
+        let name = metric.name();
+        let is_shown = || {
+            let names = self.shows.iter().flat_map(|show| show.drawn.iter().chain(show.beside));
+            names.copied().any(|shown| shown == name)
+        };
+        if self.script.is_some() || is_shown() {
+            return true;
+        }
+        if matches!(metric, Metric::Named(_)) {
+            // Beside what its figures show a module tells what else it found.
+            return !PLAIN.iter().any(|it| self.is_of(it));
+        }
+        match FOUND_BY.iter().find(|(metrics, _)| metrics.contains(&metric)) {
+            Some((_, by)) => by.iter().any(|it| self.is_of(it)),
+            // Items of studies may have trials beside modules.
+            None => !self.is_module() || self.paper.is_some() || metric == Metric::MemoryBytes,
+        }
+    }
+
+    /// Whether it has this name, or is an item of what has it.
+    fn is_of(&self, name: &str) -> bool {
+        let rest = self.id.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog;
+
+    #[test]
+    fn who_is_named_exists_and_a_metric_comes_of_something() {
+        for (metrics, by) in FOUND_BY {
+            for name in *by {
+                assert!(catalog::entries().any(|entry| entry.is_of(name)), "{name}");
+            }
+            for metric in *metrics {
+                let count = catalog::entries().filter(|entry| entry.can_yield(*metric)).count();
+                assert!(count > 0 && count < catalog::entries().count(), "{metric:?}: {count}");
+            }
+        }
+        let one = |id: &str| catalog::entries().find(|entry| entry.id == id).unwrap();
+        assert!(one("latency").can_yield(Metric::LatencyNsP50));
+        assert!(!one("latency").can_yield(Metric::ThroughputPps));
+        assert!(!one("packet-in").can_yield(Metric::LatencyNsP50));
+        assert!(one("packet-in").can_yield(catalog::metric("packet_in_ns_p50")));
+        assert!(!one("throughput").can_yield(catalog::metric("packet_in_ns_p50")));
+    }
+}
