@@ -21,6 +21,9 @@ const LOWEST_LOG2: u32 = 8;
 /// How often a trial in progress is shown.
 pub const EVERY: Nanos = Nanos::from_millis(200);
 
+/// How often one in virtual time is, of which a second may take less than one or far more.
+pub const SPARSE: Nanos = Nanos::from_millis(20);
+
 /// How often a reader looks again when it was written meanwhile.
 const LOOKS_MAX: usize = 16;
 

@@ -2,6 +2,8 @@
 
 /// What a search has to know of a trial.
 pub mod measured;
+/// How far a search has come.
+pub mod bracket;
 /// Trials that the tester itself disturbed.
 pub mod disturbed;
 /// RFC 2544 throughput by bisection, with the loss verification of ETSI TST009.

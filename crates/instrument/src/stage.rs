@@ -17,6 +17,7 @@ use packet::time::{Clock, Nanos, Stamp};
 use ports::channel::{Channel, ChannelError};
 use ports::port::{PortCounters, PortDrop};
 
+use crate::gauge::{self, Gauge, STEPS};
 use crate::module::desk::Desk;
 use crate::module::hosts::Done;
 use crate::module::{
@@ -139,6 +140,9 @@ pub struct Stage {
     lengths: Lengths,
     stamps: Option<Clock>,
     last_rounds: u32,
+    /// Where whoever watches is shown what was counted, and when that was last.
+    gauge: Option<&'static Gauge>,
+    shown_at: Nanos,
 }
 
 /// How far a stage has come.
@@ -225,6 +229,8 @@ impl Stage {
             lengths: Lengths::new(),
             stamps: None,
             last_rounds: 0,
+            gauge: None,
+            shown_at: now,
             facts: Arc::new(facts),
             needs,
         };
@@ -234,6 +240,13 @@ impl Stage {
         stage
     }
 
+    /// The same, shown on a gauge from now on.
+    #[must_use]
+    pub fn shown_on(self, gauge: &'static Gauge, now: Nanos) -> Stage {
+        gauge.begin(now, self.facts.ports.len());
+        Stage { gauge: Some(gauge), ..self }
+    }
+
     /// Does once what there is to do without waiting; whether that was anything.
     pub fn turn(&mut self, world: &mut World<'_>) -> bool {
         self.costs.turns += 1;
@@ -241,6 +254,10 @@ impl Stage {
         // Virtual time stands still in a turn.
         if self.phase == Phase::Running && !self.facts.is_simulated {
             self.lengths.begin(now, self.attention.stalls().count);
+        }
+        let every = if self.facts.is_simulated { gauge::SPARSE } else { gauge::EVERY };
+        if now.since(self.shown_at) >= every {
+            self.show(now);
         }
         let moved = match self.phase {
             Phase::Opening => self.open(world, now),
@@ -261,6 +278,18 @@ impl Stage {
             self.end(why, now);
         }
         moved
+    }
+
+    /// Shows whoever watches what passed by port so far; what latencies are is the module's affair.
+    fn show(&mut self, now: Nanos) {
+        self.shown_at = now;
+        let Some(gauge) = self.gauge else { return };
+        let sent = |port: usize| -> u64 {
+            let own = self.streams.accounts().filter(|stream| stream.from == port);
+            own.map(|stream| stream.sent).sum()
+        };
+        let ports = self.known.received().enumerate().map(|(port, came)| [sent(port), came]);
+        gauge.show(now, ports, &[0; STEPS]);
     }
 
     /// Whether nothing is left but [`Stage::finish`].
@@ -310,6 +339,7 @@ impl Stage {
 
     /// Hears the module's last words, and counts everything.
     pub fn finish(mut self, module: &mut dyn Module, ports: &mut PortRow) -> StageReport {
+        self.show(self.ended_at.max(self.shown_at));
         let mut ended = self.ended.take().unwrap_or(Ended::Interrupted);
         self.desk.now = self.ended_at;
         self.costs.turn_ns_p50 = self.lengths.quantile(0.5).0;

@@ -11,6 +11,7 @@ use common::{Copy, KEY, Rule, links, pass, rig, stream, trial, wire};
 use instrument::account::Place;
 use instrument::calibrate::{Calibrator, Settings};
 use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::gauge::Gauge;
 use instrument::rig::{Rig, RigError};
 use instrument::search::binary::{Ask, BinarySearch, Goal, Irregularity, Measured};
 use instrument::stream::{Arrival, Field, Order, Rate, Values, Vary};
@@ -38,6 +39,18 @@ fn over_a_wire_every_frame_is_correct_and_none_takes_time() {
     assert_eq!(report.stamps, Clock::Virtual);
     assert_eq!(report.limit(), Limit::Load);
     assert_eq!((report.ports[0].offered, report.ports[1].forwarded), (10_000, 10_000));
+}
+
+#[test]
+fn whoever_watches_is_shown_what_passed_in_virtual_time() {
+    static OWN: Gauge = Gauge::new();
+    let mut rig = rig(2, wire);
+    rig.gauge = &OWN;
+    rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 100)).unwrap();
+    let shown = OWN.read().unwrap();
+    assert_eq!((shown.sent, shown.received), (vec![10_000, 0], vec![0, 10_000]));
+    assert!(shown.at.since(shown.begun) >= Nanos::from_millis(100), "{:?}", shown.at);
+    assert_eq!(shown.latencies.iter().sum::<u64>(), 10_000);
 }
 
 #[test]

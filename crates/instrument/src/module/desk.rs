@@ -20,6 +20,7 @@ use snmp::Question;
 use super::Ended;
 use super::findings::{Findings, LogEntry, Measured, Series, Value};
 use super::hosts::Errand;
+use crate::search::bracket::Bracket;
 use crate::stream::{Rate, Stream};
 
 /// Commands that one reaction may give.
@@ -43,6 +44,7 @@ pub struct Desk {
     asked: u64,
     xid: Xid,
     findings: Findings,
+    searching: Option<Box<Bracket>>,
     over: Option<Ended>,
 }
 
@@ -183,6 +185,7 @@ impl Desk {
             asked: 0,
             xid: XID_FIRST,
             findings: Findings::default(),
+            searching: None,
             over: None,
         }
     }
@@ -350,6 +353,16 @@ impl Desk {
     /// Tells a row of points.
     pub fn series(&mut self, series: Series) {
         self.findings.series(series);
+    }
+
+    /// Tells whoever watches how far a search has come; of several together the last.
+    pub fn searching(&mut self, bracket: Option<Bracket>) {
+        self.searching = bracket.map(Box::new);
+    }
+
+    /// What was told of a search since this was last asked.
+    pub fn take_searching(&mut self) -> Option<Box<Bracket>> {
+        self.searching.take()
     }
 
     /// The module has all that it wanted.

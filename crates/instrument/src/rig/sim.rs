@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use packet::time::Nanos;
 use ports::port::Port;
 
+use crate::gauge::{GAUGE, Gauge, SPARSE};
 use crate::rig::engine::{Engine, Prepared};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
@@ -34,6 +35,8 @@ pub struct SimRig<D> {
     pub agents: Vec<Agent>,
     /// The device; an experiment's driver may reach into it between trials.
     pub device: D,
+    /// Where whoever watches is shown what is counted: the instrument's, unless somebody has one apart.
+    pub gauge: &'static Gauge,
     /// The virtual time for whoever stamps, in nanoseconds.
     pub clock: Arc<AtomicU64>,
     pub(crate) now: Nanos,
@@ -50,6 +53,7 @@ impl<D: Device> SimRig<D> {
             ports,
             agents: Vec::new(),
             device,
+            gauge: &GAUGE,
             clock: Arc::default(),
             now: Nanos::ZERO,
             key,
@@ -126,8 +130,13 @@ impl<D: Device> Rig for SimRig<D> {
         let ports = &mut self.ports[..];
         let prepared = Prepared::new(trial, ports, self.key)?.waiting_for_files();
         let mut engine = Engine::new(prepared, ports, self.epoch, self.now);
-        let mut was_away = false;
+        self.gauge.begin(self.now, ports.len());
+        let (mut was_away, mut shown_at) = (false, self.now);
         loop {
+            if self.now.since(shown_at) >= SPARSE {
+                engine.show(self.gauge, self.now);
+                shown_at = self.now;
+            }
             let away = self.away_until();
             if !was_away {
                 // Between the events of its time it misses nothing.
@@ -144,6 +153,7 @@ impl<D: Device> Rig for SimRig<D> {
             };
             let ends_at = engine.ends_at();
             if self.now >= ends_at {
+                engine.show(self.gauge, self.now);
                 return Ok(engine.finish(&mut self.ports));
             }
             let leaves = self.away.front().map(|&(from, _)| from);

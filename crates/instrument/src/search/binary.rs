@@ -8,6 +8,7 @@
 //! for nothing, and can be replayed from its trials.
 //! Whatever makes a result less than regular is said beside it, never hidden in it.
 
+use super::bracket::{Bracket, Sought};
 pub use super::measured::Measured;
 
 /// Trials that one search may take before it gives up with what it has.
@@ -162,14 +163,12 @@ impl BinarySearch {
         }
     }
 
-    /// How far it has come: the highest load that met the goal and the lowest that missed it.
-    pub fn bracket(&self) -> [Option<f64>; 2] {
-        [self.met, self.missed]
-    }
-
-    /// What is searched for.
-    pub fn goal(&self) -> &Goal {
-        &self.goal
+    /// How far it has come; nothing where it is over.
+    pub fn bracket(&self, sought: Sought) -> Option<Bracket> {
+        let tried = self.rate_pps()?;
+        let Goal { rate_pps_max: most, resolution_pps, .. } = self.goal;
+        let (met, missed) = (self.met, self.missed);
+        Some(Bracket { sought, tried, met, missed, most, width: Some(resolution_pps) })
     }
 
     /// Whether the trial at this load has to be a final one: the load met the goal before, or a
@@ -270,6 +269,24 @@ mod tests {
         assert_eq!(found.irregular, []);
         // Halving 999,000 to 1,000 takes ten trials, and there are the first and the last.
         assert_eq!(found.trials, 12);
+    }
+
+    #[test]
+    fn who_watches_sees_the_bracket_close() {
+        let mut search = BinarySearch::new(GOAL);
+        let mut seen = Vec::new();
+        while let Ask::Search { rate_pps } | Ask::Confirm { rate_pps } = search.next() {
+            let bracket = search.bracket(Sought::load("throughput", 0.0)).unwrap();
+            assert_eq!((bracket.tried, bracket.most), (rate_pps, 1e6));
+            seen.push(bracket);
+            search.record(forwards(123_456.0, rate_pps));
+        }
+        let width = |at: &Bracket| at.missed.unwrap_or(at.most) - at.met.unwrap_or(0.0);
+        assert!(seen.windows(2).all(|pair| width(&pair[1]) <= width(&pair[0])), "{seen:?}");
+        let last = seen.last().unwrap();
+        assert!(last.met.unwrap() <= 123_456.0 && last.missed.unwrap() > 123_456.0, "{last:?}");
+        assert!(width(last) <= last.width.unwrap(), "{last:?}");
+        assert_eq!(search.bracket(Sought::default()), None, "it is over");
     }
 
     #[test]

@@ -23,6 +23,7 @@ use std::fmt;
 
 use packet::time::Nanos;
 
+use super::bracket::{Bracket, Sought};
 use super::measured::Measured;
 use classify::{Bound, Tried, classify};
 pub use found::{Found, Irregularity};
@@ -217,6 +218,27 @@ impl Search {
         progress.trials += 1;
         progress.spent = progress.spent.saturating_add(duration);
         self.decide();
+    }
+
+    /// How far it has come with each goal, by the coarsest stage that is not settled; nothing where it is over.
+    pub fn brackets(&self, sought: impl Fn(usize) -> Sought) -> Vec<Bracket> {
+        let Some(Asked { load: tried, .. }) = self.asked else { return Vec::new() };
+        let pps = |load: u64| load as f64 / LOADS_PER_PPS;
+        let of = |(goal, progress): (usize, &Progress)| {
+            let level = progress.level;
+            let missed = self.leaning(goal, level, u64::MAX, Bound::Upper);
+            let met = self.leaning(goal, level, missed.unwrap_or(u64::MAX), Bound::Lower);
+            let (most, missed) = (self.wanted.rate_pps_max, missed.map(pps));
+            Bracket {
+                sought: sought(goal),
+                tried: pps(tried),
+                met: met.map(pps),
+                missed,
+                most,
+                width: Some(self.wanted.goals[goal].width * missed.unwrap_or(most)),
+            }
+        };
+        self.progress.iter().enumerate().map(of).collect()
     }
 
     /// Time of all trials so far.

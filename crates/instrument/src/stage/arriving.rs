@@ -263,6 +263,11 @@ impl Known {
         self.ports[port].watched += frames;
     }
 
+    /// Frames that arrived so far, by port.
+    pub fn received(&self) -> impl Iterator<Item = u64> {
+        self.ports.iter().map(|port| port.received)
+    }
+
     /// Everything that arrived, beside what left and what the ports themselves counted.
     pub fn finish(
         self,

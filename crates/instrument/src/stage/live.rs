@@ -12,6 +12,7 @@ use ports::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
 use ports::clock::Wait;
 use ports::{clock, steal};
 
+use crate::gauge::GAUGE;
 use crate::module::{Ended, Module, Signer, StageReport};
 use crate::rig::live::LiveRig;
 use crate::signature::EPOCHS;
@@ -100,7 +101,8 @@ impl LiveRig {
         ports.iter_mut().for_each(|port| port.hand_over_promptly(needs.is_prompt));
         let hosts = &mut self.hosts;
         let known = (&mut *ports, &*agents, hosts.is_some());
-        let mut stage = Stage::new(needs, scene, signer, known, clock::now(), false);
+        let stage = Stage::new(needs, scene, signer, known, clock::now(), false);
+        let mut stage = stage.shown_on(&GAUGE, clock::now());
         let mut wait = Wait::new();
         let stop = Arc::clone(&self.stop);
         let stolen = steal::total();

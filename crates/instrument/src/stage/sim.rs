@@ -32,7 +32,8 @@ impl<D: Device> SimRig<D> {
         // Hosts are systems of this machine, which know no other time than its own.
         let (ports, agents) = (&mut self.ports[..], &self.agents[..]);
         let mut stage =
-            Stage::new(module.needs(), scene, signer, (ports, agents, false), self.now, true);
+            Stage::new(module.needs(), scene, signer, (ports, agents, false), self.now, true)
+                .shown_on(self.gauge, self.now);
         let mut was_away = false;
         while !stage.is_over() {
             let away = self.away_until();

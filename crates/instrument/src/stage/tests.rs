@@ -57,7 +57,8 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
     let mut ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
     let clock = Arc::new(AtomicU64::new(1_000_000));
     let mut module = Thinker { clock: Arc::clone(&clock), thinks, seen: 0, unknown: Vec::new() };
-    let mut stage = Stage::new(
+    let gauge: &'static Gauge = Box::leak(Box::default());
+    let stage = Stage::new(
         module.needs(),
         &Scene::default(),
         Signer::new(1, 1),
@@ -65,6 +66,7 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
         Nanos(1_000_000),
         false,
     );
+    let mut stage = stage.shown_on(gauge, Nanos(1_000_000));
     while !stage.is_over() {
         let mut connect = |_, _| Ok(None);
         let mut world = World {
@@ -78,6 +80,9 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
         stage.turn(&mut world);
     }
     let report = stage.finish(&mut module, &mut ports);
+    let shown = gauge.read().expect("it was shown in the end");
+    let [sent, came] = [report.streams[0].sent, report.ports[1].received];
+    assert_eq!((shown.sent, shown.received), (vec![sent, 0], vec![0, came]));
     (module, report)
 }
 

@@ -42,8 +42,14 @@ const PATIENCE: Nanos = Nanos::from_secs(1);
 /// Columns and rows below which a screen says less than lines do.
 const ROOM: (u16, u16) = (40, 10);
 
+/// How long a drawing in progress is waited for before the terminal is given back all the same.
+const LAST: Nanos = Nanos::from_millis(300);
+
 /// Whether a screen is up.
 static IS_UP: AtomicBool = AtomicBool::new(false);
+
+/// Whether something is being drawn: what is drawn on a terminal that was given back would cover what stands there.
+static IS_DRAWING: AtomicBool = AtomicBool::new(false);
 
 /// How the terminal was set before.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -85,12 +91,8 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.queue = None;
-        let until = clock::now().saturating_add(PATIENCE);
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
-            && clock::now() < until
-        {
-            clock::sleep_until(clock::now().saturating_add(Nanos::from_millis(5)));
-        }
+        let is_done = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        wait_until(PATIENCE, is_done);
         give_back();
     }
 }
@@ -107,14 +109,16 @@ fn take() -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
     quiet.local_modes.remove(LocalModes::ECHO);
     tcsetattr(stderr(), OptionalActions::Now, &quiet)?;
     *before = Some(settings);
-    IS_UP.store(true, Ordering::Relaxed);
+    IS_UP.store(true, Ordering::SeqCst);
     execute!(stderr(), EnterAlternateScreen, Hide)?;
     Terminal::new(CrosstermBackend::new(stderr()))
 }
 
 /// Gives the terminal back as it was, if it was taken.
 pub fn give_back() {
-    if IS_UP.swap(false, Ordering::Relaxed) {
+    if IS_UP.swap(false, Ordering::SeqCst) {
+        // A terminal that was stopped never ends a drawing, and neither does a drawing that panicked.
+        wait_until(LAST, || !IS_DRAWING.load(Ordering::SeqCst));
         // Nobody else writes these, and whoever cannot be told cannot be helped.
         let _ = execute!(stderr(), LeaveAlternateScreen, Show);
         let _ = stderr().flush();
@@ -123,6 +127,14 @@ pub fn give_back() {
         {
             let _ = tcsetattr(stderr(), OptionalActions::Now, &settings);
         }
+    }
+}
+
+/// Waits until something is so, or for as long as this.
+fn wait_until(patience: Nanos, is_so: impl Fn() -> bool) {
+    let until = clock::now().saturating_add(patience);
+    while !is_so() && clock::now() < until {
+        clock::sleep_until(clock::now().saturating_add(Nanos::from_millis(5)));
     }
 }
 
@@ -135,7 +147,17 @@ fn show(
     let mut sampler = Sampler::new(&GAUGE);
     loop {
         let now_ms = clock::since_1970().0 / 1_000_000;
-        terminal.draw(|frame| draw::all(frame, &picture, now_ms, look))?;
+        IS_DRAWING.store(true, Ordering::SeqCst);
+        let is_up = IS_UP.load(Ordering::SeqCst);
+        let drawn = match is_up {
+            true => terminal.draw(|frame| draw::all(frame, &picture, now_ms, look)).map(drop),
+            false => Ok(()),
+        };
+        IS_DRAWING.store(false, Ordering::SeqCst);
+        drawn?;
+        if !is_up {
+            return Ok(());
+        }
         let until = clock::now().saturating_add(Nanos(DRAW.as_nanos() as u64));
         while clock::now() < until {
             let patience = Duration::from_nanos(until.since(clock::now()).0);
@@ -152,5 +174,53 @@ fn show(
             let at_ms = clock::since_1970().0 / 1_000_000;
             picture.tell(Told { at_ms, lost: 0, event: Event::Rates(rates) });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::live::picture::tests::picture;
+
+    /// What a run is that panics while its screen is up; only on a terminal of its own, which the test below gives it.
+    #[test]
+    #[ignore = "it panics, on the terminal of the test that wants it to"]
+    fn a_run_that_panics() {
+        let screen = Screen::open(Look { plain: true }, picture()).expect("there is a terminal");
+        screen.tell(Event::Said { line: "all is well".into() });
+        panic!("a fault that nobody foresaw");
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, clippy::print_stdout)]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        if Command::new("script").arg("--version").output().is_err() {
+            println!("skipped: script (bsdutils) is not installed");
+            return;
+        }
+        let program = std::env::current_exe().unwrap();
+        let shell = format!(
+            "stty rows 30 cols 100; {} --ignored --exact --nocapture cli::screen::tests::a_run_that_panics; \
+             echo code $?; stty -a | grep -o -- '-*echo '",
+            program.display()
+        );
+        let mut command = Command::new("script");
+        command.args(["-qec", &shell, "/dev/null"]).env("TERM", "xterm");
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let place = |mark: &str| said.find(mark).unwrap_or_else(|| panic!("no {mark:?}: {said:?}"));
+        let (up, down, told) =
+            (place("\x1b[?1049h"), place("\x1b[?1049l"), place("a fault that nobody foresaw"));
+        assert!(up < down && down < told, "{said:?}");
+        assert!(place("\x1b[?25h") < told, "the cursor is shown again: {said:?}");
+        let after = &said[told..];
+        assert!(
+            !after.contains("trials,") && !after.contains("\x1b["),
+            "nothing is drawn: {said:?}"
+        );
+        assert!(after.contains("code 101"), "{said:?}");
+        assert!(after.contains("echo") && !after.contains("-echo"), "keys are seen: {said:?}");
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use instrument::experiment::{Experiment, Outcome, Step};
+use instrument::search::bracket::Bracket;
 use instrument::stream::Rate;
 use instrument::trial::Trial;
 use results::record::{self, Flag, Metric, Role};
@@ -16,7 +17,6 @@ use results::series;
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Finding, Method, Tag};
-use crate::live::event::Bracket;
 use crate::workload::Setup;
 
 /// Name of the axis of throughputs.
@@ -156,10 +156,10 @@ impl Method for Based {
         }
     }
 
-    fn bracket(&self) -> Option<Bracket> {
+    fn brackets(&self) -> Vec<Bracket> {
         match &self.then {
-            Some(then) => then.bracket(),
-            None => self.search.as_ref()?.bracket(),
+            Some(then) => then.brackets(),
+            None => self.search.iter().flat_map(|search| search.brackets()).collect(),
         }
     }
 

@@ -6,6 +6,7 @@
 //! one, which alone is searched; the others wait for it. Every frame carries its send time; whole histograms are kept, percentiles are never averaged.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::bracket::Bracket;
 use instrument::stream::Rate;
 use results::record::{self, Metric, Role};
 
@@ -107,6 +108,10 @@ impl Method for Latency {
 
     fn allowed(&self) -> Vec<f64> {
         if self.base_pps.is_none() { self.search.allowed() } else { Vec::new() }
+    }
+
+    fn brackets(&self) -> Vec<Bracket> {
+        if self.base_pps.is_none() { self.search.brackets() } else { Vec::new() }
     }
 
     fn findings(&mut self) -> Vec<Finding> {

@@ -60,12 +60,12 @@ pub mod costa2017;
 pub mod gelberger2013;
 
 use instrument::experiment::Experiment;
+use instrument::search::bracket::Bracket;
 use instrument::stream::{Rate, Stream, line_rate_pps};
 use instrument::trial::Trial;
 use packet::time::Nanos;
 use results::record::{self, GoalResult, Metric, Role};
 
-use crate::live::event::Bracket;
 use crate::parameter::Parameters;
 use crate::target::name::{TargetKind, Technology};
 use crate::workload::{Addresses, Setup};
@@ -173,9 +173,10 @@ pub trait Method: Experiment<Setup = Setup> + Send {
         None
     }
 
-    /// How far the search has come of which the trial that was yielded last is a step, for whoever watches.
-    fn bracket(&self) -> Option<Bracket> {
-        None
+    /// How far the searches have come of which the trial that was yielded last is a step, for whoever watches: one, or one for each
+    /// goal that the trial serves.
+    fn brackets(&self) -> Vec<Bracket> {
+        Vec::new()
     }
 
     /// About how many trials there will be in all.

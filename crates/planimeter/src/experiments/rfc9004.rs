@@ -12,6 +12,7 @@
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::generate::schedule::Period;
 use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use instrument::search::bracket::{Bracket, Sought};
 use instrument::stream::Rate;
 use instrument::trial::Trial;
 use packet::time::Nanos;
@@ -158,6 +159,11 @@ impl Method for Bursts {
 
     fn allowed(&self) -> Vec<f64> {
         vec![0.0]
+    }
+
+    fn brackets(&self) -> Vec<Bracket> {
+        let sought = Sought::new("longest burst", "nothing lost", "frames");
+        self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 
     fn findings(&mut self) -> Vec<Finding> {

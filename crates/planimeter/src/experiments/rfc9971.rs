@@ -7,6 +7,7 @@
 //! at the nominal rate, one that misses it at the lowest, and a tester that cannot offer more are marked.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::bracket::{Bracket, Sought};
 use instrument::search::measured::Measured;
 use instrument::search::mlr::goal::{Goal, LEVELS};
 use instrument::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
@@ -221,6 +222,14 @@ impl Method for Goals {
 
     fn goal(&self) -> Option<&'static str> {
         self.chosen_for
+    }
+
+    fn brackets(&self) -> Vec<Bracket> {
+        let sought = |place: usize| {
+            let (preset, goal) = &self.goals[place];
+            Sought::load(preset.name(), goal.loss_ratio)
+        };
+        self.search.as_ref().map(|search| search.brackets(sought)).unwrap_or_default()
     }
 
     fn trials_expected(&self) -> u64 {

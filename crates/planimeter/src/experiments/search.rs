@@ -5,6 +5,7 @@
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use instrument::search::bracket::{Bracket, Sought};
 use instrument::stream::{Rate, line_rate_pps};
 use instrument::trial::Trial;
 use packet::time::Nanos;
@@ -12,7 +13,6 @@ use results::record::{Metric, Role};
 
 use super::row::Row;
 use super::{Context, Finding, Method, Tag};
-use crate::live::event::Bracket;
 use crate::workload::Setup;
 
 /// The lowest load that a search tries, as a share of the highest.
@@ -163,8 +163,10 @@ impl Method for Searches {
         self.task().iter().map(|task| task.loss_ratio).collect()
     }
 
-    fn bracket(&self) -> Option<Bracket> {
-        self.search.as_ref().map(Bracket::of)
+    fn brackets(&self) -> Vec<Bracket> {
+        let sought = self.task().map(|task| Sought::load("throughput", task.loss_ratio));
+        let bracket = self.search.as_ref().zip(sought);
+        bracket.and_then(|(search, sought)| search.bracket(sought)).into_iter().collect()
     }
 
     fn trials_expected(&self) -> u64 {

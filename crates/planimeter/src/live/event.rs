@@ -2,7 +2,7 @@
 //!
 //! These are no results and stand in no record: they say what is being done, and what can be seen of it so far.
 
-use instrument::search::binary::BinarySearch;
+use instrument::search::bracket::Bracket;
 use results::record::Flag;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,8 @@ pub enum Event {
     },
     /// A trial begins.
     Trial(Box<TrialBegun>),
+    /// A search goes on within a trial, as modules do it.
+    Searching(Box<Bracket>),
     /// Frames pass.
     Rates(Rates),
     /// A trial ended.
@@ -76,6 +78,9 @@ pub struct Begun {
     pub targets: Vec<Standing>,
     /// The process that measures.
     pub process: u32,
+    /// Whether time is virtual, and rates are in a second of that.
+    #[serde(default)]
+    pub is_virtual: bool,
 }
 
 /// A target and how it is joined.
@@ -125,35 +130,9 @@ pub struct TrialBegun {
     /// How long it takes, seconds; absent where a module decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// How far a search has come, if it is a step of one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bracket: Option<Bracket>,
-}
-
-/// How far a search for a load has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Bracket {
-    /// The highest load that met the goal, frames per second; 0 before there is one.
-    pub low_pps: f64,
-    /// The lowest load that missed it; absent before there is one.
-    pub high_pps: Option<f64>,
-    /// The highest load there is.
-    pub max_pps: f64,
-    /// The width at which the search is done.
-    pub resolution_pps: f64,
-}
-
-impl Bracket {
-    /// Of a search by halves.
-    pub fn of(search: &BinarySearch) -> Bracket {
-        let ([low, high], goal) = (search.bracket(), search.goal());
-        Bracket {
-            low_pps: low.unwrap_or(0.0),
-            high_pps: high,
-            max_pps: goal.rate_pps_max,
-            resolution_pps: goal.resolution_pps,
-        }
-    }
+    /// How far searches have come of which it is a step: one, or one for each goal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brackets: Vec<Bracket>,
 }
 
 /// What passed since the last time.

@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Begun, Bracket, Event, Rates, Told, TrialBegun, TrialEnded};
+use instrument::search::bracket::{Bracket, Sought};
+
+use super::event::{Begun, Event, Rates, Told, TrialBegun, TrialEnded};
 
 /// Rates of a port that are kept: half a minute's.
 pub const RATES_MAX: usize = 120;
@@ -49,7 +51,7 @@ pub struct Picture {
     pub ports: Vec<PortRates>,
     /// Latencies of the experiment's point that is being measured, by target.
     pub latencies: Vec<TargetLatencies>,
-    /// Searches of the experiment that is being measured, the latest of each target.
+    /// Searches of the experiment that is being measured, the latest of each target and of each thing that is searched for.
     pub searches: Vec<Search>,
     /// What was told, the latest last.
     pub log: Vec<Line>,
@@ -101,10 +103,27 @@ pub struct TargetLatencies {
 pub struct Search {
     /// The target.
     pub target: String,
-    /// What is searched for, and where.
-    pub what: String,
-    /// Of each step, what was known before it and which load was tried.
-    pub steps: Vec<(Bracket, f64)>,
+    /// Where: the experiment, the point, the repeat.
+    pub place: String,
+    /// What is searched for.
+    pub sought: Sought,
+    /// The highest value that there is.
+    pub most: f64,
+    /// The search is done when met and missed are so close to each other, where that is what ends it.
+    pub width: Option<f64>,
+    /// What was known before each step, and what was tried.
+    pub steps: Vec<SearchStep>,
+}
+
+/// A step of a search.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchStep {
+    /// What was tried.
+    pub tried: f64,
+    /// The highest value that had met the goal.
+    pub met: Option<f64>,
+    /// The lowest that had missed it.
+    pub missed: Option<f64>,
 }
 
 /// A line and when it was told.
@@ -138,6 +157,12 @@ impl Picture {
                 self.done = done;
             }
             Event::Trial(trial) => self.trial_begins(*trial, at_ms),
+            Event::Searching(bracket) => {
+                if let Some(trial) = self.trial.take() {
+                    self.step(&trial, *bracket);
+                    self.trial = Some(trial);
+                }
+            }
             Event::Rates(rates) => self.rates(&rates),
             Event::Ended(ended) => self.trial_ends(ended, at_ms),
             Event::Said { line } => push(&mut self.log, Line { at_ms, text: line }, LINES_MAX),
@@ -175,36 +200,33 @@ impl Picture {
             }
             target.counts.sort_unstable();
         }
-        if let (Some(bracket), Some(rate_pps)) = (trial.bracket, trial.rate_pps) {
-            self.step(&trial, bracket, rate_pps);
+        let mut trial = trial;
+        for bracket in std::mem::take(&mut trial.brackets) {
+            self.step(&trial, bracket);
         }
         (self.trial, self.trial_ms) = (Some(trial), at_ms);
     }
 
-    /// A step of a search; one that knows less than the one before begins anew.
-    fn step(&mut self, trial: &TrialBegun, bracket: Bracket, rate_pps: f64) {
-        let goal = trial.goal.iter().map(|goal| format!(", {goal}"));
-        let what = format!(
-            "{} {}{}, repeat {}",
-            trial.experiment,
-            trial.point,
-            goal.collect::<String>(),
-            trial.repeat
-        );
-        let place = self.searches.iter().position(|it| it.target == trial.target);
-        let search = match place {
-            Some(place) => &mut self.searches[place],
+    /// A step of a search; one at another place begins anew.
+    fn step(&mut self, trial: &TrialBegun, bracket: Bracket) {
+        let place = format!("{} {}, repeat {}", trial.experiment, trial.point, trial.repeat);
+        let Bracket { sought, tried, met, missed, most, width } = bracket;
+        let is = |it: &Search| it.target == trial.target && it.sought == sought;
+        let search = match self.searches.iter().position(is) {
+            Some(known) => &mut self.searches[known],
             None => {
                 let target = trial.target.clone();
-                push(&mut self.searches, Search { target, ..Search::default() }, TARGETS_MAX);
+                let new = Search { target, sought, ..Search::default() };
+                push(&mut self.searches, new, TARGETS_MAX);
                 self.searches.last_mut().expect("one was just put in")
             }
         };
-        if search.what != what {
-            search.what = what;
+        if search.place != place {
+            search.place = place;
             search.steps.clear();
         }
-        push(&mut search.steps, (bracket, rate_pps), STEPS_MAX);
+        (search.most, search.width) = (most, width);
+        push(&mut search.steps, SearchStep { tried, met, missed }, STEPS_MAX);
     }
 
     fn rates(&mut self, rates: &Rates) {
@@ -324,6 +346,11 @@ pub(crate) mod tests {
         Told { at_ms, lost: 0, event }
     }
 
+    fn bracket(tried: f64, met: Option<f64>, missed: Option<f64>) -> Bracket {
+        let sought = Sought::load("throughput", 0.0);
+        Bracket { sought, tried, met, missed, most: 1e6, width: Some(1e4) }
+    }
+
     fn trial(id: u64, target: &str, rate_pps: f64, bracket: Option<Bracket>) -> Event {
         Event::Trial(Box::new(TrialBegun {
             id,
@@ -333,7 +360,7 @@ pub(crate) mod tests {
             repeat: 1,
             rate_pps: Some(rate_pps),
             seconds: Some(2.0),
-            bracket,
+            brackets: bracket.into_iter().collect(),
             ..TrialBegun::default()
         }))
     }
@@ -352,10 +379,9 @@ pub(crate) mod tests {
             experiments: vec!["throughput".into()],
             targets: vec![standing("ours", "OpenFlow switch"), standing("ovs", "OpenFlow switch")],
             process: 4711,
+            is_virtual: false,
         };
-        let bracket = |low_pps, high_pps| {
-            Some(Bracket { low_pps, high_pps, max_pps: 1e6, resolution_pps: 1e4 })
-        };
+        let bracket = |tried, missed| Some(bracket(tried, None, missed));
         let rates = |sent: u64, times| {
             let latencies = vec![(12, times), (14, times * 3), (20, 1)];
             Event::Rates(Rates { ports: vec![[sent, 0], [0, sent - sent / 10]], latencies })
@@ -369,13 +395,13 @@ pub(crate) mod tests {
             told(1_000, Event::Begun(Box::new(begun))),
             told(1_500, Event::Said { line: "tester over veth without target: fine".into() }),
             told(2_000, Event::Planned { trials: 24, done: 0, trial_s: 2.5 }),
-            told(2_000, trial(1, "ours", 1e6, bracket(0.0, None))),
+            told(2_000, trial(1, "ours", 1e6, bracket(1e6, None))),
             told(2_400, rates(900_000, 10)),
             told(4_000, ended(1, &[])),
-            told(4_000, trial(2, "ovs", 1e6, bracket(0.0, None))),
+            told(4_000, trial(2, "ovs", 1e6, bracket(1e6, None))),
             told(4_400, rates(800_000, 20)),
             told(6_000, ended(2, &["the tester stood still meanwhile"])),
-            told(6_000, trial(3, "ours", 5e5, bracket(0.0, Some(1e6)))),
+            told(6_000, trial(3, "ours", 5e5, bracket(5e5, Some(1e6)))),
             told(6_400, rates(500_000, 30)),
         ]
     }
@@ -393,7 +419,7 @@ pub(crate) mod tests {
         assert_eq!((picture.done, picture.planned.unwrap().trials), (2, 24));
         let steps = |at: usize| picture.searches[at].steps.len();
         assert_eq!((picture.searches.len(), steps(0), steps(1)), (2, 2, 1));
-        assert_eq!(picture.searches[0].steps[1].0.high_pps, Some(1e6));
+        assert_eq!(picture.searches[0].steps[1].missed, Some(1e6));
         assert_eq!(picture.ports[0].sent, [900_000, 800_000, 500_000]);
         // The first trial's and those of the third so far.
         assert_eq!(picture.histogram("ours"), [(12, 40), (14, 120), (20, 2)]);
@@ -435,6 +461,30 @@ pub(crate) mod tests {
         assert_eq!(other.begun.targets.len(), DRAWN_MAX);
         assert_eq!(other.begun.targets[0].network.as_ref().unwrap().switches.len(), DRAWN_MAX);
         assert!(other.latencies.iter().all(|it| it.now.iter().all(|(step, _)| *step < 48)));
+    }
+
+    #[test]
+    fn several_goals_of_a_trial_and_steps_within_one_are_searches_of_their_own() {
+        let mut picture = picture();
+        let goal = |what: &'static str, ratio| Bracket {
+            sought: Sought::load(what, ratio),
+            ..bracket(4e5, Some(3e5), Some(5e5))
+        };
+        let Event::Trial(mut both) = trial(4, "ours", 4e5, None) else { unreachable!() };
+        both.brackets = vec![goal("ndr", 0.0), goal("pdr", 0.005)];
+        picture.tell(told(7_000, Event::Trial(both)));
+        let names = |picture: &Picture| -> Vec<String> {
+            picture.searches.iter().map(|it| format!("{} {}", it.target, it.sought.what)).collect()
+        };
+        assert_eq!(names(&picture), ["ours throughput", "ovs throughput", "ours ndr", "ours pdr"]);
+        let within = Bracket { tried: 7.0, ..goal("pdr", 0.005) };
+        picture.tell(told(7_100, Event::Searching(Box::new(within))));
+        assert_eq!(picture.searches[3].steps.len(), 2);
+        assert_eq!(picture.searches[3].steps[1].tried, 7.0);
+        // Before any trial there is none that it could be a step of.
+        let mut none = Picture::default();
+        none.tell(told(1, Event::Searching(Box::new(goal("ndr", 0.0)))));
+        assert!(none.searches.is_empty());
     }
 
     #[test]

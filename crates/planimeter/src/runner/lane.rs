@@ -12,6 +12,7 @@ use results::record;
 
 use super::recording::{self, Around, Facts};
 use super::recovery;
+use super::watched::Watched;
 use super::witness;
 use super::{RunError, Watcher, telling};
 use crate::catalog::{self, Entry};
@@ -199,7 +200,7 @@ impl Lane {
             Some(Next::Module(point, module)) => {
                 let facts = self.facts(id, &point, seed);
                 watcher.tell(&telling::trial_begun(&facts, None, self.method.as_ref()));
-                return self.stage(target, (point, module), id, seed);
+                return self.stage(target, (point, module), (id, seed), watcher);
             }
         };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
@@ -255,18 +256,19 @@ impl Lane {
         &mut self,
         target: &mut Box<dyn Target>,
         (point, mut module): (Point, Box<dyn Module>),
-        id: u64,
-        seed: u64,
+        (id, seed): (u64, u64),
+        watcher: &mut dyn Watcher,
     ) -> Result<Stepped, RunError> {
         let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
         let seen =
             witness::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
         let before = target.snapshot().map_err(failed)?;
+        let mut watched = Watched { module: module.as_mut(), watcher };
         let (report, told) = match &seen {
-            None => (target.stage(module.as_mut()), Default::default()),
+            None => (target.stage(&mut watched), Default::default()),
             Some(_) => {
-                let mut beside = Beside::new(module.as_mut());
+                let mut beside = Beside::new(&mut watched);
                 let report = target.stage(&mut beside);
                 (report, (beside.loads, beside.problem))
             }

@@ -22,6 +22,8 @@ pub mod hooks;
 mod recovery;
 /// What whoever watches is told.
 mod telling;
+/// Modules whose searches are told of.
+mod watched;
 /// SNMP agents that are asked beside a measurement.
 mod witness;
 
@@ -68,7 +70,7 @@ pub struct Finished {
 }
 
 /// Whoever wants to know how far a run is.
-pub trait Watcher {
+pub trait Watcher: Send {
     /// A remark.
     fn say(&mut self, line: &str);
     /// So many trials are expected in all.

@@ -83,6 +83,7 @@ fn begun(plan: &Plan) -> Begun {
         experiments: plan.entries.iter().map(|entry| entry.id.into()).collect(),
         targets,
         process: std::process::id(),
+        is_virtual: plan.parameters.simulated,
     }
 }
 
@@ -122,7 +123,7 @@ pub(super) fn trial_begun(facts: &Facts<'_>, trial: Option<&Trial>, at: &dyn Met
         repeat: facts.tag.repeat,
         rate_pps: trial.map(rate),
         seconds: trial.map(|trial| trial.length().as_secs_f64()),
-        bracket: at.bracket(),
+        brackets: at.brackets(),
     }))
 }
 

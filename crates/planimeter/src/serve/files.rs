@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use results::store::campaign;
+
 /// Bytes of a file that is shown.
 pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
 
@@ -30,14 +32,20 @@ pub(super) fn is_name(text: &str) -> bool {
     matches!(one, Some(Component::Normal(name)) if name == text) && parts.next().is_none()
 }
 
-/// The folder of a run, if it is one and lies there.
+/// The folder of a run, or of a campaign's by both names, if it is one and lies there.
 pub(super) fn run(folder: &Path, name: &str) -> Option<PathBuf> {
-    if !is_name(name) || text_is_odd(name) {
+    let parts: Vec<&str> = name.split('/').collect();
+    if parts.len() > 2 || !parts.iter().all(|part| is_name(part)) || text_is_odd(name) {
         return None;
     }
     let root = folder.canonicalize().ok()?;
+    // A folder in a run is no run.
+    if parts.len() == 2 && !campaign::is_campaign(&root.join(parts[0])) {
+        return None;
+    }
     let path = root.join(name).canonicalize().ok()?;
-    (path.parent() == Some(root.as_path()) && path.is_dir()).then_some(path)
+    let lies_there = path.ancestors().nth(parts.len()) == Some(root.as_path());
+    (lies_there && path.is_dir()).then_some(path)
 }
 
 /// A file of a run: what it is and what it holds.

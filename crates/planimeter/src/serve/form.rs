@@ -1,12 +1,15 @@
 //! The form that begins a run: what is chosen there becomes the words of a command line, and nothing else.
 //!
 //! Invariants: what somebody writes into a field is the value of its option and can be no option of its own; commands of the user's and scripts
-//! are for the command line only.
+//! are for the command line only, in a plan too: a browser never starts a command.
+
+use std::path::Path;
 
 use maud::{Markup, html};
 
 use super::page::{Place, page};
 use crate::catalog;
+use crate::cli::plan;
 use crate::cli::words::quoted;
 use crate::python::script;
 
@@ -35,12 +38,17 @@ const LINKS: [(&str, &str); 6] = [
     ("replay", "replay"),
 ];
 
+/// Plans that are shown.
+const PLANS_MAX: usize = 50;
+
 /// Experiments in one run.
 const EXPERIMENTS_MAX: usize = 64;
 
 /// What was filled in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Filled {
+    /// A plan's file, which then says all the rest.
+    plan: String,
     experiments: Vec<String>,
     targets: Vec<String>,
     others: String,
@@ -59,6 +67,7 @@ impl Filled {
             let value = value.trim().to_string();
             match key.as_str() {
                 "experiment" if !value.is_empty() => filled.experiments.push(value),
+                "plan" => filled.plan = value,
                 "target" => filled.targets.push(value),
                 "others" => filled.others = value,
                 "link" => filled.link = value,
@@ -74,6 +83,9 @@ impl Filled {
 
     /// The words of the command, without the program and where the run goes.
     pub(super) fn words(&self) -> Result<Vec<String>, String> {
+        if !self.plan.is_empty() {
+            return self.words_of_plan();
+        }
         if self.experiments.is_empty() {
             return Err("choose an experiment".into());
         }
@@ -104,6 +116,41 @@ impl Filled {
             None => Ok(words),
         }
     }
+}
+
+impl Filled {
+    /// The words of a plan's command.
+    fn words_of_plan(&self) -> Result<Vec<String>, String> {
+        let name = &self.plan;
+        if !plans().contains(name) {
+            return Err(format!(
+                "{name}: there is no such plan in the folder in which the server was started"
+            ));
+        }
+        let says_more = !self.targets.is_empty()
+            || [&self.others, &self.link, &self.set].iter().any(|it| !it.is_empty());
+        if says_more {
+            return Err(format!(
+                "{name} says itself what is measured on what: leave targets, link and parameters empty, or choose no plan"
+            ));
+        }
+        match plan::commands(Path::new(name)).map_err(|why| format!("{name}: {why}"))?.first() {
+            Some(command) => Err(format!(
+                "{name} has a command or a script run ({command}): such a plan is begun from the command line only"
+            )),
+            None => {
+                let mut words = vec!["run".to_string(), name.clone()];
+                words.extend((!self.seed.is_empty()).then(|| format!("--seed={}", self.seed)));
+                words.extend(self.strict.then(|| "--strict".to_string()));
+                Ok(words)
+            }
+        }
+    }
+}
+
+/// Plans that can be begun: those in the folder in which the server was started.
+fn plans() -> Vec<String> {
+    plan::in_folder(Path::new("."), PLANS_MAX)
 }
 
 /// The command as somebody would write it.
@@ -148,6 +195,16 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                 },
             }
             form.new method="post" action="/new" {
+                @let plans = plans();
+                @if !plans.is_empty() {
+                    label { "Plan"
+                        select name="plan" {
+                            option value="" { "none: what is chosen below" }
+                            @for name in &plans { option value=(name) selected[filled.plan == *name] { (name) } }
+                        }
+                        span.hint { "says by itself what is measured on what; only seed and judgement count beside it. Plans with commands or scripts are begun from the command line" }
+                    }
+                }
                 label { "Experiment" (experiments(filled)) }
                 (targets(filled))
                 label { "Link"

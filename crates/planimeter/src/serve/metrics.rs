@@ -99,17 +99,23 @@ fn brackets(page: &mut Page, live: &[&super::watching::View]) {
     let mut rows = Vec::new();
     for view in live {
         for search in &view.picture.searches {
-            let Some((bracket, _)) = search.steps.last() else { continue };
-            let ends = [("met", Some(bracket.low_pps)), ("missed", bracket.high_pps)];
-            for (end, value) in ends {
-                let names =
-                    [("run", view.run.as_str()), ("target", &search.target), ("bound", end)];
+            let Some(step) = search.steps.last() else { continue };
+            for (end, value) in
+                [("tried", Some(step.tried)), ("met", step.met), ("missed", step.missed)]
+            {
+                let names = [
+                    ("run", view.run.as_str()),
+                    ("target", &search.target),
+                    ("sought", &search.sought.what),
+                    ("unit", &search.sought.unit),
+                    ("bound", end),
+                ];
                 rows.extend(value.map(|value| (labels(&names), value)));
             }
         }
     }
-    let help = "Loads between which a search is, frames per second.";
-    page.family("planimeter_search_frames_per_second", "gauge", help, &rows);
+    let help = "Values between which a search is, and the one that it tries, each in its unit.";
+    page.family("planimeter_search_bound", "gauge", help, &rows);
 }
 
 fn own(page: &mut Page, shared: &Shared) {

@@ -101,7 +101,7 @@ pub(super) fn live(run: Option<&str>) -> Markup {
                         }
                     }
                     section #searching hidden {
-                        h2 { "Search" small { " loads that met and missed the goal, step by step" } }
+                        h2 { "Search" small { " what met and missed the goal, step by step" } }
                         div #searches {}
                     }
                 }

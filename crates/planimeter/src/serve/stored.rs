@@ -3,7 +3,7 @@
 //! Invariants: a run that cannot be read stands there with the reason and hides no other; what is shown has a limit, and what is beyond it is
 //! said.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
 use results::contrast::{self, Contrast, Side, Verdict, words};
@@ -138,9 +138,9 @@ fn list(rows: &[RunRow]) -> Markup {
     }
 }
 
-/// A name as a part of an address.
+/// A run's name in an address: of a campaign's, both names stay apart.
 pub(super) fn address(name: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
     let part =
         |byte: u8| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     name.bytes().map(part).collect()
@@ -150,24 +150,35 @@ pub(super) fn address(name: &str) -> String {
 pub(super) fn compare(folder: &Path, names: &[String]) -> Result<Markup, String> {
     let mut names: Vec<&String> = names.iter().collect();
     names.dedup();
+    // Targets of runs are compared as they are named; whole runs with the earliest.
+    let mut is_as_named = false;
     if !(2..=COMPARED_MAX).contains(&names.len()) {
         return Err(format!("mark 2 to {COMPARED_MAX} runs: {} are marked", names.len()));
     }
     let mut read = Vec::new();
     for name in names {
-        let path =
-            files::run(folder, name).ok_or_else(|| format!("{name}: there is no such run"))?;
+        let (path, target) =
+            named(folder, name).ok_or_else(|| format!("{name}: there is no such run"))?;
         let record = record_of(&path).map_err(|why| format!("{name}: {why}"))?;
-        read.push((name.as_str(), record));
+        if let Some(target) = target
+            && record.target(target).is_none()
+        {
+            let known: Vec<&str> = record.targets.iter().map(|it| it.name.as_str()).collect();
+            return Err(format!("{name}: the run has no such target; it has {}", known.join(", ")));
+        }
+        is_as_named |= target.is_some();
+        read.push((name.as_str(), target, record));
     }
-    read.sort_by(|(name, one), (other_name, other)| {
-        (&one.created, name).cmp(&(&other.created, other_name))
-    });
+    if !is_as_named {
+        read.sort_by(|(name, _, one), (other_name, _, other)| {
+            (&one.created, name).cmp(&(&other.created, other_name))
+        });
+    }
     let (base, others) = read.split_first().expect("there are two at least");
-    let (base_name, base_record) = base;
-    let against = others.iter().map(|(name, record)| {
-        let base = Side { name: base_name, record: base_record, target: None };
-        let new = Side { name, record, target: None };
+    let (base_name, base_target, base_record) = base;
+    let against = others.iter().map(|(name, target, record)| {
+        let base = Side { name: base_name, record: base_record, target: *base_target };
+        let new = Side { name, record, target: *target };
         (*name, contrast::contrast(&base, &new, &Gate::by_default(), false))
     });
     let against: Vec<_> = against.collect();
@@ -186,8 +197,50 @@ pub(super) fn compare(folder: &Path, names: &[String]) -> Result<Markup, String>
                     }
                 }
             }
+            (single(&read))
         },
     ))
+}
+
+/// The run that a name stands for, and the target behind it: `RUN` or `RUN:TARGET`, as `planimeter compare` takes them.
+fn named<'a>(folder: &Path, name: &'a str) -> Option<(PathBuf, Option<&'a str>)> {
+    if let Some(run) = files::run(folder, name) {
+        return Some((run, None));
+    }
+    let parts = name.match_indices(':').map(|(at, _)| (&name[..at], &name[at + 1..]));
+    let mut parts = parts.filter(|(_, target)| !target.is_empty());
+    parts.find_map(|(run, target)| Some((files::run(folder, run)?, Some(target))))
+}
+
+/// A form that compares single targets of these runs.
+fn single(read: &[(&str, Option<&str>, Record)]) -> Markup {
+    let mut choices: Vec<String> = Vec::new();
+    for (name, target, record) in read {
+        let suffix = target.map(|target| format!(":{target}")).unwrap_or_default();
+        let run = name.strip_suffix(&suffix).unwrap_or(name);
+        let targets = record.targets.iter().map(|it| format!("{run}:{}", it.name));
+        for choice in std::iter::once(run.to_string()).chain(targets) {
+            if !choices.contains(&choice) {
+                choices.push(choice);
+            }
+        }
+    }
+    let chosen = |at: usize| read.get(at).map(|(name, ..)| *name).unwrap_or_default();
+    html! {
+        section #single {
+            h2 { "Single targets" }
+            form.filter method="get" action="/compare" {
+                @for (at, label) in [(0, "base"), (1, "new")] {
+                    label { (label)
+                        select.long name="run" {
+                            @for choice in &choices { option selected[choice == chosen(at)] { (choice) } }
+                        }
+                    }
+                }
+                button { "compare" }
+            }
+        }
+    }
 }
 
 fn contrasted(found: &Contrast) -> Markup {

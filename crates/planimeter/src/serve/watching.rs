@@ -3,7 +3,7 @@
 //! Invariant: there is one picture, replaced whole; a browser that is slow gets the newest when it comes for it and never holds up the thread.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use packet::time::Nanos;
 use ports::clock;
+use results::store::campaign;
 use tokio::sync::watch;
 
 use crate::live::follow::{Follower, Looked};
@@ -171,15 +172,11 @@ impl Eye {
             return;
         }
         (self.seen, self.searched) = (changed, Some(now));
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        for entry in entries.take(FOLDERS_MAX).flatten() {
-            let Ok(run) = entry.file_name().into_string() else { continue };
-            let is_known = self.followed.iter().any(|it| it.run == run && !it.is_gone);
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_known || !is_folder || !entry.path().join(LIVE_FILE).exists() {
+        for run in telling(&self.folder) {
+            if self.followed.iter().any(|it| it.run == run && !it.is_gone) {
                 continue;
             }
-            if let Some(mut follower) = Follower::open(&entry.path()) {
+            if let Some(mut follower) = Follower::open(&self.folder.join(&run)) {
                 follower.look();
                 let picture = Arc::new(follower.picture().clone());
                 self.followed.retain(|it| it.run != run);
@@ -252,4 +249,24 @@ pub(super) fn of<'a>(views: &'a [View], run: Option<&str>) -> Option<&'a View> {
         Some(run) => views.iter().find(|view| view.run == run),
         None => views.first(),
     }
+}
+
+/// Folders whose runs tell something: those below a folder, and those of campaigns in it by both names.
+fn telling(folder: &Path) -> Vec<String> {
+    let below = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().take(FOLDERS_MAX).flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    };
+    let tells = |run: &String| folder.join(run).join(LIVE_FILE).exists();
+    let mut found = Vec::new();
+    for name in below(folder) {
+        if campaign::is_campaign(&folder.join(&name)) {
+            let steps = below(&folder.join(&name)).into_iter();
+            found.extend(steps.map(|step| format!("{name}/{step}")).filter(tells));
+        } else if tells(&name) {
+            found.push(name);
+        }
+    }
+    found
 }

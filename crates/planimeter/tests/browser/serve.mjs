@@ -20,6 +20,82 @@ const narrow = async (page, name) => {
   check(`${name}: a phone scrolls up and down only`, widths[0] <= widths[1], String(widths));
 };
 
+// The run from its beginning to its report.
+async function asItGoes(page) {
+  const seen = (is) => page.waitForFunction(is);
+  await seen(() => document.querySelectorAll("#ports .port").length >= 2 && /[1-9]/.test(document.querySelector("#ports .port").textContent.split("out")[1]));
+  check("rates by port", true);
+  await seen(() => document.querySelectorAll("#topology [data-target]").length === 2 && document.querySelector("#topology .on [data-port]")?.textContent.includes("out"));
+  check("the set-up with its rates", true);
+  await seen(() => document.querySelectorAll("#searches .met, #searches .missed").length > 0 && document.querySelectorAll("#searches .tried").length > 1);
+  const search = await text(page, "#searches");
+  check("the search closes, with what it is for, its unit and its end", /throughput/.test(search) && /nothing lost/.test(search) && /frames\/s apart/.test(search), search);
+  await seen(() => document.querySelectorAll("#latencies polyline").length === 2);
+  check("latency of both targets", /half of them within/.test(await text(page, "#latencies")), await text(page, "#latencies"));
+  await seen(() => document.querySelectorAll("#log li").length > 3);
+  check("the log", true);
+  check("it can be stopped", await page.$eval("#stop", (it) => !it.hidden));
+  const first = await text(page, "#ports");
+  await page.waitForFunction((had) => document.getElementById("ports").textContent !== had, {}, first);
+  check("rates change", true);
+  await shoot(page, "live");
+  await Promise.all([judged(page, "accessible, a run"), onAPhone()]);
+  await page.waitForSelector("#report");
+  check("done", (await text(page, "#state")) === "done", await text(page, "#state"));
+  clean(page, "live page");
+  await shoot(page, "done");
+
+  // ---- Its report, in a place of its own.
+  await arrive(page, () => page.click("#report"));
+  await page.waitForSelector("figure.chart");
+  await page.$eval("figure.chart", (it) => it.scrollIntoView());
+  await page.waitForSelector("figure.chart .live .main-svg");
+  check("the report opens and its figures wake", true);
+  const origins = await page.evaluate(() => window.origin);
+  check("a report is nobody in particular", origins === "null", origins);
+  clean(page, "report");
+}
+
+// The same run on a phone in the dark.
+async function onAPhone() {
+  const phone = await open(origin, { width: 390, dark: true });
+  await phone.waitForSelector("#ports .port");
+  await narrow(phone, "live");
+  await judged(phone, "accessible, a run, dark, phone");
+  await shoot(phone, "live-phone-dark");
+  clean(phone, "phone");
+  await phone.close();
+}
+
+// Stored runs: filtered, compared, over time.
+async function stored() {
+  const page = await open(`${origin}/runs`);
+  await judged(page, "accessible, runs");
+  await shoot(page, "runs");
+  await page.type('input[name="experiment"]', "bianco2010");
+  await arrive(page, () => page.click("form.filter button"));
+  check("runs are filtered", (await page.$$("table.runs tbody tr")).length === 2);
+  for (const box of await page.$$("table.runs input")) await box.click();
+  await arrive(page, () => page.click("button.main"));
+  check("two runs are compared", /measured apart/.test(await text(page, ".compared")) && (await page.$$(".compared tbody tr")).length > 0, await text(page, "main"));
+  await judged(page, "accessible, comparison");
+  await shoot(page, "compare");
+  await page.goto(`${origin}/runs?metric=latency_ns_mean`);
+  check("a metric over time", (await page.$$("#trend circle")).length > 0);
+  await judged(page, "accessible, trend");
+  await shoot(page, "trend");
+  clean(page, "runs");
+  await page.close();
+  const small = await open(`${origin}/runs?metric=latency_ns_mean`, { width: 390, dark: true });
+  await narrow(small, "runs");
+  await judged(small, "accessible, runs, dark, phone");
+  await shoot(small, "runs-phone-dark");
+  clean(small, "runs on a phone");
+  await small.goto(`${origin}/new`);
+  await narrow(small, "form");
+  await shoot(small, "form-phone-dark");
+}
+
 try {
   const stranger = await open(origin);
   check("without the token there is one line", /token/.test(await text(stranger, "body")) && !(await stranger.$("nav")));
@@ -53,74 +129,12 @@ try {
   await judged(page, "accessible, form with a command");
   await shoot(page, "form-checked");
 
-  // ---- The run as it goes.
+  // ---- The run as it goes, and stored runs while it goes on.
   await arrive(page, () => page.click('button[value="start"]'));
-  const seen = (is) => page.waitForFunction(is);
-  await seen(() => document.querySelectorAll("#ports .port").length >= 2 && /[1-9]/.test(document.querySelector("#ports .port").textContent.split("out")[1]));
-  check("rates by port", true);
-  await seen(() => document.querySelectorAll("#topology [data-target]").length === 2 && document.querySelector("#topology .on [data-port]")?.textContent.includes("out"));
-  check("the set-up with its rates", true);
-  await seen(() => document.querySelectorAll("#searches .met, #searches .missed").length > 0 && document.querySelectorAll("#searches .tried").length > 1);
-  check("the search closes", true);
-  await seen(() => document.querySelectorAll("#latencies polyline").length === 2);
-  check("latency of both targets", /half of them within/.test(await text(page, "#latencies")), await text(page, "#latencies"));
-  await seen(() => document.querySelectorAll("#log li").length > 3);
-  check("the log", true);
-  check("it can be stopped", await page.$eval("#stop", (it) => !it.hidden));
-  const first = await text(page, "#ports");
-  await page.waitForFunction((had) => document.getElementById("ports").textContent !== had, {}, first);
-  check("rates change", true);
-  await shoot(page, "live");
-  await judged(page, "accessible, a run");
-  const phone = await open(origin, { width: 390, dark: true });
-  await phone.waitForSelector("#ports .port");
-  await narrow(phone, "live");
-  await judged(phone, "accessible, a run, dark, phone");
-  await shoot(phone, "live-phone-dark");
-  clean(phone, "phone");
-  await phone.close();
-  await page.waitForSelector("#report");
-  check("done", (await text(page, "#state")) === "done", await text(page, "#state"));
-  clean(page, "live page");
-  await shoot(page, "done");
-
-  // ---- Its report, in a place of its own.
-  await arrive(page, () => page.click("#report"));
-  await page.waitForSelector("figure.chart");
-  await page.$eval("figure.chart", (it) => it.scrollIntoView());
-  await page.waitForSelector("figure.chart .live .main-svg");
-  check("the report opens and its figures wake", true);
-  const origins = await page.evaluate(() => window.origin);
-  check("a report is nobody in particular", origins === "null", origins);
-  clean(page, "report");
-
-  // ---- Stored runs: filtered, compared, over time.
+  await Promise.all([asItGoes(page), stored()]);
   await page.goto(`${origin}/runs`);
-  await judged(page, "accessible, runs");
-  await shoot(page, "runs");
   const rows = await page.$$eval("table.runs tbody tr", (all) => all.length);
   check("all runs are listed", rows === 3, `${rows}`);
-  await page.type('input[name="experiment"]', "bianco2010");
-  await arrive(page, () => page.click("form.filter button"));
-  check("runs are filtered", (await page.$$("table.runs tbody tr")).length === 2);
-  for (const box of await page.$$("table.runs input")) await box.click();
-  await arrive(page, () => page.click("button.main"));
-  check("two runs are compared", /measured apart/.test(await text(page, ".compared")) && (await page.$$(".compared tbody tr")).length > 0, await text(page, "main"));
-  await judged(page, "accessible, comparison");
-  await shoot(page, "compare");
-  await page.goto(`${origin}/runs?metric=latency_ns_mean`);
-  check("a metric over time", (await page.$$("#trend circle")).length > 0);
-  await judged(page, "accessible, trend");
-  await shoot(page, "trend");
-  clean(page, "runs");
-  const small = await open(`${origin}/runs?metric=latency_ns_mean`, { width: 390, dark: true });
-  await narrow(small, "runs");
-  await judged(small, "accessible, runs, dark, phone");
-  await shoot(small, "runs-phone-dark");
-  clean(small, "runs on a phone");
-  await small.goto(`${origin}/new`);
-  await narrow(small, "form");
-  await shoot(small, "form-phone-dark");
 } catch (error) {
   check("the whole way", false, error.stack.replaceAll("\n", " | "));
 } finally {

@@ -273,6 +273,67 @@ fn stored_runs_are_listed_compared_and_followed_over_time_beside_those_that_cann
     }
 }
 
+/// Two steps in virtual time.
+const PLAN: &str = "on = [\"bridge\", \"ours\"]\nlink = \"memory\"\neffort = \"quick\"\n\
+                    set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
+                    [[step]]\nrun = \"latency\"\n[[step]]\nname = \"again\"\nrun = \"latency\"\n";
+
+#[test]
+fn a_plan_is_begun_if_it_has_no_command_and_its_steps_are_seen_opened_and_compared() {
+    let folder = Folder::new();
+    fs::write(folder.0.join("office.toml"), PLAN).unwrap();
+    let hook = format!("before = \"touch hooked\"\n{PLAN}");
+    fs::write(folder.0.join("hooks.toml"), hook).unwrap();
+    fs::write(folder.0.join("script.toml"), PLAN.replace("\"latency\"", "\"mine.py\"")).unwrap();
+    fs::write(folder.0.join("notes.toml"), "[notes]\nx = 1\n").unwrap();
+    let serving = Serving::begin(&folder.0);
+    let form = serving.get("/new").body;
+    assert!(form.contains("value=\"office.toml\"") && !form.contains("notes.toml"), "{form}");
+    for (body, why) in [
+        ("plan=hooks.toml&do=start", "touch hooked"),
+        ("plan=script.toml&do=start", "mine.py"),
+        ("plan=../office.toml&do=start", "no such plan"),
+        ("plan=notes.toml&do=start", "no such plan"),
+        ("plan=office.toml&target=ours&do=start", "says itself"),
+    ] {
+        let answer = serving.post("/new", body);
+        assert!(answer.status == 400 && answer.body.contains(why), "{body}: {}", answer.body);
+    }
+    assert!(contents(&folder.0.join("runs")).is_empty() && !folder.0.join("hooked").exists());
+    let would = serving.post("/new", "plan=office.toml&seed=7&do=check");
+    let line = "planimeter run office.toml --seed=7 --out runs";
+    assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
+    let mut following = serving.follow();
+    assert_eq!(serving.post("/new", "plan=office.toml&seed=7&do=start").status, 303);
+    following.until(|told| told["started"]["runs"] == false);
+    let campaign = only_run(&folder.0.join("runs"));
+    let name = campaign.file_name().unwrap().to_str().unwrap();
+    let list = serving.get("/runs").body;
+    let first = format!("/runs/{name}/1-latency/report.html");
+    assert!(list.contains(&format!("href=\"{first}\"")), "{list}");
+    assert_eq!(serving.get(&first).status, 200);
+    assert!(serving.get(&format!("/runs/{name}/report.html")).body.contains("of a campaign"));
+    // Whole runs, and single targets of runs and of one.
+    let (one, two) = (format!("{name}/1-latency"), format!("{name}/2-again"));
+    let compare = |base: &str, new: &str| serving.get(&format!("/compare?run={base}&run={new}"));
+    let whole = compare(&one, &two);
+    assert!(whole.status == 200 && whole.body.contains(&format!("{one}:bridge")), "{}", whole.body);
+    for (base, new) in [
+        (format!("{one}:bridge"), format!("{two}:ours")),
+        (format!("{two}:ours"), format!("{two}:bridge")),
+    ] {
+        let found = compare(&base, &new);
+        let heading = format!("Compared with {base}");
+        assert!(found.status == 200 && found.body.contains(&heading), "{}", found.body);
+        assert_eq!(found.body.matches("class=\"compared\"").count(), 1);
+        assert!(found.body.contains("<td>"), "{}", found.body);
+    }
+    for (new, why) in [(format!("{one}:ovs"), "no such target"), ("x/y/z".into(), "no such run")] {
+        let answer = compare(&one, &new);
+        assert!(answer.status == 400 && answer.body.contains(why), "{new}: {}", answer.body);
+    }
+}
+
 #[test]
 fn who_floods_the_server_is_told_so_and_harms_nobody() {
     let folder = Folder::new();

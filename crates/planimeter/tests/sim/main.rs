@@ -27,6 +27,7 @@ mod one_switch;
 mod partial;
 mod passages;
 mod packets;
+mod searching;
 mod standards;
 mod statistics;
 mod tagging;
@@ -43,6 +44,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Folder, bytes};
 use planimeter::catalog;
+use planimeter::live::event::Event;
 use planimeter::parameter::{Effort, Parameters};
 use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
 use planimeter::target::links::Links;
@@ -73,6 +75,8 @@ struct StopAfter {
     stop: Arc<AtomicBool>,
     steps: u64,
     expected: u64,
+    /// What it was told.
+    told: Vec<Event>,
 }
 
 impl Watcher for StopAfter {
@@ -87,6 +91,10 @@ impl Watcher for StopAfter {
         if Some(self.steps) == self.trials {
             self.stop.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn tell(&mut self, event: &Event) {
+        self.told.push(event.clone());
     }
 }
 
@@ -121,8 +129,18 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
     let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
     let mut benches =
         Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
-    let mut watcher = StopAfter { trials, stop: Arc::clone(&stop), steps: 0, expected: 0 };
+    let mut watcher =
+        StopAfter { trials, stop: Arc::clone(&stop), steps: 0, expected: 0, told: vec![] };
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut watcher).unwrap();
+    for cell in &finished.record.cells {
+        let of = |entry: &&&catalog::Entry| entry.id == cell.experiment;
+        let entry = plan.entries.iter().find(of);
+        let (metric, id) = (cell.metric.name(), &cell.experiment);
+        assert!(
+            entry.is_none_or(|it| it.can_yield(cell.metric)),
+            "{metric} comes of {id} after all"
+        );
+    }
     (finished, watcher)
 }
 

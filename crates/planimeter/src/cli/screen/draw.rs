@@ -8,7 +8,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, LineGauge, Paragraph, Sparkline};
 
-use crate::live::picture::{Picture, PortRates, Search};
+use crate::live::picture::{Picture, PortRates, Search, SearchStep};
 
 /// How it looks.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ pub fn all(frame: &mut Frame<'_>, picture: &Picture, now_ms: u64, look: Look) {
     head(frame, top, picture, now_ms, look);
     now(frame, trial, picture, look);
     if ports > 0 {
-        draw_ports(frame, rates, &picture.ports[..ports], look);
+        draw_ports(frame, rates, &picture.ports[..ports], picture.begun.is_virtual, look);
     }
     if searches > 0 {
         draw_searches(frame, search, &picture.searches[..searches], look);
@@ -123,8 +123,18 @@ fn now(frame: &mut Frame<'_>, area: Rect, picture: &Picture, look: Look) {
     titled(frame, area, &title, lines, look);
 }
 
-fn draw_ports(frame: &mut Frame<'_>, area: Rect, ports: &[PortRates], look: Look) {
-    titled(frame, area, " frames/s by port ", Vec::new(), look);
+fn draw_ports(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    ports: &[PortRates],
+    is_virtual: bool,
+    look: Look,
+) {
+    let title = match is_virtual {
+        true => " frames by port in a second of virtual time ",
+        false => " frames/s by port ",
+    };
+    titled(frame, area, title, Vec::new(), look);
     let rates = ports.iter().flat_map(|port| port.sent.iter().chain(&port.received));
     let most = rates.copied().max().unwrap_or(0).max(1);
     for (at, port) in ports.iter().enumerate() {
@@ -154,16 +164,21 @@ fn draw_ports(frame: &mut Frame<'_>, area: Rect, ports: &[PortRates], look: Look
     }
 }
 
-/// A row for each target: what met the goal, what is not known, what missed it, and what is tried.
+/// A row for each search: what met the goal, what is not known, what missed it, and what is tried.
 fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: Look) {
-    let name = searches.iter().map(|it| it.target.chars().count()).max().unwrap_or(0).min(NAME_MAX);
+    let is_one = searches.iter().all(|it| it.sought == searches[0].sought);
+    let named = |search: &Search| match is_one {
+        true => search.target.clone(),
+        false => format!("{} {}", search.target, search.sought.what),
+    };
+    let name = searches.iter().map(|it| named(it).chars().count()).max().unwrap_or(0).min(NAME_MAX);
     let line = |search: &Search| {
-        let (bracket, tried) = search.steps.last().copied().unwrap_or_default();
-        let high = bracket.high_pps.map_or_else(|| "none yet".into(), number);
-        let words = format!(" met {}, missed {high}", number(bracket.low_pps));
+        let SearchStep { tried, met, missed } = search.steps.last().copied().unwrap_or_default();
+        let or_none = |value: Option<f64>| value.map_or_else(|| "none yet".into(), number);
+        let words = format!(" met {}, missed {}", or_none(met), or_none(missed));
         let width = usize::from(area.width).saturating_sub(name + 4 + words.len()).min(60);
-        let place = |pps: f64| (pps / bracket.max_pps.max(1.0) * width as f64).round() as usize;
-        let (low, high) = (place(bracket.low_pps), bracket.high_pps.map_or(width, place));
+        let place = |value: f64| (value / search.most.max(1.0) * width as f64).round() as usize;
+        let (low, high) = (met.map_or(0, place), missed.map_or(width, place));
         let at = place(tried).min(width.saturating_sub(1));
         let cell = |column: usize| match column {
             _ if column == at => ('|', Style::new()),
@@ -171,7 +186,7 @@ fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: L
             _ if column < high => (' ', Style::new()),
             _ => ('x', look.colour(Color::Red)),
         };
-        let target: String = tame(&search.target).chars().take(name).collect();
+        let target: String = tame(&named(search)).chars().take(name).collect();
         let mut spans = vec![Span::raw(format!("{target:name$} ["))];
         spans.extend(
             (0..width).map(cell).map(|(mark, style)| Span::styled(mark.to_string(), style)),
@@ -179,7 +194,16 @@ fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: L
         spans.push(Span::raw(format!("]{words}")));
         Line::from(spans)
     };
-    let title = format!(" search: {} ", tame(&searches[0].what));
+    let first = &searches[0];
+    let sought = match is_one {
+        true => format!("{} ({}; {})", first.sought.what, first.sought.goal, first.sought.unit),
+        false => format!("several goals ({})", first.sought.unit),
+    };
+    let width = match first.width {
+        Some(width) => format!(" until {} apart", number(width)),
+        None => String::new(),
+    };
+    let title = tame(&format!(" search: {sought}{width}, {} ", first.place));
     titled(frame, area, &title, searches.iter().map(line).collect(), look);
 }
 
@@ -246,9 +270,9 @@ frame_bytes=64, repeat 1, 500 k frames/s offered, 2.00 s
  frames/s by port ────────────────────────────────────────────────────────────────────────
 port 1 out 500 k     █▇▄                          in 0
 port 2 out 0                                      in 450 k     ▇▆▄
- search: throughput frame_bytes=64, repeat 1 ─────────────────────────────────────────────
-ours [                              |                             ] met 0, missed 1.00 M
-ovs  [                                                          |] met 0, missed none yet
+ search: throughput (nothing lost; frames/s) until 10.0 k apart, throughput frame_bytes=64
+ours [                           |                          ] met none yet, missed 1.00 M
+ovs  [                                                   |] met none yet, missed none yet
  1 warning ───────────────────────────────────────────────────────────────────────────────
 trial 2: the tester stood still meanwhile
  log ─────────────────────────────────────────────────────────────────────────────────────
@@ -280,7 +304,7 @@ throughput ours frame_bytes=64: trial 2 in one line
     fn any_size_and_any_picture_can_be_drawn() {
         let mut hostile = picture();
         hostile.begun.command_line = "\x1b[31mred\x07".into();
-        hostile.searches[0].steps[0].0.max_pps = 0.0;
+        hostile.searches[0].most = 0.0;
         hostile.searches[0].steps.truncate(1);
         hostile.searches[1].steps.clear();
         for (width, height) in [(1, 1), (3, 40), (20, 5), (200, 3), (80, 24)] {

@@ -8,6 +8,7 @@
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use instrument::search::bracket::{Bracket, Sought};
 use instrument::stream::Rate;
 use instrument::trial::Trial;
 use packet::time::Nanos;
@@ -148,6 +149,11 @@ impl Method for Routes {
 
     fn allowed(&self) -> Vec<f64> {
         vec![0.0]
+    }
+
+    fn brackets(&self) -> Vec<Bracket> {
+        let sought = Sought::new("routes that fit", "all of them forward", "routes");
+        self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 
     fn bears_refusal(&self) -> bool {

@@ -196,6 +196,9 @@ impl ControlRate {
     fn begin(&mut self, desk: &mut Desk) {
         let now = desk.now();
         let is_open = self.saying.under_way == 0;
+        if is_open {
+            desk.searching(self.search.bracket("messages that are done", "messages/s"));
+        }
         let paced = match (is_open, self.search.next()) {
             (true, Some(rate)) => Some(Paced::over(rate, self.saying.step, now)),
             (true, None) if self.search.ended_in_silence() => {

@@ -8,6 +8,7 @@
 //! [`STEPS_MAX`] steps, whatever they show.
 
 use instrument::module::{Measured, Series};
+use instrument::search::bracket::{Bracket, Sought};
 use packet::time::Nanos;
 
 /// Steps of a search, at most.
@@ -112,6 +113,18 @@ impl Highest {
     /// The rate of the next step; none if the search is over.
     pub fn next(&self) -> Option<f64> {
         (!self.is_over && self.steps.len() < STEPS_MAX).then_some(self.next)
+    }
+
+    /// How far it has come with so many things of a kind in a second; nothing where it is over.
+    pub fn bracket(&self, what: &'static str, unit: &'static str) -> Option<Bracket> {
+        Some(Bracket {
+            sought: Sought::new(what, "all done in time", unit),
+            tried: self.next()?,
+            met: self.kept.map(|(rate, _)| rate),
+            missed: self.missed,
+            most: self.most,
+            width: Some(self.missed.unwrap_or(self.most) * (1.0 - 1.0 / AGREE)),
+        })
     }
 
     /// What came of the step at [`Highest::next`].

@@ -69,6 +69,18 @@ pub enum Answer {
     Target,
 }
 
+impl Answer {
+    /// What the highest rate is of, in words.
+    fn sought(&self) -> &'static str {
+        match self {
+            Answer::Nothing => "frames whose packet-ins come",
+            Answer::Send => "frames that the controller sends back",
+            Answer::Rule => "flows that are set up",
+            Answer::Decide(_) | Answer::Target => "frames that are dealt with",
+        }
+    }
+}
+
 /// How frames are sent and answered.
 #[derive(Debug, Clone)]
 pub struct Asking {
@@ -206,6 +218,9 @@ impl Misses {
 
     /// Sends the frames of the next round, if there is one.
     fn ask(&mut self, desk: &mut Desk) {
+        if !self.round.is_slow {
+            desk.searching(self.search.bracket(self.asking.answer.sought(), "frames/s"));
+        }
         let (rate, frames) = match (self.round.is_slow, self.search.next()) {
             (true, _) => (self.asking.slow_pps, self.asking.samples),
             (false, Some(rate)) => {

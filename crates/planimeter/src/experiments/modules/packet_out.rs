@@ -145,6 +145,9 @@ impl PacketOuts {
     /// Begins the next round, if there is one.
     fn begin(&mut self, desk: &mut Desk) {
         let now = desk.now();
+        if !self.is_slow {
+            desk.searching(self.search.bracket("packet-outs that are sent", "packet-outs/s"));
+        }
         let paced = match (self.is_slow, self.search.next()) {
             (true, _) => Paced::new(self.sending.slow_pps, self.sending.samples, now),
             (false, Some(rate)) => Paced::over(rate, self.sending.step, now),

@@ -10,6 +10,7 @@
 use instrument::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Series, Span, TimerId, Watch, What,
 };
+use instrument::search::bracket::{Bracket, Sought};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, FlowModCommand, Match};
@@ -225,12 +226,27 @@ impl TableCapacity {
         self.wait(desk);
     }
 
+    /// How far the filling has come, for whoever watches.
+    fn bracket(&self, tried: usize) -> Bracket {
+        let refused = self.refused.iter().position(|is| *is).map(|first| first as f64 + 1.0);
+        let taken = self.refused.iter().filter(|is| !**is).count() as f64;
+        Bracket {
+            sought: Sought::new("rules that fit", "none refused", "rules"),
+            tried: tried as f64,
+            met: (taken > 0.0).then_some(taken),
+            missed: refused,
+            most: self.filling.priorities.len() as f64,
+            width: None,
+        }
+    }
+
     /// Adds the next rules, or looks at those there are.
     fn fill(&mut self, desk: &mut Desk) {
         self.phase = Phase::Filling;
         let first = self.refused.len();
         let all = self.filling.priorities.len();
         let last = (first + self.filling.batch).min(all);
+        desk.searching(Some(self.bracket(last)));
         if self.is_full() || first == all {
             return self.look(desk);
         }

@@ -6,6 +6,7 @@
 //! Parameters: `--set load=` other shares, in falling order.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::bracket::{Bracket, Sought};
 use results::record::Role;
 
 use super::super::row::Row;
@@ -78,6 +79,25 @@ impl Experiment for Curves {
 impl Method for Curves {
     fn tag(&self) -> Tag {
         Tag { role: Role::Measure, repeat: self.row.repeat() }
+    }
+
+    /// Loads fall until two in a row lost nothing.
+    fn brackets(&self) -> Vec<Bracket> {
+        let Some(tried) = self.next.checked_sub(1) else { return Vec::new() };
+        let load = |place: usize| self.loads.get(place).copied();
+        let clean = self.zeros as usize;
+        vec![Bracket {
+            sought: Sought::new(
+                "where loss ends",
+                "two loads in a row with nothing lost",
+                "% of the link",
+            ),
+            tried: load(tried).unwrap_or_default(),
+            met: tried.checked_sub(clean).filter(|_| clean > 0).and_then(load),
+            missed: tried.checked_sub(clean + 1).and_then(load),
+            most: load(0).unwrap_or_default(),
+            width: None,
+        }]
     }
 
     fn trials_expected(&self) -> u64 {

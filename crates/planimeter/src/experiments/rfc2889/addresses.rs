@@ -11,6 +11,7 @@
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use instrument::search::bracket::{self, Bracket};
 use instrument::stream::{Field, Order, Rate, Stream, Values, Vary};
 use instrument::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
@@ -241,6 +242,15 @@ impl Method for Learner {
 
     fn allowed(&self) -> Vec<f64> {
         vec![0.0]
+    }
+
+    fn brackets(&self) -> Vec<Bracket> {
+        let sought = match self.sought {
+            Sought::Capacity => ("addresses that are learned", "addresses"),
+            Sought::Rate => ("rate at which addresses are learned", "addresses/s"),
+        };
+        let sought = bracket::Sought::new(sought.0, "all of them found", sought.1);
+        self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 
     fn findings(&mut self) -> Vec<Finding> {

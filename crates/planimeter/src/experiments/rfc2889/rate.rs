@@ -5,6 +5,7 @@
 //! less the more it is offered shows here, and not in its forwarding rate under full load.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
+use instrument::search::bracket::{Bracket, Sought};
 use results::record::{Metric, Role};
 
 use super::super::based::{Based, Throughputs};
@@ -115,6 +116,25 @@ impl Experiment for Climb {
 impl Method for Climb {
     fn tag(&self) -> Tag {
         Tag { role: Role::Search, repeat: self.repeat(self.yielded.saturating_sub(1)) }
+    }
+
+    /// It climbs to the end and keeps the best: nothing is missed on the way.
+    fn brackets(&self) -> Vec<Bracket> {
+        let Some(number) = self.yielded.checked_sub(1) else { return Vec::new() };
+        let (frame_bytes, tried) = self.load(number);
+        let (most_came, at_load) = self.best;
+        vec![Bracket {
+            sought: Sought::new(
+                "load of a port at which most comes out",
+                "the best so far",
+                "frames/s",
+            ),
+            tried,
+            met: (most_came > 0.0).then_some(at_load),
+            missed: None,
+            most: self.context.port_pps(frame_bytes, self.setup.ports()).max(tried),
+            width: None,
+        }]
     }
 
     fn findings(&mut self) -> Vec<Finding> {

@@ -131,3 +131,46 @@ fn nonsense_in_the_file_costs_little_and_hides_nothing_else() {
     std::os::unix::fs::symlink(folder.0.join(LIVE_FILE), link).unwrap();
     assert!(Follower::open(&elsewhere.0).is_none(), "a link is not followed");
 }
+
+/// Processor time that this thread has had, nanoseconds.
+#[allow(clippy::disallowed_methods)]
+fn processor_ns() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// What writing takes of a core, measured alone: the writer's own work for as many looks, of sixteen ports and all steps of latency, with a
+/// trial of a search beginning and ending at every eighth (`cargo test -p planimeter --lib writing_alone -- --ignored --nocapture`; the
+/// number stands in decision 35).
+#[test]
+#[ignore = "a measurement: it wants a thread that is not disturbed"]
+fn writing_alone_takes_a_small_part_of_a_core() {
+    const LOOKS: u64 = 4_000;
+    let folder = Folder::new("alone");
+    let pages = Pages::new(&folder.0, FILE_BYTES_MAX);
+    let mut writer = Writer { pages, picture: Picture::default(), lost: Arc::default() };
+    let all: Vec<Event> = events().into_iter().map(|told| told.event).collect();
+    let is_trial = |it: &&Event| matches!(it, Event::Trial(_) | Event::Ended(_));
+    let trials: Vec<&Event> = all.iter().filter(is_trial).collect();
+    let write = |writer: &mut Writer, events: &[Event]| {
+        let mut lines = Vec::new();
+        events.iter().for_each(|event| writer.add(&mut lines, event.clone()));
+        let (lost, shown) = (Arc::clone(&writer.lost), writer.picture.clone());
+        writer.pages.write(&lines, || line(&told(&lost, picture(&shown))));
+    };
+    write(&mut writer, &all);
+    let before = processor_ns();
+    for look in 0..LOOKS {
+        let ports = vec![[look * 1_000, look * 999]; instrument::gauge::PORTS_MAX];
+        let latencies = (0..instrument::gauge::STEPS).map(|step| (step, look)).collect();
+        write(&mut writer, &[Event::Rates(Rates { ports, latencies })]);
+        if look % 8 == 0 {
+            let next = look as usize / 8 * 2;
+            write(&mut writer, &[0, 1].map(|more| trials[(next + more) % trials.len()].clone()));
+        }
+    }
+    let each = (processor_ns() - before) / LOOKS;
+    let share = each as f64 / LOOK.0 as f64;
+    println!("{} us a look, {:.3} % of a core", each / 1_000, share * 100.0);
+    assert!(share < 0.01, "{share}");
+}

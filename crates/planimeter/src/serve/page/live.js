@@ -47,7 +47,17 @@ function rows(view) {
   }
 }
 
-function drawPorts(ports) {
+// Why there are no rates, or what they are rates of.
+function without(picture) {
+  const { ports, trial, begun } = picture, soft = (words) => [make("p", { class: "soft" }, words)];
+  const passed = ports.some((port) => port.sent.some(Boolean) || port.received.some(Boolean));
+  if (!passed && !trial) return soft("no frames yet");
+  if (!passed && trial.rate_pps == null) return soft("no frames so far: what passes between controller and switch, or between hosts, goes by none of these ports");
+  return begun.is_virtual ? soft("Time is virtual in this run: these are frames in a second of that, and half a minute of yours may hold hours of it or less than a second.") : [];
+}
+
+function drawPorts(picture) {
+  const ports = picture.ports;
   const top = Math.max(1, ...ports.flatMap((port) => [...port.sent, ...port.received]));
   const curve = (values, look) => {
     const first = RATES - values.length;
@@ -61,32 +71,39 @@ function drawPorts(ports) {
       make("div", {}, make("strong", {}, `port ${index + 1}`), make("br"), `out ${rate(out)}`, make("br"), `in ${rate(back)}`),
       make("svg", { viewBox: "0 0 300 42", preserveAspectRatio: "none", role: "img", "aria-label": words },
         make("line", { class: "grid", x1: 0, x2: 300, y1: 40, y2: 40 }), curve(port.sent, "s0"), curve(port.received, "s1 dash1")))];
-  }), ports.length ? key([["s0", "out"], ["s1 dash1", "in"]]) : make("p", { class: "soft" }, "no frames yet"));
+  }), ports.length ? key([["s0", "out"], ["s1 dash1", "in"]]) : "", ...without(picture));
 }
 
 const key = (rows) => make("div", { class: "key" }, ...rows.map(([look, name]) => make("span", {},
   make("svg", { viewBox: "0 0 32 10", "aria-hidden": "true" }, make("line", { class: `line ${look}`, x1: 0, x2: 32, y1: 5, y2: 5 })), ` ${name}`)));
 
+// A value in the unit of its search: rates in words, others as they are.
+const value = (number, unit) => {
+  const short = number >= 1e6 ? `${(number / 1e6).toFixed(number >= 1e7 ? 1 : 2)} million` : number >= 1e4 ? `${(number / 1e3).toFixed(0)} thousand` : `${+number.toFixed(1)}`;
+  return `${short} ${unit}`;
+};
+
 // Each step is a column: green below what met the goal, red above what missed it, a dot for what was tried.
 function drawSearches(searches) {
   show("searching", searches.length > 0);
   put("searches", ...searches.flatMap((search) => {
-    const most = search.steps[0]?.[0].max_pps || 1, count = Math.max(12, search.steps.length), wide = 560 / count;
-    const y = (pps) => 150 - 140 * Math.min(1, pps / most);
-    const columns = search.steps.flatMap(([bracket, tried], index) => {
+    const { unit, what, goal } = search.sought, most = search.most || 1, count = Math.max(12, search.steps.length), wide = 560 / count;
+    const y = (it) => 150 - 140 * Math.min(1, it / most);
+    const columns = search.steps.flatMap(({ tried, met, missed }, index) => {
       const x = 70 + index * wide, parts = [];
-      if (bracket.low_pps > 0) parts.push(make("rect", { class: "met", x, y: y(bracket.low_pps), width: wide * .9, height: 150 - y(bracket.low_pps) }));
-      if (bracket.high_pps !== null) parts.push(make("rect", { class: "missed", x, y: 10, width: wide * .9, height: y(bracket.high_pps) - 10 }));
-      parts.push(make("circle", { class: "tried", cx: x + wide * .45, cy: y(tried), r: 4 }, make("title", {}, `step ${index + 1}: ${rate(tried)}`)));
+      if (met !== null) parts.push(make("rect", { class: "met", x, y: y(met), width: wide * .9, height: 150 - y(met) }));
+      if (missed !== null) parts.push(make("rect", { class: "missed", x, y: 10, width: wide * .9, height: y(missed) - 10 }));
+      parts.push(make("circle", { class: "tried", cx: x + wide * .45, cy: y(tried), r: 4 }, make("title", {}, `step ${index + 1}: ${value(tried, unit)}`)));
       return parts;
     });
-    const last = search.steps.at(-1), [bracket, tried] = last ?? [{ low_pps: 0, high_pps: null }, 0];
-    const high = bracket.high_pps === null ? "no load missed yet" : `missed at ${rate(bracket.high_pps)}`;
-    const low = bracket.low_pps > 0 ? `met at ${rate(bracket.low_pps)}` : "no load met yet";
-    const words = `${search.target}: ${low}, ${high}, step ${search.steps.length} tries ${rate(tried)}`;
-    return [make("h3", {}, search.target, make("span", { class: "range" }, search.what)),
+    const last = search.steps.at(-1) ?? { tried: 0, met: null, missed: null };
+    const low = last.met === null ? "nothing met it yet" : `met at ${value(last.met, unit)}`;
+    const high = last.missed === null ? "nothing missed it yet" : `missed at ${value(last.missed, unit)}`;
+    const until = search.width === null ? "" : `; done when these are ${value(search.width, unit)} apart`;
+    const words = `${search.target}: ${low}, ${high}, step ${search.steps.length} tries ${value(last.tried, unit)}${until}`;
+    return [make("h3", {}, `${search.target}: ${what}`, make("span", { class: "range" }, `${goal} · ${search.place}`)),
       make("svg", { class: "plot", viewBox: "0 0 640 160", role: "img", "aria-label": words }, ...columns,
-        make("line", { class: "grid", x1: 70, x2: 640, y1: 150, y2: 150 }), make("text", { class: "soft", x: 4, y: 154 }, "0"), make("text", { class: "soft", x: 4, y: 16 }, rate(most).replace("/s", ""))),
+        make("line", { class: "grid", x1: 70, x2: 640, y1: 150, y2: 150 }), make("text", { class: "soft", x: 4, y: 154 }, "0"), make("text", { class: "soft", x: 4, y: 16 }, value(most, "").trim())),
       make("p", { class: "soft" }, words)];
   }));
 }
@@ -166,7 +183,7 @@ function draw(told) {
   write("trial", trial ? [`trial ${trial.id}: ${trial.experiment} on ${trial.target} at ${trial.point}`, trial.goal && `for ${trial.goal}`, `repeat ${trial.repeat}`,
     trial.rate_pps != null && `${rate(trial.rate_pps)} offered`, trial.seconds != null && `${trial.seconds.toFixed(2)} s`].filter(Boolean).join(", ") : over ? "none: the run is over" : "none yet: targets are got ready");
   drawTopology(view);
-  drawPorts(picture.ports);
+  drawPorts(picture);
   drawSearches(picture.searches);
   drawLatencies(picture.latencies);
   show("warned", picture.warnings.length > 0);
