@@ -104,11 +104,11 @@ enum Order {
     },
 }
 
-/// Which events are told (RFC 5812 section 4.8.5); they hold together.
+/// Which events are told (RFC 5812 section 4.8.5).
 #[derive(clap::Args)]
 struct Filters {
-    /// Only one of so many
-    #[arg(long, value_name = "N")]
+    /// Only the first of every N; with --interval, what either lets pass
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     every: Option<u32>,
     /// Only one in so many milliseconds
     #[arg(long, value_name = "MS")]
@@ -131,7 +131,8 @@ impl Filters {
             (REGISTRATION, 1),
             (THRESHOLD, number(threshold)),
             (HYSTERESIS, number(hysteresis)),
-            (COUNT, number(every)),
+            // On the wire stands how many are left out between two (section 4.8.5.1).
+            (COUNT, number(every).saturating_sub(1)),
             (INTERVAL, number(interval)),
         ]
     }
@@ -420,5 +421,19 @@ impl Work {
         let name = name.text().unwrap_or_default();
         say!("{name} runs, program number {}", generation.unsigned().unwrap_or(0));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_every_n_all_but_one_are_left_out() {
+        let count = |every| {
+            let filters = Filters { every, interval: None, threshold: None, hysteresis: None };
+            filters.properties().into_iter().find(|(id, _)| *id == COUNT).unwrap().1
+        };
+        assert_eq!([None, Some(1), Some(2), Some(10)].map(count), [0, 0, 1, 9]);
     }
 }
