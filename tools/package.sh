@@ -16,4 +16,16 @@ for shell in bash zsh fish; do
     ./target/release/planimeter completions "$shell" >"$made/completions/$shell"
 done
 gzip -9n "$made"/man/*.1
-cargo deb --no-build -p planimeter
+# A later commit is a later version, so that a package upgrades the one before.
+version="$(cargo metadata --no-deps --format-version 1 | sed 's/.*"name":"planimeter","version":"\([^"]*\)".*/\1/')"
+if commit="$(git log -1 --format=%cd.%h --date=format:%Y%m%d%H%M 2>/dev/null)"; then
+    version="$version+$commit"
+fi
+cat >"$made/changelog" <<END
+planimeter ($version-1) unstable; urgency=medium
+
+  * Built from ${commit:-sources without their history}.
+
+ -- The planimeter developers <developers@planimeter.invalid>  $(date -R)
+END
+cargo deb --no-build --strip -p planimeter --deb-version "$version-1"
