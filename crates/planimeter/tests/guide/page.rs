@@ -32,7 +32,6 @@ pub fn all() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()) {
             match path.is_dir() {
-                true if path.ends_with("docs/book") => {}
                 true => folders.push(path),
                 false if is_page(&path) => found.push(path),
                 false => {}

@@ -1,0 +1,74 @@
+//! Makes many stored runs out of one, so that what they cost can be measured.
+//!
+//! `cargo run --release -p results --example many_runs -- RUN DIR [COUNT]` fills the new folder DIR: `base` and `new` are
+//! runs of COUNT trials each (10,000 unless said), and `runs` holds COUNT runs as large as RUN, one a minute. Then
+//!
+//! ```sh
+//! planimeter compare DIR/base DIR/new         # a comparison of 2 x COUNT stored trials
+//! planimeter list runs DIR/runs               # the first time makes the index, later ones look whether it still holds
+//! ```
+//!
+//! Trials are RUN's own, over again with other ids and repeats and with forwarded frames a few per mille up or down, so that
+//! intervals have work to do. Nothing in DIR was measured, and its records say so.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use results::derive;
+use results::record::{Record, Trial};
+use results::store::{self, Store};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (run, folder, count) = match words.as_slice() {
+        [run, folder] => (Path::new(run), PathBuf::from(folder), 10_000),
+        [run, folder, count] => (Path::new(run), PathBuf::from(folder), count.parse().unwrap()),
+        _ => panic!("many_runs RUN DIR [COUNT]"),
+    };
+    let mut record = store::read_record(run).unwrap();
+    record.tool.version.push_str(" (multiplied)");
+    for (name, salt) in [("base", 1), ("new", 2)] {
+        let large = repeated(&record, count, salt);
+        write(&folder.join(name), &large);
+    }
+    for number in 0..count {
+        let [minute, hour, day] = [number % 60, number / 60 % 24, number / 60 / 24];
+        let (month, day) = (1 + day / 28 % 12, 1 + day % 28);
+        let one = Record {
+            created: format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:00Z"),
+            seed: number as u64,
+            ..record.clone()
+        };
+        write(&folder.join(format!("runs/2026-{month:02}-{day:02}-made-{number:05}")), &one);
+    }
+}
+
+/// The record with its trials over again, up to so many.
+fn repeated(record: &Record, count: usize, salt: u64) -> Record {
+    let repeats = record.trials.iter().map(|trial| trial.repeat).max().unwrap_or(1);
+    let rounds = 0..count.div_ceil(record.trials.len().max(1)) as u32;
+    let all = rounds.flat_map(|round| {
+        record
+            .trials
+            .iter()
+            .map(move |trial| Trial { repeat: trial.repeat + round * repeats, ..trial.clone() })
+    });
+    let trials = all.take(count).enumerate().map(|(at, trial)| {
+        let wobble = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(salt as u32);
+        let less = trial.frames_forwarded / 1000 * (wobble >> 62);
+        Trial {
+            id: at as u64 + 1,
+            frames_forwarded: trial.frames_forwarded - less,
+            frames_unexplained: trial.frames_unexplained + less as i64,
+            ..trial
+        }
+    });
+    let mut made = Record { trials: trials.collect(), ..record.clone() };
+    derive::finish(&mut made, &[]);
+    made
+}
+
+fn write(folder: &Path, record: &Record) {
+    Store::create_at(folder).unwrap().write_record(record).unwrap();
+}
