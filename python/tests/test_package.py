@@ -216,9 +216,9 @@ class Errors(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate()
             last = rest.strip().splitlines()[-1]
-            self.assertEqual(last, "kept True True interrupted: what was measured is kept; go on with --resume")
-            runs = list((Path(folder) / "runs").iterdir())
-            self.assertEqual(len(runs), 1)
+            [run] = (Path(folder) / "runs").iterdir()
+            again = f"go on with `planimeter run --resume runs/{run.name}`"
+            self.assertEqual(last, f"kept True True interrupted: what was measured is kept; {again}")
 
 
 class Streams(unittest.TestCase):

@@ -54,7 +54,11 @@ impl Namespace {
     pub fn enter(&self) -> Result<(), LabError> {
         // SAFETY: the descriptor is open and setns touches no memory.
         if unsafe { libc::setns(self.descriptor.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-            return Err(LabError::last("enter a network namespace", self.label()));
+            let error = io::Error::last_os_error();
+            return Err(match error.raw_os_error() {
+                Some(libc::EPERM) => Need::Privilege.into(),
+                _ => LabError::system("enter a network namespace", self.label(), error),
+            });
         }
         Ok(())
     }

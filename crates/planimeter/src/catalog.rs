@@ -281,7 +281,9 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
     if !found.is_empty() {
         return Ok(found);
     }
-    let known = entries().map(|entry| entry.id).collect();
+    let mut known: Vec<&str> = entries().map(Entry::set).collect();
+    known.dedup();
+    known.extend(entries().map(|entry| entry.id));
     Err(NameError::Unknown { what: "experiment", text: name.into(), known })
 }
 

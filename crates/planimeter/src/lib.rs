@@ -8,6 +8,8 @@ pub const VERSION: &str = env!("PLANIMETER_VERSION");
 
 /// What a run can be told: parameters with their defaults, ranges and units.
 pub mod parameter;
+/// The known name that is most like a wrong one.
+mod nearest;
 /// What a target must hold before a trial, and the traffic that suits it.
 pub mod workload;
 /// The studies' figures and the standard methods, one file each.

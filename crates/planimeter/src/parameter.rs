@@ -27,6 +27,8 @@ use methods::Methods;
 use own::{Declared, Own};
 use witness::Witness;
 
+use crate::nearest;
+
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
@@ -217,7 +219,7 @@ impl Parameters {
             frames: Vec::new(),
             loads: Vec::new(),
             seconds,
-            warmup_s: (seconds * 0.2).min(2.0),
+            warmup_s: (seconds / 5.0).min(2.0),
             repeats,
             alternating: false,
             table: None,
@@ -459,12 +461,15 @@ impl fmt::Display for ParameterError {
                 write!(f, "--set {text}: write KEY=VALUE, such as --set seconds=2")
             }
             ParameterError::UnknownKey(key) => {
-                let known: Vec<&str> = keys().collect();
-                write!(
-                    f,
-                    "--set {key}=...: there is no such parameter; there are: {}",
-                    known.join(", ")
-                )
+                write!(f, "--set {key}=...: there is no such parameter; ")?;
+                match nearest::asked(key, keys()) {
+                    Some(asked) => write!(f, "{asked}"),
+                    None => write!(
+                        f,
+                        "`planimeter list parameters` shows what there is, `planimeter list experiments` what an \
+                         experiment takes beside"
+                    ),
+                }
             }
             ParameterError::BadValue { key, value, expected } => {
                 write!(f, "--set {key}={value}: takes {expected}")

@@ -51,7 +51,6 @@ type Row = (&'static [&'static str], i32, &'static [&'static str]);
 /// A file called `taken` is in the way, `empty` is a folder with nothing in it, and the
 /// other files hold what their names say.
 const WRONG: &[Row] = &[
-    (&[], 2, &["Usage"]),
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
     (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "there is no experiment"]),
@@ -61,8 +60,8 @@ const WRONG: &[Row] = &[
         2,
         &["bianco2010/fig6", "OpenFlow switches"],
     ),
-    (&["run", "latencies"], 2, &["latencies", "there are", "latency"]),
-    (&["run", "latency", "--on", "ovss"], 2, &["target", "ovss", "linux-bridge"]),
+    (&["run", "latencies"], 2, &["latencies", "did you mean \"latency\""]),
+    (&["run", "latency", "--on", "ovss"], 2, &["target", "ovss", "\"ovs\""]),
     (&["run", "latency", "--on", "ovs-kernel"], 2, &["ovs-kernel", "not in this version"]),
     (&["run", "latency", "--on", "ovs-dpdk", "--link", "veth"], 2, &["ovs-dpdk", "--link memif"]),
     (
@@ -274,6 +273,13 @@ fn check_refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
     for word in words {
         assert!(line.contains(word), "{arguments:?}: {word:?} is missing in: {line}");
     }
+}
+
+#[test]
+fn who_says_nothing_is_told_what_can_be_said() {
+    let said = planimeter(&std::env::temp_dir(), &[]);
+    assert_eq!((said.code, said.output.as_str()), (Some(2), ""));
+    assert!(said.errors.contains("\n  doctor  ") && said.errors.lines().count() > 20, "{said:?}");
 }
 
 #[test]
@@ -544,7 +550,7 @@ fn a_half_written_line_is_measured_again() {
     let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     let summary = fs::read_to_string(run.join("summary.md")).unwrap();
-    assert!(summary.contains("1 trials"), "what was kept is told: {summary}");
+    assert!(summary.contains("1 trial with"), "what was kept is told: {summary}");
     let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     assert_eq!(record(&run)["cells"], whole["cells"]);

@@ -3,6 +3,10 @@
 //! Tables are folded, as GitHub and GitLab show them. Invariants: it says the same as `report.html`, with fewer
 //! numbers; it fits a comment on a pull request ([`BYTES_MAX`]), and says what it left out for that.
 
+mod shown;
+
+pub use shown::shown;
+
 use std::fmt::Write;
 
 use crate::figure::views;
@@ -12,26 +16,6 @@ use crate::table::{self, Entry, Table};
 
 /// Bytes that a summary may have: a comment on GitHub takes 65,536 characters.
 pub const BYTES_MAX: usize = 60_000;
-
-/// What a run found, for a terminal: the verdict and the warnings, without tables.
-pub fn text(record: &Record) -> String {
-    let mut out = format!("{}\n", words::measured(record));
-    for sentence in words::found(record).iter().chain(&words::sure(record)) {
-        let _ = writeln!(out, "  {sentence}");
-    }
-    let [hold, do_not, cannot] = words::answers(record);
-    if hold + do_not + cannot > 0 {
-        let _ = writeln!(
-            out,
-            "  Of what the study states, {hold} answers hold here, {do_not} do not, {cannot} cannot be told."
-        );
-    }
-    for notice in &gathered(&record.warnings) {
-        let _ = writeln!(out, "  warning: {}: {}", notice.about, notice.warning.sentence());
-    }
-    // A terminal obeys control characters, and names come from outside.
-    out.replace(|letter: char| letter.is_control() && letter != '\n', " ")
-}
 
 /// The summary of these runs.
 pub fn markdown<'a>(records: impl IntoIterator<Item = &'a Record>) -> String {
@@ -193,16 +177,6 @@ mod tests {
     use super::*;
     use crate::record::{Cell, Experiment};
     use crate::sample;
-
-    #[test]
-    fn the_terminal_gets_the_verdict_and_no_control_characters() {
-        let mut record = sample::record();
-        record.link = "veth\u{1b}[31m".into();
-        let text = text(&record);
-        assert!(text.contains("the forwarding rate is highest on bridge with 1\u{202f}1"));
-        assert!(text.contains("warning: bianco2010/fig2 on bridge: 3 frames"));
-        assert!(!text.contains('\u{1b}'));
-    }
 
     #[test]
     fn a_long_run_still_fits_a_comment_and_says_what_is_left_out() {

@@ -17,6 +17,7 @@ use ports::capture::{CaptureError, Format};
 use ports::clock::{self, Wait};
 use ports::port::Port;
 
+use super::element::port_refused;
 use super::failure::Failure;
 use super::out::{remark, say, to_stderr, to_stdout};
 
@@ -138,7 +139,7 @@ fn entries(arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
 fn open_ports(arguments: &Arguments) -> Result<Vec<Box<dyn Port>>, Failure> {
     let open = |(place, spec): (usize, &String)| -> Result<Box<dyn Port>, Failure> {
         let opened = ports::open::open(spec, &Options::monitor());
-        opened.map_err(|error| Failure::usage(format!("port {}: {error}", place + 1)))
+        opened.map_err(|error| port_refused(place as u64 + 1, &error))
     };
     arguments.ports.iter().enumerate().map(open).collect()
 }

@@ -30,6 +30,9 @@ pub struct Arguments {
     pub json: bool,
 }
 
+/// Room for the names of findings.
+const NAME_WIDTH: usize = 28;
+
 /// What was never tried on real hardware.
 const UNTESTED: &[&str] = &[
     "time stamps of network interfaces (link nic): untested on hardware, not in this version",
@@ -43,11 +46,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.clean {
         return clean(arguments.json);
     }
+    // The survey moves to where this process has rights, and takes itself for root there.
+    let surroundings = place::surroundings()?;
     let findings = need::survey();
     let mut watch = ClockWatch::begin();
     let environment = environment::read();
     let calibrations = match arguments.calibrate {
-        true => Some(qualify::all()?),
+        true => Some(qualify::all(&surroundings)?),
         false => None,
     };
     watch.settle();
@@ -90,8 +95,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         for (name, found) in kernel_senders() {
             match found {
-                Ok(said) => say!("  ok   {name:24} {said}"),
-                Err(why) => say!("  --   {name:24} {why}"),
+                Ok(said) => say!("  ok   {name:NAME_WIDTH$} {said}"),
+                Err(why) => say!("  --   {name:NAME_WIDTH$} {why}"),
             }
         }
         say!("");
@@ -139,8 +144,8 @@ fn row(finding: &Finding) -> serde_json::Value {
 
 fn line(finding: &Finding) -> String {
     match &finding.result {
-        Ok(said) => format!("  ok   {:24} {said}", finding.name),
-        Err(need) => format!("  --   {:24} for {}: {need}", finding.name, finding.purpose),
+        Ok(said) => format!("  ok   {:NAME_WIDTH$} {said}", finding.name),
+        Err(need) => format!("  --   {:NAME_WIDTH$} for {}: {need}", finding.name, finding.purpose),
     }
 }
 
@@ -151,7 +156,7 @@ fn advice(findings: &[Finding]) -> String {
     };
     let veth = ok("veth interfaces") && ok("packet sockets");
     match (veth && ok("privilege"), veth && ok("user namespaces")) {
-        (true, _) => "Everything that is joined by veth can be measured here: make demo".into(),
+        (true, _) => "Everything that is joined by veth can be measured here: planimeter run bianco2010/fig2 --effort quick".into(),
         (false, true) => "Everything that is joined by veth can be measured here, without root; \
                           as root, kernel threads get cores of their own"
             .into(),

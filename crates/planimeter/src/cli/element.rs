@@ -278,6 +278,22 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
 }
 
+/// Why a port cannot be opened, and what helps.
+pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
+    match error {
+        PortError::NotPermitted(what) => Failure::need(format!(
+            "port {number}: not permitted: {what}; run as root or with CAP_NET_RAW"
+        )),
+        PortError::NoSuchInterface(name) => Failure::usage(format!(
+            "port {number}: there is no interface {name} here; `ip link` lists those that are"
+        )),
+        PortError::InterfaceDown(name) => Failure::usage(format!(
+            "port {number}: interface {name} is down; `ip link set {name} up` raises it"
+        )),
+        other => Failure::usage(format!("port {number}: {other}")),
+    }
+}
+
 /// Lack of rights is a missing need; everything else is something that the user can name right.
 fn explained(error: OpenError) -> Failure {
     match error {
@@ -285,15 +301,7 @@ fn explained(error: OpenError) -> Failure {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Failure::usage(lines.join("; "))
         }
-        OpenError::Port(number, PortError::NotPermitted(what)) => Failure::need(format!(
-            "port {number}: not permitted: {what}; run as root or with CAP_NET_RAW"
-        )),
-        OpenError::Port(number, PortError::NoSuchInterface(name)) => Failure::usage(format!(
-            "port {number}: there is no interface {name} here; `ip link` lists those that are"
-        )),
-        OpenError::Port(number, PortError::InterfaceDown(name)) => Failure::usage(format!(
-            "port {number}: interface {name} is down; `ip link set {name} up` raises it"
-        )),
+        OpenError::Port(number, error) => port_refused(u64::from(number), &error),
         OpenError::Channel(ChannelError::AddressInUse(url)) => Failure::usage(format!(
             "{url} is in use; choose another address or stop who listens there"
         )),

@@ -17,6 +17,7 @@ use packet::time::Nanos;
 use ports::afpacket::Options;
 use ports::port::Port;
 
+use super::element::port_refused;
 use super::failure::{Failure, FailureKind};
 use super::out::say;
 
@@ -96,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let stop = super::stop::flag()?;
     let open = |(place, spec): (usize, &String)| -> Result<Box<dyn Port>, Failure> {
         let opened = ports::open::open(spec, &Options::monitor());
-        opened.map_err(|error| Failure::usage(format!("port {}: {error}", place + 1)))
+        opened.map_err(|error| port_refused(place as u64 + 1, &error))
     };
     let ports = arguments.ports.iter().enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
     let trial = trial(arguments, contents);

@@ -97,6 +97,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ));
     }
     let sections: Vec<Section> = match &arguments.what {
+        // All at once is to be seen at once: what experiments take by themselves would be most of it.
+        None if !arguments.json => {
+            let is_own = |(name, _): &(String, String)| name.starts_with(' ');
+            let without = |section: Section| {
+                let rows = section.rows.into_iter().filter(|row| !is_own(row)).collect();
+                Section { rows, ..section }
+            };
+            sections().into_iter().map(without).collect()
+        }
         None => sections(),
         Some(Wanted::Kind(what)) => {
             sections().into_iter().filter(|section| section.what == *what).collect()
@@ -133,6 +142,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 None => say!("  {name}\n  {:width$}  {about}", ""),
             }
         }
+    }
+    if arguments.what.is_none() {
+        say!(
+            "\n`planimeter list experiments` has the parameters of their own too, `list models` what is known of each"
+        );
     }
     if arguments.what == Some(Wanted::Kind(What::Models)) {
         known::all().iter().for_each(|model| say!("\n{}", model_text(model)));

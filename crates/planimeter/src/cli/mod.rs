@@ -23,8 +23,6 @@ mod joining;
 mod masking;
 /// `planimeter bundle`.
 mod bundle;
-/// The known name that is most like a wrong one.
-mod nearest;
 /// `planimeter run PLAN.toml`.
 pub(crate) mod plan;
 /// `planimeter doctor`.
@@ -60,6 +58,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use out::remark;
@@ -135,7 +134,12 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                     error.print().or_else(|it| if is_unread(&it) { Ok(()) } else { Err(it) });
                 return printed.map_or(failure::EXIT_USAGE.into(), |()| ExitCode::SUCCESS);
             }
-            remark!("planimeter: {}", one_line(&error.to_string()));
+            // Who says nothing asks what can be said.
+            let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+            match is_bare {
+                true => remark!("{}", error.to_string().trim_end()),
+                false => remark!("planimeter: {}", one_line(&error.to_string())),
+            }
             return failure::EXIT_USAGE.into();
         }
     };

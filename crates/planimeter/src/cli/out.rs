@@ -6,7 +6,7 @@
 //! command line prints.
 
 use std::fmt::Arguments;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use super::failure::Failure;
@@ -34,6 +34,14 @@ pub(crate) use {remark, say};
 pub fn to_stdout(what: Arguments<'_>) {
     if FAULT.get().is_none() {
         note(io::stdout().lock().write_fmt(what));
+    }
+}
+
+/// A summary on stdout: for a file or a pipe as Markdown, which others show, and for a reader in columns.
+pub fn summary(markdown: &str) {
+    match io::stdout().is_terminal() {
+        true => to_stdout(format_args!("{}", results::summary::shown(markdown))),
+        false => to_stdout(format_args!("{markdown}")),
     }
 }
 

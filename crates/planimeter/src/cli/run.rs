@@ -5,13 +5,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use instrument::stream::Stream;
-use results::record::Record;
 use snmp::Credentials;
 
 use super::bundle;
 use super::failure::{self, Failure};
 use super::joining::{self, Asked};
-use super::out::{remark, say, to_stdout};
+use super::out::{remark, say, summary, to_stdout};
 use super::place;
 use super::plan;
 use super::progress::Progress;
@@ -170,11 +169,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         to_stdout(format_args!("{}", results::store::record_text(&finished.record)));
         remark!("{}", report.display());
     } else {
-        let summary = results::summary::markdown(std::slice::from_ref(&finished.record));
-        to_stdout(format_args!("{summary}"));
+        summary(&results::summary::markdown(std::slice::from_ref(&finished.record)));
         say!("\n{}", report.display());
     }
-    Ok(exit_code(arguments, &finished.record))
+    Ok(exit_code(arguments, &finished))
 }
 
 /// Measures what the arguments ask for, as a new run, and prints nothing but its progress.
@@ -231,9 +229,11 @@ impl Arguments {
     }
 }
 
-fn exit_code(arguments: &Arguments, record: &Record) -> ExitCode {
+fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
+    let Finished { record, folder } = finished;
     if record.partial {
-        remark!("interrupted: what was measured is kept; go on with --resume");
+        let again = format!("planimeter run --resume {}", quoted(&folder.to_string_lossy()));
+        remark!("interrupted: what was measured is kept; go on with `{again}`");
         return failure::EXIT_INTERRUPTED.into();
     }
     if arguments.strict && record.is_doubtful() {
@@ -296,7 +296,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if in_process && effort == Effort::Quick && !says("seconds=") && !says("warmup=") {
         // Nothing there has to warm up or drain for long.
         parameters.seconds = SECONDS_MEMORY;
-        parameters.warmup_s = SECONDS_MEMORY * 0.2;
+        parameters.warmup_s = SECONDS_MEMORY / 5.0;
     }
     // A table that holds all that a controller is going to add.
     let flows = entries.iter().map(|entry| entry.flows).max().unwrap_or(0);
@@ -552,7 +552,10 @@ pub(super) fn dry(plan: &Plan) -> Dry {
         text += &format!("  {}: {command}\n", when.name());
     }
     let (mut trials, mut seconds) = (0, 0.0);
-    for (entry, kinds, each, trial_s) in plan.steps() {
+    // What nothing is left of was said to be left out.
+    for (entry, kinds, each, trial_s) in
+        plan.steps().into_iter().filter(|(_, kinds, ..)| !kinds.is_empty())
+    {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let count = each * kinds.len() as u64;
         let names = names.join(", ");

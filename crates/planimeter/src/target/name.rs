@@ -12,6 +12,7 @@ use super::device::{Device, DeviceError};
 use super::model::{self, Mode, ModelError, ModelTarget};
 use super::network::{self, Hop, NetworkError, NetworkTarget};
 use super::progfe::{self, ProGfeError, ProGfeTarget};
+use crate::nearest;
 use crate::python::Fault;
 
 /// What can be measured.
@@ -332,6 +333,9 @@ impl TargetKind {
     }
 }
 
+/// Names that an error lists: who sees more of them in one line reads none.
+const NAMES_MAX: usize = 20;
+
 /// Why a name was not understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameError {
@@ -367,7 +371,14 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NameError::Unknown { what, text, known } => {
-                write!(f, "there is no {what} {text:?}; there are: {}", known.join(", "))
+                write!(f, "there is no {what} {text:?}")?;
+                match nearest::asked(text, known.iter().copied()) {
+                    Some(asked) => write!(f, ": {asked}"),
+                    None if known.len() > NAMES_MAX => {
+                        write!(f, "; `planimeter list {what}s` shows what there is")
+                    }
+                    None => write!(f, "; there are: {}", known.join(", ")),
+                }
             }
             NameError::Model(error) => write!(f, "{error}"),
             NameError::ProGfe(error) => write!(f, "{error}"),

@@ -600,7 +600,7 @@ fn site_name(kind: TargetKind) -> &'static str {
 /// A missing need stays one; everything else failed.
 pub fn lab_error(error: LabError) -> TargetError {
     match error {
-        LabError::Need(need) => TargetError::Need(format!("{need}; {}", need.mend())),
+        LabError::Need(need) => TargetError::Need(need.to_string()),
         other => TargetError::failed("in the lab", other),
     }
 }

@@ -98,7 +98,7 @@ fn what_cannot_be_compared_is_told_in_one_line() {
         ("compare runs/base runs/nowhere", &["give two runs, or two targets"]),
         ("compare runs/no runs/where", &["runs/no is no folder of a run", "record.json"]),
         ("compare runs/base ours", &["give two runs, or two targets"]),
-        ("compare ours ovss --run latency", &["ovss", "there are"]),
+        ("compare ours ovss --run latency", &["ovss", "did you mean \"ovs\""]),
         ("compare ours bridge", &["--run EXPERIMENT"]),
         ("compare ours ours --run latency", &["ours is on both sides", "ours@PROGRAM"]),
         ("compare ours ours@/no/program --run latency", &["/no/program", "ours@./before"]),

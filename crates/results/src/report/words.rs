@@ -27,8 +27,9 @@ pub(crate) fn measured(record: &Record) -> String {
     };
     let time = if record.environment.simulated { ", in simulated time" } else { "" };
     format!(
-        "{} measured on {joined}{time}: {trials} trials with {} effort.",
+        "{} measured on {joined}{time}: {trials} {} with {} effort.",
         experiments(record),
+        if trials == 1 { "trial" } else { "trials" },
         effort(record),
     )
 }
@@ -262,6 +263,9 @@ pub(crate) fn short(record: &Record) -> Option<String> {
             names.sort_unstable();
             names.dedup();
             let targets = names.len();
+            if quantity(most) == quantity(least) {
+                return format!("Of {targets} targets, all have the same {title} {place}.");
+            }
             format!(
                 "Of {targets} targets, {high} has the highest {title} {place}, {low} the lowest; {beyond}."
             )
@@ -330,9 +334,13 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
     let mut out = limited(record);
     let repeats = record.cells.iter().map(|cell| cell.n);
     if let (Some(least), Some(most)) = (repeats.clone().min(), repeats.max()) {
-        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let range = match (least, most) {
+            (1, 1) => "1 repeat".to_string(),
+            _ if least == most => format!("{least} repeats"),
+            _ => format!("{least} to {most} repeats"),
+        };
         out.push(format!(
-            "Each value rests on {range} repeats, targets taking turns, and stands with the \
+            "Each value rests on {range}, targets taking turns, and stands with the \
              interval that holds the true value with 95 % confidence, or with the level stated."
         ));
     }

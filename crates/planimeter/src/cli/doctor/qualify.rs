@@ -30,15 +30,14 @@ pub struct Row {
 }
 
 /// Measures over one link after the other.
-pub fn all() -> Result<Vec<Row>, Failure> {
-    let surroundings = place::surroundings()?;
+pub fn all(surroundings: &Surroundings) -> Result<Vec<Row>, Failure> {
     // Where rights are wanting, the process moves to where it has some, before there are threads.
     place::best_link();
     let stop = stop::flag()?;
     let mut rows = Vec::new();
     for link in LINKS {
         let found = std::thread::scope(|scope| {
-            let thread = scope.spawn(|| one(link, &surroundings, &stop));
+            let thread = scope.spawn(|| one(link, surroundings, &stop));
             thread.join().unwrap_or_else(|_| Err("the measurement ended in a fault".into()))
         });
         if stop.load(Ordering::Relaxed) {

@@ -15,7 +15,7 @@ use super::gates::{self, Judged};
 use super::steps::Beside;
 use super::{Plan, given_effort, stored_effort, told_folder};
 use crate::cli::failure::{self, Failure, FailureKind};
-use crate::cli::out::{remark, to_stdout};
+use crate::cli::out::{self, remark, to_stdout};
 use crate::cli::place;
 use crate::cli::run::{self, Arguments};
 use crate::parameter::Effort;
@@ -172,7 +172,7 @@ impl Campaign {
         let named = |step: &CampaignStep| format!("step {}", step.name);
         let named: Vec<(Option<String>, &Record)> =
             self.facts.steps.iter().map(|step| Some(named(step))).zip(records).collect();
-        to_stdout(format_args!("{}", summary::markdown_of(Some(&self.facts.name), &named)));
+        out::summary(&summary::markdown_of(Some(&self.facts.name), &named));
         to_stdout(format_args!("{}", gates::text(judged)));
         told_folder(&self.folder);
     }

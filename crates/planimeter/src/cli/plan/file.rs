@@ -29,8 +29,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::text::{self, Faults, Word};
-use crate::cli::nearest;
 use crate::cli::run::EffortArgument;
+use crate::nearest;
 
 /// Bytes of a plan.
 pub const BYTES_MAX: u64 = 1 << 20;

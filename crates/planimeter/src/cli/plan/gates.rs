@@ -17,10 +17,10 @@ use super::steps::Step;
 use super::text::{self, Faults, Word};
 use super::{Plan, campaign};
 use crate::catalog::Entry;
-use crate::cli::compare::{again, refused, side};
+use crate::cli::compare::{self, again, refused, side};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
-use crate::cli::{compare, nearest};
+use crate::nearest;
 use crate::runner;
 use crate::target::name::TargetKind;
 

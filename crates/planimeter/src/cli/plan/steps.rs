@@ -8,10 +8,11 @@ use super::file::{Settings, Written};
 use super::text::{Faults, Word};
 use crate::catalog;
 use crate::cli::joining::Asked;
-use crate::cli::{nearest, run};
+use crate::cli::run;
+use crate::nearest;
 use crate::parameter::own::Declared;
 use crate::parameter::{self, ParameterError, Parameters};
-use crate::target::name::{NameError, TargetKind};
+use crate::target::name::TargetKind;
 
 /// Letters of a step's name.
 const NAME_LETTERS_MAX: usize = 64;
@@ -74,23 +75,10 @@ fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::En
     for word in &settings.run {
         match catalog::find(&word.text) {
             Ok(entries) => found.extend(entries),
-            Err(error) => faults.add(word.at, told(&error)),
+            Err(error) => faults.add(word.at, error.to_string()),
         }
     }
     found
-}
-
-/// What is wrong with a name; of one that nobody knows, what is most like it.
-fn told(error: &NameError) -> String {
-    match error {
-        NameError::Unknown { what, text, known } => {
-            match nearest::asked(text, known.iter().copied()) {
-                Some(asked) => format!("there is no {what} {text:?}: {asked}"),
-                None => error.to_string(),
-            }
-        }
-        other => other.to_string(),
-    }
 }
 
 /// Targets, links and parameters, word by word.
@@ -101,7 +89,7 @@ fn check(settings: &Settings, declared: &[Declared], faults: &mut Faults) {
     });
     for word in settings.on.iter().cloned().chain(topologies) {
         if let Err(error) = word.text.parse::<TargetKind>() {
-            faults.add(word.at, told(&error));
+            faults.add(word.at, error.to_string());
         }
     }
     for word in &settings.link {

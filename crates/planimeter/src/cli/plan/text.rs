@@ -5,7 +5,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::cli::nearest;
+use crate::nearest;
 
 /// Faults that are told.
 const FAULTS_MAX: usize = 50;
