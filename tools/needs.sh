@@ -21,6 +21,8 @@ if [ "$1" = tests ]; then
     need node nodejs
     need npm npm
     need setcap libcap2-bin
+    # A server for tests, which start their own: no cluster of the system's is made for it.
+    ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 fi
 # Installs what is missing, or says so.
@@ -29,6 +31,13 @@ get() {
     elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         echo "installing:$missing"
         export DEBIAN_FRONTEND=noninteractive
+        case "$missing" in *postgresql*)
+            # Where nothing is set yet, its package makes and starts no database of its own.
+            [ -e /etc/postgresql-common ] || {
+                mkdir -p /etc/postgresql-common/createcluster.d &&
+                    echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/planimeter.conf
+            } ;;
+        esac
         apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
             echo "these could not be installed, what needs them is left out:$missing" >&2
         }

@@ -32,6 +32,8 @@ pub mod environment;
 pub mod live;
 /// A plan carried out: targets in turn, trial by trial, into the store.
 pub mod runner;
+/// What is new of a run, on its way to a store for teams.
+pub mod sending;
 /// Runs in a browser.
 pub mod serve;
 /// The command line.

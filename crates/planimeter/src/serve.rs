@@ -16,6 +16,8 @@ mod starting;
 mod files;
 /// Stored runs, compared and over time.
 mod stored;
+/// Runs of a store for teams.
+mod elsewhere;
 /// Numbers for Prometheus.
 mod metrics;
 /// How a run's targets are joined, drawn.
@@ -35,8 +37,10 @@ use std::sync::atomic::AtomicBool;
 use tokio::sync::Semaphore;
 
 pub use door::{Token, TokenError};
+pub use elsewhere::Elsewhere;
 pub use listen::Server;
 
+use elsewhere::Kept;
 use metrics::Counts;
 use starting::Starter;
 use watching::Watching;
@@ -55,11 +59,14 @@ pub struct Wanted {
     pub token: Token,
     /// The program that measures.
     pub program: PathBuf,
+    /// A store for teams.
+    pub store: Option<Elsewhere>,
 }
 
 /// What all answers share.
 pub(crate) struct Shared {
     folder: PathBuf,
+    elsewhere: Option<Kept>,
     token: Token,
     port: u16,
     watching: Watching,
@@ -71,10 +78,12 @@ pub(crate) struct Shared {
 
 impl Shared {
     fn new(wanted: Wanted, address: SocketAddr) -> Arc<Shared> {
-        let Wanted { folder, token, program } = wanted;
+        let Wanted { folder, token, program, store } = wanted;
+        let asked = store.as_ref().and_then(|store| store.asked.clone());
         Arc::new(Shared {
             watching: Watching::begin(folder.clone()),
-            starter: Starter::new(program, folder.clone()),
+            starter: Starter::new(program, folder.clone(), asked),
+            elsewhere: store.map(Kept::new),
             folder,
             token,
             port: address.port(),

@@ -20,6 +20,8 @@ mod joining;
 mod plans;
 #[path = "cli/serving.rs"]
 mod serving;
+#[path = "cli/teams.rs"]
+mod teams;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

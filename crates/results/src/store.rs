@@ -9,6 +9,8 @@
 pub mod campaign;
 /// Runs of a folder, found by what they are.
 pub mod index;
+/// Runs of several people and machines, on a server.
+pub mod team;
 #[cfg(test)]
 mod tests;
 
@@ -219,10 +221,14 @@ pub fn record_text(record: &Record) -> String {
 
 /// Reads the record in a run's folder.
 pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
+    read_record_text(folder).map(|(record, _)| record)
+}
+
+fn read_record_text(folder: &Path) -> Result<(Record, String), StoreError> {
     let path = folder.join(RECORD_FILE);
     let text = read_text(&path)?;
     let record: Record = parsed(&path, &text)?;
-    if record.schema == SCHEMA { Ok(record) } else { Err(other_schema(&path, &text)) }
+    if record.schema == SCHEMA { Ok((record, text)) } else { Err(other_schema(&path, &text)) }
 }
 
 /// Reads the record in a run's folder without its trials, which are most of it: enough for what rests on cells.
@@ -265,24 +271,43 @@ fn other_schema(path: &Path, text: &str) -> StoreError {
 /// Reads a run's record, and what its lines hold beyond it: a run that was ended from outside, or is still under way,
 /// has written lines that its record does not know of. Whether that was so; what is derived is then to be made anew.
 pub fn read_run(folder: &Path) -> Result<(Record, bool), StoreError> {
-    let mut record = read_record(folder)?;
+    let (record, texts) = read_texts(folder)?;
+    Ok((record, texts.is_behind))
+}
+
+/// The texts that a run was read from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Texts {
+    /// Its record.
+    pub(crate) record: String,
+    /// The lines of its trials, of a run that did not end or ended early.
+    pub(crate) lines: String,
+    /// Whether these hold more than the record.
+    pub(crate) is_behind: bool,
+}
+
+/// The same with what it was read from.
+pub(crate) fn read_texts(folder: &Path) -> Result<(Record, Texts), StoreError> {
+    let (mut record, text) = read_record_text(folder)?;
+    let mut texts = Texts { record: text, ..Texts::default() };
     let path = folder.join(TRIALS_FILE);
     if !record.partial || !path.exists() {
-        return Ok((record, false));
+        return Ok((record, texts));
     }
-    let text = read_text(&path)?;
+    texts.lines = read_text(&path)?;
+    texts.lines.truncate(whole_lines(&texts.lines).len());
     let (mut trials, mut outcomes) = (Vec::new(), Vec::new());
-    for line in parse_lines(&path, whole_lines(&text))? {
+    for line in parse_lines(&path, &texts.lines)? {
         match line {
             Line::Trial(trial) => trials.push(trial),
             Line::Outcome(outcome) => outcomes.push(outcome),
         }
     }
-    let is_behind = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
-    if is_behind {
+    texts.is_behind = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
+    if texts.is_behind {
         (record.trials, record.outcomes) = (trials, outcomes);
     }
-    Ok((record, is_behind))
+    Ok((record, texts))
 }
 
 /// What stands before a line without its end.

@@ -63,6 +63,10 @@ pub struct Arguments {
     /// Folder in which the runs' own folders are made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
+    /// A store for teams: runs of it are named by id or name, and what is measured is sent to it:
+    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
     /// Exit 3 where a gate can be told neither to hold nor to fail
     #[arg(long)]
     pub strict: bool,

@@ -33,6 +33,10 @@ pub struct Arguments {
     /// version=, partial=, doubtful=
     #[arg(long = "filter", value_name = "KEY=VALUE")]
     pub filters: Vec<String>,
+    /// Stored runs of all who use this store for teams, to which those of DIR are sent first:
+    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said (runs)
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
     /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
@@ -89,11 +93,11 @@ struct Section {
 /// Prints the lists.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.what == Some(Wanted::Kind(What::Runs)) {
-        return runs::run(arguments.folder.as_ref(), &arguments.filters, arguments.json);
+        return runs::run(arguments);
     }
-    if arguments.folder.is_some() || !arguments.filters.is_empty() {
+    if arguments.folder.is_some() || !arguments.filters.is_empty() || arguments.store.is_some() {
         return Err(Failure::usage(
-            "a folder and --filter go with stored runs: planimeter list runs [DIR] [--filter KEY=VALUE]",
+            "a folder, --filter and --store go with stored runs: planimeter list runs [DIR] [--filter KEY=VALUE]",
         ));
     }
     let sections: Vec<Section> = match &arguments.what {

@@ -21,6 +21,8 @@ pub mod place;
 mod joining;
 /// Made-up names in place of real ones.
 mod masking;
+/// A store for teams.
+pub mod team;
 /// `planimeter bundle`.
 mod bundle;
 /// `planimeter run PLAN.toml`.

@@ -4,15 +4,19 @@
 //! afterwards.
 
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
 use ports::clock;
+use results::store::team::address::Address;
 
 use super::out::remark;
 use super::place;
 use super::screen::{self, Look, Screen};
+use super::team;
 use crate::live::event::{Event, Told};
 use crate::live::picture::Picture;
 use crate::runner::Watcher;
+use crate::sending::Sending;
 
 /// A run that takes longer gets a screen, seconds.
 const LONG_S: f64 = 15.0;
@@ -29,23 +33,47 @@ pub struct Progress {
     /// What was said while it was up.
     kept: Vec<String>,
     trials: u64,
+    /// A store for teams to which the run goes.
+    store: Option<Address>,
+    sending: Option<Sending>,
+    /// The folder of runs in which this one lies.
+    runs: PathBuf,
 }
 
 impl Progress {
     /// Of a run that has not begun.
-    pub fn new() -> Self {
+    pub fn new(store: Option<&Address>) -> Self {
         let is_able =
             place::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
         let is_shown = std::io::stderr().is_terminal() && is_able && screen::has_room();
         let plain = place::variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let look = is_shown.then_some(Look { plain });
-        Progress { picture: Picture::default(), look, screen: None, kept: Vec::new(), trials: 0 }
+        Progress {
+            picture: Picture::default(),
+            look,
+            screen: None,
+            kept: Vec::new(),
+            trials: 0,
+            store: store.cloned(),
+            sending: None,
+            runs: PathBuf::new(),
+        }
     }
 
     /// All done: a screen vanishes, and what was said meanwhile is said again.
     pub fn finish(&mut self) {
         self.screen = None;
         std::mem::take(&mut self.kept).iter().for_each(|line| remark!("{line}"));
+        if let (Some(sending), Some(store)) = (self.sending.take(), &self.store) {
+            sending.said().iter().for_each(|line| remark!("{line}"));
+            let told = sending.end();
+            // The run as it ended, and whatever else is not there yet. What was said is not said again.
+            if let Err(error) = team::send_all(store, &self.runs)
+                && told.is_none()
+            {
+                remark!("{}", team::trouble(store, &error));
+            }
+        }
     }
 
     /// Opens a screen where the run takes long enough to look at one.
@@ -57,12 +85,6 @@ impl Progress {
     }
 }
 
-impl Default for Progress {
-    fn default() -> Self {
-        Progress::new()
-    }
-}
-
 impl Watcher for Progress {
     fn say(&mut self, line: &str) {
         self.tell(&Event::Said { line: line.into() });
@@ -71,6 +93,19 @@ impl Watcher for Progress {
             Some(_) => {}
             None => remark!("{line}"),
         }
+    }
+
+    fn opened(&mut self, folder: &Path, cores: &[usize]) {
+        let Some(store) = &self.store else { return };
+        let (runs, name) = team::place_of(folder);
+        let run = (folder, name.as_str(), team::origin());
+        let run = (run.0, run.1, run.2.as_str());
+        self.sending = Some(Sending::begin(store.clone(), run, team::trouble, cores.to_vec()));
+        self.runs = runs;
+    }
+
+    fn heard(&mut self) -> Vec<String> {
+        self.sending.as_ref().map(Sending::said).unwrap_or_default()
     }
 
     fn expect(&mut self, trials: u64) {
@@ -89,6 +124,9 @@ impl Watcher for Progress {
 
     fn tell(&mut self, event: &Event) {
         self.picture.tell(Told { at_ms: now_ms(), lost: 0, event: event.clone() });
+        if let (Event::Ended(_), Some(sending)) = (event, &self.sending) {
+            sending.tell();
+        }
         if let Some(screen) = &self.screen {
             screen.tell(event.clone());
         }

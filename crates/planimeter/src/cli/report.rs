@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use results::report::Run;
+use results::store::team::address::Address;
 use results::store::{self, Output, RECORD_FILE};
 
 use super::failure::Failure;
 use super::masking::Masking;
 use super::out::say;
+use super::team::{self, Fetched};
 use crate::papers;
 
 /// Arguments of `planimeter report`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folders of runs, or of campaigns, whose runs go into one report
+    /// Folders of runs, or of campaigns, whose runs go into one report; with a store for teams also runs of it, by their id or name
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Where the report goes; the run's own folder if there is one run, otherwise this is needed
@@ -29,6 +31,10 @@ pub struct Arguments {
     /// A further word to be masked, such as the name of a customer
     #[arg(long, value_name = "WORD", requires = "mask")]
     pub hide: Vec<String>,
+    /// A store for teams, in which runs are that have no folder here: postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless
+    /// said
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
 }
 
 /// Runs that go into one report.
@@ -41,14 +47,20 @@ struct Gathered {
 
 /// Rebuilds the report and prints where it lies.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let store = team::asked(arguments.store.as_ref())?;
     let out: &Path = match (&arguments.out, arguments.runs.as_slice()) {
         (Some(out), _) => out,
-        (None, [only]) => only,
+        (None, [only]) if only.exists() || store.is_none() => only,
+        (None, [_]) => {
+            return Err(Failure::usage(
+                "a run of a store for teams has no folder here: give one for its report with --out DIR",
+            ));
+        }
         (None, _) => {
             return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
         }
     };
-    let mut gathered = Gathered::of(&arguments.runs)?;
+    let mut gathered = Gathered::of(&arguments.runs, store.as_ref())?;
     if gathered.runs.is_empty() {
         return Err(Failure::usage(format!("no run of {} has begun", arguments.runs[0].display())));
     }
@@ -67,9 +79,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 impl Gathered {
     /// The runs in these folders: a campaign's by the names of its steps, others that stand side by side by their folders'.
-    fn of(folders: &[PathBuf]) -> Result<Gathered, Failure> {
+    fn of(folders: &[PathBuf], elsewhere: Option<&Address>) -> Result<Gathered, Failure> {
         let mut gathered = Gathered { campaign: None, runs: Vec::new() };
         for folder in folders {
+            if let Some(address) = elsewhere.filter(|_| !folder.exists()) {
+                let fetched = Fetched::of(address, &folder.display().to_string())?;
+                let name = PathBuf::from(fetched.name());
+                gathered.runs.push((name.clone(), read(fetched.folder())?.in_folder(&name)));
+                continue;
+            }
             let facts = match store::campaign::is_campaign(folder) {
                 true => Some(store::campaign::read(folder).map_err(|error| unreadable(&error))?.0),
                 false => None,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use instrument::stream::Stream;
+use results::store::team::address::Address;
 use snmp::Credentials;
 
 use super::bundle;
@@ -14,6 +15,7 @@ use super::out::{remark, say, summary, to_stdout};
 use super::place;
 use super::plan;
 use super::progress::Progress;
+use super::team;
 use super::words::{self, quoted};
 use crate::catalog;
 use crate::experiments::rfc9971;
@@ -114,6 +116,10 @@ pub struct Arguments {
     /// Write the gates of a plan as Markdown, fit for a comment on a pull request
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Send the run to a store for teams as it goes, and what lies beside it and is not there yet:
+    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
     /// Let a bundle run the commands, scripts and programs that it names, and use interfaces of this host
     #[arg(long)]
     pub trust: bool,
@@ -148,6 +154,7 @@ impl From<EffortArgument> for Effort {
 
 /// Measures.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let store = team::asked(arguments.store.as_ref())?;
     if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
         return done;
     }
@@ -163,7 +170,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         say!("{}", estimate(trials, seconds));
         return Ok(ExitCode::SUCCESS);
     }
-    let finished = carried_out(&plan, destination, &surroundings)?;
+    let finished = carried_out(&plan, destination, &surroundings, store.as_ref())?;
     let report = finished.folder.join("report.html");
     if arguments.json {
         to_stdout(format_args!("{}", results::store::record_text(&finished.record)));
@@ -177,21 +184,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Measures what the arguments ask for, as a new run, and prints nothing but its progress.
 pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
+    let store = team::asked(arguments.store.as_ref())?;
     let surroundings = place::surroundings()?;
     let plan = new_plan(arguments)?;
-    carried_out(&plan, Destination::New(arguments.out_folder()), &surroundings)
+    carried_out(&plan, Destination::New(arguments.out_folder()), &surroundings, store.as_ref())
 }
 
-/// Measures what a plan asks for.
+/// Measures what a plan asks for, and sends it to a store for teams, if there is one.
 pub(super) fn carried_out(
     plan: &Plan,
     destination: Destination,
     surroundings: &Surroundings,
+    store: Option<&Address>,
 ) -> Result<Finished, Failure> {
     let stop = super::stop::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
-    let mut progress = Progress::new();
+    let mut progress = Progress::new(store);
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
     progress.finish();
     finished.map_err(explained)

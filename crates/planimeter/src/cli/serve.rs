@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use super::out::{remark, say};
-use super::{place, stop};
-use crate::serve::{Server, Token, Wanted};
+use super::{place, stop, team};
+use crate::serve::{Elsewhere, Server, Token, Wanted};
 
 /// Arguments of `planimeter serve`.
 #[derive(clap::Args)]
@@ -22,11 +22,20 @@ pub struct Arguments {
     /// Take the token from this file instead of making one at each start, such as for Prometheus
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
+    /// Show the runs of all who use this store for teams, to which those of DIR are sent, and those that begin here:
+    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
 }
 
 /// Serves until it is ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let folder = &arguments.folder;
+    let store = team::asked(arguments.store.as_ref())?.map(|address| Elsewhere {
+        address,
+        asked: arguments.store.clone(),
+        origin: team::origin(),
+    });
     if !folder.is_dir() {
         std::fs::create_dir(folder).map_err(|error| {
             Failure::usage(format!(
@@ -44,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let stop = stop::flag()?;
     let program = place::surroundings()?.program;
     let text = token.text().to_string();
-    let wanted = Wanted { folder: folder.clone(), token, program };
+    let wanted = Wanted { folder: folder.clone(), token, program, store };
     let server = Server::open(arguments.listen, wanted).map_err(|error| {
         Failure::usage(format!(
             "--listen {}: {error}; choose another, such as --listen 127.0.0.1:0",

@@ -77,6 +77,12 @@ pub trait Watcher: Send {
     fn expect(&mut self, trials: u64);
     /// A trial ended: which, and what came out.
     fn step(&mut self, line: &str);
+    /// The run lies in this folder; the tester has these cores.
+    fn opened(&mut self, _folder: &std::path::Path, _cores: &[usize]) {}
+    /// What a watcher has to say itself, which is then said to all.
+    fn heard(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// An event, for those who show more than lines. What is said is told by [`Watcher::say`] only.
     fn tell(&mut self, _event: &Event) {}
 }
@@ -481,6 +487,9 @@ impl<'a> Run<'a> {
                 let line = telling::one_line(&trial);
                 watcher.step(&line);
                 watcher.tell(&telling::trial_ended(&trial, line));
+                for line in watcher.heard() {
+                    watcher.say(&line);
+                }
                 self.record.trials.push(trial);
                 if done.needs_reset {
                     self.reset(&lanes[at], targets, stop, watcher)?;

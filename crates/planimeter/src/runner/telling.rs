@@ -33,7 +33,9 @@ impl<'a> Telling<'a> {
     ) -> Self {
         // What takes time from the tester is seen as the tester's; what takes it from a target is not.
         let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
-        let teller = Teller::begin(folder, cores.unwrap_or_default());
+        let cores = cores.unwrap_or_default();
+        watcher.opened(folder, &cores);
+        let teller = Teller::begin(folder, cores);
         let mut telling = Telling { watcher, teller };
         telling.tell(&Event::Begun(Box::new(begun(plan))));
         telling
@@ -57,6 +59,10 @@ impl Watcher for Telling<'_> {
 
     fn step(&mut self, line: &str) {
         self.watcher.step(line);
+    }
+
+    fn heard(&mut self) -> Vec<String> {
+        self.watcher.heard()
     }
 
     fn tell(&mut self, event: &Event) {

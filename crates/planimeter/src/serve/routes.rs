@@ -265,20 +265,27 @@ fn shown(found: Result<Result<maud::Markup, String>, Response>) -> Response {
 }
 
 async fn runs(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
-    shown(beside(&shared, move |shared| stored::runs(&shared.folder, &pairs)).await)
+    shown(beside(&shared, move |shared| stored::runs(shared, &pairs)).await)
 }
 
 async fn compare(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
     let names = pairs.into_iter().filter(|(key, _)| key == "run").map(|(_, name)| name);
     let names: Vec<String> = names.take(2 * stored::COMPARED_MAX).collect();
-    shown(beside(&shared, move |shared| stored::compare(&shared.folder, &names)).await)
+    shown(beside(&shared, move |shared| stored::compare(shared, &names)).await)
 }
 
 async fn file(
     State(shared): State<Arc<Shared>>,
     Path((run, path)): Path<(String, String)>,
 ) -> Response {
-    let found = beside(&shared, move |shared| files::read(&shared.folder, &run, &path)).await;
+    let read = move |shared: &Shared| {
+        let here = files::read(&shared.folder, &run, &path);
+        here.or_else(|| {
+            let (folder, name) = shared.elsewhere.as_ref()?.brought(&run).ok()?;
+            files::read(&folder, &name, &path)
+        })
+    };
+    let found = beside(&shared, read).await;
     match found {
         Ok(Some((kind, bytes))) => {
             let headers =

@@ -16,6 +16,8 @@ use ports::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
+use crate::cli::team::STORE_VARIABLE;
+
 /// Lines of what a run says that are kept.
 const LINES_MAX: usize = 20;
 
@@ -35,6 +37,8 @@ const LOOK: Nanos = Nanos::from_millis(100);
 pub(super) struct Starter {
     program: PathBuf,
     folder: PathBuf,
+    /// The store for teams to which it goes, where the command line named it.
+    store: Option<String>,
     current: Arc<Mutex<Option<Begun>>>,
 }
 
@@ -75,13 +79,16 @@ pub(super) enum Refused {
 }
 
 impl Starter {
-    pub(super) fn new(program: PathBuf, folder: PathBuf) -> Starter {
-        Starter { program, folder, current: Arc::default() }
+    pub(super) fn new(program: PathBuf, folder: PathBuf, store: Option<String>) -> Starter {
+        Starter { program, folder, store, current: Arc::default() }
     }
 
     fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(words).arg("--out").arg(&self.folder).stdin(Stdio::null()).process_group(0);
+        if let Some(store) = &self.store {
+            command.env(STORE_VARIABLE, store);
+        }
         command
     }
 

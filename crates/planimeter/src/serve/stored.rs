@@ -13,8 +13,8 @@ use results::record::{Metric, Record};
 use results::store::index::{Filter, Index, RunRow, TrendRow};
 use results::store::{self, StoreError};
 
-use super::files;
 use super::page::{Place, page};
+use super::{Shared, files};
 use crate::papers;
 
 /// Runs in a list.
@@ -44,7 +44,7 @@ const FILTERS: [(&str, &str, &[&str]); 9] = [
 ];
 
 /// The list of runs, as far as these conditions let them through.
-pub(super) fn runs(folder: &Path, asked: &[(String, String)]) -> Result<Markup, String> {
+pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup, String> {
     let given = |key: &str| asked.iter().find(|(its, value)| its == key && !value.is_empty());
     let conditions = FILTERS.iter().filter_map(|(key, ..)| given(key));
     let texts: Vec<String> = conditions.map(|(key, value)| format!("{key}={value}")).collect();
@@ -52,22 +52,34 @@ pub(super) fn runs(folder: &Path, asked: &[(String, String)]) -> Result<Markup, 
         let line = error.to_string();
         line.strip_prefix("--filter ").map(str::to_string).unwrap_or(line)
     })?;
-    let (index, refreshed) = Index::open(folder).map_err(|error| error.to_string())?;
+    let folder = shared.folder.as_path();
+    let (mut index, refreshed) = Index::open(folder).map_err(|error| error.to_string())?;
     let told = |error: StoreError| error.to_string();
-    let rows = index.runs(&filter).map_err(told)?;
-    let trend = match filter.metric() {
-        Some(metric) => Some((metric, index.trend(&filter).map_err(told)?)),
-        None => None,
+    let all = shared.elsewhere.as_ref().map(|it| it.runs(folder, &mut index, &filter));
+    let (rows, values, place, trouble) = match all {
+        Some(Ok(all)) => (all.rows, all.trend, all.place, all.trouble),
+        other => {
+            let rows = index.runs(&filter).map_err(told)?;
+            let values = match filter.metric() {
+                Some(_) => index.trend(&filter).map_err(told)?,
+                None => Vec::new(),
+            };
+            let why = other.and_then(Result::err);
+            (rows, values, folder.display().to_string(), why)
+        }
     };
+    let is_here = |row: &RunRow| shared.elsewhere.as_ref().is_none_or(|it| it.is_here(folder, row));
+    let trend = filter.metric().map(|metric| (metric, values));
     Ok(page(
         Place::Runs,
         "runs",
         &html! {
             h1 { "Stored runs" }
-            p.sub { (number::count(rows.len() as i64)) " in " code { (folder.display()) } }
+            p.sub { (number::count(rows.len() as i64)) " in " code { (place) } }
+            @if let Some(line) = &trouble { p.warn { (line) } }
             (filters(&given))
             @if let Some((metric, rows)) = &trend { (trends(metric, rows)) }
-            @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows)) }
+            @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows, &is_here)) }
             @if let Some(line) = &refreshed.remark { p.soft { (line) } }
             @if !refreshed.unreadable.is_empty() {
                 section #unreadable {
@@ -102,7 +114,12 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
     }
 }
 
-fn list(rows: &[RunRow]) -> Markup {
+fn list(rows: &[RunRow], is_here: &impl Fn(&RunRow) -> bool) -> Markup {
+    // A run that lies elsewhere is called by its id.
+    let name = |row: &RunRow| match &row.id {
+        Some(id) if !is_here(row) => id.clone(),
+        _ => row.folder.clone(),
+    };
     html! {
         form method="get" action="/compare" {
             div.wide {
@@ -115,9 +132,9 @@ fn list(rows: &[RunRow]) -> Markup {
                     tbody {
                         @for row in rows.iter().take(ROWS_MAX) {
                             tr {
-                                td { input type="checkbox" name="run" value=(row.folder) aria-label={ "compare " (row.folder) }; }
-                                td { a href={ "/runs/" (address(&row.folder)) "/report.html" } { (row.folder) }
-                                    span.range { (row.created) }
+                                td { input type="checkbox" name="run" value=(name(row)) aria-label={ "compare " (row.folder) }; }
+                                td { a href={ "/runs/" (address(&name(row))) "/report.html" } { (row.folder) }
+                                    span.range { (row.created) @if let Some(who) = &row.origin { " by " (who) } }
                                     @if row.partial { span.chip.no { "partial" } }
                                     @if row.doubtful { " " span.chip.open { "doubtful" } }
                                 }
@@ -147,7 +164,7 @@ pub(super) fn address(name: &str) -> String {
 }
 
 /// Runs against the earliest of them.
-pub(super) fn compare(folder: &Path, names: &[String]) -> Result<Markup, String> {
+pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, String> {
     let mut names: Vec<&String> = names.iter().collect();
     names.dedup();
     // Targets of runs are compared as they are named; whole runs with the earliest.
@@ -157,8 +174,15 @@ pub(super) fn compare(folder: &Path, names: &[String]) -> Result<Markup, String>
     }
     let mut read = Vec::new();
     for name in names {
-        let (path, target) =
-            named(folder, name).ok_or_else(|| format!("{name}: there is no such run"))?;
+        let (path, target) = match (named(&shared.folder, name), &shared.elsewhere) {
+            (Some(found), _) => found,
+            (None, Some(elsewhere)) => {
+                let (run, target) = name.split_once(':').unwrap_or((name, ""));
+                let brought = elsewhere.brought(run).map_err(|why| format!("{name}: {why}"))?;
+                (brought.0.join(brought.1), Some(target).filter(|target| !target.is_empty()))
+            }
+            (None, None) => return Err(format!("{name}: there is no such run")),
+        };
         let record = record_of(&path).map_err(|why| format!("{name}: {why}"))?;
         if let Some(target) = target
             && record.target(target).is_none()

@@ -20,7 +20,7 @@ const CONNECTIONS: usize = 64;
 const LISTENERS: usize = 16;
 
 /// A server, ended with Ctrl-C.
-struct Serving {
+pub struct Serving {
     child: Child,
     address: String,
     token: String,
@@ -29,8 +29,14 @@ struct Serving {
 impl Serving {
     /// Shows the runs in `runs` below this folder.
     fn begin(folder: &Path) -> Serving {
-        let arguments = ["serve", "runs", "--listen", "127.0.0.1:0"];
+        Serving::begin_with(folder, &[], &[])
+    }
+
+    /// The same with further words, and with this in its environment.
+    pub fn begin_with(folder: &Path, more: &[&str], beside: &[(&str, &str)]) -> Serving {
+        let arguments = [&["serve", "runs", "--listen", "127.0.0.1:0"], more].concat();
         let mut child = command(folder, &arguments)
+            .envs(beside.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -69,7 +75,7 @@ impl Serving {
     }
 
     /// A page, for one who has the token.
-    fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         self.with(&format!("GET {path}"), &format!("Authorization: Bearer {}\r\n", self.token), "")
     }
 
@@ -102,10 +108,10 @@ impl Drop for Serving {
 }
 
 #[derive(Debug)]
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
 impl Answer {

@@ -11,7 +11,11 @@ use serde_json::Value;
 use crate::common::{Folder, planimeter};
 use crate::one_by_one::must_not_skip;
 use crate::page::{self, Fence};
+use crate::postgres::Postgres;
 use crate::root;
+
+/// What a block says that needs a PostgreSQL server.
+const STORE: &str = "postgresql";
 
 /// Pages that run at a time.
 const AT_ONCE: usize = 2;
@@ -50,6 +54,10 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
     let others = std::env::var("PATH").unwrap_or_default();
     let shown = path.strip_prefix(root()).unwrap().display();
     let mut has_run = false;
+    // Blocks that need a database have one of the page's own, which `PLANIMETER_STORE` names.
+    let needs_store = fences.iter().any(|it| it.value("needs") == Some(STORE));
+    let server = if needs_store { Postgres::start() } else { None };
+    let store = server.as_ref().map(|server| server.url_of_socket("owner", "postgres"));
     for fence in &fences {
         if let Some(file) = fence.value("file") {
             fs::write(folder.0.join(file), &fence.text).unwrap();
@@ -60,7 +68,12 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
             continue;
         }
         has_run = true;
-        if let Some(need) = missing(fence, findings) {
+        if fence.value("needs") == Some(STORE) {
+            // Where it may not be missing it was told already.
+            if store.is_none() {
+                continue;
+            }
+        } else if let Some(need) = missing(fence, findings) {
             let line = fence.line;
             if must_not_skip() {
                 return Err(format!(
@@ -73,6 +86,7 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", &fence.text]).current_dir(&folder.0);
         shell.env("PATH", format!("{}:{others}", program.display()));
+        shell.envs(store.iter().map(|store| ("PLANIMETER_STORE", store)));
         let output = shell.output().unwrap();
         if !output.status.success() {
             let printed = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));

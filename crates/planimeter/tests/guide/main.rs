@@ -1,7 +1,7 @@
 //! The documents: their links lead somewhere, their commands run, the reference is what the program says.
 //!
 //! Fences of the guide have words behind their language: `run` is a block that a shell runs here, in a folder of the
-//! page's own, `needs=NAME` a finding of `planimeter doctor` (blanks as dashes) without which it is skipped, and
+//! page's own, `needs=NAME` a finding of `planimeter doctor` (blanks as dashes; or `postgresql`, which is then started) without which it is skipped, and
 //! `file=NAME` a file that is there when later blocks of the page run.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
@@ -13,6 +13,9 @@ mod common;
 #[path = "../common/one_by_one.rs"]
 #[allow(dead_code, reason = "these tests are not one by one")]
 mod one_by_one;
+/// A database of a test's own.
+#[path = "../../../results/tests/postgres/mod.rs"]
+mod postgres;
 /// Pages and their fences.
 mod page;
 /// Where links lead.

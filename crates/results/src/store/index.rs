@@ -5,21 +5,21 @@
 //! whenever it is opened, by each record's size and time of change; one that is damaged, or of another version, is made anew; a run
 //! that cannot be read is named with the reason and leaves the others alone. Only readers write it: runs under way need not know of it.
 
-mod query;
-mod schema;
+pub(crate) mod database;
+pub(crate) mod query;
+pub(crate) mod rows;
+pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
-
-use super::{RECORD_FILE, StoreError, campaign};
-use crate::links;
-use crate::record::{Record, Trial};
+use super::{RECORD_FILE, StoreError, TRIALS_FILE, campaign};
+use database::{Database, DatabaseError, Value};
+use rows::{Marks, Rows};
 
 pub use query::{Filter, FilterError, RunRow, TrendRow};
 
@@ -41,7 +41,7 @@ const READERS: usize = 4;
 /// The index of a folder of runs.
 #[derive(Debug)]
 pub struct Index {
-    connection: Connection,
+    database: Database,
 }
 
 /// What bringing an index up to date came to.
@@ -57,8 +57,8 @@ pub struct Refreshed {
     pub remark: Option<String>,
 }
 
-/// A record's size and time of change: when it differs, the record is read again.
-type Stamp = (i64, i64);
+/// The size of a run's record and of the lines of its trials, and when the later of them changed: when it differs, the run is read again.
+pub(crate) type Stamp = (i64, i64);
 
 impl Index {
     /// The index of the runs below a folder, up to date.
@@ -90,33 +90,45 @@ impl Index {
         file: &Path,
         runs: &Path,
         found: &BTreeMap<String, Stamp>,
-    ) -> rusqlite::Result<(Index, Refreshed)> {
-        let mut connection = schema::connect(file)?;
-        let refreshed = refresh(&mut connection, runs, found)?;
-        Ok((Index { connection }, refreshed))
+    ) -> Result<(Index, Refreshed), DatabaseError> {
+        let mut database = schema::connect(file)?;
+        let refreshed = refresh(&mut database, runs, found)?;
+        Ok((Index { database }, refreshed))
     }
 
     /// The runs that this lets through, the latest first.
-    pub fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
-        query::runs(&self.connection, filter)
-            .map_err(|error| StoreError::Index { file: INDEX_FILE.into(), why: error.to_string() })
+    pub fn runs(&mut self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
+        query::runs(&mut self.database, filter).map_err(unusable)
     }
 
     /// How the metric that the filter names went over these runs, the earliest first.
-    pub fn trend(&self, filter: &Filter) -> Result<Vec<TrendRow>, StoreError> {
-        query::trend(&self.connection, filter)
-            .map_err(|error| StoreError::Index { file: INDEX_FILE.into(), why: error.to_string() })
+    pub fn trend(&mut self, filter: &Filter) -> Result<Vec<TrendRow>, StoreError> {
+        query::trend(&mut self.database, filter).map_err(unusable)
     }
 
     /// Trials that are indexed.
-    pub fn trials(&self) -> Result<u64, StoreError> {
-        let count = self.connection.query_row("SELECT count(*) FROM trial", [], |row| row.get(0));
-        let count: i64 = count.map_err(|error| StoreError::Index {
-            file: INDEX_FILE.into(),
-            why: error.to_string(),
-        })?;
+    pub fn trials(&mut self) -> Result<u64, StoreError> {
+        let counted = self.database.query("SELECT count(*) FROM trial", &[]);
+        let count = counted.and_then(|rows| rows.into_iter().map(|mut row| row.integer()).sum());
+        let count: i64 = count.map_err(unusable)?;
         Ok(count.unsigned_abs())
     }
+
+    /// Runs in which something was measured: where each lies, and its marks.
+    pub(crate) fn marks(&mut self) -> Result<Vec<(String, Marks)>, StoreError> {
+        let sql = "SELECT folder, identity, digest FROM run WHERE identity <> '' ORDER BY folder";
+        let marks = |row: &mut database::Row| {
+            let folder = row.text()?;
+            Ok((folder, Marks { identity: row.text()?, digest: row.text()? }))
+        };
+        let rows = self.database.query(sql, &[]);
+        rows.and_then(|rows| rows.into_iter().map(|mut row| marks(&mut row)).collect())
+            .map_err(unusable)
+    }
+}
+
+fn unusable(error: DatabaseError) -> StoreError {
+    StoreError::Index { file: INDEX_FILE.into(), why: error.to_string() }
 }
 
 /// The runs below a folder, by name; those of a campaign by its name and theirs.
@@ -139,181 +151,98 @@ fn stamps(runs: &Path) -> Result<BTreeMap<String, Stamp>, StoreError> {
     Ok(found)
 }
 
-/// The stamp of the record in a folder, if one is there.
-fn stamp(folder: &Path) -> Option<Stamp> {
-    let facts = fs::metadata(folder.join(RECORD_FILE)).ok()?;
-    let changed = facts.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-    let ns = changed.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX));
-    Some((i64::try_from(facts.len()).unwrap_or(i64::MAX), ns))
+/// The stamp of the run in a folder, if one is there.
+pub(crate) fn stamp(folder: &Path) -> Option<Stamp> {
+    let of = |name| -> Option<Stamp> {
+        let facts = fs::metadata(folder.join(name)).ok()?;
+        let changed = facts.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+        let ns = changed.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX));
+        Some((i64::try_from(facts.len()).unwrap_or(i64::MAX), ns))
+    };
+    let record = of(RECORD_FILE)?;
+    let lines = of(TRIALS_FILE).unwrap_or_default();
+    Some((record.0.saturating_add(lines.0), record.1.max(lines.1)))
 }
 
 /// Reads what is new or has changed, and forgets what is gone.
 fn refresh(
-    connection: &mut Connection,
+    database: &mut Database,
     runs: &Path,
     found: &BTreeMap<String, Stamp>,
-) -> rusqlite::Result<Refreshed> {
+) -> Result<Refreshed, DatabaseError> {
     // Another reader may be at the same: whoever comes second finds it done.
-    let writing = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let known = known(&writing)?;
+    let mut writing = database.begin()?;
+    let known = known(&mut writing)?;
     let mut refreshed = Refreshed::default();
     for folder in known.keys().filter(|folder| !found.contains_key(*folder)) {
-        forget(&writing, folder)?;
+        forget(&mut writing, folder)?;
         refreshed.removed += 1;
     }
-    let changed: Vec<(&String, &Stamp)> =
-        found.iter().filter(|(folder, stamp)| known.get(*folder) != Some(stamp)).collect();
+    let changed: Vec<(&str, Stamp)> = found
+        .iter()
+        .filter(|(folder, stamp)| known.get(*folder) != Some(stamp))
+        .map(|(folder, stamp)| (folder.as_str(), *stamp))
+        .collect();
     for batch in changed.chunks(BATCH) {
-        for (folder, stamp, read) in read_all(runs, batch) {
-            forget(&writing, folder)?;
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for (&(folder, stamp), read) in batch.iter().zip(read_all(runs, batch)) {
+            if known.contains_key(folder) {
+                forget(&mut writing, folder)?;
+            }
             match read {
-                Ok(record) => insert(&writing, folder, *stamp, &record)?,
+                Ok(rows) => good.push(rows),
                 Err(error) => {
-                    let why = error.to_string();
-                    let row = params![folder, stamp.0, stamp.1, why];
-                    writing
-                        .prepare_cached("INSERT INTO unreadable VALUES (?1, ?2, ?3, ?4)")?
-                        .execute(row)?;
+                    let (bytes, changed) = (Value::Integer(stamp.0), Value::Integer(stamp.1));
+                    let (folder, why) = (Value::Text(folder.into()), error.to_string());
+                    bad.push(vec![folder, bytes, changed, Value::Text(why)]);
                 }
             }
             refreshed.read += 1;
         }
+        rows::insert(&mut writing, good)?;
+        writing.insert(&schema::UNREADABLE, bad)?;
     }
-    {
-        let mut told = writing.prepare("SELECT folder, why FROM unreadable ORDER BY folder")?;
-        let rows = told.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        refreshed.unreadable = rows.collect::<rusqlite::Result<_>>()?;
-    }
+    let told = writing.query("SELECT folder, why FROM unreadable ORDER BY folder", &[])?;
+    let told = told.into_iter().map(|mut row| Ok((row.text()?, row.text()?)));
+    refreshed.unreadable = told.collect::<Result<_, DatabaseError>>()?;
     writing.commit()?;
     Ok(refreshed)
 }
 
-fn known(writing: &Transaction<'_>) -> rusqlite::Result<BTreeMap<String, Stamp>> {
+fn known(writing: &mut Database) -> Result<BTreeMap<String, Stamp>, DatabaseError> {
     let both = "SELECT folder, bytes, changed_ns FROM run \
                 UNION ALL SELECT folder, bytes, changed_ns FROM unreadable";
-    let mut stored = writing.prepare(both)?;
-    let rows = stored.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
-    rows.collect()
+    let rows = writing.query(both, &[])?.into_iter();
+    rows.map(|mut row| Ok((row.text()?, (row.integer()?, row.integer()?)))).collect()
 }
 
-/// Records of a batch, read by several threads, in the batch's order.
-fn read_all<'a>(
-    runs: &Path,
-    batch: &[(&'a String, &'a Stamp)],
-) -> Vec<(&'a String, &'a Stamp, Result<Record, StoreError>)> {
-    let share = batch.len().div_ceil(READERS).max(1);
+/// Rows of the runs of a batch, read by several threads, in the batch's order.
+fn read_all(runs: &Path, batch: &[(&str, Stamp)]) -> Vec<Result<Rows, StoreError>> {
+    in_threads(batch, |&(folder, stamp)| {
+        let (record, texts) = super::read_texts(&runs.join(folder))?;
+        Ok(Rows::of(&record, &Marks::of(&record, &texts), (folder, stamp), None))
+    })
+}
+
+/// Does the same with each of these, in several threads; what came of it, in their order.
+pub(crate) fn in_threads<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let share = all.len().div_ceil(READERS).max(1);
     std::thread::scope(|scope| {
-        let read = |part: &[(&'a String, &'a Stamp)]| -> Vec<_> {
-            let of = |&(folder, stamp): &(&'a String, &'a Stamp)| {
-                let path: PathBuf = runs.join(folder);
-                (folder, stamp, super::read_run(&path).map(|(record, _)| record))
-            };
-            part.iter().map(of).collect()
-        };
-        let readers: Vec<_> =
-            batch.chunks(share).map(|part| scope.spawn(move || read(part))).collect();
-        let join = |reader: std::thread::ScopedJoinHandle<'_, Vec<_>>| {
+        let work = &work;
+        let parts = all.chunks(share);
+        let readers: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<R>>()))
+            .collect();
+        let join = |reader: std::thread::ScopedJoinHandle<'_, Vec<R>>| {
             reader.join().expect("a reader of records does not panic")
         };
         readers.into_iter().flat_map(join).collect()
     })
 }
 
-fn forget(writing: &Transaction<'_>, folder: &str) -> rusqlite::Result<()> {
-    let id: Option<i64> = {
-        let mut found = writing.prepare_cached("SELECT id FROM run WHERE folder = ?1")?;
-        let mut rows = found.query([folder])?;
-        rows.next()?.map(|row| row.get(0)).transpose()?
-    };
-    if let Some(id) = id {
-        for table in ["experiment", "target", "cell", "trial"] {
-            let text = format!("DELETE FROM {table} WHERE run = ?1");
-            writing.prepare_cached(&text)?.execute([id])?;
-        }
-        writing.prepare_cached("DELETE FROM run WHERE id = ?1")?.execute([id])?;
-    }
-    writing.prepare_cached("DELETE FROM unreadable WHERE folder = ?1")?.execute([folder])?;
-    Ok(())
-}
-
-fn insert(
-    writing: &Transaction<'_>,
-    folder: &str,
-    (bytes, changed_ns): Stamp,
-    record: &Record,
-) -> rusqlite::Result<()> {
-    let machine = &record.environment;
-    let environment = serde_json::to_string(machine).expect("an environment is plain data");
-    let effort = serde_json::to_value(record.effort).expect("an effort is a word");
-    writing
-        .prepare_cached(
-            "INSERT INTO run (folder, bytes, changed_ns, created, version, command_line, seed, effort, partial, link, \
-             doubtful, environment) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?
-        .execute(params![
-            folder,
-            bytes,
-            changed_ns,
-            record.created,
-            record.tool.version,
-            record.command_line,
-            record.seed.to_string(),
-            effort.as_str(),
-            record.partial,
-            record.link,
-            record.is_doubtful(),
-            environment,
-        ])?;
-    let id = writing.last_insert_rowid();
-    let mut experiments = writing.prepare_cached("INSERT INTO experiment VALUES (?1, ?2)")?;
-    for experiment in &record.experiments {
-        experiments.execute(params![id, experiment.id])?;
-    }
-    let mut targets = writing.prepare_cached("INSERT INTO target VALUES (?1, ?2, ?3, ?4)")?;
-    for target in &record.targets {
-        let link = links::of(record, &target.name);
-        targets.execute(params![id, target.name, target.version, link])?;
-    }
-    let mut cells = writing
-        .prepare_cached("INSERT INTO cell VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
-    for cell in &record.cells {
-        let within = cell.point.within.as_ref().map(|it| format!("{}={}", it.name, it.value));
-        let (low, high) = cell.interval.map_or((None, None), |it| (Some(it.low), Some(it.high)));
-        cells.execute(params![
-            id,
-            cell.experiment,
-            cell.target,
-            cell.metric.name(),
-            cell.point.name,
-            cell.point.value,
-            within,
-            cell.value,
-            low,
-            high,
-            cell.n,
-        ])?;
-    }
-    record.trials.iter().try_for_each(|trial| insert_trial(writing, id, trial))
-}
-
-fn insert_trial(writing: &Transaction<'_>, id: i64, trial: &Trial) -> rusqlite::Result<()> {
-    let role = serde_json::to_value(trial.role).expect("a role is a word");
-    let latency = trial.latency.as_ref();
-    let whole = |ns: Option<u64>| ns.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
-    writing
-        .prepare_cached("INSERT INTO trial VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?
-        .execute(params![
-            id,
-            whole(Some(trial.id)),
-            trial.experiment,
-            trial.target,
-            trial.repeat,
-            role.as_str(),
-            trial.point.value,
-            trial.rate_pps_offered(),
-            trial.rate_pps_forwarded(),
-            whole(latency.and_then(|it| it.ns_p50)),
-            whole(latency.and_then(|it| it.ns_p99)),
-        ])?;
-    Ok(())
+fn forget(writing: &mut Database, folder: &str) -> Result<(), DatabaseError> {
+    let folder = [Value::Text(folder.into())];
+    // What belongs to it goes with it.
+    writing.execute("DELETE FROM run WHERE folder = $1", &folder)?;
+    writing.execute("DELETE FROM unreadable WHERE folder = $1", &folder)
 }

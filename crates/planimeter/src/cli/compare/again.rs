@@ -94,6 +94,7 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     asked.topologies.clear();
     asked.out = Some(arguments.out.clone());
     asked.seed = arguments.seed.or(asked.seed);
+    asked.store.clone_from(&arguments.store);
     for (own, given) in [
         (&mut asked.before, &arguments.before),
         (&mut asked.between, &arguments.between),

@@ -13,6 +13,7 @@ use results::store;
 use super::{Arguments, refused};
 use crate::cli::failure::Failure;
 use crate::cli::report;
+use crate::cli::team::{self, Fetched};
 use crate::papers;
 use crate::target::name::TargetKind;
 
@@ -38,7 +39,21 @@ pub(in crate::cli) type Named = (PathBuf, Option<String>);
 
 /// What the arguments name.
 pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
-    let runs = [&arguments.base, &arguments.new].map(|text| stored(text));
+    let store = team::asked(arguments.store.as_ref())?;
+    let mut fetched = Vec::new();
+    let mut runs = [None, None];
+    for (text, run) in [&arguments.base, &arguments.new].into_iter().zip(&mut runs) {
+        *run = match (stored(text), &store) {
+            (None, Some(store)) if text.parse::<TargetKind>().is_err() => {
+                let (name, target) = text.split_once(':').unwrap_or((text, ""));
+                // What was brought here stays until it was read.
+                fetched.push(Fetched::of(store, name)?);
+                let folder = fetched.last().map(|it| it.folder().to_path_buf()).unwrap_or_default();
+                Some((folder, Some(target.to_string()).filter(|it| !it.is_empty())))
+            }
+            (found, _) => found,
+        };
+    }
     match runs {
         [Some(base), Some(new)] => {
             if !arguments.experiments.is_empty() || arguments.like.is_some() {

@@ -1,43 +1,35 @@
-//! `planimeter list runs`: the stored runs of a folder, and how a metric went over them.
+//! `planimeter list runs`: the stored runs of a folder or of a store for teams, and how a metric went over them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use results::number;
 use results::record::{Metric, Name};
+use results::store::StoreError;
 use results::store::index::{Filter, Index, RunRow, TrendRow};
+use results::store::team::TeamError;
+use results::store::team::address::Address;
 
+use super::Arguments;
 use crate::cli::failure::Failure;
 use crate::cli::out::{remark, say};
+use crate::cli::team;
 
 /// Where runs lie unless another folder is named.
 const RUNS: &str = "runs";
 
 /// Prints the runs.
-pub(super) fn run(
-    folder: Option<&PathBuf>,
-    texts: &[String],
-    json: bool,
-) -> Result<ExitCode, Failure> {
-    let filter = Filter::read(texts).map_err(|error| Failure::usage(error.to_string()))?;
-    let usage = |error: results::store::StoreError| Failure::usage(error.to_string());
-    let folder = folder.map_or(Path::new(RUNS), PathBuf::as_path);
-    let (index, refreshed) = Index::open(folder).map_err(|error| {
-        Failure::usage(format!(
-            "{error}; name the folder in which runs lie: planimeter list runs DIR"
-        ))
-    })?;
-    refreshed.remark.iter().for_each(|line| remark!("{line}"));
-    for (name, why) in &refreshed.unreadable {
-        remark!("left out: {name}: {why}");
-    }
-    let runs = index.runs(&filter).map_err(usage)?;
-    let trend = match filter.metric() {
-        Some(_) => index.trend(&filter).map_err(usage)?,
-        None => Vec::new(),
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let filter = Filter::read(&arguments.filters);
+    let filter = filter.map_err(|error| Failure::usage(error.to_string()))?;
+    let folder = arguments.folder.as_deref().unwrap_or(Path::new(RUNS));
+    let store = team::asked(arguments.store.as_ref())?;
+    let Found { runs, trend, unreadable, place } = match &store {
+        Some(address) => of_team(address, folder, arguments.folder.is_some(), &filter)?,
+        None => of_folder(folder, &filter)?,
     };
-    if json {
-        let unreadable: Vec<_> = (refreshed.unreadable.iter())
+    if arguments.json {
+        let unreadable: Vec<_> = (unreadable.iter())
             .map(|(name, why)| serde_json::json!({ "folder": name, "why": why }))
             .collect();
         let mut all = serde_json::json!({ "runs": runs, "unreadable": unreadable });
@@ -52,17 +44,68 @@ pub(super) fn run(
         shown(metric, &trend);
     }
     if runs.is_empty() {
-        remark!("no run in {} is so", folder.display());
+        remark!("no run in {place} is so");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was found, and where.
+struct Found {
+    runs: Vec<RunRow>,
+    trend: Vec<TrendRow>,
+    unreadable: Vec<(String, String)>,
+    place: String,
+}
+
+fn of_folder(folder: &Path, filter: &Filter) -> Result<Found, Failure> {
+    let usage = |error: StoreError| Failure::usage(error.to_string());
+    let (mut index, refreshed) = Index::open(folder).map_err(|error| no_runs(&error))?;
+    refreshed.remark.iter().for_each(|line| remark!("{line}"));
+    for (name, why) in &refreshed.unreadable {
+        remark!("left out: {name}: {why}");
+    }
+    let runs = index.runs(filter).map_err(usage)?;
+    let trend = match filter.metric() {
+        Some(_) => index.trend(filter).map_err(usage)?,
+        None => Vec::new(),
+    };
+    let place = folder.display().to_string();
+    Ok(Found { runs, trend, unreadable: refreshed.unreadable, place })
+}
+
+/// The runs of all who use a store, to which those of this folder are sent first.
+fn of_team(
+    address: &Address,
+    folder: &Path,
+    is_named: bool,
+    filter: &Filter,
+) -> Result<Found, Failure> {
+    let failed = |error: TeamError| Failure::need(format!("store {address}: {error}"));
+    if is_named && !folder.is_dir() {
+        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(Failure::usage(format!("{}: {missing}", folder.display())));
+    }
+    let mut team = team::opened(address, folder)?;
+    let runs = team.runs(filter).map_err(failed)?;
+    let trend = match filter.metric() {
+        Some(_) => team.trend(filter).map_err(failed)?,
+        None => Vec::new(),
+    };
+    Ok(Found { runs, trend, unreadable: Vec::new(), place: address.to_string() })
+}
+
+fn no_runs(error: &StoreError) -> Failure {
+    Failure::usage(format!("{error}; name the folder in which runs lie: planimeter list runs DIR"))
 }
 
 /// A run in one line; names come from outside.
 fn line(row: &RunRow) -> String {
     let marks = [(row.partial, " (partial)"), (row.doubtful, " (doubtful)")];
     let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
+    let id = row.id.iter().map(|id| format!("{id}  ")).collect::<String>();
+    let origin = row.origin.iter().map(|who| format!(", by {who}")).collect::<String>();
     let line = format!(
-        "{}  {}: {} over {}, {}, {} trials{marks}",
+        "{id}{}  {}: {} over {}, {}, {} trials{marks}{origin}",
         row.folder,
         row.experiments.join(" "),
         row.targets.join(", "),

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use results::record::{self, CampaignStep, Record, SCHEMA, Tool};
 use results::report::{self, Run};
+use results::store::team::address::Address;
 use results::store::{self, Output, RECORD_FILE, campaign as stored};
 use results::summary;
 
@@ -18,6 +19,7 @@ use crate::cli::failure::{self, Failure, FailureKind};
 use crate::cli::out::{self, remark, to_stdout};
 use crate::cli::place;
 use crate::cli::run::{self, Arguments};
+use crate::cli::team;
 use crate::parameter::Effort;
 use crate::runner::{self, Destination};
 
@@ -90,9 +92,11 @@ impl Campaign {
             to_stdout(format_args!("{}", self.plan.dry()));
             return Ok(ExitCode::SUCCESS);
         }
-        let done = self.measured().and_then(|records| {
+        let store = team::asked(arguments.store.as_ref())?;
+        let store = store.as_ref();
+        let done = self.measured(store).and_then(|records| {
             let judged = gates::judged(&self.plan, &records, &mut |folder, again| {
-                measured(&self.folder.join(folder), None, again)
+                measured(&self.folder.join(folder), None, again, store)
             })?;
             Ok((records, judged))
         });
@@ -110,7 +114,7 @@ impl Campaign {
         Ok(code.into())
     }
 
-    fn measured(&self) -> Result<Vec<Record>, Failure> {
+    fn measured(&self, store: Option<&Address>) -> Result<Vec<Record>, Failure> {
         let mut records = Vec::new();
         let all = self.plan.steps.len();
         for (number, ((step, plan), facts)) in
@@ -118,7 +122,7 @@ impl Campaign {
         {
             remark!("step {} of {all}, {}: {}", number + 1, step.name, plan.command_line);
             let folder = self.folder.join(&facts.folder);
-            records.push(measured(&folder, Some(plan), &step.arguments)?);
+            records.push(measured(&folder, Some(plan), &step.arguments, store)?);
         }
         let runs: Vec<Run> = records
             .iter()
@@ -194,6 +198,7 @@ fn measured(
     folder: &Path,
     plan: Option<&runner::Plan>,
     arguments: &Arguments,
+    store: Option<&Address>,
 ) -> Result<Record, Failure> {
     let unreadable = |error: store::StoreError| Failure::usage(error.to_string());
     let (plan, destination) = if folder.join(RECORD_FILE).is_file() {
@@ -207,7 +212,7 @@ fn measured(
         let created = crate::environment::wall_clock();
         (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
     };
-    let finished = run::carried_out(&plan, destination, &place::surroundings()?)?;
+    let finished = run::carried_out(&plan, destination, &place::surroundings()?, store)?;
     if finished.record.partial {
         let line = "interrupted: what was measured is kept".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });

@@ -4,9 +4,9 @@
 
 use std::fmt;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
 use serde::Serialize;
+
+use super::database::{Database, DatabaseError, Row, Value};
 
 /// Which runs are meant: all conditions hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,66 +75,89 @@ impl Filter {
         self.conditions.iter().find(|(key, _)| *key == Key::Metric).map(|(_, value)| value.as_str())
     }
 
-    /// What a run has to be, as SQL with places for these values.
-    fn condition_on_run(&self) -> (String, Vec<Value>) {
-        let (mut sql, mut values) = (String::from("1"), Vec::new());
+    /// What a run has to be.
+    fn condition_on_run(&self, places: &mut Places) -> String {
+        let mut sql = String::from("TRUE");
         for (key, value) in &self.conditions {
-            let text = || Value::Text(value.clone());
-            let (part, value) = match key {
+            let part = match key {
                 Key::Experiment => {
-                    values.push(text());
-                    let part = "EXISTS (SELECT 1 FROM experiment e WHERE e.run = run.id AND (e.id = ? OR e.id LIKE ? \
-                                ESCAPE '\\'))";
-                    (part, Value::Text(format!("{}/%", literal(value))))
+                    let is_it = places.is_or_is_below("experiment.id", value);
+                    format!(
+                        "EXISTS (SELECT 1 FROM experiment WHERE experiment.run = run.id AND {is_it})"
+                    )
                 }
                 Key::Target => {
-                    ("EXISTS (SELECT 1 FROM target t WHERE t.run = run.id AND t.name = ?)", text())
+                    let place = places.text(value);
+                    format!(
+                        "EXISTS (SELECT 1 FROM target WHERE target.run = run.id AND target.name = {place})"
+                    )
                 }
                 Key::Link => {
-                    ("EXISTS (SELECT 1 FROM target t WHERE t.run = run.id AND t.link = ?)", text())
+                    let place = places.text(value);
+                    format!(
+                        "EXISTS (SELECT 1 FROM target WHERE target.run = run.id AND target.link = {place})"
+                    )
                 }
                 Key::Metric => {
-                    ("EXISTS (SELECT 1 FROM cell c WHERE c.run = run.id AND c.metric = ?)", text())
+                    let place = places.text(value);
+                    format!(
+                        "EXISTS (SELECT 1 FROM cell WHERE cell.run = run.id AND cell.metric = {place})"
+                    )
                 }
-                Key::Effort => ("run.effort = ?", text()),
-                Key::Version => ("run.version = ?", text()),
-                Key::Since => ("run.created >= ?", text()),
+                Key::Effort => format!("run.effort = {}", places.text(value)),
+                Key::Version => format!("run.version = {}", places.text(value)),
+                Key::Since => format!("run.created >= {}", places.text(value)),
                 // Behind a day's name only its own hours come.
-                Key::Until => ("run.created < ?", Value::Text(format!("{value}U"))),
-                Key::Partial => ("run.partial = ?", Value::Integer((value == "yes").into())),
-                Key::Doubtful => ("run.doubtful = ?", Value::Integer((value == "yes").into())),
+                Key::Until => format!("run.created < {}", places.text(&format!("{value}U"))),
+                Key::Partial => format!("run.partial = {}", places.is(value == "yes")),
+                Key::Doubtful => format!("run.doubtful = {}", places.is(value == "yes")),
             };
             sql = format!("{sql} AND {part}");
-            values.push(value);
         }
-        (sql, values)
+        sql
     }
 
     /// What else a cell has to be.
-    fn condition_on_cell(&self) -> (String, Vec<Value>) {
-        let (mut sql, mut values) = (String::from("1"), Vec::new());
+    fn condition_on_cell(&self, places: &mut Places) -> String {
+        let mut sql = String::from("TRUE");
         for (key, value) in &self.conditions {
             let part = match key {
-                Key::Metric => "cell.metric = ?",
-                Key::Target => "cell.target = ?",
-                Key::Experiment => {
-                    values.push(Value::Text(value.clone()));
-                    values.push(Value::Text(format!("{}/%", literal(value))));
-                    sql += " AND (cell.experiment = ? OR cell.experiment LIKE ? ESCAPE '\\')";
-                    continue;
-                }
+                Key::Metric => format!("cell.metric = {}", places.text(value)),
+                Key::Target => format!("cell.target = {}", places.text(value)),
+                Key::Experiment => places.is_or_is_below("cell.experiment", value),
                 _ => continue,
             };
             sql = format!("{sql} AND {part}");
-            values.push(Value::Text(value.clone()));
         }
-        (sql, values)
+        sql
     }
 }
 
-/// Text that a pattern takes as it is.
-fn literal(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+/// Places for values in a statement.
+#[derive(Default)]
+struct Places(Vec<Value>);
+
+impl Places {
+    fn text(&mut self, text: &str) -> String {
+        self.place(Value::Text(text.into()))
+    }
+
+    fn is(&mut self, is: bool) -> String {
+        self.place(Value::Bool(is))
+    }
+
+    fn place(&mut self, value: Value) -> String {
+        self.0.push(value);
+        format!("${}", self.0.len())
+    }
+
+    /// Whether a column is this, or of the study of that name.
+    fn is_or_is_below(&mut self, column: &str, value: &str) -> String {
+        let below = format!("{value}/");
+        let letters = Value::count(below.chars().count() as u64);
+        let (is, letters, below) = (self.text(value), self.place(letters), self.text(&below));
+        format!("({column} = {is} OR substr({column}, 1, CAST({letters} AS INTEGER)) = {below})")
+    }
 }
 
 fn is_day(text: &str) -> bool {
@@ -148,6 +171,12 @@ fn is_day(text: &str) -> bool {
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
+    /// The first letters of what it is known by, where it lies in a store for teams: enough to name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Whose it is and on which machine, where it lies in a store for teams: `ann@lab1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// Its folder's name.
     pub folder: String,
     /// When it began.
@@ -194,59 +223,73 @@ pub struct TrendRow {
 /// What parts names that are gathered to one text: no name holds it.
 const BETWEEN: &str = "\u{1f}";
 
-pub(super) fn runs(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<RunRow>> {
-    let (condition, values) = filter.condition_on_run();
+/// Letters by which a run of a store for teams is named; more where that would name two.
+pub(crate) const ID_LETTERS: usize = 10;
+
+pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRow>, DatabaseError> {
+    let mut places = Places::default();
+    let condition = filter.condition_on_run(&mut places);
     let sql = format!(
-        "SELECT folder, created, link, effort, partial, doubtful, version, \
-         (SELECT group_concat(id, '{BETWEEN}') FROM experiment WHERE run = run.id), \
-         (SELECT group_concat(name, '{BETWEEN}') FROM target WHERE run = run.id), \
-         (SELECT count(*) FROM trial WHERE run = run.id) \
-         FROM run WHERE {condition} ORDER BY created DESC, folder DESC"
+        "SELECT identity, origin, folder, created, link, effort, partial, doubtful, version, \
+         (SELECT string_agg(experiment.id, '{BETWEEN}' ORDER BY place) FROM experiment WHERE experiment.run = run.id), \
+         (SELECT string_agg(target.name, '{BETWEEN}' ORDER BY place) FROM target WHERE target.run = run.id), \
+         (SELECT count(*) FROM trial WHERE trial.run = run.id) \
+         FROM run WHERE {condition} ORDER BY created DESC, folder DESC, identity"
     );
-    let row = |row: &Row<'_>| {
-        let names = |text: Option<String>| -> Vec<String> {
-            text.iter().flat_map(|text| text.split(BETWEEN)).map(String::from).collect()
-        };
+    let is_shared = matches!(database, Database::Server(_));
+    let names = |text: Option<String>| -> Vec<String> {
+        text.iter().flat_map(|text| text.split(BETWEEN)).map(String::from).collect()
+    };
+    let row = |mut row: Row| {
+        let (mut id, origin) = (row.text()?, row.text_or_none()?);
+        id.truncate(id.char_indices().nth(ID_LETTERS).map_or(id.len(), |(at, _)| at));
         Ok(RunRow {
-            folder: row.get(0)?,
-            created: row.get(1)?,
-            link: row.get(2)?,
-            effort: row.get(3)?,
-            partial: row.get(4)?,
-            doubtful: row.get(5)?,
-            version: row.get(6)?,
-            experiments: names(row.get(7)?),
-            targets: names(row.get(8)?),
-            trials: row.get::<_, i64>(9)?.unsigned_abs(),
+            id: is_shared.then_some(id),
+            origin,
+            folder: row.text()?,
+            created: row.text()?,
+            link: row.text()?,
+            effort: row.text()?,
+            partial: row.is()?,
+            doubtful: row.is()?,
+            version: row.text()?,
+            experiments: names(row.text_or_none()?),
+            targets: names(row.text_or_none()?),
+            trials: row.integer()?.unsigned_abs(),
         })
     };
-    connection.prepare(&sql)?.query_map(params_from_iter(values), row)?.collect()
+    database.query(&sql, &places.0)?.into_iter().map(row).collect()
 }
 
-pub(super) fn trend(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<TrendRow>> {
-    let (on_run, mut values) = filter.condition_on_run();
-    let (on_cell, more) = filter.condition_on_cell();
-    values.extend(more);
+pub(crate) fn trend(
+    database: &mut Database,
+    filter: &Filter,
+) -> Result<Vec<TrendRow>, DatabaseError> {
+    let mut places = Places::default();
+    let on_run = filter.condition_on_run(&mut places);
+    let on_cell = filter.condition_on_cell(&mut places);
     let sql = format!(
         "SELECT folder, created, experiment, target, point_name, point, within, value, low, high \
          FROM run JOIN cell ON cell.run = run.id WHERE {on_run} AND {on_cell} AND value IS NOT NULL \
-         ORDER BY experiment, target, point_name, point, within, created"
+         ORDER BY experiment, target, point_name, point, within IS NOT NULL, within, created, folder, identity, metric, value"
     );
-    let row = |row: &Row<'_>| {
-        let (name, at): (String, f64) = (row.get(4)?, row.get(5)?);
-        let within: Option<String> = row.get(6)?;
+    let row = |mut row: Row| {
+        let (folder, created) = (row.text()?, row.text()?);
+        let (experiment, target) = (row.text()?, row.text()?);
+        let (name, at) = (row.text()?, row.real()?);
+        let within = row.text_or_none()?;
         Ok(TrendRow {
-            folder: row.get(0)?,
-            created: row.get(1)?,
-            experiment: row.get(2)?,
-            target: row.get(3)?,
+            folder,
+            created,
+            experiment,
+            target,
             point: format!("{name}={at}{}", within.map(|it| format!(",{it}")).unwrap_or_default()),
-            value: row.get(7)?,
-            low: row.get(8)?,
-            high: row.get(9)?,
+            value: row.real()?,
+            low: row.real_or_none()?,
+            high: row.real_or_none()?,
         })
     };
-    connection.prepare(&sql)?.query_map(params_from_iter(values), row)?.collect()
+    database.query(&sql, &places.0)?.into_iter().map(row).collect()
 }
 
 impl fmt::Display for FilterError {

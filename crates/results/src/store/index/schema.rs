@@ -1,49 +1,200 @@
-//! The index's tables, and the database that they lie in.
+//! The index's tables, the same in a file and on a server, and the file that they lie in.
 //!
-//! Invariant: a database of another version is no error of anybody's: it is emptied and filled again.
+//! Invariant: a file of another version is no error of anybody's: it is emptied and filled again.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
 use rusqlite::{Connection, ErrorCode};
 
-/// Version of the tables; a database of another is made anew.
-const VERSION: i64 = 1;
+use super::database::{Database, DatabaseError};
+
+/// Version of the tables in a file; one of another is made anew.
+const VERSION: i64 = 2;
 
 /// So long another reader who writes is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TABLES: &str = "
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY, folder TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
-    created TEXT NOT NULL, version TEXT NOT NULL, command_line TEXT NOT NULL, seed TEXT NOT NULL, effort TEXT NOT NULL,
-    partial INTEGER NOT NULL, link TEXT NOT NULL, doubtful INTEGER NOT NULL, environment TEXT NOT NULL);
-CREATE TABLE unreadable (
-    folder TEXT PRIMARY KEY, bytes INTEGER NOT NULL, changed_ns INTEGER NOT NULL, why TEXT NOT NULL);
-CREATE TABLE experiment (run INTEGER NOT NULL, id TEXT NOT NULL);
-CREATE TABLE target (run INTEGER NOT NULL, name TEXT NOT NULL, version TEXT, link TEXT NOT NULL);
-CREATE TABLE cell (
-    run INTEGER NOT NULL, experiment TEXT NOT NULL, target TEXT NOT NULL, metric TEXT NOT NULL, point_name TEXT NOT NULL,
-    point REAL NOT NULL, within TEXT, value REAL, low REAL, high REAL, n INTEGER NOT NULL);
-CREATE TABLE trial (
-    run INTEGER NOT NULL, id INTEGER NOT NULL, experiment TEXT NOT NULL, target TEXT NOT NULL, repeat INTEGER NOT NULL,
-    role TEXT NOT NULL, point REAL NOT NULL, rate_pps_offered REAL, rate_pps_forwarded REAL, latency_ns_p50 INTEGER,
-    latency_ns_p99 INTEGER);
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bool,
+    Integer,
+    Real,
+    Text,
+    Bytes,
+}
+
+/// A column: its name, what it holds, and whether that may be missing.
+pub(crate) type Column = (&'static str, Kind, bool);
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) columns: &'static [Column],
+}
+
+const fn has(name: &'static str, kind: Kind) -> Column {
+    (name, kind, false)
+}
+
+const fn may_have(name: &'static str, kind: Kind) -> Column {
+    (name, kind, true)
+}
+
+/// Runs. `identity` is the same for a run wherever it lies, `digest` for what stands in its files; `origin` says whose it is, where
+/// several people's lie together.
+pub(crate) const RUN: Table = Table {
+    name: "run",
+    columns: &[
+        has("id", Kind::Integer),
+        has("folder", Kind::Text),
+        has("bytes", Kind::Integer),
+        has("changed_ns", Kind::Integer),
+        has("identity", Kind::Text),
+        has("digest", Kind::Text),
+        may_have("origin", Kind::Text),
+        has("created", Kind::Text),
+        has("version", Kind::Text),
+        has("command_line", Kind::Text),
+        has("seed", Kind::Text),
+        has("effort", Kind::Text),
+        has("partial", Kind::Bool),
+        has("link", Kind::Text),
+        has("doubtful", Kind::Bool),
+        has("environment", Kind::Text),
+    ],
+};
+
+/// Experiments of runs, in their order.
+pub(crate) const EXPERIMENT: Table = Table {
+    name: "experiment",
+    columns: &[has("run", Kind::Integer), has("place", Kind::Integer), has("id", Kind::Text)],
+};
+
+/// Targets of runs, in their order.
+pub(crate) const TARGET: Table = Table {
+    name: "target",
+    columns: &[
+        has("run", Kind::Integer),
+        has("place", Kind::Integer),
+        has("name", Kind::Text),
+        may_have("version", Kind::Text),
+        has("link", Kind::Text),
+    ],
+};
+
+/// Cells of runs.
+pub(crate) const CELL: Table = Table {
+    name: "cell",
+    columns: &[
+        has("run", Kind::Integer),
+        has("experiment", Kind::Text),
+        has("target", Kind::Text),
+        has("metric", Kind::Text),
+        has("point_name", Kind::Text),
+        has("point", Kind::Real),
+        may_have("within", Kind::Text),
+        may_have("value", Kind::Real),
+        may_have("low", Kind::Real),
+        may_have("high", Kind::Real),
+        has("n", Kind::Integer),
+    ],
+};
+
+/// Trials of runs.
+pub(crate) const TRIAL: Table = Table {
+    name: "trial",
+    columns: &[
+        has("run", Kind::Integer),
+        has("id", Kind::Integer),
+        has("experiment", Kind::Text),
+        has("target", Kind::Text),
+        has("repeat", Kind::Integer),
+        has("role", Kind::Text),
+        has("point", Kind::Real),
+        may_have("rate_pps_offered", Kind::Real),
+        may_have("rate_pps_forwarded", Kind::Real),
+        may_have("latency_ns_p50", Kind::Integer),
+        may_have("latency_ns_p99", Kind::Integer),
+    ],
+};
+
+/// What belongs to a run and goes with it.
+pub(crate) const PARTS: [&Table; 4] = [&EXPERIMENT, &TARGET, &CELL, &TRIAL];
+
+/// Runs of a folder that cannot be read: only there.
+pub(crate) const UNREADABLE: Table = Table {
+    name: "unreadable",
+    columns: &[
+        has("folder", Kind::Text),
+        has("bytes", Kind::Integer),
+        has("changed_ns", Kind::Integer),
+        has("why", Kind::Text),
+    ],
+};
+
+/// What both databases are asked to find quickly. Names may be long, and a server's indexes take short ones only: only a metric's is.
+pub(crate) const FINDERS: &str = "
 CREATE INDEX run_created ON run (created);
-CREATE INDEX experiment_run ON experiment (run, id);
-CREATE INDEX target_run ON target (run, name);
-CREATE INDEX cell_run ON cell (run, metric);
+CREATE INDEX experiment_run ON experiment (run);
+CREATE INDEX target_run ON target (run);
+CREATE INDEX cell_run ON cell (run);
 CREATE INDEX cell_metric ON cell (metric, run);
-CREATE INDEX trial_run ON trial (run);
+CREATE INDEX trial_run ON trial (run, id);
 ";
 
-/// Opens a database, with empty tables if it is new or of another version.
-pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
+/// What a kind is called in a file.
+fn in_file(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool | Kind::Integer => "INTEGER",
+        Kind::Real => "REAL",
+        Kind::Text => "TEXT",
+        Kind::Bytes => "BLOB",
+    }
+}
+
+impl Table {
+    /// The statement that makes it, with kinds in a database's words and what else is to hold.
+    pub(crate) fn create(&self, word: fn(Kind) -> &'static str, rules: &str) -> String {
+        let mut sql = format!("CREATE TABLE {} (", self.name);
+        for (at, (name, kind, may_be_missing)) in self.columns.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            let need = if *may_be_missing { "" } else { " NOT NULL" };
+            let _ = write!(sql, "{comma}{name} {}{need}", word(*kind));
+        }
+        sql + rules + ");\n"
+    }
+
+    /// The statement that puts in a row.
+    pub(crate) fn insert_row(&self) -> String {
+        let places: Vec<String> = (1..=self.columns.len()).map(|at| format!("${at}")).collect();
+        format!("INSERT INTO {} VALUES ({})", self.name, places.join(", "))
+    }
+}
+
+/// What makes a part of a run go with it.
+pub(crate) const GOES_WITH_RUN: &str = ", FOREIGN KEY (run) REFERENCES run (id) ON DELETE CASCADE";
+
+/// The tables of a file.
+fn tables() -> String {
+    let run = RUN.create(in_file, ", PRIMARY KEY (id), UNIQUE (folder)");
+    let parts = PARTS.iter().map(|part| part.create(in_file, GOES_WITH_RUN));
+    let unreadable = UNREADABLE.create(in_file, ", PRIMARY KEY (folder)");
+    run + &parts.collect::<String>() + &unreadable + FINDERS
+}
+
+/// Opens a file, with empty tables if it is new or of another version.
+pub(super) fn connect(file: &Path) -> Result<Database, DatabaseError> {
     let mut connection = Connection::open(file)?;
     connection.busy_timeout(PATIENCE)?;
     // What a crash of the machine spoils is made anew.
     connection.pragma_update(None, "synchronous", "OFF")?;
+    // So that what belongs to a run goes with it; within a transaction it could not be switched.
+    connection.pragma_update(None, "foreign_keys", "OFF")?;
     let making = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let version: i64 = making.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {
@@ -56,15 +207,16 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
         for name in names {
             making.execute_batch(&format!("DROP TABLE \"{}\"", name.replace('"', "\"\"")))?;
         }
-        making.execute_batch(TABLES)?;
+        making.execute_batch(&tables())?;
         making.pragma_update(None, "user_version", VERSION)?;
     }
     making.commit()?;
-    Ok(connection)
+    connection.pragma_update(None, "foreign_keys", "ON")?;
+    Ok(Database::File(connection))
 }
 
 /// Whether an error tells of a file that is no good, and not of one that may not be written or is in use.
-pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+pub(super) fn is_damage(error: &DatabaseError) -> bool {
     let refusals = [
         ErrorCode::CannotOpen,
         ErrorCode::PermissionDenied,
@@ -74,7 +226,12 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
         ErrorCode::DatabaseLocked,
         ErrorCode::OutOfMemory,
     ];
-    error.sqlite_error_code().is_none_or(|code| !refusals.contains(&code))
+    match error {
+        DatabaseError::File(error) => {
+            error.sqlite_error_code().is_none_or(|code| !refusals.contains(&code))
+        }
+        _ => true,
+    }
 }
 
 /// Removes a database and what SQLite keeps beside it.

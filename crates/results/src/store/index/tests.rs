@@ -1,6 +1,9 @@
 //! The index against what happens to runs, and to itself.
 
+use std::path::PathBuf;
 use std::thread;
+
+use rusqlite::Connection;
 
 use super::*;
 use crate::record::{Point, Record};
@@ -106,7 +109,7 @@ fn a_trend_is_the_values_of_a_metric_in_order() {
     runs.add("2026-02-01", "latency");
     runs.add("2026-01-31", "latency");
     let metric = record("2026-01-31", "latency").cells[0].metric.name();
-    let (index, _) = runs.open();
+    let (mut index, _) = runs.open();
     let found = index.trend(&Filter::read(&[format!("metric={metric}")]).unwrap()).unwrap();
     assert!(found.len() >= 2);
     assert!(found[0].created < found[1].created && found[0].point == "frame_bytes=64");
@@ -169,7 +172,7 @@ fn a_damaged_index_is_made_anew() {
             _ => spoilt[at..(at + 300).min(whole.len())].fill(0xa5),
         }
         fs::write(&file, spoilt).unwrap();
-        let (index, refreshed) = runs.open();
+        let (mut index, refreshed) = runs.open();
         told += usize::from(refreshed.remark.is_some());
         let rows = index.runs(&Filter::default());
         if let Ok(rows) = rows {
@@ -188,7 +191,7 @@ fn a_damaged_index_is_made_anew() {
     // In the way is what is no file: the index is then kept in memory.
     schema::remove(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    let (index, refreshed) = runs.open();
+    let (mut index, refreshed) = runs.open();
     assert!(refreshed.remark.unwrap().contains("cannot be kept"));
     assert_eq!(index.runs(&Filter::default()).unwrap().len(), 1);
 }

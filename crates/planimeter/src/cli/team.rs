@@ -1,0 +1,196 @@
+//! A store for teams as commands use it: which one, what lies here and is not there yet, and what is only there.
+//!
+//! Invariants: a password comes from where others cannot see it, and no line that is said holds one; what goes wrong with a store is one line, and
+//! never makes a measurement fail.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use results::store::campaign;
+use results::store::index::Index;
+use results::store::team::address::{Address, Beside};
+use results::store::team::{Sent, Team, TeamError};
+
+use super::failure::Failure;
+use super::out::remark;
+use super::place::variable;
+
+/// Names the store where the command line does not.
+pub const STORE_VARIABLE: &str = "PLANIMETER_STORE";
+
+/// The flag that names it.
+const FLAG: &str = "--store";
+
+/// Names that are tried for a folder.
+const FOLDERS_MAX: u32 = 1000;
+
+/// Runs without files that are told one by one.
+const TOLD_MAX: usize = 3;
+
+/// The store that a command is to use, if any.
+pub fn asked(given: Option<&String>) -> Result<Option<Address>, Failure> {
+    let (text, from) = match given {
+        Some(text) => (text.clone(), FLAG),
+        None => match variable(STORE_VARIABLE).filter(|text| !text.is_empty()) {
+            Some(text) => (text, STORE_VARIABLE),
+            None => return Ok(None),
+        },
+    };
+    let path = |name| variable(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let beside = Beside {
+        user: variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "root".into()),
+        password: variable("PGPASSWORD"),
+        passwords: path("PGPASSFILE"),
+        home: path("HOME"),
+    };
+    let (address, has_password) = Address::read(&text, &beside)
+        .map_err(|error| Failure::usage(format!("{from}: {error}")))?;
+    if has_password && from == FLAG {
+        return Err(Failure::usage(format!(
+            "{FLAG}: others on this machine can see a password that stands on a command line: write {address} and put it into \
+             ~/.pgpass or PGPASSWORD, or the whole address into {STORE_VARIABLE}"
+        )));
+    }
+    Ok(Some(address))
+}
+
+/// Who stores runs from here: `ann@lab1`.
+pub fn origin() -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "root".into());
+    format!("{user}@{}", host.trim())
+}
+
+/// What is wrong with a store, and what becomes of a run meanwhile.
+pub fn trouble(address: &Address, error: &TeamError) -> String {
+    let then = match error {
+        _ if error.is_read_only() => {
+            "runs stay in their folder; let the owner of the database grant it, and the next command with this store sends them"
+        }
+        _ if error.is_lasting() => {
+            "runs stay in their folder, and the next command with this store sends them"
+        }
+        _ => {
+            "runs stay in their folder and are sent as soon as it answers, or by the next command with this store"
+        }
+    };
+    format!("store {address}: {error}; {then}")
+}
+
+/// Where a run's folder lies, and what it is called there: one of a campaign by both names.
+pub fn place_of(folder: &Path) -> (PathBuf, String) {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let name = |path: &Path| {
+        path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let parent = folder.parent().unwrap_or(Path::new("/")).to_path_buf();
+    match parent.parent().filter(|_| campaign::is_campaign(&parent)) {
+        Some(root) => (root.to_path_buf(), format!("{}/{}", name(&parent), name(&folder))),
+        None => (parent, name(&folder)),
+    }
+}
+
+/// Sends what lies in a folder of runs and is not there yet.
+pub fn send(address: &Address, team: &mut Team, runs: &Path) -> Result<(), TeamError> {
+    let (mut index, _) = Index::open(runs)?;
+    let sent = team.send(runs, &mut index, &origin())?;
+    told(address, &sent);
+    Ok(())
+}
+
+/// The same from a connection of its own, for runs that were measured just now.
+pub fn send_all(address: &Address, runs: &Path) -> Result<(), TeamError> {
+    send(address, &mut Team::open(address)?, runs)
+}
+
+fn told(address: &Address, sent: &Sent) {
+    if sent.runs > 0 {
+        let runs = if sent.runs == 1 { "run" } else { "runs" };
+        remark!("store {address}: {} {runs} sent", sent.runs);
+    }
+    for name in sent.without_files.iter().take(TOLD_MAX) {
+        remark!("store {address}: of {name} it has numbers only, as its files are too large");
+    }
+    for (name, why) in sent.unreadable.iter().take(TOLD_MAX) {
+        remark!("store {address}: not sent: {name}: {why}");
+    }
+}
+
+/// A connection for a command that shows what is there, after what lies here was sent.
+pub fn opened(address: &Address, runs: &Path) -> Result<Team, Failure> {
+    let failed = |error: TeamError| Failure::need(format!("store {address}: {error}"));
+    let mut team = Team::open(address).map_err(failed)?;
+    if runs.is_dir() {
+        match send(address, &mut team, runs) {
+            Ok(()) => {}
+            // Whoever may only look looks.
+            Err(error) if error.is_read_only() => remark!("{}", trouble(address, &error)),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(team)
+}
+
+/// A new folder for what is brought here, into which nobody else may look.
+pub fn private_folder(name: &str) -> std::io::Result<PathBuf> {
+    let folder = |more: u32| std::env::temp_dir().join(format!("{name}-{more}"));
+    let mut builder = fs::DirBuilder::new();
+    builder.mode(0o700);
+    // What is called so already is somebody else's, or was left by a crash.
+    let is_free = |more: &u32| match builder.create(folder(*more)) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
+        done => Some(done.map(|()| folder(*more))),
+    };
+    let taken = || std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+    (1..FOLDERS_MAX).find_map(|more| is_free(&more)).unwrap_or_else(|| Err(taken()))
+}
+
+/// A run that was brought here from a store, in a folder that is gone afterwards.
+pub struct Fetched {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Fetched {
+    /// Brings a run here.
+    pub fn of(address: &Address, name: &str) -> Result<Fetched, Failure> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("planimeter-fetched-{}-{number}", std::process::id());
+        let folder = private_folder(&name)
+            .map_err(|error| Failure::usage(format!("cannot make {name}: {error}")))?;
+        let mut fetched = Fetched { folder, name: String::new() };
+        let mut bring = || -> Result<(), TeamError> {
+            let mut team = Team::open(address)?;
+            let (identity, its_name) = team.find(name)?;
+            fetched.name = its_name;
+            team.fetch(&identity, &fetched.folder)
+        };
+        bring().map_err(|error| {
+            let line = format!("{name}: no such folder here, and store {address}: {error}");
+            match error {
+                TeamError::Server { .. } => Failure::need(line),
+                _ => Failure::usage(line),
+            }
+        })?;
+        Ok(fetched)
+    }
+
+    /// What its folder is called where it was measured.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Fetched {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

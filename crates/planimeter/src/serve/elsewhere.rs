@@ -1,0 +1,159 @@
+//! Runs of a store for teams: listed with those that lie here, and brought here when somebody opens one.
+//!
+//! Invariants: what is brought lies in a folder that nobody else may look into and that is gone when the server ends; there are so many of them and no more; a store
+//! that does not answer is told of, and what lies here is shown as ever.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use results::report::{self, Run};
+use results::store;
+use results::store::index::{Filter, Index, RunRow, TrendRow};
+use results::store::team::address::Address;
+use results::store::team::{Team, TeamError};
+
+use crate::cli::team;
+use crate::papers;
+
+/// Letters of a run's id that name one which was brought.
+const NAME_LETTERS_MIN: usize = 10;
+
+/// Runs that are kept here at a time.
+const BROUGHT_MAX: usize = 16;
+
+/// A store for teams.
+pub struct Elsewhere {
+    /// Where it is.
+    pub address: Address,
+    /// The words that named it on the command line.
+    pub asked: Option<String>,
+    /// Whose runs those are that lie here.
+    pub origin: String,
+}
+
+/// The same with what was brought from it.
+pub(super) struct Kept {
+    store: Elsewhere,
+    brought: Mutex<Brought>,
+}
+
+/// What was brought.
+#[derive(Default)]
+struct Brought {
+    /// Where it lies, once there is any.
+    folder: Option<PathBuf>,
+    /// Folders of runs, the one that was brought first in front.
+    runs: VecDeque<String>,
+}
+
+/// What a store has.
+pub(super) struct All {
+    pub(super) rows: Vec<RunRow>,
+    pub(super) trend: Vec<TrendRow>,
+    /// Where they are.
+    pub(super) place: String,
+    /// Why those of this machine are not among them.
+    pub(super) trouble: Option<String>,
+}
+
+impl Kept {
+    pub(super) fn new(store: Elsewhere) -> Kept {
+        Kept { store, brought: Mutex::default() }
+    }
+
+    /// The runs of all, after those that lie here were sent; or why there is no answer.
+    pub(super) fn runs(
+        &self,
+        runs: &Path,
+        index: &mut Index,
+        filter: &Filter,
+    ) -> Result<All, String> {
+        let address = &self.store.address;
+        let told = |error: TeamError| team::trouble(address, &error);
+        let mut open = Team::open(address).map_err(told)?;
+        let trouble = match open.send(runs, index, &self.store.origin) {
+            Ok(_) => None,
+            Err(error) if error.is_read_only() => Some(told(error)),
+            Err(error) => return Err(told(error)),
+        };
+        let rows = open.runs(filter).map_err(told)?;
+        let trend = match filter.metric() {
+            Some(_) => open.trend(filter).map_err(told)?,
+            None => Vec::new(),
+        };
+        Ok(All { rows, trend, place: address.to_string(), trouble })
+    }
+
+    /// Whether a run lies below this folder.
+    pub(super) fn is_here(&self, runs: &Path, row: &RunRow) -> bool {
+        let is_ours = row.origin.as_ref().is_none_or(|origin| *origin == self.store.origin);
+        is_ours && runs.join(&row.folder).join(store::RECORD_FILE).is_file()
+    }
+
+    /// The run of a name, with its report: the folder in which its folder lies, and that one's name.
+    pub(super) fn brought(&self, name: &str) -> Result<(PathBuf, String), String> {
+        let address = &self.store.address;
+        let told = |error: TeamError| format!("store {address}: {error}");
+        // One at a time: the second who asks finds it there.
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = match &brought.folder {
+            Some(folder) => folder.clone(),
+            None => {
+                let name = format!("planimeter-serve-{}", std::process::id());
+                let made =
+                    team::private_folder(&name).map_err(|error| format!("{name}: {error}"))?;
+                brought.folder.insert(made).clone()
+            }
+        };
+        let is_it = |known: &&String| name.len() >= NAME_LETTERS_MIN && known.starts_with(name);
+        if let Some(known) = brought.runs.iter().find(is_it) {
+            return Ok((folder, known.clone()));
+        }
+        let mut open = Team::open(address).map_err(told)?;
+        let (identity, _) = open.find(name).map_err(told)?;
+        if brought.runs.contains(&identity) {
+            return Ok((folder, identity));
+        }
+        let path = folder.join(&identity);
+        let made = self.bring(&mut open, &identity, &path);
+        if let Err(why) = made {
+            let _ = fs::remove_dir_all(&path);
+            return Err(why);
+        }
+        brought.runs.push_back(identity.clone());
+        if brought.runs.len() > BROUGHT_MAX
+            && let Some(oldest) = brought.runs.pop_front()
+        {
+            let _ = fs::remove_dir_all(folder.join(oldest));
+        }
+        Ok((folder, identity))
+    }
+
+    fn bring(&self, open: &mut Team, identity: &str, path: &Path) -> Result<(), String> {
+        let refused = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        if identity.is_empty() || !identity.bytes().all(|it| it.is_ascii_hexdigit()) {
+            return Err("the store's name for it is none of ours".into());
+        }
+        fs::create_dir(path).map_err(|error| refused(&error))?;
+        let address = &self.store.address;
+        open.fetch(identity, path).map_err(|error| format!("store {address}: {error}"))?;
+        let (mut record, is_behind) = store::read_run(path).map_err(|error| error.to_string())?;
+        if is_behind {
+            results::derive::finish(&mut record, &papers::claims()?);
+        }
+        let run = Run::of(record, path);
+        let outputs = report::build(std::slice::from_ref(&run));
+        store::write_outputs(path, &outputs).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let brought = self.brought.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = &brought.folder {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}

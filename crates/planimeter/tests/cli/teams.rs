@@ -1,0 +1,357 @@
+//! A store for teams as commands meet it: a real server that comes and goes, and what is said meanwhile.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+#[path = "../../../results/tests/postgres/mod.rs"]
+mod postgres;
+
+use super::common::{Folder, Said, command, contents, interrupt, only_run};
+use super::serving::Serving;
+use postgres::{PASSWORD, Postgres};
+
+/// Two trials in virtual time; the seed makes it another run.
+fn short(seed: &str) -> Vec<&str> {
+    let mut words = super::SHORT.to_vec();
+    words.extend(["--seed", seed]);
+    words
+}
+
+/// A run that lasts until it is interrupted.
+const LONG: [&str; 13] = [
+    "run",
+    "forwarding-rate",
+    "--on",
+    "ours",
+    "--link",
+    "memory",
+    "--effort",
+    "quick",
+    "--set",
+    "repeats=1000",
+    "--set",
+    "seconds=0.05",
+    "--store",
+];
+
+/// Looks for what comes in a while, a tenth of a second apart.
+const LOOKS: u32 = 600;
+
+/// The program with a password in its environment.
+fn with_password(folder: &Path, words: &[&str]) -> Command {
+    let mut command = command(folder, words);
+    command.env("PGPASSWORD", PASSWORD);
+    command
+}
+
+fn said(mut command: Command) -> Said {
+    command.output().unwrap().into()
+}
+
+fn listed(folder: &Path, words: &[&str]) -> Value {
+    let all = [&["list", "runs", "--json"], words].concat();
+    let said = said(with_password(folder, &all));
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    serde_json::from_str(&said.output).unwrap()
+}
+
+/// Lines in which the store is spoken of.
+fn of_store(errors: &str) -> Vec<&str> {
+    errors.lines().filter(|line| line.contains("store postgres://")).collect()
+}
+
+#[test]
+fn a_store_for_teams() {
+    let Some(mut server) = Postgres::start() else { return };
+    runs_of_all_are_found_and_opened(&server);
+    passwords_are_nowhere(&server);
+    a_server_that_goes_away_holds_nothing_back(&mut server);
+    encryption_is_what_was_asked_for(&mut server);
+}
+
+fn runs_of_all_are_found_and_opened(server: &Postgres) {
+    let (ann, bob) = (Folder::new(), Folder::new());
+    let url = server.database("shared");
+    let of = |folder: &Folder, who: &str, words: &[&str]| {
+        let mut command = with_password(&folder.0, words);
+        command.env("USER", who);
+        said(command)
+    };
+    // One was measured before there was a store, and is sent with the next.
+    assert_eq!(of(&ann, "ann", &short("1")).code, Some(0));
+    let run = of(&ann, "ann", &[&short("2")[..], &["--store", &url]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.errors);
+    assert_eq!(of_store(&run.errors), [format!("store {url}: 2 runs sent")]);
+    fs::write(
+        bob.0.join("two.toml"),
+        "set = { rig = \"sim\", seconds = 0.01, load = [1], repeats = 1 }\non = [\"direct\"]\n\
+         [[step]]\nrun = \"bianco2010/fig3\"\n[[step]]\nrun = \"bianco2010/fig4\"\n",
+    )
+    .unwrap();
+    let plan = of(&bob, "bob", &["run", "two.toml", "--store", &url]);
+    assert_eq!(plan.code, Some(0), "{}", plan.errors);
+    let found = listed(&bob.0, &["--store", &url]);
+    let rows = found["runs"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["folder"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert_eq!(names.iter().filter(|it| it.contains("-two-1/")).count(), 2, "{names:?}");
+    assert!(rows.iter().all(|row| row["trials"].as_u64() > Some(0)), "{rows:?}");
+    // Of another machine's run there is no folder here, and its report is the same.
+    let theirs: Vec<&Value> =
+        rows.iter().filter(|row| row["origin"].as_str().unwrap().starts_with("ann@")).collect();
+    let ids: Vec<&str> = theirs.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    let told = of(&bob, "bob", &["report", ids[0], "--store", &url]);
+    assert!(told.code == Some(2) && told.errors.contains("--out DIR"), "{}", told.errors);
+    let told = of(&bob, "bob", &["report", ids[0], "--store", &url, "--out", "copy"]);
+    assert_eq!(told.code, Some(0), "{}", told.errors);
+    let name = theirs[0]["folder"].as_str().unwrap();
+    for file in ["report.html", "summary.md"] {
+        let both = [ann.0.join("runs").join(name), bob.0.join("copy")];
+        let [here, there] = both.map(|it| fs::read_to_string(it.join(file)).unwrap());
+        assert!(here == there, "{file} is another");
+    }
+    let compared = of(&bob, "bob", &["compare", ids[0], ids[1], "--store", &url]);
+    assert_eq!(compared.code, Some(0), "{}", compared.errors);
+    assert!(compared.output.contains(ids[1]), "{}", compared.output);
+    let none = of(&bob, "bob", &["compare", "nothing/here", ids[1], "--store", &url]);
+    assert!(
+        none.code == Some(2) && none.errors.contains("no run there is called so"),
+        "{}",
+        none.errors
+    );
+    let left = contents(&std::env::temp_dir());
+    assert!(!left.iter().any(|it| it.starts_with("planimeter-fetched-")), "{left:?}");
+    // In a browser both are there.
+    let serving = Serving::begin_with(
+        &bob.0,
+        &["--store", &url],
+        &[("PGPASSWORD", PASSWORD), ("USER", "bob")],
+    );
+    let page = serving.get("/runs");
+    assert!(page.status == 200 && page.body.contains("by ann@"), "{}", page.body);
+    let report = serving.get(&format!("/runs/{}/report.html", ids[0]));
+    assert!(report.status == 200 && report.body.contains("</html>"), "{}", report.head);
+    let compared = serving.get(&format!("/compare?run={}&run={}", ids[0], ids[1]));
+    assert!(compared.status == 200 && compared.body.contains("Compared with"), "{}", compared.body);
+    assert_eq!(serving.get("/runs/abcdefabcdef/report.html").status, 404);
+    drop(serving);
+    let left = contents(&std::env::temp_dir());
+    assert!(!left.iter().any(|it| it.starts_with("planimeter-serve-")), "{left:?}");
+}
+
+fn passwords_are_nowhere(server: &Postgres) {
+    let folder = Folder::new();
+    let url = server.database("secrets");
+    let secret = "correct-horse";
+    server.sql(
+        "secrets",
+        &format!(
+            "CREATE ROLE tim LOGIN PASSWORD '{secret}'; GRANT CREATE ON DATABASE secrets TO tim"
+        ),
+    );
+    let of_tim = server.url("tim", "secrets");
+    let with = of_tim.replace("tim@", &format!("tim:{secret}@"));
+    let words = short("3");
+    let told = said(command(&folder.0, &[&words[..], &["--store", &with]].concat()));
+    assert_eq!(told.code, Some(2));
+    assert!(
+        told.errors.contains("PLANIMETER_STORE") && !told.errors.contains(secret),
+        "{}",
+        told.errors
+    );
+    // From the environment it is taken, and kept nowhere.
+    let mut run = command(&folder.0, &words);
+    run.env("PLANIMETER_STORE", &with);
+    let run = said(run);
+    assert_eq!(run.code, Some(0), "{}", run.errors);
+    assert_eq!(of_store(&run.errors), [format!("store {of_tim}: 1 run sent")]);
+    let all = super::bytes(&folder.0);
+    let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|it| it == secret.as_bytes());
+    assert!(all.len() > 3 && !all.iter().any(|(_, bytes)| holds(bytes)));
+    let kept = "SELECT count(*) FROM planimeter.run WHERE run::text LIKE '%correct%'";
+    assert_eq!(server.sql("secrets", kept), "0");
+    // A wrong one is told in a line, and the run is none the worse.
+    let wrong = said({
+        let mut run =
+            command(&folder.0, &[&short("4")[..], &["--out", "other", "--store", &url]].concat());
+        run.env("PGPASSWORD", "wrong-horse");
+        run
+    });
+    let lines = of_store(&wrong.errors);
+    assert_eq!((wrong.code, lines.len()), (Some(0), 1), "{}", wrong.errors);
+    assert!(
+        lines[0].contains("password authentication failed")
+            && lines[0].contains("stay in their folder")
+    );
+    assert!(!wrong.errors.contains("wrong-horse"));
+    let list = said(command(&folder.0, &["list", "runs", "--store", "postgres://x@127.0.0.1:1/x"]));
+    assert_eq!(list.code, Some(4), "{}", list.errors);
+    assert!(
+        list.errors.contains("store postgres://x@127.0.0.1:1/x: it cannot be reached"),
+        "{}",
+        list.errors
+    );
+    for (text, want) in
+        [("runs", "postgres://USER@HOST"), ("postgres://u:secret@h/d?x=1", "\"x\" is not known")]
+    {
+        let told = said(command(&folder.0, &["list", "runs", "--store", text]));
+        assert!(told.code == Some(2) && told.errors.contains(want), "{}", told.errors);
+        assert!(
+            !told.errors.contains("secret") && told.errors.lines().count() == 1,
+            "{}",
+            told.errors
+        );
+    }
+}
+
+/// A run under way, and what it says.
+struct Running {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    said: Vec<String>,
+}
+
+impl Running {
+    fn begin(folder: &Path, url: &str) -> Running {
+        let mut command = with_password(folder, &[&LONG[..], &[url]].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Running { child, lines, said: Vec::new() }
+    }
+
+    /// Reads on until this is said.
+    fn until(&mut self, want: &str) {
+        for line in self.lines.by_ref() {
+            self.said.push(line.unwrap());
+            if self.said.last().is_some_and(|line| line.contains(want)) {
+                return;
+            }
+        }
+        panic!("{want:?} was not said: {:#?}", self.said);
+    }
+
+    fn end(mut self) -> Vec<String> {
+        interrupt(self.child.id());
+        self.said.extend(self.lines.by_ref().map(Result::unwrap));
+        assert_eq!(self.child.wait().unwrap().code(), Some(130), "{:#?}", self.said);
+        self.said
+    }
+}
+
+/// Waits until a server says this.
+fn wait_until(server: &Postgres, database: &str, sql: &str) {
+    for _ in 0..LOOKS {
+        if server.sql(database, sql) == "t" {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{sql}: never so");
+}
+
+fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
+    let (here, there) = (Folder::new(), Folder::new());
+    let url = server.database("away");
+    let there_is = "SELECT to_regclass('planimeter.trial') IS NOT NULL";
+    // Two at once.
+    let mut running = Running::begin(&here.0, &url);
+    let mut other = Running::begin(&there.0, &url);
+    wait_until(server, "away", there_is);
+    wait_until(
+        server,
+        "away",
+        "SELECT count(DISTINCT run) = 2 AND count(*) > 10 FROM planimeter.trial",
+    );
+    server.stop();
+    running.until("runs stay in their folder and are sent as soon as it answers");
+    other.until("runs stay in their folder and are sent as soon as it answers");
+    server.start_again();
+    running.until("it answers again");
+    let sent = server.sql("away", "SELECT max(id) FROM planimeter.trial");
+    wait_until(server, "away", &format!("SELECT max(id) > {sent} FROM planimeter.trial"));
+    let told = running.end().join("\n");
+    assert_eq!(of_store(&told).len(), 3, "away, back, sent: {told}");
+    // The other is at it when the server goes for good.
+    other.until("it answers again");
+    server.stop();
+    let told = other.end().join("\n");
+    let last = *of_store(&told).last().unwrap();
+    assert!(last.contains("runs stay in their folder"), "{told}");
+    // Never there at all.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("postgres://ann@{free}/lab");
+    let never = said(with_password(&there.0, &[&short("5")[..], &["--store", &nobody]].concat()));
+    assert_eq!((never.code, of_store(&never.errors).len()), (Some(0), 1), "{}", never.errors);
+    // Nothing was lost: what is there is what lies in the folders.
+    server.start_again();
+    for folder in [&here, &there] {
+        let in_folder = listed(&folder.0, &[]);
+        listed(&folder.0, &["--store", &url]);
+        for row in in_folder["runs"].as_array().unwrap() {
+            let name = row["folder"].as_str().unwrap();
+            let trials = format!(
+                "SELECT count(*) = {} AND count(DISTINCT trial.id) = {0} FROM planimeter.trial JOIN planimeter.run ON run.id = run \
+                 WHERE folder = '{name}' AND digest <> ''",
+                row["trials"]
+            );
+            // The folders' runs are called alike, but those of one have another number of trials.
+            let of_any = trials.replace("count(*) = ", "bool_or(true) AND count(*) >= ");
+            assert!([trials, of_any].iter().any(|sql| server.sql("away", sql) == "t"), "{row}");
+        }
+    }
+    assert_eq!(server.sql("away", "SELECT count(*) FROM planimeter.run WHERE digest <> ''"), "3");
+    let run = only_run(&here.0.join("runs").join("..").join("runs"));
+    assert!(run.join("report.html").exists());
+}
+
+fn encryption_is_what_was_asked_for(server: &mut Postgres) {
+    let folder = Folder::new();
+    let url = server.database("tls");
+    let list = |url: String| said(with_password(&folder.0, &["list", "runs", "--store", &url]));
+    let plain = list(format!("{url}?sslmode=require"));
+    assert!(plain.code == Some(4) && plain.errors.contains("TLS"), "{}", plain.errors);
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    server.secure(&made.cert.pem(), &made.signing_key.serialize_pem());
+    let ca = folder.0.join("ca.crt");
+    fs::write(&ca, made.cert.pem()).unwrap();
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    let wrong = folder.0.join("wrong.crt");
+    fs::write(&wrong, other.cert.pem()).unwrap();
+    let (ca, wrong) = (ca.display(), wrong.display());
+    let by_name = url.replace("127.0.0.1", "localhost");
+    server.sql("tls", "CREATE EXTENSION IF NOT EXISTS sslinfo");
+    for (url, code, want) in [
+        (format!("{url}?sslmode=require"), 0, ""),
+        (format!("{url}?sslmode=disable"), 0, ""),
+        (format!("{url}?sslmode=verify-ca&sslrootcert={ca}"), 0, ""),
+        (format!("{url}?sslmode=require&sslrootcert={wrong}"), 4, "TLS: invalid peer certificate"),
+        (format!("{url}?sslmode=verify-full&sslrootcert={ca}"), 4, "TLS: invalid peer certificate"),
+        (format!("{by_name}?sslmode=verify-full&sslrootcert={ca}"), 0, ""),
+        (
+            format!("{by_name}?sslmode=verify-full&sslrootcert={wrong}"),
+            4,
+            "TLS: invalid peer certificate",
+        ),
+        (format!("{by_name}?sslmode=verify-full"), 4, "sslrootcert=FILE"),
+        (format!("{url}?sslmode=verify-ca&sslrootcert=/nowhere"), 4, "/nowhere"),
+    ] {
+        let told = list(url.clone());
+        assert_eq!(told.code, Some(code), "{url}: {}", told.errors);
+        assert!(told.errors.contains(want), "{url}: {}", told.errors);
+    }
+    // Where only encrypted connections are let in, those that want none are told so.
+    let rules = server.folder().join("data/pg_hba.conf");
+    let text = fs::read_to_string(&rules).unwrap().replace("host ", "hostssl ");
+    fs::write(&rules, text).unwrap();
+    server.sql("tls", "SELECT pg_reload_conf()");
+    for (mode, code) in [("disable", 4), ("prefer", 0), ("require", 0)] {
+        let told = list(format!("{url}?sslmode={mode}"));
+        assert_eq!(told.code, Some(code), "{mode}: {}", told.errors);
+    }
+}

@@ -1,0 +1,183 @@
+//! A run as rows of the index's tables.
+//!
+//! Invariant: a run's rows are a function of its record and of where it lies, the same for a file and for a server.
+
+use ring::digest::{SHA256, digest};
+use serde_json::json;
+
+use super::Stamp;
+use super::database::{Database, DatabaseError, Value};
+use super::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
+use crate::links;
+use crate::record::{Record, Trial};
+use crate::store::Texts;
+
+/// What tells a run and its state from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// The same for the run wherever it lies and however far it has come; empty as long as nothing was measured.
+    pub(crate) identity: String,
+    /// The same as long as what was stored of it is.
+    pub(crate) digest: String,
+}
+
+impl Marks {
+    /// The marks of a run that was read from these texts.
+    pub(crate) fn of(record: &Record, texts: &Texts) -> Marks {
+        let first = record.trials.iter().min_by_key(|trial| trial.id);
+        Marks {
+            identity: first.map(|first| identity(record, first)).unwrap_or_default(),
+            digest: hex(&[texts.record.as_bytes(), texts.lines.as_bytes()].concat()),
+        }
+    }
+}
+
+/// What a run is known by on every machine: when it began, what was asked for, on what kind of machine, and what came out of its first trial, of
+/// which no two take the same number of nanoseconds. No part of it changes as the run goes on, when its folder is moved, or when it is read by another
+/// version.
+pub(crate) fn identity(record: &Record, first: &Trial) -> String {
+    let machine = &record.environment;
+    let latency = first.latency.as_ref().map(|it| (it.count, it.ns_min, it.ns_max));
+    let module = first.module.as_ref().map(|it| (it.duration_ns, it.events, it.react_ns));
+    let facts = json!([
+        record.created,
+        record.command_line,
+        record.seed,
+        machine.kernel,
+        machine.cpu_model,
+        machine.memory_bytes,
+        first.id,
+        first.experiment,
+        first.target,
+        first.seed,
+        first.frames_offered,
+        first.frames_forwarded,
+        first.duration_ns_effective,
+        first.duration_ns_receiving,
+        latency,
+        module,
+    ]);
+    hex(facts.to_string().as_bytes())
+}
+
+/// SHA-256, as letters.
+fn hex(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A run's rows, but for its number, which comes first in each.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    run: Vec<Value>,
+    parts: [Vec<Vec<Value>>; PARTS.len()],
+}
+
+impl Rows {
+    /// The rows of a run that lies here.
+    pub(crate) fn of(
+        record: &Record,
+        marks: &Marks,
+        (folder, stamp): (&str, Stamp),
+        origin: Option<&str>,
+    ) -> Rows {
+        let machine = serde_json::to_string(&record.environment);
+        let machine = machine.expect("an environment is plain data");
+        let effort = serde_json::to_value(record.effort).expect("an effort is a word");
+        let text = |text: &str| Value::Text(text.into());
+        let run = vec![
+            text(folder),
+            Value::Integer(stamp.0),
+            Value::Integer(stamp.1),
+            text(&marks.identity),
+            text(&marks.digest),
+            Value::text_or_null(origin),
+            text(&record.created),
+            text(&record.tool.version),
+            text(&record.command_line),
+            text(&record.seed.to_string()),
+            text(effort.as_str().unwrap_or_default()),
+            Value::Bool(record.partial),
+            text(&record.link),
+            Value::Bool(record.is_doubtful()),
+            Value::Text(machine),
+        ];
+        let experiments = record.experiments.iter().enumerate();
+        let experiments =
+            experiments.map(|(at, it)| vec![Value::Integer(at as i64), text(&it.id)]).collect();
+        let targets = record.targets.iter().enumerate().map(|(at, target)| {
+            let version = Value::text_or_null(target.version.as_deref());
+            let link = links::of(record, &target.name);
+            vec![Value::Integer(at as i64), text(&target.name), version, text(&link)]
+        });
+        let cells = record.cells.iter().map(|cell| {
+            let within = cell.point.within.as_ref().map(|it| format!("{}={}", it.name, it.value));
+            vec![
+                text(&cell.experiment),
+                text(&cell.target),
+                text(cell.metric.name()),
+                text(&cell.point.name),
+                Value::Real(cell.point.value),
+                Value::text_or_null(within),
+                Value::Real(cell.value),
+                Value::real_or_null(cell.interval.map(|it| it.low)),
+                Value::real_or_null(cell.interval.map(|it| it.high)),
+                Value::count(cell.n as u64),
+            ]
+        });
+        let (targets, cells) = (targets.collect(), cells.collect());
+        let trials = record.trials.iter().map(trial).collect();
+        Rows { run, parts: [experiments, targets, cells, trials] }
+    }
+}
+
+/// A trial's row, but for its run's number.
+fn trial(trial: &Trial) -> Vec<Value> {
+    let role = serde_json::to_value(trial.role).expect("a role is a word");
+    let latency = trial.latency.as_ref();
+    let whole = |ns: Option<u64>| ns.map_or(Value::Null, Value::count);
+    vec![
+        Value::count(trial.id),
+        Value::Text(trial.experiment.clone()),
+        Value::Text(trial.target.clone()),
+        Value::Integer(trial.repeat.into()),
+        Value::Text(role.as_str().unwrap_or_default().into()),
+        Value::Real(trial.point.value),
+        Value::real_or_null(trial.rate_pps_offered()),
+        Value::real_or_null(trial.rate_pps_forwarded()),
+        whole(latency.and_then(|it| it.ns_p50)),
+        whole(latency.and_then(|it| it.ns_p99)),
+    ]
+}
+
+/// Puts runs in, each with a number of its own; these.
+pub(crate) fn insert(writing: &mut Database, runs: Vec<Rows>) -> Result<Vec<i64>, DatabaseError> {
+    let numbers = writing.numbers(runs.len())?;
+    let (mut heads, mut parts): (_, [Vec<Vec<Value>>; PARTS.len()]) =
+        (Vec::new(), Default::default());
+    for (run, &number) in runs.into_iter().zip(&numbers) {
+        heads.push(numbered(number, run.run));
+        for (all, own) in parts.iter_mut().zip(run.parts) {
+            all.extend(own.into_iter().map(|row| numbered(number, row)));
+        }
+    }
+    writing.insert(&RUN, heads)?;
+    let tables: [&Table; PARTS.len()] = [&EXPERIMENT, &TARGET, &CELL, &TRIAL];
+    for (table, rows) in tables.into_iter().zip(parts) {
+        writing.insert(table, rows)?;
+    }
+    Ok(numbers)
+}
+
+/// Puts further trials of a run in.
+pub(crate) fn insert_trials<'a>(
+    writing: &mut Database,
+    run: i64,
+    trials: impl Iterator<Item = &'a Trial>,
+) -> Result<(), DatabaseError> {
+    let rows = trials.map(|it| numbered(run, trial(it))).collect();
+    writing.insert(&TRIAL, rows)
+}
+
+fn numbered(number: i64, row: Vec<Value>) -> Vec<Value> {
+    std::iter::once(Value::Integer(number)).chain(row).collect()
+}

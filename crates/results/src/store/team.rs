@@ -1,0 +1,394 @@
+//! A store for teams: the index of many people's runs in a PostgreSQL database, with what opens them.
+//!
+//! The folders stay the truth: all that is here was made from records, and whoever has the folders can make it again
+//! (docs/decisions/0034-a-store-for-teams.md). Invariants: a run is known by what was measured, so that it is one run wherever its folder lies and however it
+//! is called; what is newer takes the place of what is older and never the other way; a run is there whole or as it was before; a
+//! folder that is deleted takes nothing away here.
+
+pub mod address;
+mod contents;
+mod pushing;
+pub(crate) mod server;
+mod tables;
+mod tls;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+use super::index::database::{Database, DatabaseError, Row, Value};
+use super::index::query::{self, ID_LETTERS};
+use super::index::rows::{self, Marks, Rows};
+use super::index::{Filter, Index, RunRow, TrendRow, in_threads, stamp};
+use super::{StoreError, read_texts};
+use address::Address;
+use contents::Contents;
+use server::{Server, ServerError};
+
+pub use contents::PACKED_BYTES_MAX;
+pub use pushing::Pushing;
+
+/// Runs that are sent at a time...
+const BATCH: usize = 64;
+
+/// ...or fewer, where they come to so many bytes.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// Letters of what names a run at least.
+const NAME_LETTERS_MIN: usize = 4;
+
+/// Runs that a name may fit and that are told.
+const NAMED_MAX: usize = 5;
+
+/// A store for teams.
+#[derive(Debug)]
+pub struct Team {
+    database: Database,
+    /// Whether there are tables that can be read.
+    is_made: bool,
+}
+
+/// What sending came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Runs that were sent, because they were not there or have changed.
+    pub runs: usize,
+    /// Runs that are there in numbers only, because their files are too large.
+    pub without_files: Vec<String>,
+    /// Runs that went away or were damaged while they were read: the folder's name, and why.
+    pub unreadable: Vec<(String, String)>,
+}
+
+/// What is known of a run that is there.
+struct Known {
+    digest: String,
+    rank: (bool, i64, i64),
+}
+
+/// A run that is going to be sent.
+struct Ready {
+    rows: Rows,
+    contents: Contents,
+    folder: String,
+    identity: String,
+    digest: String,
+    /// Complete rather than partial, then with more trials, then changed later: what is newer.
+    rank: (bool, i64, i64),
+}
+
+impl Team {
+    /// Connects.
+    pub fn open(address: &Address) -> Result<Team, TeamError> {
+        let server = Server::connect(address).map_err(DatabaseError::from)?;
+        let mut database = Database::Server(Box::new(server));
+        // A crash of the server may lose what was written last as a whole; it is then sent again.
+        let settings = format!(
+            "SET search_path = {}, pg_catalog; SET synchronous_commit = off",
+            tables::SCHEMA
+        );
+        database.script(&settings)?;
+        Ok(Team { database, is_made: false })
+    }
+
+    /// Sees to it that the tables are there; whoever only looks does not need to be allowed to.
+    fn make(&mut self) -> Result<(), TeamError> {
+        if !self.is_made {
+            tables::make(&mut self.database)?;
+            self.is_made = true;
+        }
+        Ok(())
+    }
+
+    /// The same for whoever looks: whether there is anything to look at.
+    fn look(&mut self) -> Result<bool, TeamError> {
+        if !self.is_made {
+            self.is_made = tables::look(&mut self.database)?;
+        }
+        Ok(self.is_made)
+    }
+
+    /// Sends the runs below a folder that are not there yet, or have changed since. `origin` says whose they are.
+    pub fn send(
+        &mut self,
+        runs: &Path,
+        index: &mut Index,
+        origin: &str,
+    ) -> Result<Sent, TeamError> {
+        self.make()?;
+        let mut sent = Sent::default();
+        let here = index.marks()?;
+        let known = self.known(here.iter().map(|(_, it)| it.identity.clone()).collect())?;
+        let is_news = |(_, it): &&(String, Marks)| {
+            known.get(&it.identity).is_none_or(|there| there.digest != it.digest)
+        };
+        let missing: Vec<&str> =
+            here.iter().filter(is_news).map(|(folder, _)| folder.as_str()).collect();
+        for batch in missing.chunks(BATCH) {
+            let (mut ready, mut bytes) = (Vec::new(), 0);
+            let read = in_threads(batch, |folder| ready_of(&runs.join(folder), folder, origin));
+            for (folder, read) in batch.iter().zip(read) {
+                match read {
+                    Ok(Some(run)) => {
+                        bytes += run.contents.bytes();
+                        ready.push(run);
+                    }
+                    Ok(None) => {}
+                    Err(why) => sent.unreadable.push((folder.to_string(), why.to_string())),
+                }
+                if bytes > BATCH_BYTES {
+                    self.put(std::mem::take(&mut ready), &mut sent)?;
+                    bytes = 0;
+                }
+            }
+            self.put(ready, &mut sent)?;
+        }
+        Ok(sent)
+    }
+
+    /// Puts runs in whole, each unless what is there is as new.
+    fn put(&mut self, mut runs: Vec<Ready>, sent: &mut Sent) -> Result<(), TeamError> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let mut writing = self.database.begin()?;
+        let identities: Vec<String> = runs.iter().map(|run| run.identity.clone()).collect();
+        hold(&mut writing, &identities)?;
+        // Another may have sent them meanwhile.
+        let known = known(&mut writing, identities)?;
+        runs.retain(|run| match known.get(&run.identity) {
+            Some(it) => it.digest != run.digest && it.rank <= run.rank,
+            None => true,
+        });
+        // Of a run that lies here twice the newer copy counts.
+        runs.sort_by_key(|run| std::cmp::Reverse(run.rank));
+        let mut told = BTreeSet::new();
+        runs.retain(|run| told.insert(run.identity.clone()));
+        sent.runs += runs.len();
+        let (mut all, mut contents) = (Vec::new(), Vec::new());
+        for run in runs {
+            if run.contents.is_too_much() {
+                sent.without_files.push(run.folder);
+            }
+            all.push(run.rows);
+            contents.push(run.contents);
+        }
+        // What belongs to them goes with them.
+        let sql = "DELETE FROM run WHERE identity = ANY($1)";
+        writing.execute(sql, &[Value::Texts(told.into_iter().collect())])?;
+        let numbers = rows::insert(&mut writing, all)?;
+        let files = numbers.into_iter().zip(contents).flat_map(|(run, files)| files.rows(run));
+        writing.insert(&tables::CONTENTS, files.collect())?;
+        Ok(writing.commit()?)
+    }
+
+    fn known(&mut self, identities: Vec<String>) -> Result<BTreeMap<String, Known>, TeamError> {
+        known(&mut self.database, identities)
+    }
+
+    /// The runs that this lets through, the latest first.
+    pub fn runs(&mut self, filter: &Filter) -> Result<Vec<RunRow>, TeamError> {
+        if !self.look()? {
+            return Ok(Vec::new());
+        }
+        Ok(query::runs(&mut self.database, filter)?)
+    }
+
+    /// How the metric that the filter names went over these runs, the earliest first.
+    pub fn trend(&mut self, filter: &Filter) -> Result<Vec<TrendRow>, TeamError> {
+        if !self.look()? {
+            return Ok(Vec::new());
+        }
+        Ok(query::trend(&mut self.database, filter)?)
+    }
+
+    /// The run that a name means: the first letters of its id, or its folder's name where only one is called so. The id, and the
+    /// folder's name.
+    pub fn find(&mut self, name: &str) -> Result<(String, String), TeamError> {
+        if !self.look()? {
+            return Err(TeamError::NoRun);
+        }
+        let is_id = name.len() >= NAME_LETTERS_MIN && name.bytes().all(|it| it.is_ascii_hexdigit());
+        let begun = if is_id { name.to_ascii_lowercase() } else { "-".into() };
+        let sql = "SELECT identity, folder, origin FROM run WHERE folder = $1 \
+                   OR substr(identity, 1, CAST($2 AS integer)) = $3 ORDER BY identity LIMIT 100";
+        let values =
+            [Value::Text(name.into()), Value::count(begun.len() as u64), Value::Text(begun)];
+        let read = |mut row: Row| Ok((row.text()?, row.text()?, row.text_or_none()?));
+        let found = self.database.query(sql, &values)?.into_iter().map(read);
+        let found =
+            found.collect::<Result<Vec<(String, String, Option<String>)>, DatabaseError>>()?;
+        match found.as_slice() {
+            [] => Err(TeamError::NoRun),
+            [(identity, folder, _)] => Ok((identity.clone(), folder.clone())),
+            several => {
+                let told = |(identity, folder, origin): &(String, String, Option<String>)| {
+                    let id: String = identity.chars().take(ID_LETTERS).collect();
+                    format!("{id} ({folder} of {})", origin.as_deref().unwrap_or("somebody"))
+                };
+                Err(TeamError::Several(several.iter().take(NAMED_MAX).map(told).collect()))
+            }
+        }
+    }
+
+    /// Writes the files of a run, which [`Team::find`] found, into a folder.
+    pub fn fetch(&mut self, identity: &str, into: &Path) -> Result<(), TeamError> {
+        let number = number(&mut self.database, identity)?.ok_or(TeamError::NoRun)?;
+        contents::fetch(&mut self.database, number, into)
+    }
+}
+
+/// Holds back others who send these runs until the transaction ends.
+fn hold(writing: &mut Database, identities: &[String]) -> Result<(), DatabaseError> {
+    let key = |identity: &String| {
+        let first: String = identity.chars().take(16).collect();
+        u64::from_str_radix(&first, 16).unwrap_or_default() as i64
+    };
+    // In one order for all, or two could wait for each other.
+    let keys: BTreeSet<i64> = identities.iter().map(key).collect();
+    for keys in keys.into_iter().collect::<Vec<_>>().chunks(BATCH) {
+        let sql = "SELECT 'held' FROM unnest($1) WITH ORDINALITY AS it (key, place), pg_advisory_xact_lock(it.key)";
+        writing.query(sql, &[Value::Integers(keys.to_vec())])?;
+    }
+    Ok(())
+}
+
+fn known(
+    database: &mut Database,
+    identities: Vec<String>,
+) -> Result<BTreeMap<String, Known>, TeamError> {
+    let sql = "SELECT identity, digest, partial, changed_ns, (SELECT count(*) FROM trial WHERE trial.run = run.id) \
+               FROM run WHERE identity = ANY($1)";
+    let read = |mut row: Row| {
+        let (identity, digest) = (row.text()?, row.text()?);
+        let (is_partial, changed, trials) = (row.is()?, row.integer()?, row.integer()?);
+        Ok((identity, Known { digest, rank: (!is_partial, trials, changed) }))
+    };
+    database.query(sql, &[Value::Texts(identities)])?.into_iter().map(read).collect()
+}
+
+/// The number of a run that is there.
+fn number(database: &mut Database, identity: &str) -> Result<Option<i64>, DatabaseError> {
+    let identity = [Value::Text(identity.into())];
+    let rows = database.query("SELECT id FROM run WHERE identity = $1", &identity)?;
+    rows.into_iter().next().map(|mut row| row.integer()).transpose()
+}
+
+/// A run that lies here, read and packed; none where nothing was measured yet.
+fn ready_of(path: &Path, folder: &str, origin: &str) -> Result<Option<Ready>, StoreError> {
+    let stamp = stamp(path).unwrap_or_default();
+    let (record, texts) = read_texts(path)?;
+    let marks = Marks::of(&record, &texts);
+    if marks.identity.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Ready {
+        rows: Rows::of(&record, &marks, (folder, stamp), Some(origin)),
+        contents: Contents::of(path, &record, &texts),
+        folder: folder.into(),
+        identity: marks.identity,
+        digest: marks.digest,
+        rank: (!record.partial, record.trials.len() as i64, stamp.1),
+    }))
+}
+
+/// What goes wrong with a store for teams.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TeamError {
+    /// The server, or the way to it: what it says, and whether that will be the same in a minute.
+    Server {
+        /// In one line, without the address.
+        why: String,
+        /// Whether trying again is of no use.
+        is_lasting: bool,
+        /// Whether what it refuses is to be changed, not to be read.
+        is_read_only: bool,
+    },
+    /// Its tables were made by a later program.
+    Newer {
+        /// Their version.
+        there: i64,
+        /// The one that is known here.
+        own: i64,
+    },
+    /// Its tables were made by an earlier program, and this user may not change them.
+    Older {
+        /// Their version.
+        there: i64,
+        /// The one that is known here.
+        own: i64,
+    },
+    /// No run there is called so.
+    NoRun,
+    /// Several are: which.
+    Several(Vec<String>),
+    /// Of this run nothing but numbers is kept.
+    NotKept,
+    /// What it sends cannot be.
+    Odd(String),
+    /// A folder here cannot be used.
+    Store(StoreError),
+}
+
+impl TeamError {
+    /// Whether trying again is of no use until somebody has done something.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            TeamError::Server { is_lasting, .. } => *is_lasting,
+            TeamError::Odd(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether this user may look, but not change anything.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, TeamError::Server { is_read_only: true, .. })
+    }
+}
+
+impl From<DatabaseError> for TeamError {
+    fn from(error: DatabaseError) -> Self {
+        let (is_lasting, is_read_only) = match &error {
+            DatabaseError::Server(error) => {
+                (error.is_lasting(), matches!(error, ServerError::Rights(_)))
+            }
+            _ => (false, false),
+        };
+        TeamError::Server { why: error.to_string(), is_lasting, is_read_only }
+    }
+}
+
+impl From<StoreError> for TeamError {
+    fn from(error: StoreError) -> Self {
+        TeamError::Store(error)
+    }
+}
+
+impl fmt::Display for TeamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TeamError::Server { why, .. } => write!(f, "{why}"),
+            TeamError::Newer { there, own } => write!(
+                f,
+                "its tables are of version {there}, which a later planimeter made; this one knows {own}: update it"
+            ),
+            TeamError::Older { there, own } => write!(
+                f,
+                "its tables are of version {there}, and this planimeter reads {own}: somebody who may write has to use it once"
+            ),
+            TeamError::NoRun => write!(f, "no run there is called so"),
+            TeamError::Several(names) => {
+                write!(f, "several runs are called so: {}", names.join(", "))
+            }
+            TeamError::NotKept => {
+                write!(f, "of that run it has numbers only: its files are where it was measured")
+            }
+            TeamError::Odd(why) => write!(f, "{why}"),
+            TeamError::Store(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for TeamError {}

@@ -1,0 +1,391 @@
+//! Where a store for teams is and who asks there: `postgres://USER@HOST:PORT/DATABASE`.
+//!
+//! Source: PostgreSQL 17, sections 32.1.1.2 (connection URIs), 32.1.2 (parameters), 32.16 (the password file), 32.19.1 (what `sslmode` promises). Invariant: a
+//! password is in nothing that can be shown; what an address says and this program does not do is refused and never passed over.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::tls::{Files, Security};
+
+/// What an address begins with.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// The port that a server has unless another is said.
+const PORT: u16 = 5432;
+
+/// So long is tried to reach a server and to be let in, unless `connect_timeout` says otherwise.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Seconds that `connect_timeout` takes.
+const CONNECT_S_MAX: u64 = 600;
+
+/// So long an answer may take.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// Bytes of a file with passwords.
+const PASSWORDS_BYTES_MAX: u64 = 1 << 20;
+
+/// What the environment says beside an address.
+#[derive(Clone, Default)]
+pub struct Beside {
+    /// Who uses this machine.
+    pub user: String,
+    /// The password (`PGPASSWORD`).
+    pub password: Option<String>,
+    /// A file with passwords (`PGPASSFILE`), which has to be there.
+    pub passwords: Option<PathBuf>,
+    /// The user's home, in which such a file and certificates may lie.
+    pub home: Option<PathBuf>,
+}
+
+/// Where the server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On a network.
+    Host(String),
+    /// On this machine, in this folder.
+    Socket(PathBuf),
+}
+
+/// Where a store is, and who asks.
+#[derive(Clone)]
+pub struct Address {
+    pub(super) user: String,
+    pub(super) password: Option<String>,
+    pub(super) place: Place,
+    pub(super) port: u16,
+    pub(super) database: String,
+    pub(super) security: Security,
+    /// So long is tried to reach it.
+    pub(super) connect: Duration,
+    /// So long an answer may take.
+    pub(super) answer: Duration,
+}
+
+/// Why a text is no address, or none that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AddressError {
+    /// It begins with something else.
+    Scheme,
+    /// This part of it is wrong: which, and how.
+    Part(&'static str, String),
+    /// A parameter that is not known.
+    Unknown(String),
+    /// The file with passwords cannot be used.
+    Passwords(PathBuf, String),
+}
+
+impl Address {
+    /// Reads an address; whether a password stood in it.
+    pub fn read(text: &str, beside: &Beside) -> Result<(Address, bool), AddressError> {
+        let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
+        let rest = rest.ok_or(AddressError::Scheme)?;
+        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (who, at) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = match who.split_once(':') {
+            Some((user, password)) => (user, Some(decoded("password", password)?)),
+            None => (who, None),
+        };
+        let (host, port) = host_and_port(at)?;
+        let mut found = Asked { host: decoded("host", host)?, port, ..Asked::default() };
+        for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            found.set(name, decoded("parameter", value)?)?;
+        }
+        let or = |text: String, other: &str| if text.is_empty() { other.to_string() } else { text };
+        let user = or(decoded("user", user)?, &beside.user);
+        let database = or(decoded("database", database)?, &user);
+        for (part, text) in [("user", &user), ("database", &database), ("host", &found.host)] {
+            if text.contains('\0') {
+                return Err(AddressError::Part(part, "it may not hold a zero byte".into()));
+            }
+        }
+        let place = match found.host.as_str() {
+            "" => return Err(AddressError::Part("host", "it is missing".into())),
+            host if host.starts_with('/') => Place::Socket(host.into()),
+            _ => Place::Host(found.host.clone()),
+        };
+        let security = found.security(beside.home.as_deref())?;
+        let stood = password.is_some();
+        let password = password.or_else(|| beside.password.clone());
+        let mut address = Address {
+            user,
+            password,
+            place,
+            port: found.port.unwrap_or(PORT),
+            database,
+            security,
+            connect: found.connect.unwrap_or(CONNECT),
+            answer: ANSWER,
+        };
+        if address.password.is_none() {
+            address.password = address.kept_password(beside)?;
+        }
+        Ok((address, stood))
+    }
+
+    /// The password that a file has for it.
+    fn kept_password(&self, beside: &Beside) -> Result<Option<String>, AddressError> {
+        let usual = beside.home.as_ref().map(|home| home.join(".pgpass")).filter(|it| it.exists());
+        let Some(file) = beside.passwords.clone().or(usual) else { return Ok(None) };
+        let wrong = |why: String| AddressError::Passwords(file.clone(), why);
+        let facts = fs::metadata(&file).map_err(|error| wrong(error.to_string()))?;
+        if facts.permissions().mode() & 0o077 != 0 {
+            return Err(wrong("others may read it, so it is not used: chmod 600".into()));
+        }
+        if !facts.is_file() || facts.len() > PASSWORDS_BYTES_MAX {
+            return Err(wrong("it is no file with passwords".into()));
+        }
+        let text = fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
+        let host = match &self.place {
+            Place::Host(host) => host.clone(),
+            Place::Socket(folder) => folder.display().to_string(),
+        };
+        let wanted = [host.as_str(), &self.port.to_string(), &self.database, &self.user];
+        Ok(text.lines().find_map(|line| password_in(line, wanted)))
+    }
+}
+
+/// The password of a line of a file with passwords, if the line is for this.
+fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let (mut fields, mut letters) = (vec![String::new()], line.chars());
+    while let Some(letter) = letters.next() {
+        if letter == ':' && fields.len() < 5 {
+            fields.push(String::new());
+            continue;
+        }
+        let letter = if letter == '\\' { letters.next() } else { Some(letter) };
+        fields.last_mut().expect("there is one from the start").extend(letter);
+    }
+    let password = if fields.len() == 5 { fields.pop()? } else { return None };
+    let is_it = fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+    is_it.then_some(password)
+}
+
+/// What stands in an address beside user and database.
+#[derive(Default)]
+struct Asked {
+    host: String,
+    port: Option<u16>,
+    connect: Option<Duration>,
+    mode: String,
+    files: Files,
+}
+
+impl Asked {
+    fn set(&mut self, name: &str, value: String) -> Result<(), AddressError> {
+        match name {
+            "host" => self.host = value,
+            "port" => self.port = Some(port(&value)?),
+            "connect_timeout" => {
+                let seconds = value.parse().ok().filter(|it| (1..=CONNECT_S_MAX).contains(it));
+                let why = || format!("give 1 to {CONNECT_S_MAX} seconds");
+                let seconds =
+                    seconds.ok_or_else(|| AddressError::Part("connect_timeout", why()))?;
+                self.connect = Some(Duration::from_secs(seconds));
+            }
+            "sslmode" => self.mode = value,
+            "sslrootcert" => self.files.roots = Some(value.into()),
+            "sslcert" => self.files.certificate = Some(value.into()),
+            "sslkey" => self.files.key = Some(value.into()),
+            _ => return Err(AddressError::Unknown(name.chars().take(40).collect())),
+        }
+        Ok(())
+    }
+
+    fn security(&self, home: Option<&Path>) -> Result<Security, AddressError> {
+        let wrong = |why: &str| AddressError::Part("sslmode", why.into());
+        let files = self.files.clone().or_usual(home);
+        Ok(match self.mode.as_str() {
+            "disable" => Security::None,
+            "" | "prefer" => Security::Preferred(files),
+            // As libpq has it: who names a CA wants it to be asked.
+            "require" if files.roots.is_some() => Security::Vouched(files),
+            "require" => Security::Encrypted(files),
+            "verify-ca" => Security::Vouched(files),
+            "verify-full" => Security::Named(files),
+            "allow" => return Err(wrong("allow is not done: give prefer or disable")),
+            _ => {
+                return Err(wrong("there are disable, prefer, require, verify-ca and verify-full"));
+            }
+        })
+    }
+}
+
+fn host_and_port(text: &str) -> Result<(&str, Option<u16>), AddressError> {
+    if text.contains(',') {
+        return Err(AddressError::Part("host", "give one, not several".into()));
+    }
+    // An address of IPv6 stands in brackets.
+    if let Some((inner, rest)) = text.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        let port = rest.strip_prefix(':').map(port).transpose()?;
+        return Ok((inner, port));
+    }
+    match text.rsplit_once(':') {
+        Some((host, "")) => Ok((host, None)),
+        Some((host, text)) => Ok((host, Some(port(text)?))),
+        None => Ok((text, None)),
+    }
+}
+
+fn port(text: &str) -> Result<u16, AddressError> {
+    let port = text.parse().ok().filter(|port| *port != 0);
+    port.ok_or_else(|| AddressError::Part("port", "give a number from 1 to 65535".into()))
+}
+
+/// A part of an address, in which `%20` is a blank.
+fn decoded(part: &'static str, text: &str) -> Result<String, AddressError> {
+    let wrong = || {
+        AddressError::Part(part, "a % has two hexadecimal digits behind it, and %25 is %".into())
+    };
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = rest.get(..2).and_then(|it| std::str::from_utf8(it).ok()).ok_or_else(wrong)?;
+        let is_hex = digits.bytes().all(|it| it.is_ascii_hexdigit());
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex).ok_or_else(wrong)?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| AddressError::Part(part, "it is no text in UTF-8".into()))
+}
+
+/// The address without its password.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clean = |text: &str| text.replace(char::is_control, " ");
+        let (user, database) = (clean(&self.user), clean(&self.database));
+        match &self.place {
+            Place::Host(host) if host.contains(':') => {
+                write!(f, "postgres://{user}@[{}]:{}/{database}", clean(host), self.port)
+            }
+            Place::Host(host) => {
+                write!(f, "postgres://{user}@{}:{}/{database}", clean(host), self.port)
+            }
+            Place::Socket(folder) => {
+                let folder = clean(&folder.display().to_string());
+                write!(f, "postgres://{user}@/{database}?host={folder}&port={}", self.port)
+            }
+        }
+    }
+}
+
+/// No more than can be shown.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// What it says is never the address itself, in which a password may stand.
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AddressError::Scheme => {
+                write!(
+                    f,
+                    "it does not begin with postgres://: write postgres://USER@HOST:PORT/DATABASE"
+                )
+            }
+            AddressError::Part(part, why) => write!(f, "its {part}: {why}"),
+            AddressError::Unknown(name) => write!(
+                f,
+                "its parameter {name:?} is not known: there are host, port, connect_timeout, sslmode, sslrootcert, sslcert and \
+                 sslkey"
+            ),
+            AddressError::Passwords(file, why) => write!(f, "{}: {why}", file.display()),
+        }
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beside() -> Beside {
+        Beside { user: "ann".into(), ..Beside::default() }
+    }
+
+    #[test]
+    fn addresses_are_read_and_shown_without_passwords() {
+        for (text, shown, password) in [
+            ("postgres://db", "postgres://ann@db:5432/ann", None),
+            ("postgres://bob@db/", "postgres://bob@db:5432/bob", None),
+            ("postgresql://bob:s%40c:ret@db:99/lab", "postgres://bob@db:99/lab", Some("s@c:ret")),
+            ("postgres://bob:@db/lab", "postgres://bob@db:5432/lab", Some("")),
+            ("postgres://[::1]:7/lab?sslmode=disable", "postgres://ann@[::1]:7/lab", None),
+            ("postgres://a%20b@db/l%C3%A4b", "postgres://a b@db:5432/läb", None),
+            (
+                "postgres:///lab?host=/run/pg&port=77",
+                "postgres://ann@/lab?host=/run/pg&port=77",
+                None,
+            ),
+            ("postgres://%2Frun%2Fpg/lab", "postgres://ann@/lab?host=/run/pg&port=5432", None),
+        ] {
+            let (address, stood) = Address::read(text, &beside()).unwrap();
+            assert_eq!(address.to_string(), shown, "{text}");
+            assert_eq!((address.password.as_deref(), stood), (password, password.is_some()));
+            assert!(!format!("{address:?}").contains("ret"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_address() {
+        for (text, want) in [
+            ("mysql://u:secret@db/x", "does not begin with postgres://"),
+            ("u:secret@db", "does not begin with postgres://"),
+            ("postgres://", "host: it is missing"),
+            ("postgres://u:secret@/x", "host: it is missing"),
+            ("postgres://u:secret%4@db/x", "password: a % has"),
+            ("postgres://u:secret%ff@db/x", "password: it is no text"),
+            ("postgres://u:secret@a,b/x", "host: give one"),
+            ("postgres://u:secret@a:0/x", "port: give a number"),
+            ("postgres://u:secret@a:x/x", "port: give a number"),
+            ("postgres://u:secret@a/x?sslmode=allow", "sslmode: allow is not done"),
+            ("postgres://u:secret@a/x?sslmode=yes", "sslmode: there are"),
+            ("postgres://u:secret@a/x?options=-c", "\"options\" is not known"),
+            ("postgres://u:secret@a/x?connect_timeout=0", "connect_timeout: give 1 to"),
+            ("postgres://u%00:secret@a/x", "user: it may not hold"),
+        ] {
+            let said = Address::read(text, &beside()).unwrap_err().to_string();
+            assert!(said.contains(want) && !said.contains("secret"), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_password_comes_from_a_file_that_is_nobody_elses() {
+        let file = std::env::temp_dir().join(format!("planimeter-pgpass-{}", std::process::id()));
+        let lines = "# other:*:*:*:no\nother:*:*:*:no\ndb:5432:lab:ann:a\\:b\\\\c:d\n*:*:*:*:any\n";
+        fs::write(&file, lines).unwrap();
+        let asked = |text: &str, passwords: &Path| {
+            let beside = Beside { passwords: Some(passwords.into()), ..beside() };
+            Address::read(text, &beside).map(|(address, _)| address.password)
+        };
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let said = asked("postgres://db/lab", &file).unwrap_err().to_string();
+        assert!(said.contains("others may read it"), "{said}");
+        // Who says it otherwise needs no file.
+        assert_eq!(asked("postgres://ann:x@db/lab", &file).unwrap().as_deref(), Some("x"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(asked("postgres://db/lab", &file).unwrap().as_deref(), Some("a:b\\c:d"));
+        assert_eq!(asked("postgres://db/other", &file).unwrap().as_deref(), Some("any"));
+        fs::remove_file(&file).unwrap();
+        assert!(asked("postgres://db/lab", &file).is_err(), "it was named and is not there");
+        let beside = Beside { password: Some("env".into()), ..beside() };
+        let (address, stood) = Address::read("postgres://db/lab", &beside).unwrap();
+        assert_eq!((address.password.as_deref(), stood), (Some("env"), false));
+    }
+}

@@ -1,0 +1,224 @@
+//! A PostgreSQL server of a test's own: in a temporary folder, on a free port of this machine, gone with the test.
+//!
+//! Where the server is not installed the test says so and passes, except as root with CI set in the environment, where it has to be there. Invariant: the server
+//! ends with the thread that started it, however that ends.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Who runs it where we are root, which it refuses to be run by: nobody.
+const NOBODY: u32 = 65534;
+
+/// The password of everybody who has one.
+pub const PASSWORD: &str = "pass:w\\rd";
+
+/// Looks for a server that starts or stops, a tenth of a second apart.
+const LOOKS: u32 = 300;
+
+pub struct Postgres {
+    programs: PathBuf,
+    folder: PathBuf,
+    pub port: u16,
+    child: Option<Child>,
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// Where the server's programs lie.
+fn programs() -> Option<PathBuf> {
+    let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut places: Vec<PathBuf> = of_debian.map(|it| it.path().join("bin")).collect();
+    places.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    places.extend(std::env::split_paths(&path));
+    places
+        .into_iter()
+        .rev()
+        .find(|place| ["initdb", "postgres", "psql"].iter().all(|it| place.join(it).is_file()))
+}
+
+impl Postgres {
+    /// A new server; none where it is not installed.
+    pub fn start() -> Option<Postgres> {
+        let found = programs();
+        let is_needed = std::env::var_os("CI").is_some() && is_root();
+        assert!(found.is_some() || !is_needed, "postgresql is needed here, and is not installed");
+        let Some(programs) = found else {
+            println!("skipped: postgresql is not installed");
+            return None;
+        };
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let folder =
+            std::env::temp_dir().join(format!("planimeter-pg-{}-{port}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let password = folder.join("password");
+        fs::write(&password, PASSWORD).unwrap();
+        if is_root() {
+            chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(&password, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let mut made = Postgres { programs, folder, port, child: None };
+        let mut making = made.command("initdb");
+        making.arg("-D").arg(made.folder.join("data")).arg("--pwfile").arg(&password);
+        making.args([
+            "--no-sync",
+            "--username=owner",
+            "--auth-local=trust",
+            "--auth-host=scram-sha-256",
+        ]);
+        making.args(["--encoding=UTF8", "--locale=C.UTF-8"]);
+        let done = making.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        made.start_again();
+        Some(made)
+    }
+
+    /// One of its programs, run by somebody who may.
+    fn command(&self, program: &str) -> Command {
+        let path = self.programs.join(program);
+        let mut command = Command::new("setpriv");
+        // It ends when this thread does.
+        command.args(["--pdeathsig", "QUIT"]);
+        if is_root() {
+            let nobody = NOBODY.to_string();
+            command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]);
+        }
+        command.arg("--").arg(path).current_dir(&self.folder).env("LC_ALL", "C.UTF-8");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Starts it with what it had.
+    pub fn start_again(&mut self) {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).unwrap();
+        let mut command = self.command("postgres");
+        command.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
+        command.args([
+            "-p",
+            &self.port.to_string(),
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            "fsync=off",
+        ]);
+        if self.folder.join("data/server.key").exists() {
+            command.args(["-c", "ssl=on"]);
+        }
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        self.child = Some(command.spawn().unwrap());
+        let mut said = String::new();
+        for _ in 0..LOOKS {
+            match self.psql("postgres", "SELECT 1") {
+                Ok(_) => return,
+                Err(why) => said = why,
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("it did not start: {said}; {}", self.told());
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// Whatever it was told so far that stands in its log.
+    pub fn told(&self) -> String {
+        fs::read_to_string(self.log()).unwrap()
+    }
+
+    /// Has it serve TLS by this certificate, from now on.
+    pub fn secure(&mut self, certificate: &str, key: &str) {
+        self.stop();
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let file = self.folder.join("data").join(name);
+            fs::write(&file, text).unwrap();
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+            if is_root() {
+                chown(&file, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        self.start_again();
+    }
+
+    /// Ends it at once, as a crash does.
+    pub fn stop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let sent = Command::new("sh").args(["-c", &format!("kill -QUIT {}", child.id())]).status();
+        if !sent.is_ok_and(|it| it.success()) {
+            let _ = child.kill();
+        }
+        let _ = child.wait();
+        // Whoever was connected is told by processes that end a moment later.
+        for _ in 0..LOOKS {
+            if TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// What its owner gets for this, by the socket.
+    fn psql(&self, database: &str, sql: &str) -> Result<String, String> {
+        let mut command = Command::new(self.programs.join("psql"));
+        command.args([
+            "-XAtq",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-U",
+            "owner",
+            "-p",
+            &self.port.to_string(),
+        ]);
+        command.args(["-d", database, "-c", sql]).arg("-h").arg(&self.folder);
+        let done = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+        match done.status.success() {
+            true => Ok(String::from_utf8(done.stdout).unwrap().trim_end().to_string()),
+            false => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
+        }
+    }
+
+    /// The same where it has to be right.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        self.psql(database, sql).unwrap_or_else(|why| panic!("{sql}: {why}"))
+    }
+
+    /// A new database.
+    pub fn database(&self, name: &str) -> String {
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        self.url("owner", name)
+    }
+
+    /// The address of a database, without a password.
+    pub fn url(&self, user: &str, database: &str) -> String {
+        format!("postgres://{user}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The same by the socket, which asks for no password.
+    pub fn url_of_socket(&self, user: &str, database: &str) -> String {
+        let folder = self.folder.display();
+        format!("postgres://{user}@/{database}?host={folder}&port={}", self.port)
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.stop();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
