@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use results::record::Environment;
 
+use crate::cli::team::STORE_VARIABLE;
+
 /// Reads what there is to know.
 pub fn read() -> Environment {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -87,7 +89,8 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
 
 /// What this process found in its environment, for commands of the user's.
 pub fn inherited() -> Vec<(OsString, OsString)> {
-    std::env::vars_os().collect()
+    // In the address of a store a password may stand.
+    std::env::vars_os().filter(|(name, _)| name != STORE_VARIABLE).collect()
 }
 
 /// The folder under which runs keep their sockets and processes, one for each user.

@@ -158,9 +158,9 @@ impl Fetched {
     pub fn of(address: &Address, name: &str) -> Result<Fetched, Failure> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("planimeter-fetched-{}-{number}", std::process::id());
-        let folder = private_folder(&name)
-            .map_err(|error| Failure::usage(format!("cannot make {name}: {error}")))?;
+        let own = format!("planimeter-fetched-{}-{number}", std::process::id());
+        let folder = private_folder(&own)
+            .map_err(|error| Failure::usage(format!("cannot make {own}: {error}")))?;
         let mut fetched = Fetched { folder, name: String::new() };
         let mut bring = || -> Result<(), TeamError> {
             let mut team = Team::open(address)?;

@@ -84,10 +84,8 @@ impl Team {
         let server = Server::connect(address).map_err(DatabaseError::from)?;
         let mut database = Database::Server(Box::new(server));
         // A crash of the server may lose what was written last as a whole; it is then sent again.
-        let settings = format!(
-            "SET search_path = {}, pg_catalog; SET synchronous_commit = off",
-            tables::SCHEMA
-        );
+        let settings =
+            format!("SET search_path = {}; SET synchronous_commit = off", tables::SCHEMA);
         database.script(&settings)?;
         Ok(Team { database, is_made: false })
     }

@@ -4,6 +4,10 @@
 //! ends with the thread that started it, however that ends.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a server is waited for that tells nobody when it is ready"
+)]
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};

@@ -107,7 +107,7 @@ impl Rows {
         let targets = record.targets.iter().enumerate().map(|(at, target)| {
             let version = Value::text_or_null(target.version.as_deref());
             let link = links::of(record, &target.name);
-            vec![Value::Integer(at as i64), text(&target.name), version, text(&link)]
+            vec![Value::Integer(at as i64), text(&target.name), version, text(link)]
         });
         let cells = record.cells.iter().map(|cell| {
             let within = cell.point.within.as_ref().map(|it| format!("{}={}", it.name, it.value));
