@@ -116,11 +116,16 @@ fn has_component(name: &str) -> bool {
 pub fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(words).current_dir(crate::root());
-    // Whoever builds once has nothing of what a second build would go on from, and no debugger.
+    built_once(&mut command);
+    command
+}
+
+/// Whoever builds once has nothing of what a second build would go on from, and no debugger. All that runs cargo has to be told
+/// the same, or everything is built again.
+pub fn built_once(command: &mut Command) {
     if std::env::var_os("CI").is_some() {
         command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     }
-    command
 }
 
 pub fn step(name: &str, mut command: Command) -> bool {

@@ -2,10 +2,11 @@
 //!
 //! Cargo runs one test program after the other, and most of their time passes waiting: for a switch to start, for a rule to expire,
 //! for silence. Here one row runs the programs that move frames between real interfaces, no two of which should meet, and the other
-//! beside it those that wait. What keeps cores busy, and finds the same whoever else is busy, comes first, in both rows. A program
-//! that nothing is said of moves frames: to be wrong about it costs time only.
+//! beside it those that wait. What keeps cores busy, and finds the same whoever else is busy, comes before both, two at a time. A
+//! program that nothing is said of moves frames: to be wrong about it costs time only.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::ci::cargo;
+use crate::ci::{built_once, cargo};
 
 /// Test programs, by package and name, that compute or wait for no frame; unit tests are among them.
 const COMPUTING: &[&str] = &["planimeter:package", "planimeter:sim", "planimeter:truth"];
@@ -55,17 +56,20 @@ pub fn run(variables: &[(&str, &str)], beside: Vec<Job>) -> bool {
     };
     let is_unit = |job: &Job| !job.name.contains(':');
     let is = |list: &[&str], job: &Job| list.contains(&job.name.as_str());
-    let (computing, others): (Vec<Job>, Vec<Job>) =
-        programs.into_iter().partition(|job| is_unit(job) || is(COMPUTING, job));
+    let (long, others): (Vec<Job>, Vec<Job>) =
+        programs.into_iter().partition(|job| is(COMPUTING, job));
+    let (units, others): (Vec<Job>, Vec<Job>) = others.into_iter().partition(is_unit);
     let (waiting, moving): (Vec<Job>, Vec<Job>) =
         others.into_iter().partition(|job| is(WAITING, job));
     let documentation = cargo(&["test", "--workspace", "--doc", "--quiet"]);
-    let beside = beside.into_iter().chain([Job::new("documentation", documentation)]).collect();
+    let documentation = [Job::new("documentation", documentation)];
 
     println!("== tests");
     let done = Mutex::new(Vec::new());
-    side_by_side(computing, beside, &done);
-    side_by_side(moving, waiting, &done);
+    // What takes longest begins first.
+    let computing = row(beside.into_iter().chain(long).chain(units).chain(documentation));
+    side_by_side(&computing, &computing, &done);
+    side_by_side(&row(moving), &row(waiting), &done);
     summary(done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -98,15 +102,24 @@ fn program(told: &Value, variables: &[(&str, &str)]) -> Option<Job> {
     let mut command = Command::new(executable);
     command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder);
     command.envs(variables.iter().copied());
+    built_once(&mut command);
     Some(Job { name, command })
 }
 
-/// Runs two rows of jobs beside each other, each in its order.
-fn side_by_side(one: Vec<Job>, other: Vec<Job>, done: &Mutex<Vec<Done>>) {
+/// Jobs in their order, for whoever comes for the next.
+type Row = Mutex<VecDeque<Job>>;
+
+fn row(jobs: impl IntoIterator<Item = Job>) -> Row {
+    Mutex::new(jobs.into_iter().collect())
+}
+
+/// Runs two rows of jobs beside each other, each in its order; they may be one row, for two at a time.
+fn side_by_side(one: &Row, other: &Row, done: &Mutex<Vec<Done>>) {
+    let next = |row: &Row| row.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     std::thread::scope(|scope| {
         for row in [one, other] {
             scope.spawn(move || {
-                for job in row {
+                while let Some(job) = next(row) {
                     let result = run_job(job);
                     done.lock().unwrap_or_else(PoisonError::into_inner).push(result);
                 }

@@ -8,7 +8,7 @@
 //! planimeter list runs DIR/runs               # the first time makes the index, later ones look whether it still holds
 //! ```
 //!
-//! Trials are RUN's own, over again with other ids and repeats and with forwarded frames a few per mille up or down, so that
+//! Trials are RUN's own, over again with other ids, at other points, and with forwarded frames a few per mille fewer, so that
 //! intervals have work to do. Nothing in DIR was measured, and its records say so.
 
 #![allow(clippy::unwrap_used)]
@@ -16,7 +16,7 @@
 use std::path::{Path, PathBuf};
 
 use results::derive;
-use results::record::{Record, Trial};
+use results::record::{Point, Record, Trial};
 use results::store::{self, Store};
 
 fn main() {
@@ -44,15 +44,16 @@ fn main() {
     }
 }
 
-/// The record with its trials over again, up to so many.
+/// The record with its trials over again at further points, up to so many.
 fn repeated(record: &Record, count: usize, salt: u64) -> Record {
-    let repeats = record.trials.iter().map(|trial| trial.repeat).max().unwrap_or(1);
-    let rounds = 0..count.div_ceil(record.trials.len().max(1)) as u32;
+    let values = record.trials.iter().map(|trial| trial.point.value);
+    let span = 1.0 + values.fold(0.0, f64::max);
+    let rounds = 0..count.div_ceil(record.trials.len().max(1));
     let all = rounds.flat_map(|round| {
-        record
-            .trials
-            .iter()
-            .map(move |trial| Trial { repeat: trial.repeat + round * repeats, ..trial.clone() })
+        record.trials.iter().map(move |trial| {
+            let value = trial.point.value + round as f64 * span;
+            Trial { point: Point { value, ..trial.point.clone() }, ..trial.clone() }
+        })
     });
     let trials = all.take(count).enumerate().map(|(at, trial)| {
         let wobble = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(salt as u32);

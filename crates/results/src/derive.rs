@@ -14,6 +14,8 @@ pub mod study;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use crate::claims;
 use crate::compare;
 use crate::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
@@ -456,16 +458,23 @@ fn wrong(trials: &[&Trial]) -> Option<Warning> {
 
 fn ratios(record: &Record) -> Vec<Ratio> {
     let Some(base) = record.targets.first() else { return Vec::new() };
+    // Looked up once: a record may have tens of thousands of cells.
+    let mut of_base: BTreeMap<(&str, &str), Vec<&Cell>> = BTreeMap::new();
+    for cell in record.cells.iter().filter(|cell| cell.target == base.name) {
+        of_base.entry((&cell.experiment, cell.metric.name())).or_default().push(cell);
+    }
+    let cold = cold(record);
     let compared = |cell: &&Cell| cell.target != base.name && is_compared(cell.metric);
     record
         .cells
         .iter()
         .filter(compared)
         .filter_map(|cell| {
-            let against = record
-                .cells_of(&cell.experiment, &base.name, cell.metric)
+            let against = of_base
+                .get(&(cell.experiment.as_str(), cell.metric.name()))?
+                .iter()
                 .find(|other| other.point == cell.point)?;
-            let (cell_warm, against) = (warm(record, cell), warm(record, against));
+            let (cell_warm, against) = (warm(cell, &cold), warm(against, &cold));
             let found = compare::pairs(&paired(&cell_warm, &against), record.seed)?;
             let links = [&cell.target, &base.name].map(|name| links::of(record, name).to_string());
             Some(Ratio {
@@ -491,14 +500,17 @@ pub fn is_compared(metric: Metric) -> bool {
         || is_named && matches!(metric.unit(), "ns" | "per_s" | "pps" | "bps")
 }
 
-/// The cell without the repeats that met a target whose caches were not filled.
-fn warm(record: &Record, cell: &Cell) -> Cell {
-    let is_cold = |repeat: u32| {
-        let at = |id: &u64| record.trials.iter().find(|trial| trial.id == *id);
-        let trials = cell.trials.iter().filter_map(at);
-        trials.filter(|it| it.repeat == repeat).any(|it| it.flags.contains(&Flag::NotWarm))
-    };
-    let kept = cell.repeats.iter().zip(&cell.samples).filter(|(repeat, _)| !is_cold(**repeat));
+/// Trials that met a target whose caches were not filled, and the repeat of each.
+fn cold(record: &Record) -> BTreeMap<u64, u32> {
+    let is_cold = |trial: &&Trial| trial.flags.contains(&Flag::NotWarm);
+    record.trials.iter().filter(is_cold).map(|trial| (trial.id, trial.repeat)).collect()
+}
+
+/// The cell without the repeats that these trials spoilt.
+fn warm(cell: &Cell, cold: &BTreeMap<u64, u32>) -> Cell {
+    let spoilt: Vec<u32> = cell.trials.iter().filter_map(|id| cold.get(id).copied()).collect();
+    let kept =
+        cell.repeats.iter().zip(&cell.samples).filter(|(repeat, _)| !spoilt.contains(repeat));
     let (repeats, samples) = kept.map(|(repeat, sample)| (*repeat, *sample)).unzip();
     Cell { repeats, samples, ..cell.clone() }
 }
@@ -573,12 +585,10 @@ pub fn maximum_limited(
 /// nothing about repeats.
 fn few_samples(record: &Record, experiment: &str, target: &str) -> Option<Warning> {
     let here = |cell: &&Cell| cell.experiment == experiment && cell.target == target;
-    let cells: Vec<&Cell> = record.cells.iter().filter(here).collect();
-    let repeats = |point: &Point| {
-        let there = cells.iter().filter(|cell| cell.point == *point);
-        there.map(|cell| cell.n).max()
-    };
-    let n = cells.iter().filter_map(|cell| repeats(&cell.point)).min()?;
+    let mut cells: Vec<&Cell> = record.cells.iter().filter(here).collect();
+    cells.sort_by(|a, b| a.point.order(&b.point));
+    let points = cells.chunk_by(|a, b| a.point == b.point);
+    let n = points.filter_map(|point| point.iter().map(|cell| cell.n).max()).min()?;
     (n < REPEATS_WANTED).then_some(Warning::FewSamples { n, wanted: REPEATS_WANTED })
 }
 

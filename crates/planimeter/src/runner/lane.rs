@@ -71,6 +71,8 @@ pub struct Seat {
 pub enum Stepped {
     /// A trial was run.
     Trial(Box<Done>),
+    /// The target cannot hold what it is asked to, and why: nothing more is done.
+    Refused(String),
     /// Nothing was left to do.
     Finished,
 }
@@ -181,14 +183,19 @@ impl Lane {
             }
             installed => installed.map_err(failed),
         };
-        if let Some(setup) = self.owed.take() {
-            install(&setup)?;
-        }
-        let next = match self.again.take() {
-            None => self.advance(install)?,
-            again => again.map(|(point, trial)| Next::Trial(point, trial)),
-        };
+        let owed = self.owed.take().map_or(Ok(()), |setup| install(&setup));
+        let next = owed.and_then(|()| match self.again.take() {
+            None => self.advance(install),
+            again => Ok(again.map(|(point, trial)| Next::Trial(point, trial))),
+        });
         self.fresh = fresh;
+        let next = match next {
+            Err(RunError::Target(_, TargetError::CannotHold(why))) => {
+                self.is_done = true;
+                return Ok(Stepped::Refused(why));
+            }
+            next => next?,
+        };
         let (point, trial) = match next {
             None => return Ok(Stepped::Finished),
             Some(Next::Trial(point, trial)) => {

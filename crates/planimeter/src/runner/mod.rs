@@ -159,6 +159,8 @@ struct Run<'a> {
     stored: Vec<Line>,
     /// What SNMP agents did not tell, each said once.
     problems_told: BTreeSet<String>,
+    /// What a target could not hold, the first of all.
+    refused: Option<(TargetKind, String)>,
     /// Targets that were met, or were going to be.
     begun: Vec<TargetKind>,
     interrupted: bool,
@@ -188,6 +190,11 @@ impl<'a> Run<'a> {
                 // The lines are the truth; the record holds them only if the run ended cleanly.
                 record.trials.clear();
                 record.outcomes.clear();
+                // What was refused is asked for again.
+                for entry in &plan.entries {
+                    let own = record.experiments.iter_mut().filter(|it| it.id == entry.id);
+                    own.for_each(|it| it.left_out = plan.left_out(entry).collect());
+                }
                 (store, record, lines)
             }
         };
@@ -199,6 +206,7 @@ impl<'a> Run<'a> {
             record,
             stored,
             problems_told: BTreeSet::new(),
+            refused: None,
             begun: Vec::new(),
             interrupted: false,
             clock,
@@ -349,7 +357,13 @@ impl<'a> Run<'a> {
             self.hook_between(&lanes, targets, stop, watcher)?;
             self.take_turns(&mut lanes, (targets, benches), stop, watcher)?;
         }
-        Ok(())
+        match self.refused.take() {
+            // Where nothing else could be measured either there is nothing to report.
+            Some((kind, why)) if self.record.trials.is_empty() => {
+                Err(RunError::Target(kind, TargetError::CannotHold(why)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn lanes(
@@ -425,6 +439,7 @@ impl<'a> Run<'a> {
         let last = self.record.trials.last();
         let had_a_turn = last.and_then(|last| lanes.iter().position(|lane| lane.owns(last)));
         let mut first = had_a_turn.map_or(0, |lane| lane + 1);
+        let mut missing = None;
         let mut going = true;
         while going {
             // A round that an interruption cut short goes on where it ended.
@@ -450,7 +465,15 @@ impl<'a> Run<'a> {
                     lanes.iter_mut().for_each(|other| other.learn(&outcome));
                     self.keep(outcome)?;
                 }
-                let Stepped::Trial(done) = stepped? else { continue };
+                let done = match stepped? {
+                    Stepped::Trial(done) => done,
+                    Stepped::Refused(why) => {
+                        missing = Some(lanes[at].seat.kind.name());
+                        self.leave_out(&lanes[at], why, watcher);
+                        continue;
+                    }
+                    Stepped::Finished => continue,
+                };
                 going = true;
                 self.clock.iter_mut().for_each(ClockWatch::look);
                 if let Some(why) = &done.refused {
@@ -499,7 +522,29 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        for (lane, name) in lanes.iter().filter(|lane| lane.waits()).zip(missing.iter().cycle()) {
+            self.leave_out(lane, format!("it rests on what {name} would have shown"), watcher);
+        }
         Ok(())
+    }
+
+    /// What is left of an experiment on a target that cannot hold what it is asked to; all others go on.
+    fn leave_out(&mut self, lane: &Lane, why: String, watcher: &mut dyn Watcher) {
+        let (kind, id) = (lane.seat.kind, lane.experiment());
+        watcher.say(&format!("{}: {why}: left out of {id}", kind.name()));
+        let done = self.record.trials.iter().filter(|trial| lane.owns(trial)).count() as u64;
+        if let Some(planned) = &mut self.record.trials_planned {
+            *planned = planned.saturating_sub(lane.trials_expected().saturating_sub(done));
+            watcher.expect(*planned);
+            let all = self.record.trials.len() as u64;
+            watcher.tell(&telling::planned(self.plan, *planned, all));
+        }
+        let told = if done > 0 { format!("all that was to follow: {why}") } else { why.clone() };
+        let experiment = self.record.experiments.iter_mut().find(|it| it.id == id);
+        if let Some(experiment) = experiment {
+            experiment.left_out.insert(kind.name().into(), told);
+        }
+        self.refused.get_or_insert((kind, why));
     }
 
     /// Whether the targets' turns go backwards: in every second repeat, where that was asked for.

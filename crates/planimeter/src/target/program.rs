@@ -43,9 +43,10 @@ pub fn checked(installed: &Installed) -> Result<(), TargetError> {
     match installed.refused.first() {
         None => Ok(()),
         Some((place, error)) => Err(TargetError::CannotHold(format!(
-            "the switch refused {} of {} flows, the first of them number {place}: {error}",
+            "the switch refused {} of {} flows, the first of them number {place}: {}",
             installed.refused.len(),
-            installed.flows
+            installed.flows,
+            error.code
         ))),
     }
 }

@@ -27,6 +27,7 @@ mod one_switch;
 mod partial;
 mod passages;
 mod packets;
+mod refused;
 mod searching;
 mod standards;
 mod statistics;

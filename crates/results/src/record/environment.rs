@@ -150,7 +150,7 @@ pub struct Experiment {
     /// What its report shows, where its module says so; empty for what is known by its metrics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shows: Vec<Show>,
-    /// Targets that it is about and could not be done with: why, by target.
+    /// Targets that it is about and could not be done with, or not to its end: why, by target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,
 }

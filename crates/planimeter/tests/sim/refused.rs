@@ -1,0 +1,90 @@
+//! A target that cannot hold what an experiment asks of it: the rest of that experiment is left out there, by name and with the
+//! reason, and everything else is measured.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use planimeter::runner::{self, Destination};
+use planimeter::target::name::TargetKind;
+use planimeter::target::{Benches, Surroundings};
+use results::record::{Record, Warning};
+
+use super::{StopAfter, assert_accounted, carry_out, measure, plan};
+use crate::common::Folder;
+
+/// A switch with room for 16,000 entries.
+const SMALL: &str = "ours:model=hp-2920";
+
+fn small() -> TargetKind {
+    SMALL.parse().unwrap()
+}
+
+/// Where a target was measured: experiment and point.
+fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
+    let own = record.trials.iter().filter(|trial| trial.target == target);
+    let mut places: Vec<_> =
+        own.map(|trial| (trial.experiment.clone(), trial.point.value)).collect();
+    places.dedup();
+    places
+}
+
+/// Why something is left out, by what it is said of.
+fn left_out(record: &Record) -> Vec<(String, String)> {
+    let told = record.warnings.iter().filter_map(|notice| match &notice.warning {
+        Warning::LeftOut { why } => Some((notice.about.clone(), why.clone())),
+        _ => None,
+    });
+    told.collect()
+}
+
+const WHY: &str = "all that was to follow: the switch refused 115072 of 131072 flows, the first of them number 16000: \
+                   flow_mod_failed/table_full";
+
+#[test]
+fn others_and_other_experiments_go_on() {
+    let plan =
+        plan(&["forwarding-rate", "bianco2010/fig4"], &[TargetKind::Ours, small()], &["load=5"], 1);
+    let record = measure(&plan);
+    let [one, all] = [1.0, 131_072.0].map(|entries| ("forwarding-rate".to_string(), entries));
+    let later = ("bianco2010/fig4".to_string(), 5.0);
+    assert_eq!(places(&record, "ours"), [one.clone(), all, later.clone()]);
+    assert_eq!(places(&record, SMALL), [one, later]);
+    assert_eq!(record.trials_planned, Some(record.trials.len() as u64));
+    let told = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
+    assert_eq!(left_out(&record), [told]);
+}
+
+#[test]
+fn a_run_that_goes_on_says_it_once() {
+    let plan = plan(&["forwarding-rate"], &[TargetKind::Ours, small()], &[], 1);
+    let folder = Folder::new();
+    // The last trial of all is left to be done.
+    let (begun, _) = carry_out(&plan, Destination::New(folder.0.clone()), Some(5));
+    assert!(begun.record.partial);
+    assert_eq!(left_out(&begun.record).len(), 1);
+    let (finished, _) = carry_out(&plan, Destination::Resume(begun.folder.clone()), None);
+    assert!(!finished.record.partial);
+    assert_accounted(&finished.record);
+    assert_eq!(left_out(&finished.record).len(), 1);
+    assert_eq!(finished.record.trials.len(), 6);
+}
+
+#[test]
+fn a_run_in_which_nothing_can_be_measured_fails_with_the_reason() {
+    let set = ["table=exact", "entries=20000"];
+    let plan = plan(&["forwarding-rate"], &[small()], &set, 1);
+    let (folder, stop) = (Folder::new(), Arc::new(AtomicBool::new(false)));
+    let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+    let mut benches =
+        Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
+    let mut watcher =
+        StopAfter { trials: None, stop: Arc::clone(&stop), steps: 0, expected: 0, told: vec![] };
+    let destination = Destination::New(folder.0.clone());
+    let run = runner::run(&plan, destination, &mut benches, &stop, &mut watcher);
+    let error = run.err().unwrap();
+    let wanted = format!(
+        "{SMALL}: the switch refused 4000 of 20000 flows, the first of them number 16000: flow_mod_failed/table_full"
+    );
+    assert_eq!(error.to_string(), wanted);
+}
