@@ -22,10 +22,13 @@ fn small() -> TargetKind {
 
 /// Where a target was measured: experiment and point.
 fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
-    let own = record.trials.iter().filter(|trial| trial.target == target);
-    let mut places: Vec<_> =
-        own.map(|trial| (trial.experiment.clone(), trial.point.value)).collect();
-    places.dedup();
+    let mut places = Vec::new();
+    for trial in record.trials.iter().filter(|trial| trial.target == target) {
+        let place = (trial.experiment.clone(), trial.point.value);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
     places
 }
 
@@ -50,7 +53,6 @@ fn others_and_other_experiments_go_on() {
     let later = ("bianco2010/fig4".to_string(), 5.0);
     assert_eq!(places(&record, "ours"), [one.clone(), all, later.clone()]);
     assert_eq!(places(&record, SMALL), [one, later]);
-    assert_eq!(record.trials_planned, Some(record.trials.len() as u64));
     let told = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
     assert_eq!(left_out(&record), [told]);
 }
@@ -60,14 +62,14 @@ fn a_run_that_goes_on_says_it_once() {
     let plan = plan(&["forwarding-rate"], &[TargetKind::Ours, small()], &[], 1);
     let folder = Folder::new();
     // The last trial of all is left to be done.
-    let (begun, _) = carry_out(&plan, Destination::New(folder.0.clone()), Some(5));
+    let (begun, _) = carry_out(&plan, Destination::New(folder.0.clone()), Some(4));
     assert!(begun.record.partial);
     assert_eq!(left_out(&begun.record).len(), 1);
     let (finished, _) = carry_out(&plan, Destination::Resume(begun.folder.clone()), None);
     assert!(!finished.record.partial);
     assert_accounted(&finished.record);
     assert_eq!(left_out(&finished.record).len(), 1);
-    assert_eq!(finished.record.trials.len(), 6);
+    assert_eq!(finished.record.trials.len(), 5);
 }
 
 #[test]
