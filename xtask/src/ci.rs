@@ -32,6 +32,9 @@ const THOROUGH: &[(&str, &str)] = &[
     ("TRUTH_CASES_LIVE", "100"),
 ];
 
+/// How the variables begin by which cargo tells a program which package it belongs to.
+const OF_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
+
 /// Runs every check up to the first that fails.
 pub fn run(extent: Extent) -> ExitCode {
     if has_component("fmt") && !step("format", cargo(&["fmt", "--all", "--check"])) {
@@ -116,15 +119,24 @@ fn has_component(name: &str) -> bool {
 pub fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(words).current_dir(crate::root());
+    // What cargo told us of our own package is not for the next: crates that ask for it would be built again, with all that needs
+    // them.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|it| OF_PACKAGE.iter().any(|start| it.starts_with(start))) {
+            command.env_remove(name);
+        }
+    }
     built_once(&mut command);
     command
 }
 
-/// Whoever builds once has nothing of what a second build would go on from, and no debugger. All that runs cargo has to be told
-/// the same, or everything is built again.
+/// Whoever builds once has nothing of what a second build would go on from, and no debugger; and a crate that is optimised in few
+/// pieces takes an eighth less time. All that runs cargo has to be told the same, or everything is built again.
 pub fn built_once(command: &mut Command) {
     if std::env::var_os("CI").is_some() {
-        command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        let variables =
+            [("INCREMENTAL", "0"), ("PROFILE_DEV_DEBUG", "0"), ("PROFILE_DEV_CODEGEN_UNITS", "4")];
+        command.envs(variables.map(|(name, value)| (format!("CARGO_{name}"), value)));
     }
 }
 

@@ -1,9 +1,10 @@
 //! Every test of the workspace: built once, then its programs in two rows, side by side.
 //!
 //! Cargo runs one test program after the other, and most of their time passes waiting: for a switch to start, for a rule to expire,
-//! for silence. Here one row runs the programs that move frames between real interfaces, no two of which should meet, and the other
-//! beside it those that wait. What keeps cores busy, and finds the same whoever else is busy, comes before both, two at a time. A
-//! program that nothing is said of moves frames: to be wrong about it costs time only.
+//! for silence. Here one row runs the programs that move frames between real interfaces, the laboratory before all others: no two of
+//! them should meet, since each wants the cores for itself while it measures. The other has those that wait, then what keeps cores
+//! busy and finds the same whoever else is busy, then what only looks at what people see. Who is through with frames goes on there.
+//! A program that nothing is said of moves frames: to be wrong about it costs time only.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -18,11 +19,22 @@ use serde_json::Value;
 
 use crate::ci::{built_once, cargo};
 
-/// Test programs, by package and name, that compute or wait for no frame; unit tests are among them.
-const COMPUTING: &[&str] = &["planimeter:package", "planimeter:sim", "planimeter:truth"];
+/// Test programs, by package and name, that compute and wait for no frame, those first that take longest.
+const COMPUTING: &[&str] = &["planimeter:sim", "planimeter:package", "planimeter:truth"];
 
 /// Those that wait for others more than they compute, and measure no time.
 const WAITING: &[&str] = &["planimeter:conformance", "planimeter:controllers"];
+
+/// Packages none of whose programs moves a frame but in memory: what takes messages and frames apart, and asks others what they
+/// make of them.
+const IN_MEMORY: &[&str] = &["dataplane", "forces", "openflow", "packet", "progfe", "snmp"];
+
+/// The one that takes longest of all.
+const LABORATORY: &[&str] = &["planimeter:lab"];
+
+/// Those that have frames moved and judge none of the figures, which others may disturb; they come last, so that they seldom meet the
+/// laboratory.
+const FACES: &[&str] = &["planimeter:cli", "planimeter:guide"];
 
 /// Programs that are named at the end as the longest.
 const LONGEST_MAX: usize = 8;
@@ -54,29 +66,35 @@ pub fn run(variables: &[(&str, &str)], beside: Vec<Job>) -> bool {
         println!("== tests: they cannot be built");
         return false;
     };
-    let is_unit = |job: &Job| !job.name.contains(':');
-    let is = |list: &[&str], job: &Job| list.contains(&job.name.as_str());
-    let (long, others): (Vec<Job>, Vec<Job>) =
-        programs.into_iter().partition(|job| is(COMPUTING, job));
-    let (units, others): (Vec<Job>, Vec<Job>) = others.into_iter().partition(is_unit);
-    let (waiting, moving): (Vec<Job>, Vec<Job>) =
-        others.into_iter().partition(|job| is(WAITING, job));
+    let is_in_memory = |job: &Job| match job.name.split_once(':') {
+        Some((package, _)) => IN_MEMORY.contains(&package),
+        None => true,
+    };
+    let (short, programs): (Vec<Job>, Vec<Job>) = programs.into_iter().partition(is_in_memory);
+    let (waiting, programs) = taken(WAITING, programs);
+    let (computing, programs) = taken(COMPUTING, programs);
+    let (faces, programs) = taken(FACES, programs);
+    let (laboratory, moving) = taken(LABORATORY, programs);
     let documentation = cargo(&["test", "--workspace", "--doc", "--quiet"]);
-    let documentation = [Job::new("documentation", documentation)];
+    let documentation = Job::new("documentation", documentation);
+    let computing = computing.into_iter().chain(beside).chain([documentation]);
 
     println!("== tests");
     let done = Mutex::new(Vec::new());
-    // What takes longest begins first.
-    let computing = row(beside.into_iter().chain(long).chain(units).chain(documentation));
-    side_by_side(&computing, &computing, &done);
-    side_by_side(&row(moving), &row(waiting), &done);
+    let moving = &row(laboratory.into_iter().chain(moving));
+    let others = &row(waiting.into_iter().chain(computing).chain(short).chain(faces));
+    std::thread::scope(|scope| {
+        let done = &done;
+        scope.spawn(move || [moving, others].map(|row| run_all(row, done)));
+        scope.spawn(move || run_all(others, done));
+    });
     summary(done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Builds every test program, and names it by its package and, where it is none of the package's own unit tests, itself.
 fn build(variables: &[(&str, &str)]) -> Option<Vec<Job>> {
     let format = "--message-format=json-render-diagnostics";
-    let mut command = cargo(&["test", "--workspace", "--no-run", "--quiet", format]);
+    let mut command = cargo(&["test", "--workspace", "--tests", "--no-run", "--quiet", format]);
     let output = command.stderr(Stdio::inherit()).output().ok()?;
     let programs = String::from_utf8_lossy(&output.stdout)
         .lines()
@@ -113,19 +131,22 @@ fn row(jobs: impl IntoIterator<Item = Job>) -> Row {
     Mutex::new(jobs.into_iter().collect())
 }
 
-/// Runs two rows of jobs beside each other, each in its order; they may be one row, for two at a time.
-fn side_by_side(one: &Row, other: &Row, done: &Mutex<Vec<Done>>) {
-    let next = |row: &Row| row.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    std::thread::scope(|scope| {
-        for row in [one, other] {
-            scope.spawn(move || {
-                while let Some(job) = next(row) {
-                    let result = run_job(job);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push(result);
-                }
-            });
-        }
-    });
+/// Runs a row's jobs in their order, up to its end.
+fn run_all(row: &Row, done: &Mutex<Vec<Done>>) {
+    let next = || row.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    while let Some(job) = next() {
+        let result = run_job(job);
+        done.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+    }
+}
+
+/// The jobs that a list names, in its order, and all others.
+fn taken(list: &[&str], mut jobs: Vec<Job>) -> (Vec<Job>, Vec<Job>) {
+    let place = |job: &Job| list.iter().position(|it| *it == job.name).unwrap_or(list.len());
+    jobs.sort_by_key(place);
+    let others = jobs.partition_point(|job| place(job) < list.len());
+    let rest = jobs.split_off(others);
+    (jobs, rest)
 }
 
 /// Runs a job, and prints what it said once it is through, so that two are not mixed.

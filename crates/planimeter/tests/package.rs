@@ -93,6 +93,14 @@ fn environment() -> &'static Path {
             .env("PATH", path_with(&tools().join("bin")))
             .env("CARGO_TARGET_DIR", built_into())
             .env("MATURIN_PEP517_ARGS", "--profile dev");
+        // Crates that ask of which package a build is would be built again, with all that needs them.
+        for (name, _) in std::env::vars_os() {
+            let is_of_package =
+                |it: &str| it.starts_with("CARGO_MANIFEST_") || it.starts_with("CARGO_PKG_");
+            if name.to_str().is_some_and(is_of_package) {
+                install.env_remove(name);
+            }
+        }
         done(&mut install);
         folder
     });

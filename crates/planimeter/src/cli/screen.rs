@@ -215,7 +215,8 @@ mod tests {
             (place("\x1b[?1049h"), place("\x1b[?1049l"), place("a fault that nobody foresaw"));
         assert!(up < down && down < told, "{said:?}");
         assert!(place("\x1b[?25h") < told, "the cursor is shown again: {said:?}");
-        let after = &said[told..];
+        // Whoever lets the terminal go shows the cursor once more, which draws nothing.
+        let after = said[told..].replace("\x1b[?25h", "");
         assert!(
             !after.contains("trials,") && !after.contains("\x1b["),
             "nothing is drawn: {said:?}"

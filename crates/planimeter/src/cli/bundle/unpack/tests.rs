@@ -90,7 +90,7 @@ fn nothing_is_written_outside_and_no_link_made() {
         (EntryType::Regular, "../x"),
         (EntryType::Regular, "files/../../x"),
         (EntryType::Regular, "files/../../../x"),
-        (EntryType::Regular, "/tmp/x"),
+        (EntryType::Regular, "/tmp/planimeter-unpacked"),
         (EntryType::Regular, "files//x"),
         (EntryType::Regular, "files/./x"),
         (EntryType::Regular, "files/a\\..\\x"),
@@ -121,7 +121,7 @@ fn nothing_is_written_outside_and_no_link_made() {
         assert!(matches!(fault, Fault::Name(_) | Fault::Kind(..)), "{name:?}: {line}");
         assert!(!line.contains('\n') && line.contains("not unpacked"), "{line}");
         assert_eq!(folder.files(), Vec::<String>::new(), "{name:?}");
-        assert!(!Path::new("/tmp/x").exists());
+        assert!(!Path::new("/tmp/planimeter-unpacked").exists());
     }
 }
 
