@@ -77,6 +77,14 @@ impl Watch {
         self.sending = None;
     }
 
+    /// The tester was called away until `now`, with nothing left to send: no stall, but it does not know when
+    /// frames came that it finds now.
+    pub fn called_away(&mut self, now: Nanos) {
+        self.away = [self.seen_at.unwrap_or(now), now];
+        self.is_blurred.fill(true);
+        self.rested(now);
+    }
+
     /// Frames that say that they were sent at `now` were handed over.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
@@ -179,6 +187,17 @@ mod tests {
         assert!(!watch.note(Nanos(10 + GAP)));
         assert!(watch.knows_leaving(Sent::new(Nanos(10))) && watch.knows_arrival(0, None));
         assert_eq!(watch.stalls(), Stalls::default());
+    }
+
+    #[test]
+    fn a_tester_that_was_called_away_stood_still_no_moment_and_knows_no_arrival() {
+        let mut watch = Watch::new(1);
+        watch.note(Nanos(10));
+        watch.called_away(Nanos(10 + GAP));
+        assert!(!watch.note(Nanos(10 + GAP)) && !watch.knows_arrival(0, None));
+        assert_eq!(watch.stalls(), Stalls::default());
+        watch.drained(0);
+        assert!(watch.knows_arrival(0, None));
     }
 
     #[test]

@@ -104,6 +104,31 @@ fn every_frame_over_a_live_wire_is_accounted_for() {
 }
 
 #[test]
+fn what_comes_after_the_drain_counts_as_long_as_the_trial_is_open() {
+    let ((near0, far0), (near1, far1)) = (pair(4096, "a"), pair(4096, "b"));
+    let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
+    let mut rig = LiveRig::new(near, KEY, Arc::default());
+    let load = trial(vec![stream(1, 64, 20_000.0)], 50);
+    // Whoever ought to pass the frames on stands still until the drain is over.
+    let open = rig.open(&load).unwrap();
+    assert_eq!(open.drain(), load.drain);
+    let offered = rig.missing(&open);
+    let done = AtomicBool::new(false);
+    let report = std::thread::scope(|scope| {
+        let _done = SetWhenDropped(&done);
+        scope.spawn(|| wire([far0, far1], &done, |_| {}));
+        let mut open = open;
+        while rig.missing(&open) > 0 {
+            open = rig.go_on(open, Nanos::from_millis(5)).unwrap();
+        }
+        rig.close(open)
+    });
+    assert!(offered > 0 && report.drain > load.drain);
+    assert_eq!((report.account.received, report.account.unexplained()), (offered, 0));
+    assert_eq!(report.total.forwarded, offered);
+}
+
+#[test]
 fn a_trial_stops_when_it_is_told_to() {
     with_wire(|rig, stop| {
         stop.store(true, Ordering::Relaxed);

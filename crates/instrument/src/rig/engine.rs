@@ -14,7 +14,7 @@ use crate::generate::player::Player;
 use crate::generate::schedule::{Period, Schedule};
 use crate::generate::sender::{Leg, Outgoing, Sender};
 use crate::generate::templates::Templates;
-use crate::monitor::{Arrivals, Expected, Monitor};
+use crate::monitor::{Arrivals, Expected, Monitor, PortTally};
 use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;
 use crate::stall::Watch;
@@ -249,6 +249,29 @@ impl Engine {
         self.watch.rested(until);
     }
 
+    /// Has what comes in until then count too, after its time was over at `now` and nobody looked since.
+    pub fn prolong(&mut self, now: Nanos, until: Nanos) {
+        self.watch.called_away(now);
+        self.trial.drain = until.since(self.sending_ends);
+    }
+
+    /// How long it drains.
+    pub fn drain(&self) -> Nanos {
+        self.trial.drain
+    }
+
+    /// Frames of its streams that went out, did not come back and were not lost by the tester's ports, as far as
+    /// none came back twice.
+    pub fn missing(&self, ports: &mut PortRow) -> u64 {
+        let offered: u64 = self.senders.iter().map(offered).sum();
+        let back = |port: &PortTally| port.received - port.foreign - port.stale;
+        let back: u64 = self.monitor.ports().iter().map(back).sum();
+        let lost = ports.iter_mut().zip(&self.counters).flat_map(|(port, before)| {
+            port.counters().since(before).drops.into_iter().map(|(_, frames)| frames)
+        });
+        offered.saturating_sub(back + lost.sum::<u64>())
+    }
+
     /// When the next frame is due; none when all are out.
     pub fn next_due(&self) -> Option<Nanos> {
         let streams = self.senders.iter().filter_map(Sender::next_due);
@@ -276,12 +299,10 @@ impl Engine {
         let latencies = self.coarse.look(|stream| monitor.latencies(stream));
         let players = &self.players;
         let port = |(port, sender): (usize, &Sender)| {
-            let legs =
-                |it: &Outgoing| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
             let own = players.iter().filter(|player| player.from() == port);
             let replayed: u64 = own.map(Player::frames).sum();
             let received = monitor.ports().get(port).map_or(0, |tally| tally.received);
-            [sender.streams().iter().map(legs).sum::<u64>() + replayed, received]
+            [offered(sender) + replayed, received]
         };
         gauge.show(now, self.senders.iter().enumerate().map(port), latencies);
     }
@@ -437,6 +458,12 @@ impl TrialReport {
         ];
         self.flags.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag));
     }
+}
+
+/// Frames that went out of a port, warm-up included.
+fn offered(sender: &Sender) -> u64 {
+    let legs = |it: &Outgoing| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
+    sender.streams().iter().map(legs).sum()
 }
 
 /// Refuses a trial that cannot be run, with all that is wrong with it.

@@ -42,6 +42,20 @@ pub struct LiveRig {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
+/// A trial whose frames are sent and whose drain is over, but which is not closed: what is still under way can
+/// be waited for.
+pub struct Open {
+    engine: Engine,
+    stolen: Option<Nanos>,
+}
+
+impl Open {
+    /// How long it drained.
+    pub fn drain(&self) -> Nanos {
+        self.engine.drain()
+    }
+}
+
 impl LiveRig {
     /// A rig over these ports, whose frames are signed with the run's `key`. Whoever sets `stop`
     /// ends a trial in progress.
@@ -81,12 +95,50 @@ impl LiveRig {
         Ok((report, stop.load(Ordering::Relaxed)))
     }
 
+    /// As [`Rig::trial`], but leaves the trial open.
+    pub fn open(&mut self, trial: &Trial) -> Result<Open, RigError> {
+        self.begin(trial, |_, _| Err(RigError::Interrupted))
+    }
+
+    /// Frames of an open trial that did not come back, and that the tester's ports have not lost, as far as none
+    /// came back twice.
+    pub fn missing(&mut self, open: &Open) -> u64 {
+        open.engine.missing(&mut self.ports)
+    }
+
+    /// Waits for frames of an open trial for so long from now on.
+    pub fn go_on(&mut self, mut open: Open, span: Nanos) -> Result<Open, RigError> {
+        let now = clock::now();
+        open.engine.prolong(now, now.saturating_add(span));
+        match self.drive(&mut open.engine, |_, _| Err(RigError::Interrupted)) {
+            Ok(()) => Ok(open),
+            Err(error) => Err(open.engine.broken(&mut self.ports, clock::now(), error)),
+        }
+    }
+
+    /// Ends an open trial.
+    pub fn close(&mut self, open: Open) -> TrialReport {
+        let mut report = open.engine.finish(&mut self.ports);
+        let taken = open.stolen.zip(steal::total());
+        report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);
+        report
+    }
+
     /// A whole trial. Where it is stopped, `on_stop` ends the sending or refuses to go on.
     fn play(
         &mut self,
         trial: &Trial,
         on_stop: impl Fn(&mut Engine, Nanos) -> Result<(), RigError>,
     ) -> Result<TrialReport, RigError> {
+        let open = self.begin(trial, on_stop)?;
+        Ok(self.close(open))
+    }
+
+    fn begin(
+        &mut self,
+        trial: &Trial,
+        on_stop: impl Fn(&mut Engine, Nanos) -> Result<(), RigError>,
+    ) -> Result<Open, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
         ports.iter_mut().for_each(|port| port.hand_over_promptly(false));
@@ -94,13 +146,11 @@ impl LiveRig {
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
         let stolen = steal::total();
-        if let Err(error) = self.drive(&mut engine, on_stop) {
-            return Err(engine.broken(&mut self.ports, clock::now(), error));
+        GAUGE.begin(clock::now(), self.ports.len());
+        match self.drive(&mut engine, on_stop) {
+            Ok(()) => Ok(Open { engine, stolen }),
+            Err(error) => Err(engine.broken(&mut self.ports, clock::now(), error)),
         }
-        let mut report = engine.finish(&mut self.ports);
-        let taken = stolen.zip(steal::total());
-        report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);
-        Ok(report)
     }
 
     /// Sends and receives until all is over.
@@ -111,7 +161,6 @@ impl LiveRig {
     ) -> Result<(), RigError> {
         let ports = &mut self.ports[..];
         let (mut now, mut is_stopped) = (clock::now(), false);
-        GAUGE.begin(now, ports.len());
         let mut shown_at = now;
         while now < engine.ends_at() {
             if self.stop.load(Ordering::Relaxed) && !is_stopped {

@@ -228,7 +228,9 @@ impl Lane {
         };
         let grown = Some(self.method.flows_grown()).filter(|flows| *flows > 0);
         let fresh = self.fresh.zip(grown);
-        let around = Around { before, after, span_ns: trial.length().0, fresh };
+        let overdue = report.drain.since(trial.drain);
+        let span_ns = trial.length().saturating_add(overdue).0;
+        let around = Around { before, after, span_ns, fresh };
         report.work = recording::work(&around);
         let allowed = if failure.is_some() { Vec::new() } else { self.method.allowed() };
         let verdict = self.patience.judge(&trial, &report, &allowed);

@@ -39,6 +39,7 @@ use results::record::Work;
 
 use super::model;
 use super::name::{TargetKind, Technology};
+use super::overdue::{self, Overdue, WorksOn};
 use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
 use super::{
     ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
@@ -85,6 +86,7 @@ pub struct MemifTarget {
     peer: Box<dyn Peer>,
     access: Access,
     rig: LiveRig,
+    overdue: Overdue,
     /// The SNMP agent that the lab started for it.
     agent: Option<lab::agent::Agent>,
     /// What is captured of control channels.
@@ -144,6 +146,7 @@ impl MemifBench {
             peer,
             access,
             rig,
+            overdue: Overdue::default(),
             agent,
             capture,
             site,
@@ -330,6 +333,9 @@ impl Target for MemifTarget {
         if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
             return swaps::trial(&mut self.rig, trial, socket, &self.stop);
         }
+        if overdue::covers(trial) {
+            return overdue::trial(self, trial);
+        }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),
             _ => "",
@@ -356,6 +362,7 @@ impl Target for MemifTarget {
                 snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
             }
         }
+        self.overdue.note(&snapshot);
         Ok(snapshot)
     }
 
@@ -383,6 +390,12 @@ impl Target for MemifTarget {
         self.agent.as_mut().map_or(Ok(()), lab::agent::Agent::stop).map_err(lab_error)?;
         self.peer.release();
         self.peer.stop().map_err(lab_error)
+    }
+}
+
+impl WorksOn for MemifTarget {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+        (&mut self.rig, &mut self.overdue)
     }
 }
 

@@ -29,6 +29,8 @@ mod witness;
 pub mod program;
 /// A controller beside a trial.
 pub mod orders;
+/// Frames that may still be under way when a trial is over.
+mod overdue;
 /// Programs that take each other's place while a trial is offered.
 pub mod swaps;
 /// A target made anew beside a trial.

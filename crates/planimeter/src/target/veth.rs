@@ -43,6 +43,7 @@ use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::model;
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
+use super::overdue::{self, Overdue, WorksOn};
 use super::progfe::ProGfeTarget;
 use super::{
     Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
@@ -95,6 +96,7 @@ pub struct VethTarget {
     peer: Box<dyn Peer>,
     access: Access,
     rig: LiveRig,
+    overdue: Overdue,
     holds: Option<Setup>,
     remake: Maker,
     /// How long its caches may take to be filled.
@@ -176,6 +178,7 @@ impl VethBench {
             peer,
             access,
             rig,
+            overdue: Overdue::default(),
             holds,
             remake,
             patience,
@@ -460,6 +463,9 @@ impl Target for VethTarget {
         if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
             return swaps::trial(&mut self.rig, trial, socket, &self.stop);
         }
+        if overdue::covers(trial) {
+            return overdue::trial(self, trial);
+        }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),
             _ => "",
@@ -514,6 +520,7 @@ impl Target for VethTarget {
         }
         self.own_counters(&mut snapshot)?;
         self.cpu(&mut snapshot);
+        self.overdue.note(&snapshot);
         Ok(snapshot)
     }
 
@@ -521,6 +528,12 @@ impl Target for VethTarget {
         self.agent.as_mut().map_or(Ok(()), lab::agent::Agent::stop).map_err(lab_error)?;
         self.peer.release();
         self.peer.stop().map_err(lab_error)
+    }
+}
+
+impl WorksOn for VethTarget {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+        (&mut self.rig, &mut self.overdue)
     }
 }
 

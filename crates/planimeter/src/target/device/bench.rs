@@ -38,6 +38,7 @@ use super::{Device, Said};
 use crate::parameter::control::Capture;
 use crate::parameter::{Parameters, Table, Traffic};
 use crate::target::name::{Link, TargetKind, Technology};
+use crate::target::overdue::{self, Overdue, WorksOn};
 use crate::target::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
 use crate::target::{
     Description, LossPlace, Snapshot, Target, TargetError, lesson, no_controller, orders, program,
@@ -97,6 +98,7 @@ pub struct DeviceTarget {
     kind: TargetKind,
     met: Arc<Met>,
     rig: LiveRig,
+    overdue: Overdue,
     inputs: u8,
     patience: Nanos,
     stop: Arc<AtomicBool>,
@@ -162,7 +164,8 @@ impl DeviceBench {
             met.state().kept = Some(Kept::keep(controller));
         }
         let (stop, patience) = (Arc::clone(&self.stop), self.parameters.device.patience());
-        Ok(DeviceTarget { kind, met, rig, inputs, patience, stop })
+        let overdue = Overdue::default();
+        Ok(DeviceTarget { kind, met, rig, overdue, inputs, patience, stop })
     }
 
     fn ports(&self, names: &[&str]) -> Result<Vec<Box<dyn Port>>, TargetError> {
@@ -398,6 +401,12 @@ impl DeviceTarget {
     }
 }
 
+impl WorksOn for DeviceTarget {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+        (&mut self.rig, &mut self.overdue)
+    }
+}
+
 impl Target for DeviceTarget {
     fn kind(&self) -> TargetKind {
         self.kind
@@ -448,6 +457,9 @@ impl Target for DeviceTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        if overdue::covers(trial) {
+            return overdue::trial(self, trial);
+        }
         if trial.orders.is_none() {
             return orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!("no orders"));
         }
@@ -517,6 +529,7 @@ impl Target for DeviceTarget {
                 snapshot.drops.insert(key, link.receive_dropped);
             }
         }
+        self.overdue.note(&snapshot);
         Ok(snapshot)
     }
 

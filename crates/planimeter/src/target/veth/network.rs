@@ -21,6 +21,7 @@ use ports::channel::Url;
 use super::{PATIENCE, RIG_KEY, VethBench, install_flows, lab_error, station_mac};
 use crate::target::name::TargetKind;
 use crate::target::network::{End, Network, NetworkTarget, Switch};
+use crate::target::overdue::{self, Overdue, WorksOn};
 use crate::target::{
     Description, LossPlace, Snapshot, Target, TargetError, alone, model, network, orders, witness,
 };
@@ -33,6 +34,7 @@ struct NetworkOnVeth {
     lab: Arc<Lab>,
     members: Vec<Member>,
     rig: LiveRig,
+    overdue: Overdue,
     holds: Option<Setup>,
     stop: Arc<AtomicBool>,
 }
@@ -86,7 +88,8 @@ impl VethBench {
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         rig.agents = witness::of_network(&self.parameters.witness)?;
         let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
-        Ok(Box::new(NetworkOnVeth { target, network, lab, members, rig, holds: None, stop }))
+        let (overdue, holds) = (Overdue::default(), None);
+        Ok(Box::new(NetworkOnVeth { target, network, lab, members, rig, overdue, holds, stop }))
     }
 }
 
@@ -144,6 +147,9 @@ impl Target for NetworkOnVeth {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        if overdue::covers(trial) {
+            return overdue::trial(self, trial);
+        }
         orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!())
     }
 
@@ -198,11 +204,18 @@ impl Target for NetworkOnVeth {
         // The kernel counts at packet sockets what their owners tell too: once is enough.
         snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
         snapshot.add_memory(&processes);
+        self.overdue.note(&snapshot);
         Ok(snapshot)
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
         let stopped: Vec<_> = self.members.iter_mut().map(|member| member.peer.stop()).collect();
         stopped.into_iter().try_for_each(|ended| ended.map_err(lab_error))
+    }
+}
+
+impl WorksOn for NetworkOnVeth {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+        (&mut self.rig, &mut self.overdue)
     }
 }
