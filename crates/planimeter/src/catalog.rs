@@ -220,7 +220,10 @@ impl Entry {
         }
         let inputs = usize::from(self.inputs);
         if kind.ports().is_some_and(|ports| ports <= inputs) {
-            return Some("it has fewer ports than that needs: name more in ports=");
+            return Some(match kind {
+                TargetKind::ProGfe(_) => "its program declares fewer ports than that needs",
+                _ => "it has fewer ports than that needs: name more in ports=",
+            });
         }
         let has_one = link == Link::Replay || (link == Link::Memif && kind.is_dpdk());
         (self.inputs > 1 && has_one).then_some("it has one port to send into")

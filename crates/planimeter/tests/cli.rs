@@ -55,6 +55,12 @@ type Row = (&'static [&'static str], i32, &'static [&'static str]);
 const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
+    (&["run", "latency", "--on", "ours,bridge"], 2, &["\"ours,bridge\"", "--on ours --on bridge"]),
+    (
+        &["run", "latency", "--on", "ours", "bridge"],
+        2,
+        &["no experiment \"bridge\"", "--on bridge"],
+    ),
     (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "there is no experiment"]),
     (&["run", "plan.toml"], 2, &["plan.toml", "cannot read"]),
     (

@@ -53,7 +53,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 54] = [
+const TESTS: [Test<Need>; 55] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("every_tagger_puts_the_tag_on_that_it_should", tagging_needs, every_tagger_tags),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
@@ -88,6 +88,7 @@ const TESTS: [Test<Need>; 54] = [
         disturbed::an_interface_goes_down_during_a_run,
     ),
     ("a_target_that_floods_is_borne", lab_needs, disturbed::a_target_floods),
+    ("a_target_that_stands_still_is_waited_for", lab_needs, disturbed::a_target_stands_still),
     ("streams_are_sent_until_interrupted", lab_needs, streams_are_sent_until_interrupted),
     (
         "a_foreign_snmp_agent_counts_every_frame",
@@ -262,7 +263,13 @@ impl Place {
     fn left(&self) -> (Vec<String>, Vec<String>) {
         let root = self.path().join("run/planimeter");
         let folders = if root.exists() { contents(&root) } else { Vec::new() };
-        (folders, processes_with(self.path().to_str().unwrap()))
+        (folders, self.processes().map(|(_, line)| line).collect())
+    }
+
+    /// The processes that have this place on their command line, and these.
+    fn processes(&self) -> impl Iterator<Item = (u32, String)> + use<> {
+        let own = self.path().to_str().unwrap().to_string();
+        processes().filter(move |(_, line)| line.contains(&own))
     }
 
     fn assert_clean(&self, before: &System) {
@@ -297,7 +304,8 @@ impl System {
     }
 }
 
-fn processes_with(text: &str) -> Vec<String> {
+/// Everybody's processes and their command lines.
+fn processes() -> impl Iterator<Item = (u32, String)> {
     let pids = fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -305,7 +313,7 @@ fn processes_with(text: &str) -> Vec<String> {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).replace('\0', " ")
     };
-    pids.map(line).filter(|line| line.contains(text)).collect()
+    pids.map(move |pid| (pid, line(pid)))
 }
 
 fn in_time(mut is_true: impl FnMut() -> bool) -> bool {

@@ -53,6 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let stop = stop::flag()?;
     let program = place::surroundings()?.program;
     let text = token.text().to_string();
+    let both = store.as_ref().map(|store| format!(" and {}", store.address)).unwrap_or_default();
     let wanted = Wanted { folder: folder.clone(), token, program, store };
     let server = Server::open(arguments.listen, wanted).map_err(|error| {
         Failure::usage(format!(
@@ -68,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         );
     }
     say!("http://{address}/?token={text}");
-    remark!("runs in {}; Ctrl-C ends", folder.display());
+    remark!("runs in {}{both}; Ctrl-C ends", folder.display());
     let left = server.run(&stop).map_err(|error| Failure::need(format!("serving: {error}")))?;
     if let Some(process) = left {
         remark!("the run that was begun here goes on: kill -INT {process} ends it");

@@ -300,6 +300,7 @@ impl TargetKind {
     pub fn ports(self) -> Option<usize> {
         match self {
             TargetKind::Device(device) => Some(device.said().ports.len()),
+            TargetKind::ProGfe(target) => Some(target.ports()),
             _ => None,
         }
     }
@@ -372,6 +373,9 @@ impl fmt::Display for NameError {
         match self {
             NameError::Unknown { what, text, known } => {
                 write!(f, "there is no {what} {text:?}")?;
+                if let Some(several) = several_targets(what, text) {
+                    return write!(f, "; each target has its own --on: {several}");
+                }
                 match nearest::asked(text, known.iter().copied()) {
                     Some(asked) => write!(f, ": {asked}"),
                     None if known.len() > NAMES_MAX => {
@@ -398,6 +402,18 @@ impl fmt::Display for NameError {
 }
 
 impl std::error::Error for NameError {}
+
+/// How whoever named several targets at once, as other programs would have it, says so here.
+fn several_targets(what: &str, text: &str) -> Option<String> {
+    let is_target = |name: &str| name.parse::<TargetKind>().is_ok();
+    let names: Vec<&str> = text.split(',').collect();
+    let is_meant = match what {
+        "target" => names.len() > 1,
+        _ => what == "experiment",
+    };
+    let each = || names.iter().map(|name| format!("--on {name}")).collect::<Vec<_>>();
+    (is_meant && names.iter().all(|name| is_target(name))).then(|| each().join(" "))
+}
 
 impl FromStr for TargetKind {
     type Err = NameError;

@@ -129,6 +129,13 @@ impl ProGfeTarget {
     pub fn program(self) -> Arc<Program> {
         Arc::clone(&self.kept().program)
     }
+
+    /// How many ports its program declares: those from 1 on without a gap, as it is joined by them.
+    pub fn ports(self) -> usize {
+        let program = self.program();
+        let is_declared = |number: &u32| program.ports.iter().any(|port| port.number == *number);
+        (1..).take_while(is_declared).count()
+    }
 }
 
 /// Reads and checks a program, which may name files beside it.

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
@@ -64,8 +64,13 @@ pub fn planimeter(folder: &Path, arguments: &[&str]) -> Said {
 
 /// Ctrl-C for a process of ours that has not been waited for.
 pub fn interrupt(pid: u32) {
-    let sent = Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap();
-    assert!(sent.success());
+    assert!(signal(pid, "INT"));
+}
+
+/// Sends a signal; whether there was anybody.
+pub fn signal(pid: u32, name: &str) -> bool {
+    let kill = format!("kill -{name} {pid}");
+    Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status().unwrap().success()
 }
 
 /// The names in a folder, sorted.

@@ -12,7 +12,7 @@ use lab::netlink::link::BridgeSettings;
 use lab::veth::{Cable, EndSettings};
 use serde_json::Value;
 
-use super::common::{Said, contents, only_run, record};
+use super::common::{Said, contents, only_run, record, signal};
 use super::{PATIENCE, Place, System, in_time};
 
 /// Two cables of which the ends 1 and 3 are the tester's.
@@ -106,6 +106,37 @@ pub fn a_target_floods() {
     let ports: Vec<u64> =
         said.output.lines().filter(|line| line.starts_with("port ")).map(came).collect();
     assert!(ports.iter().any(|&frames| frames > 20_000), "{}", said.output);
+}
+
+/// A target that gets no core for longer than a short trial drains is waited for: nothing is missing that
+/// nobody has lost.
+pub fn a_target_stands_still() {
+    let place = Place::new();
+    let before = System::now();
+    let words = ["run", "latency", "--on", "bridge", "--link", "veth", "--effort", "quick"];
+    let set = ["seconds=0.05", "load=5", "frame=64", "repeats=8"];
+    let set = set.iter().flat_map(|one| ["--set", one]);
+    let words: Vec<&str> = words.into_iter().chain(set).collect();
+    let mut command = place.command(&words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let bridge = || place.processes().find(|(_, line)| line.contains("planimeter bridge"));
+    let mut halts = 0;
+    while child.try_wait().unwrap().is_none() {
+        if let Some((pid, _)) = bridge() {
+            signal(pid, "STOP");
+            std::thread::sleep(Duration::from_millis(200));
+            halts += usize::from(signal(pid, "CONT"));
+        }
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(halts > 5, "{halts}");
+    let record = record(&only_run(&place.path().join("runs")));
+    let trials = record["trials"].as_array().unwrap();
+    trials.iter().for_each(|trial| assert_eq!(trial["frames_unexplained"], 0, "{trial}"));
+    let waited = |trial: &&Value| trial["duration_ns_drain"].as_u64() > Some(50_000_000);
+    assert!(trials.iter().filter(waited).count() > 0, "no trial was kept open");
+    place.assert_clean(&before);
 }
 
 /// The namespaces that a process holds open, and what of the kind that the tester's ends are of is in them.

@@ -10,7 +10,7 @@ use planimeter::target::name::TargetKind;
 use planimeter::target::{Benches, Surroundings};
 use results::record::{Record, Warning};
 
-use super::{StopAfter, assert_accounted, carry_out, measure, plan};
+use super::{StopAfter, assert_accounted, carry_out, measure, plan, program};
 use crate::common::Folder;
 
 /// A switch with room for 16,000 entries.
@@ -55,6 +55,23 @@ fn others_and_other_experiments_go_on() {
     assert_eq!(places(&record, SMALL), [one, later]);
     let told = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
     assert_eq!(left_out(&record), [told]);
+}
+
+#[test]
+fn an_element_is_left_out_where_more_ports_are_needed_than_its_program_declares() {
+    let element = program("bridge.fe.xml");
+    let kinds = [element, TargetKind::Bridge];
+    let record = measure(&plan(&["bianco2010/fig9", "bianco2010/fig10"], &kinds, &["load=5"], 1));
+    let met = |target| -> Vec<String> {
+        let mut met: Vec<_> =
+            places(&record, target).into_iter().map(|(experiment, _)| experiment).collect();
+        met.dedup();
+        met
+    };
+    assert_eq!(met(element.name()), ["bianco2010/fig9"]);
+    assert_eq!(met("bridge"), ["bianco2010/fig9", "bianco2010/fig10"]);
+    let why = "its program declares fewer ports than that needs".to_string();
+    assert_eq!(left_out(&record), [(format!("bianco2010/fig10 on {}", element.name()), why)]);
 }
 
 #[test]
