@@ -86,12 +86,6 @@ impl Kept {
         Ok(All { rows, trend, place: address.to_string(), trouble })
     }
 
-    /// Whether a run lies below this folder.
-    pub(super) fn is_here(&self, runs: &Path, row: &RunRow) -> bool {
-        let is_ours = row.origin.as_ref().is_none_or(|origin| *origin == self.store.origin);
-        is_ours && runs.join(&row.folder).join(store::RECORD_FILE).is_file()
-    }
-
     /// The run of a name, with its report: the folder in which its folder lies, and that one's name.
     pub(super) fn brought(&self, name: &str) -> Result<(PathBuf, String), String> {
         let address = &self.store.address;

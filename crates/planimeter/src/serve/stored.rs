@@ -3,6 +3,7 @@
 //! Invariants: a run that cannot be read stands there with the reason and hides no other; what is shown has a limit, and what is beyond it is
 //! said.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
@@ -68,7 +69,7 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
             (rows, values, folder.display().to_string(), why)
         }
     };
-    let is_here = |row: &RunRow| shared.elsewhere.as_ref().is_none_or(|it| it.is_here(folder, row));
+    let here = index.folders_by_id().map_err(told)?;
     let trend = filter.metric().map(|metric| (metric, values));
     Ok(page(
         Place::Runs,
@@ -78,8 +79,8 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
             p.sub { (number::count(rows.len() as i64)) " in " code { (place) } }
             @if let Some(line) = &trouble { p.warn { (line) } }
             (filters(&given))
-            @if let Some((metric, rows)) = &trend { (trends(metric, rows)) }
-            @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows, &is_here)) }
+            @if let Some((metric, rows)) = &trend { (trends(metric, rows, &here)) }
+            @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows, &here)) }
             @if let Some(line) = &refreshed.remark { p.soft { (line) } }
             @if !refreshed.unreadable.is_empty() {
                 section #unreadable {
@@ -114,12 +115,19 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
     }
 }
 
-fn list(rows: &[RunRow], is_here: &impl Fn(&RunRow) -> bool) -> Markup {
-    // A run that lies elsewhere is called by its id.
-    let name = |row: &RunRow| match &row.id {
-        Some(id) if !is_here(row) => id.clone(),
-        _ => row.folder.clone(),
-    };
+/// The folders of runs that lie here by what a store for teams calls them.
+type Here = BTreeMap<String, String>;
+
+/// What a run is called here: one that lies elsewhere by its id, since another may lie in a folder of that name.
+fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
+    match id {
+        Some(id) => here.get(id).unwrap_or(id).clone(),
+        None => folder.to_string(),
+    }
+}
+
+fn list(rows: &[RunRow], here: &Here) -> Markup {
+    let name = |row: &RunRow| name(row.id.as_ref(), &row.folder, here);
     html! {
         form method="get" action="/compare" {
             div.wide {
@@ -318,7 +326,7 @@ fn record_of(folder: &Path) -> Result<Record, String> {
 }
 
 /// How a metric went: a picture and a table for each experiment, target and point.
-fn trends(name: &str, rows: &[TrendRow]) -> Markup {
+fn trends(name: &str, rows: &[TrendRow], here: &Here) -> Markup {
     let metric: Option<Metric> = serde_json::from_value(name.into()).ok();
     let alike = |a: &TrendRow, b: &TrendRow| {
         (&a.experiment, &a.target, &a.point) == (&b.experiment, &b.target, &b.point)
@@ -332,7 +340,7 @@ fn trends(name: &str, rows: &[TrendRow]) -> Markup {
             @if rows.is_empty() { p { "No value of it is stored." } }
             @for curve in curves.iter().take(CURVES_MAX) {
                 h3 { (curve[0].experiment) ", " (curve[0].target) " at " (curve[0].point) }
-                (drawn(metric, &curve[curve.len().saturating_sub(VALUES_MAX)..]))
+                (drawn(metric, &curve[curve.len().saturating_sub(VALUES_MAX)..], here))
             }
             @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more: filter them" } }
             @if !single.is_empty() {
@@ -347,7 +355,7 @@ const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 170.0;
 const LEFT: f64 = 90.0;
 
-fn drawn(metric: Option<Metric>, rows: &[TrendRow]) -> Markup {
+fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
     let (factor, unit) =
         metric.map_or((1.0, ""), |it| (number::shown(it).factor, number::shown(it).unit));
     let ends =
@@ -397,7 +405,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow]) -> Markup {
         } }
         details {
             summary { "as a list, with the runs" }
-            ul { @for row in rows.iter().rev() { li { a href={ "/runs/" (address(&row.folder)) "/report.html" } { (value(row)) } } } }
+            ul { @for row in rows.iter().rev() { li { a href={ "/runs/" (address(&name(row.id.as_ref(), &row.folder, here))) "/report.html" } { (value(row)) } } } }
         }
     }
 }

@@ -127,7 +127,33 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     );
     let left = contents(&std::env::temp_dir());
     assert!(!left.iter().any(|it| it.starts_with("planimeter-fetched-")), "{left:?}");
-    // In a browser both are there.
+    // In a browser both are there; so are runs of one name from two folders of one person.
+    let again = Folder::new();
+    let run = of(&again, "ann", &[&short("7")[..], &["--store", &url]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.errors);
+    let twice = listed(&bob.0, &["--store", &url]);
+    let both = twice["runs"].as_array().unwrap();
+    let alike = |row: &&Value| row["folder"] == contents(&again.0.join("runs"))[0].as_str();
+    let [one, other] = both.iter().filter(alike).collect::<Vec<_>>()[..] else {
+        panic!("{twice}");
+    };
+    let at_anns = Serving::begin_with(
+        &ann.0,
+        &["--store", &url],
+        &[("PGPASSWORD", PASSWORD), ("USER", "ann")],
+    );
+    let page = at_anns.get("/runs?metric=rate_pps_forwarded").body;
+    let (mine, theirs) = match ids.contains(&one["id"].as_str().unwrap()) {
+        true => (one, other),
+        false => (other, one),
+    };
+    let opened = |row: &Value| format!("/runs/{}/report.html", row.as_str().unwrap());
+    for place in [&mine["folder"], &theirs["id"]].map(opened) {
+        assert!(page.contains(&place), "{place}: {page}");
+    }
+    assert!(!page.contains(&opened(&mine["id"])), "{page}");
+    assert!(at_anns.get(&opened(&theirs["id"])).body.contains("</html>"));
+    drop(at_anns);
     let serving = Serving::begin_with(
         &bob.0,
         &["--store", &url],

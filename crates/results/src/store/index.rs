@@ -19,6 +19,7 @@ use std::time::UNIX_EPOCH;
 
 use super::{RECORD_FILE, StoreError, TRIALS_FILE, campaign};
 use database::{Database, DatabaseError, Value};
+use query::ID_LETTERS;
 use rows::{Marks, Rows};
 
 pub use query::{Filter, FilterError, RunRow, TrendRow};
@@ -112,6 +113,12 @@ impl Index {
         let count = counted.and_then(|rows| rows.into_iter().map(|mut row| row.integer()).sum());
         let count: i64 = count.map_err(unusable)?;
         Ok(count.unsigned_abs())
+    }
+
+    /// Folders of runs in which something was measured, by the [id](RunRow::id) that a store for teams has for them.
+    pub fn folders_by_id(&mut self) -> Result<BTreeMap<String, String>, StoreError> {
+        let id = |marks: Marks| marks.identity.chars().take(ID_LETTERS).collect();
+        Ok(self.marks()?.into_iter().map(|(folder, marks)| (id(marks), folder)).collect())
     }
 
     /// Runs in which something was measured: where each lies, and its marks.

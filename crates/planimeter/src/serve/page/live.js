@@ -163,6 +163,7 @@ function draw(told) {
   if (!view) {
     write("title", "No run is under way");
     write("state", "waiting");
+    put("left", "a run that begins in this folder shows itself here");
     return;
   }
   const picture = view.picture, trial = picture.trial, planned = picture.planned, over = picture.over;

@@ -202,6 +202,9 @@ pub struct RunRow {
 /// A value of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrendRow {
+    /// As the run's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The run's folder.
     pub folder: String,
     /// When it began.
@@ -236,16 +239,14 @@ pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRo
          (SELECT count(*) FROM trial WHERE trial.run = run.id) \
          FROM run WHERE {condition} ORDER BY created DESC, folder DESC, identity"
     );
-    let is_shared = matches!(database, Database::Server(_));
+    let id = id_in(database);
     let names = |text: Option<String>| -> Vec<String> {
         text.iter().flat_map(|text| text.split(BETWEEN)).map(String::from).collect()
     };
     let row = |mut row: Row| {
-        let (mut id, origin) = (row.text()?, row.text_or_none()?);
-        id.truncate(id.char_indices().nth(ID_LETTERS).map_or(id.len(), |(at, _)| at));
         Ok(RunRow {
-            id: is_shared.then_some(id),
-            origin,
+            id: id(row.text()?),
+            origin: row.text_or_none()?,
             folder: row.text()?,
             created: row.text()?,
             link: row.text()?,
@@ -261,6 +262,12 @@ pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRo
     database.query(&sql, &places.0)?.into_iter().map(row).collect()
 }
 
+/// What a run of this identity is called, where that is needed: below a folder its name says it.
+fn id_in(database: &Database) -> impl Fn(String) -> Option<String> + use<> {
+    let is_shared = matches!(database, Database::Server(_));
+    move |identity| is_shared.then(|| identity.chars().take(ID_LETTERS).collect())
+}
+
 pub(crate) fn trend(
     database: &mut Database,
     filter: &Filter,
@@ -269,16 +276,18 @@ pub(crate) fn trend(
     let on_run = filter.condition_on_run(&mut places);
     let on_cell = filter.condition_on_cell(&mut places);
     let sql = format!(
-        "SELECT folder, created, experiment, target, point_name, point, within, value, low, high \
+        "SELECT identity, folder, created, experiment, target, point_name, point, within, value, low, high \
          FROM run JOIN cell ON cell.run = run.id WHERE {on_run} AND {on_cell} AND value IS NOT NULL \
          ORDER BY experiment, target, point_name, point, within IS NOT NULL, within, created, folder, identity, metric, value"
     );
+    let named = id_in(database);
     let row = |mut row: Row| {
-        let (folder, created) = (row.text()?, row.text()?);
+        let (id, folder, created) = (named(row.text()?), row.text()?, row.text()?);
         let (experiment, target) = (row.text()?, row.text()?);
         let (name, at) = (row.text()?, row.real()?);
         let within = row.text_or_none()?;
         Ok(TrendRow {
+            id,
             folder,
             created,
             experiment,
