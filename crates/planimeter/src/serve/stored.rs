@@ -69,7 +69,11 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
             (rows, values, folder.display().to_string(), why)
         }
     };
-    let here = index.folders_by_id().map_err(told)?;
+    // Only a store's rows have ids.
+    let here = match &shared.elsewhere {
+        Some(_) => index.folders_by_id().map_err(told)?,
+        None => Here::default(),
+    };
     let trend = filter.metric().map(|metric| (metric, values));
     Ok(page(
         Place::Runs,

@@ -76,6 +76,9 @@ pub fn trial(target: &mut impl WorksOn, trial: &Trial) -> Result<TrialReport, Ri
         }
         open = rig.go_on(open, STEP)?;
         missing = rig.missing(&open);
+        if missing < first {
+            overdue.judge([first, missing]);
+        }
     }
     Ok(target.overdue().0.close(open))
 }
