@@ -5,12 +5,15 @@
 //! Who is told what is up to role and choice ([`super::interests`]).
 
 use dataplane::flow::FlowRecord;
-use dataplane::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
+use dataplane::forwarder::{Context, EVENTS_MAX, Event, NO_COOKIE, PacketInReason};
 use openflow::model::flow::counters::{FlowCounters, FlowStatsReason};
 use openflow::model::flow::monitor::FlowUpdate;
 use openflow::model::instruction::Counters;
-use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
+use openflow::model::multipart::{
+    FlowStats, MultipartReply, MultipartReplyBody, MultipartRequestBody,
+};
 use openflow::model::{self, Match, Message, PacketIn};
+use openflow::session;
 use openflow::version::{AsyncKind, Version};
 use packet::field::Field;
 use packet::frame::{Frame, PortNo};
@@ -23,42 +26,84 @@ use super::{Agent, Datapath, nicira};
 /// In an action or as a switch's setting: all of the frame, and no buffer (from 1.2 on).
 const WHOLE: u16 = 0xffff;
 
+/// Steps of telling one event.
+const NEWS_STEPS: u32 = 32;
+
 /// Updates of flow monitors in one message.
 const UPDATES_MAX: usize = 64;
 
 impl Agent {
-    /// Tells every controller what the data plane has to tell.
+    /// Tells every controller what the data plane has to tell, as far as the share of the turn goes. The rest waits
+    /// for the next turn.
     pub(super) fn tell_news(&mut self, datapath: &mut Datapath<'_>) {
-        let mut events = std::mem::take(&mut datapath.outputs.events);
-        for event in events.drain(..) {
-            match event {
-                // Those of the pipeline's own worker it has looked at.
-                Event::FlowReached { .. } => {}
-                Event::PacketIn { port, bytes_max, context, frame } => {
-                    self.tell_frame(port, bytes_max, context, frame, datapath);
-                }
-                Event::FlowRemoved { flow, why } => {
-                    let news = lower::flow_removed_up(&flow, why);
-                    self.tell_removed(&news);
-                }
-                Event::FlowChanged { flow, change, source } => {
-                    if let Some(model) = &mut datapath.model {
-                        model.changed(&flow, change);
-                    }
-                    for connection in &mut self.connections {
-                        let owner = connection.id;
-                        connection.monitors.note(&flow, change, source, owner);
-                    }
-                }
-                Event::FlowTriggered { flow } => self.tell_triggered(&flow),
-                Event::Vacancy { table, down } => self.tell_table(table, down, datapath),
+        if self.news.len() < EVENTS_MAX {
+            self.news.extend(datapath.outputs.events.drain(..));
+        }
+        while let Some(event) = self.news.pop_front() {
+            self.news_told += 1;
+            self.tell_event(event, datapath);
+            datapath.budget.spend(NEWS_STEPS);
+            if datapath.must_pause() {
+                break;
             }
         }
-        // The vector goes back, so that it is not allocated anew for every turn.
-        datapath.outputs.events = events;
-        for connection in &mut self.connections {
-            tell_updates(connection);
+        self.connections.iter_mut().for_each(tell_updates);
+    }
+
+    fn tell_event(&mut self, event: Event, datapath: &mut Datapath<'_>) {
+        match event {
+            // Those of the pipeline's own worker it has looked at.
+            Event::FlowReached { .. } => {}
+            Event::PacketIn { port, bytes_max, context, frame } => {
+                self.tell_frame(port, bytes_max, context, frame, datapath);
+            }
+            Event::FlowRemoved { flow, why } => {
+                let news = lower::flow_removed_up(&flow, why);
+                self.tell_removed(&news);
+            }
+            Event::FlowChanged { flow, change, source } => {
+                if let Some(model) = &mut datapath.model {
+                    model.changed(&flow, change);
+                }
+                for connection in &mut self.connections {
+                    let owner = connection.id;
+                    connection.monitors.note(&flow, change, source, owner);
+                }
+            }
+            Event::FlowTriggered { flow } => self.tell_triggered(&flow),
+            Event::Vacancy { table, down } => self.tell_table(table, down, datapath),
         }
+    }
+
+    /// Whether a message of a connection has to wait until controllers were told what happened before it came: a
+    /// barrier, and what changes who is told.
+    pub(super) fn waits_for_news(
+        &mut self,
+        at: usize,
+        event: &session::Event,
+        datapath: &mut Datapath<'_>,
+    ) -> bool {
+        let session::Event::Message { message, .. } = event else { return false };
+        let waits = match message {
+            Message::BarrierRequest => true,
+            Message::MultipartRequest(request) => {
+                matches!(request.body, MultipartRequestBody::FlowMonitor(_))
+            }
+            _ => false,
+        };
+        if !waits {
+            return false;
+        }
+        let so_far = self.news_told + (self.news.len() + datapath.outputs.events.len()) as u64;
+        let until = *self.connections[at].news_until.get_or_insert(so_far);
+        if self.news_told < until {
+            self.tell_news(datapath);
+        }
+        let waits = self.news_told < until;
+        if !waits {
+            self.connections[at].news_until = None;
+        }
+        waits
     }
 
     fn tell_frame(
