@@ -207,9 +207,8 @@ impl Node {
         let (apart, workshop) = (&mut self.apart, &mut self.workshop);
         if let Some(agent) = agent {
             let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
-            let settles = |pipeline: &mut Pipeline| {
-                apart.as_ref().is_none_or(|apart| apart.settle(pipeline))
-            };
+            let settles =
+                |pipeline: &mut Pipeline| apart.as_ref().is_none_or(|apart| apart.settle(pipeline));
             if let Some((pipeline, model)) = forwarder.ordered()
                 && (self.is_settled || settles(pipeline))
             {
@@ -342,7 +341,8 @@ impl Node {
         let services = self.services.as_ref().and_then(|services| services.due(now));
         let http = self.http.as_ref().and_then(|http| http.due(now));
         let settles = (!self.is_settled).then_some(now);
-        let all = [self.forward.next_event(), settles, agent, forces, control, services, http, told];
+        let all =
+            [self.forward.next_event(), settles, agent, forces, control, services, http, told];
         all.into_iter().flatten().min()
     }
 

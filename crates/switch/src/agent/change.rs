@@ -13,7 +13,8 @@ use dataplane::action::Action as CoreAction;
 use dataplane::egress::PortSettings;
 use dataplane::flow::{FlowError, FlowFilter, FlowSpec, ModifyRules, Source};
 use dataplane::instruction::Instructions;
-use dataplane::table::{Deletion, Progress, Selection};
+use dataplane::pipeline::Deletion;
+use dataplane::table::{Progress, Selection};
 use openflow::header::Xid;
 use openflow::model::group::{GroupMod, GroupModCommand};
 use openflow::model::meter::{MeterMod, MeterModCommand};
@@ -67,7 +68,11 @@ pub(super) struct Unfinished {
 
 /// What is done with the entries.
 enum Work {
-    Modify { spec: FlowSpec, selection: Selection, rules: ModifyRules },
+    Modify {
+        spec: FlowSpec,
+        selection: Selection,
+        rules: ModifyRules,
+    },
     Delete(Selection),
     /// Those are deleted that use groups or meters that went.
     DeleteUsers(Deletion),
@@ -121,7 +126,9 @@ impl Agent {
                 Work::Modify { spec, selection, rules } => {
                     pipeline.modify_some(spec, selection, *rules, *now, outputs, steps)
                 }
-                Work::Delete(selection) => Ok(pipeline.delete_some(selection, *now, outputs, steps)),
+                Work::Delete(selection) => {
+                    Ok(pipeline.delete_some(selection, *now, outputs, steps))
+                }
                 Work::DeleteUsers(deletion) => {
                     Ok(pipeline.delete_users_some(deletion, source, *now, outputs, steps))
                 }

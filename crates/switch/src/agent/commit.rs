@@ -209,7 +209,8 @@ impl Agent {
                 },
                 Phase::RollingBack => {
                     let Datapath { pipeline, budget, .. } = datapath;
-                    let (progress, used) = budget.run(RUN_STEPS, |steps| pipeline.take_back_some(steps));
+                    let (progress, used) =
+                        budget.run(RUN_STEPS, |steps| pipeline.take_back_some(steps));
                     if !progress.is_done() {
                         match self.pauses(used, datapath) {
                             true => return Poll::Pending,
@@ -318,8 +319,7 @@ impl Agent {
     fn refuse_one(&mut self, commit: &Commit, began: usize, code: ErrorCode) {
         let owner = commit.who.owner;
         let connection = self.connections.iter_mut().find(|connection| connection.id == owner);
-        if let (Some(connection), Some((failed, _))) =
-            (connection, commit.bundle.message_at(began))
+        if let (Some(connection), Some((failed, _))) = (connection, commit.bundle.message_at(began))
         {
             connection.refuse(failed.xid, code, failed.bytes);
         }

@@ -12,9 +12,7 @@ use openflow::codec;
 use openflow::header::Xid;
 use openflow::model::flow::counters::FlowStatsReason;
 use openflow::model::flow::monitor::{FlowEvent, FlowUpdate};
-use openflow::model::multipart::{
-    AggregateStats, FlowStats, MultipartReply, MultipartReplyBody,
-};
+use openflow::model::multipart::{AggregateStats, FlowStats, MultipartReply, MultipartReplyBody};
 use openflow::model::{Instruction, Message};
 use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
@@ -133,14 +131,14 @@ impl Dump {
     /// appended to `rows`.
     pub fn next(
         &mut self,
-        pipeline: &Pipeline,
+        pipeline: &mut Pipeline,
         now: Nanos,
         rows: &mut Vec<u8>,
         steps: &mut usize,
     ) -> Part {
         let version = self.version;
         let has_rows = (Version::V1_2..=Version::V1_4).contains(&version);
-        let tables = (pipeline, now);
+        let tables = (&*pipeline, now);
         match &mut self.what {
             What::Flows(selection, false) if has_rows => {
                 rows::fill(version, tables, selection, rows, steps);
@@ -166,7 +164,7 @@ impl Dump {
             }
             What::Monitors(selection, monitors) => initial(tables, selection, monitors, steps),
             What::Totals(selection, totals, is_nicira) => {
-                match pipeline.tables().totals_some(selection, totals, steps) {
+                match pipeline.totals_some(selection, totals, steps) {
                     Progress::More => Part::None,
                     Progress::Done => message(totals_up(totals, *is_nicira), true),
                 }

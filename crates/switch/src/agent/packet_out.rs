@@ -128,7 +128,10 @@ impl Agent {
             None => self.buffers.check(id),
         };
         known.map_err(buffer_error_up)?;
-        self.send(Departure { what: What::Buffer(id), begins, actions: actions.to_vec() }, datapath);
+        self.send(
+            Departure { what: What::Buffer(id), begins, actions: actions.to_vec() },
+            datapath,
+        );
         Ok(())
     }
 }

@@ -36,8 +36,7 @@ impl Agent {
         let cycle: Vec<usize> = (self.first..count).chain(0..self.first).collect();
         self.serve_cycle(&cycle, datapath, Agent::serve_one);
         while !datapath.budget.is_over() {
-            let more: Vec<usize> =
-                cycle.iter().copied().filter(|&at| self.has_work(at)).collect();
+            let more: Vec<usize> = cycle.iter().copied().filter(|&at| self.has_work(at)).collect();
             if more.is_empty() {
                 break;
             }
@@ -200,7 +199,7 @@ impl Agent {
                 return;
             }
             let xid = dump.xid();
-            let (pipeline, budget) = (&*datapath.pipeline, &mut datapath.budget);
+            let (pipeline, budget) = (&mut *datapath.pipeline, &mut datapath.budget);
             let (now, rows) = (datapath.now, &mut self.rows);
             match budget.run(PART_STEPS, |steps| dump.next(pipeline, now, rows, steps)).0 {
                 Part::None => continue,
