@@ -71,6 +71,8 @@ mod packet_out;
 mod tables;
 /// What tables can do.
 mod features;
+/// What is checked before tables become egress tables.
+mod ways;
 /// What is told of groups, meters and queues.
 mod shaping;
 /// Messages that are collected to be done together.
@@ -375,7 +377,10 @@ impl Agent {
                 (false, false) => connection.session.next_timeout(),
             }
         });
-        if self.ongoing.is_some() || !self.news.is_empty() {
+        let has_news =
+            |connection: &Connection| !connection.monitors.news.is_empty() && !connection.is_full();
+        if self.ongoing.is_some() || !self.news.is_empty() || self.connections.iter().any(has_news)
+        {
             return Some(now);
         }
         let idle_max = Nanos::from_millis(self.limits.bundle_ms);

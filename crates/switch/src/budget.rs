@@ -15,7 +15,7 @@ pub const STEP: Nanos = Nanos(25);
 pub const MESSAGE_STEPS: u32 = 32;
 
 /// The clock is read again after this many steps.
-const READ_STEPS: u32 = 128;
+const READ_STEPS: u32 = MESSAGE_STEPS;
 
 /// Steps that work in the tables may do before it asks again: some 10 us.
 pub const RUN_STEPS: usize = 256;

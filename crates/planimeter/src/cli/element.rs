@@ -13,8 +13,8 @@ use ports::channel::ChannelError;
 use ports::port::PortError;
 use switch::behaviour::model::Model;
 use switch::config::{
-    BridgeConfig, Classifier, Config, FailMode, Kind, OpenFlowConfig, PortConfig, RouterConfig,
-    Service, TaggerConfig, datapath_id, versions_from_text,
+    BridgeConfig, Classifier, Config, FailMode, FrameThreads, Kind, OpenFlowConfig, PortConfig,
+    RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
 };
 use switch::node::OpenError;
 

@@ -67,6 +67,8 @@ enum Phase {
     Changing,
     /// They are rolled back, as one of them failed.
     RollingBack,
+    /// That is done, and what would have followed is given up.
+    Cancelling,
     /// All of it becomes visible.
     Publishing,
     /// It is visible; frames and requests follow.
@@ -217,12 +219,18 @@ impl Agent {
                             false => continue,
                         }
                     }
-                    for late in commit.transaction.late.drain(..) {
-                        if let Late::Frame(departure) = late {
-                            departure.cancel(&mut self.buffers);
-                        }
+                    commit.phase = Phase::Cancelling;
+                }
+                Phase::Cancelling => {
+                    if datapath.must_pause() {
+                        return Poll::Pending;
                     }
-                    return Poll::Ready(Err(ErrorCode::BundleMessageFailed));
+                    datapath.budget.spend(MESSAGE_STEPS);
+                    match commit.transaction.late.pop_front() {
+                        Some(Late::Frame(departure)) => departure.cancel(&mut self.buffers),
+                        Some(Late::Request(..)) => {}
+                        None => return Poll::Ready(Err(ErrorCode::BundleMessageFailed)),
+                    }
                 }
                 Phase::Publishing => {
                     let Datapath { pipeline, outputs, budget, .. } = datapath;
@@ -276,11 +284,11 @@ impl Agent {
                         commit.transaction = self.transaction.take().unwrap_or_default();
                         return Poll::Ready(true);
                     };
-                    datapath.budget.spend(MESSAGE_STEPS);
                     let began = std::mem::replace(&mut commit.next, next);
                     let who = Who { xid: bundled.xid, ..commit.who };
                     let outcome = self.change(who, &bundled.message, datapath);
                     self.follow_later(bundled);
+                    datapath.budget.spend(MESSAGE_STEPS);
                     (began, outcome)
                 }
             };

@@ -117,7 +117,9 @@ impl Agent {
                 let features = shaping::meter_features(version, datapath.pipeline);
                 return Ok(Some(MultipartReplyBody::MeterFeatures(features)));
             }
-            Ask::TableFeatures(wanted) => self.table_features(at, &wanted, datapath)?,
+            Ask::TableFeatures(wanted) => {
+                return self.table_features(at, xid, wanted, datapath).map(|()| None);
+            }
             Ask::TableDesc => {
                 MultipartReplyBody::TableDesc(tables::descriptions(datapath.pipeline))
             }

@@ -21,6 +21,7 @@ use packet::frame::{Frame, PortNo};
 use crate::lower::{self, port_up};
 
 use super::connection::Connection;
+use super::monitor::MISSED_MAX;
 use super::{Agent, Datapath, nicira};
 
 /// In an action or as a switch's setting: all of the frame, and no buffer (from 1.2 on).
@@ -47,7 +48,9 @@ impl Agent {
                 break;
             }
         }
-        self.connections.iter_mut().for_each(tell_updates);
+        for connection in &mut self.connections {
+            tell_updates(connection, datapath);
+        }
     }
 
     fn tell_event(&mut self, event: Event, datapath: &mut Datapath<'_>) {
@@ -231,23 +234,29 @@ fn fields_up(context: Context) -> Match {
     }
 }
 
-/// Sends what a controller's monitors have to tell, or stops their news while too much waits.
-fn tell_updates(connection: &mut Connection) {
+/// Sends what a controller's monitors have to tell, at least one message of it and more as far as the turn goes. Stops
+/// their news while too much waits.
+fn tell_updates(connection: &mut Connection, datapath: &mut Datapath<'_>) {
     if connection.monitors.is_empty() && connection.monitors.news.is_empty() {
         return;
     }
     let dumping = connection.dump.is_some();
-    if dumping || connection.is_full() {
+    let is_full = connection.is_full() || connection.monitors.news.len() > MISSED_MAX;
+    if dumping || is_full {
         // Told last before the silence, so that the controller knows of it.
         connection.monitors.hold(dumping);
     } else if connection.monitors.is_held() && connection.has_read_all() {
         connection.monitors.release();
     }
-    let mut news = std::mem::take(&mut connection.monitors.news).into_iter().peekable();
-    while news.peek().is_some() {
-        let part: Vec<FlowUpdate> = news.by_ref().take(UPDATES_MAX).collect();
+    while !connection.monitors.news.is_empty() {
+        let count = connection.monitors.news.len().min(UPDATES_MAX);
+        let part: Vec<FlowUpdate> = connection.monitors.news.drain(..count).collect();
         let body = MultipartReplyBody::FlowMonitor(part);
         connection.reply(0, &Message::MultipartReply(MultipartReply { more: false, body }));
+        datapath.budget.spend(NEWS_STEPS);
+        if datapath.must_pause() {
+            break;
+        }
     }
     if connection.monitors.lost {
         connection.end("it missed more changes of entries than can be kept for it");

@@ -19,6 +19,7 @@ use openflow::version::ErrorCode;
 
 use super::change::{Unfinished, Who};
 use super::commit::Commit;
+use super::ways::WaysCheck;
 use super::{Agent, Datapath};
 
 /// A change that takes several turns.
@@ -36,6 +37,8 @@ enum What {
     Message(Box<Message>, Box<Unfinished>),
     /// A bundle.
     Commit(Box<Commit>),
+    /// Features of tables.
+    Features(Box<WaysCheck>),
 }
 
 impl Ongoing {
@@ -48,6 +51,12 @@ impl Ongoing {
     /// A bundle that the request with this number commits.
     pub(super) fn commit(who: Who, commit: Commit) -> Ongoing {
         let what = What::Commit(Box::new(commit));
+        Ongoing { owner: who.owner, who, what, request: Vec::new() }
+    }
+
+    /// Features of tables, for which entries are looked at first.
+    pub(super) fn features(who: Who, check: WaysCheck) -> Ongoing {
+        let what = What::Features(Box::new(check));
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }
 
@@ -78,6 +87,7 @@ impl Agent {
         let outcome = match &mut ongoing.what {
             What::Message(_, unfinished) => self.continue_message(unfinished, datapath),
             What::Commit(commit) => self.continue_commit(commit, datapath),
+            What::Features(check) => self.continue_check(ongoing.who, check, datapath),
         };
         match outcome {
             Poll::Pending => self.ongoing = Some(ongoing),
@@ -97,7 +107,7 @@ impl Agent {
                 self.counters.failed += 1;
                 self.connections[at].refuse(who.xid, code, &request);
             }
-            (_, _, None) => {}
+            (Ok(()), What::Features(_), Some(_)) | (_, _, None) => {}
         }
     }
 

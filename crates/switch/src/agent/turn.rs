@@ -144,8 +144,9 @@ impl Agent {
                 self.connections[at].hold(event, until);
                 return;
             }
-            datapath.budget.spend(steps_of(&event));
+            let steps = steps_of(&event);
             self.handle_event(at, event, datapath);
+            datapath.budget.spend(steps);
         }
         // What is left of the session's events follows the change or the reply.
         self.connections[at].is_cut = true;
