@@ -225,7 +225,7 @@ mod tests {
     use ports::port::Port;
 
     use super::*;
-    use crate::config::BridgeConfig;
+    use crate::config::{BridgeConfig, OpenFlowConfig};
 
     fn bridge(ports: &[(PortNo, &str)]) -> Config {
         let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
@@ -277,6 +277,26 @@ mod tests {
         assert_eq!(turns.busy, 1, "{turns:?}");
         assert!(turns.cycles_busy > 0, "{turns:?}");
         assert_eq!(turns.cycles_idle > 0, turns.idle > 0, "{turns:?}");
+    }
+
+    #[test]
+    fn frames_have_a_thread_where_there_is_a_second_core_and_ports_can_be_waited_for() {
+        let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
+        let threads = |config: &Config, ports: &[NumberedPort]| frame_threads(config, ports).unwrap();
+        let spec = "memif:/nowhere/socket,role=client";
+        let waits = ports::open::open(spec, &Options::forwarder()).unwrap();
+        let waits: Vec<NumberedPort> = vec![(1, waits)];
+        let (polled, _other) = ports::memory::pair_stamped(8, "1", packet::time::Clock::UserSpace);
+        let polled: Vec<NumberedPort> = vec![(1, Box::new(polled))];
+        assert!(threads(&config, &waits).is_empty(), "only a process has one by default");
+        config.frame_threads = FrameThreads::Cores(vec![3]);
+        assert_eq!(threads(&config, &polled), [Some(3)]);
+        config.frame_threads = FrameThreads::Auto;
+        let cores = ports::core::allowed().unwrap().len();
+        assert_eq!(threads(&config, &waits).len(), usize::from(cores >= 2));
+        assert!(threads(&config, &polled).is_empty(), "polling would take a core");
+        config.kind = Kind::Bridge(BridgeConfig::default());
+        assert!(threads(&config, &waits).is_empty());
     }
 
     #[test]

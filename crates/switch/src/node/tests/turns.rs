@@ -292,6 +292,22 @@ fn a_non_strict_modify_and_a_delete_are_done_over_turns() {
 }
 
 #[test]
+fn a_barrier_is_answered_after_what_happened_before_it_is_told() {
+    let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
+    for entry in 0..2000 {
+        let flags = FlowModFlags::SEND_FLOW_REMOVED;
+        rig.send(0, &Message::FlowMod(FlowMod { flags, ..add(numbered(entry), 2) }));
+    }
+    finish(&mut rig, 0);
+    rig.steps /= 8;
+    rig.send(0, &Message::FlowMod(FlowMod::delete(0, Match::ANY)));
+    let turns = finish(&mut rig, 0);
+    // 2,000 removals of 16 steps, and 32 for telling each of them.
+    assert!(turns > 40, "{turns} turns");
+    assert_eq!(rig.news(0).len(), 2000);
+}
+
+#[test]
 fn of_a_thousand_connections_each_is_served_in_its_turn() {
     let limits = crate::config::Limits { connections: 1002, ..Default::default() };
     let settings = OpenFlowConfig { limits, ..OpenFlowConfig::default() };
