@@ -15,6 +15,7 @@ use packet::time::Nanos;
 
 use crate::action::Action;
 use crate::classifier::Verdict;
+use crate::classifier::many::Entries;
 use crate::counter::TableAccount;
 use crate::fast::aside::Edition;
 use crate::fast::slab::Slab;
@@ -281,8 +282,11 @@ impl Tables {
         self.common.epochs.settled() >= self.common.epochs.now()
     }
 
-    /// Takes note of what became out of date for readers of a table.
+    /// Goes on with a change of structure of a table, and takes note of what became out of date for its
+    /// readers.
     fn note_changed(&mut self, table: u8) {
+        let (flows, slab) = (&self.flows, &self.common.slab);
+        self.tables[usize::from(table)].advance(slab, &EntriesOf { flows, slab, table });
         if self.tables[usize::from(table)].take_changed() {
             self.mark_changed(table);
         }
@@ -414,9 +418,7 @@ impl Tables {
     }
 
     fn matching(&self, place: usize, flow: &Flow) -> Match {
-        let asked = flow.shape.wide_mask != Wide::ZERO;
-        let wide = asked.then(|| (self.slab().wide(place as u32), flow.shape.wide_mask));
-        Match::again(self.slab().line(place as u32).key(), flow.shape.mask, wide.as_ref())
+        matching(self.slab(), place, flow)
     }
 
     fn record(&self, place: usize, now: Nanos) -> Option<FlowRecord> {
@@ -445,6 +447,32 @@ impl Tables {
         if let Some(due) = gone.into_iter().chain(trigger).min() {
             self.wheel.schedule(place, due);
         }
+    }
+}
+
+/// The match of the entry at a place.
+fn matching(slab: &Slab, place: usize, flow: &Flow) -> Match {
+    let asked = flow.shape.wide_mask != Wide::ZERO;
+    let wide = asked.then(|| (slab.wide(place as u32), flow.shape.wide_mask));
+    Match::again(slab.line(place as u32).key(), flow.shape.mask, wide.as_ref())
+}
+
+/// The entries with open fields of one table.
+struct EntriesOf<'a> {
+    flows: &'a Flows,
+    slab: &'a Slab,
+    table: u8,
+}
+
+impl Entries for EntriesOf<'_> {
+    fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize> {
+        self.flows.next(from, budget)
+    }
+
+    fn matching(&self, place: usize) -> Option<Match> {
+        let flow = self.flows.get(place).filter(|flow| flow.table == self.table)?;
+        let is_open = self.slab.line(place as u32).part() == Part::Wildcard;
+        is_open.then(|| matching(self.slab, place, flow))
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use packet::time::Nanos;
 
 use super::one::TableConfig;
-use crate::classifier::exact::{BATCH_MAX, ExactTable};
+use crate::classifier::exact::{BATCH_MAX, ExactView};
 use crate::classifier::rest::RestView;
 pub use crate::classifier::tuple_space::Work;
 use crate::classifier::{NOWHERE, Verdict};
@@ -61,7 +61,7 @@ pub(super) struct Views {
 /// One table as it was published last.
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) exact: ExactTable,
+    pub(super) exact: ExactView,
     pub(super) rest: RestView,
     /// Whether an exact match may rank below one of the rest.
     pub(super) ranks_mixed: bool,

@@ -4,12 +4,14 @@
 //! undoes the changes in the reverse order, counters, time-outs and all, and nobody hears of them.
 //! This is how a control plane finds out whether several commands can be done together.
 //!
-//! Until then readers go on with what they hold. The first change of a hash table or of a trie makes a
-//! copy that is changed from then on (of a trie, of what changes), entries that are added get places of
-//! their own, and what entries did that are changed is put aside. [`Tables::keep`] lets all of it be
-//! seen by one store, and waits until everybody does.
+//! Until then readers go on with what they hold. From the first change on, a hash table is changed in
+//! a copy that is filled a few rows at a time, and a trie in a copy of what changes. Entries that are
+//! added get places of their own, and what entries did that are changed is put aside. [`Tables::keep`]
+//! completes the copies, publishes all of it by one store, and waits until every thread has taken it
+//! up. [`Tables::keep_some`] and [`Tables::take_back_some`] do the same within a budget, so that frames
+//! are forwarded between two calls.
 //!
-//! Nothing may expire in between.
+//! Nothing expires in between.
 //!
 //! Invariant: after `take_back` every table holds what it held at `begin`. However often entries are
 //! changed in between, there are at most as many steps as entries at the beginning, entries that
@@ -55,6 +57,8 @@ pub(super) struct Closing {
 enum Stage {
     /// The steps are undone, the last one first.
     Undo,
+    /// Hash tables of which a part is left to copy are completed.
+    Complete,
     /// The tables are published.
     Publish,
     /// Every thread takes up what was published.
@@ -141,7 +145,7 @@ impl Tables {
     /// a thread looks entries up as they were before.
     pub fn keep_some(&mut self, out: &mut Outputs, budget: &mut usize) -> Progress {
         if let Some(undo) = self.undo.take() {
-            self.closing = Some(Closing { undo, stage: Stage::Publish, is_kept: true });
+            self.closing = Some(Closing { undo, stage: Stage::Complete, is_kept: true });
         }
         let progress = self.close_some(budget);
         self.news.tell(out);
@@ -182,6 +186,14 @@ impl Tables {
                         closing.stage = Stage::Publish;
                     }
                 },
+                Stage::Complete => {
+                    let slab = &self.common.slab;
+                    if !self.tables.iter_mut().all(|table| table.complete(slab, budget)) {
+                        break;
+                    }
+                    (0..self.tables.len()).for_each(|table| self.note_changed(table as u8));
+                    closing.stage = Stage::Publish;
+                }
                 Stage::Publish => {
                     let is_seen = undo.aside.is_empty() && self.leaving.is_empty();
                     closing.stage = Stage::Forget;
