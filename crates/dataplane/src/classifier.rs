@@ -14,6 +14,8 @@ pub mod many;
 pub mod routes;
 /// Matches with open fields, in the structure that suits how many they are.
 pub mod rest;
+/// Hash tables that are replaced a few rows at a time.
+pub mod store;
 /// Matches with open fields, searched mask by mask.
 pub mod tuple_space;
 

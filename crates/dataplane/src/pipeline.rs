@@ -23,11 +23,11 @@ use crate::bridge::{self, AGE_PAUSE_MAX};
 use crate::classifier::NOWHERE;
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
-use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
+use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, FlowTotals, ModifyRules};
 use crate::forwarder::{Decided, Decision, Event, Forwarder, Outputs, SIGHTS_MAX, Sight};
 use crate::group::GroupLimits;
 use crate::meter::MeterLimits;
-use crate::table::{TableConfig, TableSettings, Tables};
+use crate::table::{Progress, Selection, TableConfig, TableSettings, Tables};
 
 /// What the workers share for frames that need more than a port.
 mod engine;
@@ -46,6 +46,7 @@ mod worker;
 
 use engine::Engine;
 use gates::Gates;
+pub use resources::Deletion;
 pub use worker::Worker;
 
 /// How a pipeline is made.
@@ -145,8 +146,6 @@ impl Pipeline {
     /// A pipeline without entries between these ports.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
         let mut tables = Tables::new(&settings.tables, settings.hash_seed);
-        // Its own worker forwards when it is told to, and rests after that.
-        tables.alone = true;
         let shared = Arc::new(Shared {
             engine: Mutex::new(Engine::new(ports, settings)),
             gates: Gates::new(ports),
@@ -161,7 +160,6 @@ impl Pipeline {
     /// groups, meters, queues and bridge, and what is dropped is counted with the rest.
     pub fn twin(&self, settings: &Settings) -> Pipeline {
         let mut tables = Tables::new(&settings.tables, settings.hash_seed);
-        tables.alone = true;
         let shared = Arc::clone(&self.shared);
         let worker = Worker::new(tables.reader(), Arc::clone(&shared));
         Pipeline { tables, shared, worker, has_workers: false }
@@ -174,7 +172,6 @@ impl Pipeline {
     /// then on the pipeline itself forwards the few frames that the control plane sends.
     pub fn worker(&mut self) -> Worker {
         let fresh = Worker::new(self.tables.reader(), Arc::clone(&self.shared));
-        self.tables.alone = false;
         match std::mem::replace(&mut self.has_workers, true) {
             true => fresh,
             false => std::mem::replace(&mut self.worker, fresh),
@@ -275,6 +272,47 @@ impl Pipeline {
     /// Removes entries and returns how many (see [`Tables::delete`]).
     pub fn delete(&mut self, filter: &FlowFilter, now: Nanos, out: &mut Outputs) -> usize {
         self.tables.delete(filter, FlowRemovedReason::Deleted, now, out)
+    }
+
+    /// Begins to select entries (see [`Tables::select`]).
+    pub fn select(&mut self, filter: FlowFilter) -> Selection {
+        self.tables.select(filter)
+    }
+
+    /// Adds up counters within a budget (see [`Tables::totals_some`]).
+    pub fn totals_some(
+        &mut self,
+        selection: &mut Selection,
+        totals: &mut FlowTotals,
+        budget: &mut usize,
+    ) -> Progress {
+        self.tables.totals_some(selection, totals, budget)
+    }
+
+    /// Changes selected entries within a budget (see [`Tables::modify_some`]). Fails too if a group or
+    /// meter went between two calls.
+    pub fn modify_some(
+        &mut self,
+        spec: &FlowSpec,
+        selection: &mut Selection,
+        rules: ModifyRules,
+        now: Nanos,
+        out: &mut Outputs,
+        budget: &mut usize,
+    ) -> Result<Progress, FlowError> {
+        self.check_references(&spec.instructions)?;
+        self.tables.modify_some(spec, selection, rules, now, out, budget)
+    }
+
+    /// Removes selected entries within a budget (see [`Tables::delete_some`]).
+    pub fn delete_some(
+        &mut self,
+        selection: &mut Selection,
+        now: Nanos,
+        out: &mut Outputs,
+        budget: &mut usize,
+    ) -> Progress {
+        self.tables.delete_some(selection, FlowRemovedReason::Deleted, now, out, budget)
     }
 
     /// Moves to the outputs the news that waits for room there.

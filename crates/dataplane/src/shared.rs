@@ -8,6 +8,9 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
+/// With more values, [`Shared::tidy`] does nothing.
+const TIDY_MAX: usize = 1024;
+
 /// The values in use.
 #[derive(Debug)]
 pub struct Shared<T> {
@@ -45,10 +48,13 @@ impl<T: Eq + Hash> Shared<T> {
         }
     }
 
-    /// Frees what was kept only because somebody who is not a user held it when its last user gave it
-    /// back.
+    /// Frees what was kept only because it was held by a caller that is not a user when its last user
+    /// gave it back. Does nothing where many values are known: that would take long.
     pub fn tidy(&mut self) {
         self.last = None;
+        if self.known.len() > TIDY_MAX {
+            return;
+        }
         self.known.retain(|known| Arc::strong_count(known) > 1);
     }
 

@@ -15,17 +15,18 @@ use packet::time::Nanos;
 
 use crate::action::Action;
 use crate::classifier::Verdict;
+use crate::classifier::many::Entries;
 use crate::counter::TableAccount;
 use crate::fast::aside::Edition;
 use crate::fast::slab::Slab;
-use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, Part};
+use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, Part};
 use crate::forwarder::Outputs;
 use crate::instruction::Instructions;
 use crate::key::Key;
 use crate::key::wide::{Wide, WordSet};
 use crate::matching::Match;
 use crate::shared::Shared;
-use crate::wheel::Wheel;
+use crate::wheel::{TICK, Wheel};
 
 /// Adding, changing and removing entries by command.
 mod change;
@@ -33,6 +34,8 @@ mod change;
 mod flows;
 /// Entries, lent.
 mod glance;
+/// Indexes for non-strict selection.
+mod index;
 /// What is to be used again.
 mod leaving;
 /// How a thread looks entries up while another one changes them.
@@ -49,6 +52,8 @@ mod programs;
 mod places;
 /// How many entries refer to what.
 mod references;
+/// Which entries a command or a request is about.
+mod select;
 /// Statistics that are told without being asked for.
 mod trigger;
 
@@ -57,6 +62,7 @@ pub use crate::classifier::rest::Described;
 
 use flows::Flows;
 pub use glance::{Glance, Look};
+use index::Indexes;
 use leaving::Leaving;
 use lookup::{Common, Sums, View};
 pub use lookup::{Foreseen, Found, Library, Lookup, Program, Programs, Work};
@@ -65,7 +71,8 @@ use one::Table;
 pub use one::{TableConfig, TableMiss, TableSettings, Vacancy};
 use programs::ProgramBook;
 pub use references::References;
-use undo::Undo;
+pub use select::{CHANGE_STEPS, Progress, Selection};
+use undo::{Closing, Undo};
 
 /// Tables that there can be.
 pub const TABLES_MAX: usize = 254;
@@ -77,7 +84,7 @@ pub const EXACT_ENTRIES_MAX: usize = 131_072;
 pub const WILDCARD_ENTRIES_MAX: usize = 100;
 
 /// Time-outs looked at in one call of [`Tables::expire`].
-pub const EXPIRE_STEPS_MAX: usize = 4096;
+pub const EXPIRE_STEPS_MAX: usize = 256;
 
 /// Pieces of news that may wait for each entry that fits: that it came, that it went, and the same
 /// for who asked to be told of that one alone.
@@ -104,8 +111,6 @@ pub struct Tables {
     changed: Vec<u8>,
     /// Whether changes are made apart from what readers hold, to be seen together.
     apart: bool,
-    /// Whether nobody looks entries up while several commands are done, so that this needs no effort.
-    pub(crate) alone: bool,
     /// What entries had counted when they were last set to begin anew.
     bases: HashMap<u32, Sums>,
     /// Entries that ever came, modulo what fits.
@@ -117,6 +122,9 @@ pub struct Tables {
     news: News,
     /// What was changed since [`Tables::begin`].
     undo: Option<Undo>,
+    /// What is left to do of the last [`Tables::keep`] or [`Tables::take_back`].
+    closing: Option<Closing>,
+    indexes: Indexes,
     /// For each table, what the entries of it and of those after it ask for.
     asked: Vec<(Key, WordSet)>,
     /// Whether every change of an entry is told, as
@@ -175,7 +183,6 @@ impl Tables {
             edition: Edition::default(),
             changed: Vec::new(),
             apart: false,
-            alone: false,
             bases: HashMap::new(),
             arrivals: 0,
             tables,
@@ -184,6 +191,8 @@ impl Tables {
             wheel: Wheel::default(),
             news: News::new(fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len())),
             undo: None,
+            closing: None,
+            indexes: Indexes::new(seed),
             asked: vec![(Key::ZERO, 0); settings.len()],
             watch: false,
         }
@@ -201,6 +210,7 @@ impl Tables {
 
     /// Changes a table's configuration. False if there is no such table.
     pub fn set_config(&mut self, table: u8, config: TableConfig) -> bool {
+        self.close();
         self.note_config(table);
         let Some(known) = self.tables.get_mut(usize::from(table)) else { return false };
         known.set_config(config);
@@ -272,8 +282,11 @@ impl Tables {
         self.common.epochs.settled() >= self.common.epochs.now()
     }
 
-    /// Takes note of what became out of date for readers of a table.
+    /// Goes on with a change of structure of a table, and takes note of what became out of date for its
+    /// readers.
     fn note_changed(&mut self, table: u8) {
+        let (flows, slab) = (&self.flows, &self.common.slab);
+        self.tables[usize::from(table)].advance(slab, &EntriesOf { flows, slab, table });
         if self.tables[usize::from(table)].take_changed() {
             self.mark_changed(table);
         }
@@ -290,14 +303,27 @@ impl Tables {
         self.news.tell(out);
     }
 
-    /// Removes entries whose time is over, tells who wanted to know, and says when to come back.
-    /// Bounded: what is left over is due at once.
+    /// Removes entries whose time is over, reports them, and returns when to come back. Looks at
+    /// [`EXPIRE_STEPS_MAX`] time-outs at most: what is left over is due at once.
     pub fn expire(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        self.expire_some(now, out, EXPIRE_STEPS_MAX)
+    }
+
+    /// The same within a budget of time-outs to look at. Nothing expires while a bundle is open.
+    pub fn expire_some(
+        &mut self,
+        now: Nanos,
+        out: &mut Outputs,
+        mut budget: usize,
+    ) -> Option<Nanos> {
+        self.slab().set_clock(now);
         self.news.tell(out);
-        let mut steps = EXPIRE_STEPS_MAX;
+        if self.undo.is_some() || self.closing.is_some() {
+            return Some(now.saturating_add(TICK));
+        }
         // While the control plane does not keep up, nothing more is removed.
         while self.news.is_empty() {
-            let Some(place) = self.wheel.pop(now, &mut steps) else { break };
+            let Some(place) = self.wheel.pop(now, &mut budget) else { break };
             self.reach_trigger(place, now);
             match self.due(place) {
                 Some((due, why)) if due <= now => self.say_farewell(place, why, None, now),
@@ -316,18 +342,6 @@ impl Tables {
         now: Nanos,
     ) -> impl Iterator<Item = FlowRecord> + 'a {
         self.glances(filter, from, now).map(|entry| entry.record())
-    }
-
-    /// Sums over the entries that the filter lets through.
-    pub fn totals(&self, filter: &FlowFilter) -> FlowTotals {
-        let mut totals = FlowTotals::default();
-        for place in self.select(filter) {
-            let sums = self.sums(place);
-            totals.frames += sums.frames;
-            totals.bytes += sums.bytes;
-            totals.entries += 1;
-        }
-        totals
     }
 
     /// A table's account; nothing for a table that does not exist.
@@ -387,40 +401,6 @@ impl Tables {
         self.flows.get(place as usize)
     }
 
-    /// Where only few entries can pass the filter's match: those and perhaps others.
-    fn few(&self, filter: &FlowFilter) -> Option<Vec<u32>> {
-        let tables = match filter.table {
-            Some(table) => self.tables.get(usize::from(table)..=usize::from(table))?,
-            None => &self.tables[..],
-        };
-        let matching = &filter.matching;
-        let slab = self.slab();
-        let mut places: Vec<u32> = match filter.strict_rank {
-            Some(wanted) => {
-                let same = |table: &Table| table.find_same(slab, matching, wanted);
-                tables.iter().filter_map(same).collect()
-            }
-            None if !matching.is_exact() || tables.iter().any(Table::hides_whole_keys) => {
-                return None;
-            }
-            None => {
-                let same = |table: &Table| table.find_exact(slab, matching);
-                tables.iter().filter_map(same).collect()
-            }
-        };
-        places.sort_unstable();
-        Some(places)
-    }
-
-    /// The places of the entries that the filter lets through.
-    fn select(&self, filter: &FlowFilter) -> Vec<u32> {
-        let passes = |place: &u32| self.lets_through(filter, *place as usize);
-        match self.few(filter) {
-            Some(few) => few.into_iter().filter(passes).collect(),
-            None => self.flows.since(0).map(|place| place as u32).filter(passes).collect(),
-        }
-    }
-
     fn lets_through(&self, filter: &FlowFilter, place: usize) -> bool {
         let Some(flow) = self.flows.get(place) else { return false };
         let line = self.slab().line(place as u32);
@@ -438,9 +418,7 @@ impl Tables {
     }
 
     fn matching(&self, place: usize, flow: &Flow) -> Match {
-        let asked = flow.shape.wide_mask != Wide::ZERO;
-        let wide = asked.then(|| (self.slab().wide(place as u32), flow.shape.wide_mask));
-        Match::again(self.slab().line(place as u32).key(), flow.shape.mask, wide.as_ref())
+        matching(self.slab(), place, flow)
     }
 
     fn record(&self, place: usize, now: Nanos) -> Option<FlowRecord> {
@@ -469,6 +447,32 @@ impl Tables {
         if let Some(due) = gone.into_iter().chain(trigger).min() {
             self.wheel.schedule(place, due);
         }
+    }
+}
+
+/// The match of the entry at a place.
+fn matching(slab: &Slab, place: usize, flow: &Flow) -> Match {
+    let asked = flow.shape.wide_mask != Wide::ZERO;
+    let wide = asked.then(|| (slab.wide(place as u32), flow.shape.wide_mask));
+    Match::again(slab.line(place as u32).key(), flow.shape.mask, wide.as_ref())
+}
+
+/// The entries with open fields of one table.
+struct EntriesOf<'a> {
+    flows: &'a Flows,
+    slab: &'a Slab,
+    table: u8,
+}
+
+impl Entries for EntriesOf<'_> {
+    fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize> {
+        self.flows.next(from, budget)
+    }
+
+    fn matching(&self, place: usize) -> Option<Match> {
+        let flow = self.flows.get(place).filter(|flow| flow.table == self.table)?;
+        let is_open = self.slab.line(place as u32).part() == Part::Wildcard;
+        is_open.then(|| matching(self.slab, place, flow))
     }
 }
 

@@ -8,17 +8,16 @@
 //!
 //! Invariant: whatever a peer sends or does not read ends at most its own connection.
 
+use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use dataplane::forwarder::Outputs;
 use dataplane::instruction::Instructions;
 use dataplane::pipeline::Pipeline;
-use openflow::model::role::ControllerStatusReason;
 use openflow::model::{
     FragmentHandling, Instruction, Message, PortDescription, PortStatus, PortStatusReason,
 };
-use openflow::session;
 use openflow::version::{AsyncKind, Version};
 use packet::frame::PortNo;
 use packet::time::Nanos;
@@ -26,6 +25,7 @@ use ports::channel::{Channel, ChannelError, Listener, Tls, Url};
 use ports::link::Link;
 
 use crate::behaviour::Behaviour;
+use crate::budget::Budget;
 use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
 use crate::forward::{Lane, mac_of};
@@ -53,6 +53,10 @@ pub mod interests;
 pub mod pace;
 /// Requests in several messages.
 pub mod parts;
+/// How connections share a turn.
+mod turn;
+/// A change that takes several turns.
+mod ongoing;
 /// What each message does.
 mod handle;
 /// Connections come and go.
@@ -67,6 +71,8 @@ mod packet_out;
 mod tables;
 /// What tables can do.
 mod features;
+/// What is checked before tables become egress tables.
+mod ways;
 /// What is told of groups, meters and queues.
 mod shaping;
 /// Messages that are collected to be done together.
@@ -91,18 +97,17 @@ pub mod port_book;
 mod link_features;
 
 use buffers::Buffers;
+use commit::Transaction;
 use connection::Connection;
 use dialer::Dialer;
 use door::{Door, Guest};
 use failover::Failover;
 use features::Features;
+use ongoing::Ongoing;
 use pace::Pace;
 use port_book::PortBook;
 use roles::Roles;
 use schedule::Schedule;
-
-/// Parts of a long reply that are made in one turn, so that frames do not wait for all of it.
-const PARTS_A_TURN: usize = 8;
 
 /// A connection that is not read from is tried again after this long.
 const FULL_RETRY: Nanos = Nanos::from_millis(1);
@@ -119,10 +124,14 @@ pub struct Agent {
     features: Features,
     /// Instructions that only send frames to one port, as they were said last and by which version.
     last_instructions: Option<(Version, Vec<Instruction>, Arc<Instructions>)>,
-    /// While a bundle is tried: the kept frames that it would use up.
-    rehearsal: Option<Vec<u32>>,
-    /// While a bundle is done: the frames that it sends, which go when all of it can be seen.
-    departures: Option<Vec<packet_out::Departure>>,
+    /// While messages of a bundle are done: what is to be done once all of it can be seen.
+    transaction: Option<Transaction>,
+    /// The change that takes several turns, if there is one.
+    ongoing: Option<Ongoing>,
+    /// Whether that waits in this turn for threads of frames.
+    waits_for_frames: bool,
+    /// The connection that is served first in the next turn.
+    first: usize,
     /// The time of the day minus our own; wraps.
     wall_offset: u64,
     connections_made: u32,
@@ -145,6 +154,10 @@ pub struct Agent {
     read_buffer: Vec<u8>,
     /// Rows of statistics on their way.
     rows: Vec<u8>,
+    /// What happened and has not been told yet.
+    news: VecDeque<dataplane::forwarder::Event>,
+    /// Events that were told so far.
+    news_told: u64,
 }
 
 /// What the agent told its controllers. Each piece of news counts once for every controller.
@@ -164,7 +177,7 @@ pub struct AgentCounters {
     pub refused: u64,
     /// Messages that were understood and could not be done.
     pub failed: u64,
-    /// Turns of a connection that ended because it had sent as many orders as one may hold.
+    /// Turns of a connection that ended because its share of the turn's time was used up.
     pub turns_cut: u64,
     /// Bundles that were forgotten because nothing was said about them for too long.
     pub bundles_expired: u64,
@@ -186,6 +199,16 @@ pub struct Datapath<'a> {
     pub due: &'a mut Option<Nanos>,
     /// This moment.
     pub now: Nanos,
+    /// How much work the turn may do.
+    pub budget: Budget<'a>,
+}
+
+impl Datapath<'_> {
+    /// Whether the work at hand has to wait for the next turn. A model of hardware takes its own time for each
+    /// message, and does the whole of it then.
+    fn must_pause(&self) -> bool {
+        self.model.is_none() && self.budget.is_spent()
+    }
 }
 
 impl Agent {
@@ -202,8 +225,10 @@ impl Agent {
             features: Features::new(config),
             limits: config.limits.clone(),
             last_instructions: None,
-            rehearsal: None,
-            departures: None,
+            transaction: None,
+            ongoing: None,
+            waits_for_frames: false,
+            first: 0,
             wall_offset: 0,
             connections_made: 0,
             fragments: FragmentHandling::Normal,
@@ -219,9 +244,15 @@ impl Agent {
             door: Door::new(&config.limits),
             counters: AgentCounters::default(),
             events: Vec::new(),
-            read_buffer: vec![0; connection::read_bytes(&config.limits)],
+            read_buffer: vec![0; connection::READ_BYTES],
             rows: Vec::new(),
+            news: VecDeque::new(),
+            news_told: 0,
         };
+        if config.limits.flow_mods_per_turn.is_some() {
+            let event = Event::ObsoleteKey("limits.flow_mods_per_turn", "limits.turn_us");
+            agent.events.push(event);
+        }
         let tls = credentials(config)?;
         for text in &config.listen {
             let listener = Listener::open_with(&text.parse()?, tls.as_ref())?;
@@ -258,9 +289,8 @@ impl Agent {
     pub fn serve(&mut self, datapath: &mut Datapath<'_>) {
         self.meet(datapath.now);
         self.begin_modelled(datapath);
-        for at in 0..self.connections.len() {
-            self.serve_one(at, datapath);
-        }
+        self.serve_connections(datapath);
+        datapath.budget.extend();
         self.tell_news(datapath);
         let changed = self.failover.turn(self.controllers() > 0, datapath.now);
         if let Some(misses) = changed {
@@ -270,6 +300,11 @@ impl Agent {
         let watched = self.connections.iter().any(|connection| !connection.monitors.is_empty());
         datapath.pipeline.watch(watched || datapath.model.is_some());
         self.end_modelled(datapath);
+    }
+
+    /// How long control work may go on in one turn while frames arrive.
+    pub fn busy_turn(&self) -> Nanos {
+        Nanos::from_micros(self.limits.turn_us)
     }
 
     /// Sends what waits and lets go of connections that ended.
@@ -295,104 +330,6 @@ impl Agent {
         connection.auxiliary = dialer.is_some_and(|at| self.dialers[at].auxiliary.is_some());
         connection.miss_send_bytes = self.miss_send_bytes;
         self.connections.push(connection);
-    }
-
-    /// What was left from the last turn, then what has arrived since.
-    fn serve_connection(&mut self, at: usize, datapath: &mut Datapath<'_>) {
-        self.continue_dump(at, datapath);
-        self.bundles_due(at, datapath);
-        let mut orders_left = self.limits.flow_mods_per_turn;
-        self.handle_waiting(at, &mut orders_left, datapath);
-        let connection = &mut self.connections[at];
-        if connection.held_until().is_some() && !connection.is_throttled() {
-            return;
-        }
-        connection.is_deaf = datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
-        if connection.is_deaf {
-            return;
-        }
-        connection.receive(&mut self.read_buffer, datapath.now);
-        connection.session.tick(datapath.now);
-        self.handle_waiting(at, &mut orders_left, datapath);
-    }
-
-    /// Handles the session's events until there are none, the controller has to read first, or an
-    /// order comes for which this turn has no room left.
-    fn handle_waiting(&mut self, at: usize, orders_left: &mut usize, datapath: &mut Datapath<'_>) {
-        while !self.connections[at].is_throttled() {
-            let Some(event) = self.connections[at].next_event() else { return };
-            if let Some(until) = self.waits(at, &event, datapath) {
-                self.connections[at].hold(event, until);
-                return;
-            }
-            if handle::is_order(&event) {
-                let Some(left) = orders_left.checked_sub(1) else {
-                    self.counters.turns_cut += 1;
-                    self.connections[at].hold(event, datapath.now);
-                    return;
-                };
-                *orders_left = left;
-            }
-            self.handle_event(at, event, datapath);
-        }
-    }
-
-    fn handle_event(&mut self, at: usize, event: session::Event, datapath: &mut Datapath<'_>) {
-        match event {
-            session::Event::Up { .. } => {
-                self.connections[at].came_up();
-                self.events.push(Event::ControllerUp(self.connections[at].peer.clone()));
-                self.tell_controller_status(at, ControllerStatusReason::ChannelStatus);
-            }
-            session::Event::Message { xid, message, bytes, offending, .. } => {
-                self.counters.messages += 1;
-                let is_statistics = matches!(message, Message::MultipartRequest(_));
-                if let Err(code) = self.handle(at, xid, (message, bytes), datapath) {
-                    self.counters.failed += 1;
-                    self.connections[at].refuse(xid, code, offending.as_bytes());
-                }
-                self.done_modelled(is_statistics, datapath);
-            }
-            session::Event::Refused(error) => {
-                let connection = &mut self.connections[at];
-                self.counters.refused += 1;
-                if !std::mem::replace(&mut connection.refused, true) {
-                    let event =
-                        Event::ControllerRefused(connection.peer.clone(), error.to_string());
-                    self.events.push(event);
-                }
-            }
-            session::Event::Down { why } => self.connections[at].end(&why.to_string()),
-        }
-    }
-
-    /// Goes on with a long reply as far as the controller reads.
-    fn continue_dump(&mut self, at: usize, datapath: &mut Datapath<'_>) {
-        let connection = &mut self.connections[at];
-        for _ in 0..PARTS_A_TURN {
-            if connection.is_full() {
-                return;
-            }
-            let Some(dump) = &mut connection.dump else { return };
-            let xid = dump.xid();
-            self.rows.clear();
-            let last = match dump.next_rows(datapath.pipeline, datapath.now, &mut self.rows) {
-                Some(last) => {
-                    connection.reply_rows(xid, !last, &self.rows);
-                    // The controller reads this part while the next is made.
-                    connection.flush(datapath.now);
-                    last
-                }
-                None => {
-                    let (part, last) = dump.next(datapath.pipeline, datapath.now);
-                    connection.reply(xid, &part);
-                    last
-                }
-            };
-            if last {
-                connection.dump = None;
-            }
-        }
     }
 
     fn log_misses(&mut self, misses: failover::Misses) {
@@ -421,10 +358,6 @@ impl Agent {
     }
 
     fn tell_port(&mut self, port: PortDescription) {
-        // While a bundle is tried nobody hears of it.
-        if self.rehearsal.is_some() {
-            return;
-        }
         let reason = PortStatusReason::Modify;
         for connection in &mut self.connections {
             if connection.wants(AsyncKind::PortStatus, reason as u32) {
@@ -444,6 +377,12 @@ impl Agent {
                 (false, false) => connection.session.next_timeout(),
             }
         });
+        let has_news =
+            |connection: &Connection| !connection.monitors.news.is_empty() && !connection.is_full();
+        if self.ongoing.is_some() || !self.news.is_empty() || self.connections.iter().any(has_news)
+        {
+            return Some(now);
+        }
         let idle_max = Nanos::from_millis(self.limits.bundle_ms);
         let bundles = self.connections.iter().filter_map(|it| it.bundles.next_event(idle_max));
         let dialers = self.dialers.iter().filter_map(Dialer::next_event);

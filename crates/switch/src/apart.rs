@@ -14,6 +14,7 @@ use dataplane::forwarder::Outputs;
 use dataplane::pipeline::{Pipeline, Worker};
 use packet::frame::PortNo;
 use packet::time::Nanos;
+use ports::clock;
 use ports::memif::doorbell::Doorbell;
 use ports::port::{Port, PortFacts};
 
@@ -27,6 +28,9 @@ mod frames;
 
 use exchange::{Exchange, RemotePort, lock};
 use frames::Frames;
+
+/// Longest wait in one turn for threads of frames: one of them may have lost its core in the middle of a batch.
+const SETTLE_MAX: Nanos = Nanos::from_micros(500);
 
 /// The threads of frames, as the one that serves controllers sees them.
 pub struct Apart {
@@ -141,11 +145,17 @@ impl Apart {
         self.events_lost = events_lost;
     }
 
-    /// Waits until frames are forwarded by every change so far: for the batches at hand, no longer.
-    pub fn settle(&self, pipeline: &mut Pipeline) {
+    /// Waits until frames are forwarded by every change so far: for the batches at hand, but not longer than
+    /// [`SETTLE_MAX`]. False if that was not enough.
+    pub fn settle(&self, pipeline: &mut Pipeline) -> bool {
+        let deadline = clock::now().saturating_add(SETTLE_MAX);
         while !pipeline.is_settled() {
+            if clock::now() >= deadline {
+                return false;
+            }
             std::thread::yield_now();
         }
+        true
     }
 }
 

@@ -69,13 +69,25 @@ pub struct Config {
     pub service: Service,
     /// How long to keep polling after the last frame before waiting for the next one.
     pub spin: Nanos,
-    /// The cores of threads that have the frames, if they are to have threads of their own: those of
-    /// a switch only. All else is done by a thread on the other cores.
-    pub frames_cores: Vec<usize>,
+    /// Which threads move the frames of a switch. All else is done by one more thread.
+    pub frame_threads: FrameThreads,
     /// The control socket, if one is wanted.
     pub control: Option<PathBuf>,
     /// The model of hardware that a switch behaves like, or that a bridge behaves like without OpenFlow.
     pub model: Option<Arc<Model>>,
+}
+
+/// Which threads move the frames of a switch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum FrameThreads {
+    /// The thread that does everything else.
+    #[default]
+    None,
+    /// One thread for frames alone where the process may run on two cores or more, every port has a descriptor to
+    /// wait for, and the switch is not a model; else none.
+    Auto,
+    /// One on each of these cores.
+    Cores(Vec<usize>),
 }
 
 /// One data port: its number and what it is, as `--port N=SPEC` says it.
@@ -145,8 +157,8 @@ impl Config {
     /// A process of this kind without ports yet, everything else by default.
     pub fn new(kind: Kind) -> Self {
         let (service, spin) = (Service::default(), Nanos::from_micros(50));
-        let (ports, frames_cores) = (Vec::new(), Vec::new());
-        Config { ports, kind, service, spin, frames_cores, control: None, model: None }
+        let (ports, frame_threads) = (Vec::new(), FrameThreads::None);
+        Config { ports, kind, service, spin, frame_threads, control: None, model: None }
     }
 
     /// Every problem of this configuration; a usable one has none.
@@ -156,7 +168,7 @@ impl Config {
         if self.service == (Service::DeficitRoundRobin { quantum_bytes: 0 }) {
             problems.push(Problem::out_of_range("quantum_bytes", 0, 1, usize::MAX as u64));
         }
-        if self.model.is_some() && !self.frames_cores.is_empty() {
+        if self.model.is_some() && matches!(self.frame_threads, FrameThreads::Cores(_)) {
             problems.push(Problem::ModelApart);
         }
         if self.model.is_some() && !matches!(self.kind, Kind::OpenFlow(_) | Kind::Bridge(_)) {

@@ -40,6 +40,8 @@ pub enum Event {
     CeUnreachable(String, String),
     /// It listens for control elements there.
     ListeningForCes(String),
+    /// A key of the configuration has no effect any more: which one, and which one has it now.
+    ObsoleteKey(&'static str, &'static str),
     /// The program is ready to forward.
     Ready,
     /// The program was told to stop and has stopped.
@@ -62,6 +64,9 @@ impl fmt::Display for Event {
             }
             Event::ControllersUnlogged(count) => {
                 write!(f, "controllers: {count} more connections ended before they came up")
+            }
+            Event::ObsoleteKey(key, now) => {
+                write!(f, "configuration: {key} has no effect any more (hint: set {now})")
             }
             Event::Listening(url) => write!(f, "listening for controllers on {url}"),
             Event::TakesPrograms(url) => write!(f, "taking programs on {url}"),

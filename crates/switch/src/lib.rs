@@ -13,6 +13,8 @@ pub mod behaviour;
 pub mod plane;
 /// The forward loop: inhale, decide, exhale.
 pub mod forward;
+/// Time budget of the control work in one turn.
+pub mod budget;
 /// The switch's end of OpenFlow.
 pub mod agent;
 /// An element's end of ForCES.

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
+use dataplane::pipeline::Pipeline;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Url};
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::agent::{Agent, Datapath};
 use crate::apart::Apart;
 use crate::behaviour;
+use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Config, Kind, Problem};
 use crate::control::answer::element::put_in_place;
 use crate::control::answer::{answer, controllers};
@@ -29,6 +31,12 @@ use crate::services::Services;
 use crate::services::ethernet::door::Door;
 use crate::services::http::Http;
 use crate::workshop::Workshop;
+
+/// Steps of control work in one turn where there is no clock: 256 flow-mods.
+const STEPS_A_TURN: u64 = 256 * MESSAGE_STEPS as u64;
+
+/// Budget of the control work of one turn where no limit is configured.
+const DEFAULT_TURN: Nanos = Nanos::from_micros(200);
 
 /// How long a switch whose files have ended waits for its controllers.
 const LAST_WORDS: Nanos = Nanos::from_secs(1);
@@ -50,6 +58,8 @@ pub struct Node {
     door: Option<Door>,
     /// The thread that has the frames, if there is one.
     apart: Option<Apart>,
+    /// Whether frames are forwarded by all that was changed: replies that say so wait for it.
+    is_settled: bool,
     /// Who makes programs ready apart from the frames, if anybody does.
     workshop: Option<Workshop>,
 }
@@ -127,8 +137,19 @@ impl Node {
         if let Some(http) = &http {
             events.push(Event::TakesPrograms(http.address().to_string()));
         }
-        let (apart, workshop) = (None, None);
-        Ok(Node { forward, events, agent, forces, control, services, http, door, apart, workshop })
+        Ok(Node {
+            forward,
+            events,
+            agent,
+            forces,
+            control,
+            services,
+            http,
+            door,
+            apart: None,
+            is_settled: true,
+            workshop: None,
+        })
     }
 
     /// From now on programs that come are made ready, and those that are over are freed, by a thread apart from
@@ -168,9 +189,15 @@ impl Node {
         self.forward.turn(now)
     }
 
-    /// Serves controllers and clients: what arrived is done, what is to be sent is sent. Whether a
-    /// controller said anything.
+    /// Serves controllers and clients with a budget of steps, which is the same in every run. See
+    /// [`Node::serve_within`].
     pub fn serve(&mut self, now: Nanos) -> bool {
+        self.serve_within(now, Budget::of_steps(STEPS_A_TURN))
+    }
+
+    /// Serves controllers and clients as far as the budget goes: what arrived is done, what is to be sent is sent.
+    /// [`Node::next_event`] is now if there is more to do. Returns whether a controller sent anything.
+    pub fn serve_within(&mut self, now: Nanos, budget: Budget<'_>) -> bool {
         let messages = self.messages();
         self.hear(now);
         while let Some((number, up)) = self.forward.link_change(now) {
@@ -180,15 +207,19 @@ impl Node {
         let (apart, workshop) = (&mut self.apart, &mut self.workshop);
         if let Some(agent) = agent {
             let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
-            if let Some((pipeline, model)) = forwarder.ordered() {
-                agent.serve(&mut Datapath { pipeline, model, outputs, lanes, due, now });
+            let settles =
+                |pipeline: &mut Pipeline| apart.as_ref().is_none_or(|apart| apart.settle(pipeline));
+            if let Some((pipeline, model)) = forwarder.ordered()
+                && (self.is_settled || settles(pipeline))
+            {
+                agent.serve(&mut Datapath { pipeline, model, outputs, lanes, due, now, budget });
                 // What is answered below says that all of it acts on frames.
-                if let Some(apart) = apart {
-                    apart.settle(pipeline);
-                }
+                self.is_settled = settles(pipeline);
             }
             forward.send_waiting(now);
-            agent.flush(now);
+            if self.is_settled {
+                agent.flush(now);
+            }
             events.append(&mut agent.events);
         }
         if let (Some(forces), Plane::ProGfe(element)) = (&mut *forces, &mut forward.forwarder) {
@@ -296,6 +327,11 @@ impl Node {
         }
     }
 
+    /// How long control work may go on in one turn while frames arrive.
+    pub fn busy_turn(&self) -> Nanos {
+        self.agent.as_ref().map_or(DEFAULT_TURN, Agent::busy_turn)
+    }
+
     /// When a turn and a serving are due although nothing arrives.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let agent = self.agent.as_ref().and_then(|agent| agent.next_event(now));
@@ -304,7 +340,9 @@ impl Node {
         let told = (!self.forward.outputs.events.is_empty()).then_some(now);
         let services = self.services.as_ref().and_then(|services| services.due(now));
         let http = self.http.as_ref().and_then(|http| http.due(now));
-        let all = [self.forward.next_event(), agent, forces, control, services, http, told];
+        let settles = (!self.is_settled).then_some(now);
+        let all =
+            [self.forward.next_event(), settles, agent, forces, control, services, http, told];
         all.into_iter().flatten().min()
     }
 

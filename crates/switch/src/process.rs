@@ -3,6 +3,7 @@
 //! While frames keep coming it polls the ports without a pause; after a short time without any
 //! it waits for a descriptor or for what is due next, so that an idle switch costs nothing.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::time::Nanos;
@@ -10,7 +11,8 @@ use ports::afpacket::{Options, Stamps};
 use ports::clock::{self, Wait};
 
 use crate::apart::Departure;
-use crate::config::{Config, Kind, PortConfig, Service};
+use crate::budget::Budget;
+use crate::config::{Config, FrameThreads, Kind, PortConfig, Service};
 use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
@@ -20,6 +22,12 @@ use crate::workshop;
 
 /// While frames keep coming, controllers and clients are served this often.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
+
+/// Frames are taken to arrive for so long after the last one: control work then has a short budget.
+const ARRIVING: Nanos = Nanos::from_millis(10);
+
+/// Budget of the control work of one turn while no frames arrive, or where they have threads of their own.
+const FREE_TURN: Nanos = Nanos::from_millis(1);
 
 /// The time of the day is asked for this often.
 const WALL_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -46,7 +54,7 @@ pub fn run(
     }
     dataplane::fast::memory::advise(ports::pages::advise_huge);
     let ports = open_ports(config)?;
-    let homes: Vec<_> = config.frames_cores.iter().copied().map(Some).collect();
+    let homes = frame_threads(config, &ports).map_err(OpenError::Thread)?;
     let mut node = match &config.kind {
         Kind::OpenFlow(_) if !homes.is_empty() => open_apart(config, ports, &homes, seed())?,
         _ => Node::open(config, ports, seed(), clock::now())?,
@@ -61,6 +69,21 @@ pub fn run(
     drive(&mut node, config.spin, stop, log);
     log(Event::Stopped);
     Ok(())
+}
+
+/// The cores of the threads that frames have for themselves, `None` for one on any core.
+fn frame_threads(config: &Config, ports: &[NumberedPort]) -> io::Result<Vec<Option<usize>>> {
+    match &config.frame_threads {
+        FrameThreads::None => Ok(Vec::new()),
+        FrameThreads::Cores(cores) => Ok(cores.iter().copied().map(Some).collect()),
+        FrameThreads::Auto => {
+            // A port without a descriptor would have to be polled, and a file ends the process with its end.
+            let waits = ports.iter().all(|(_, port)| port.descriptor().is_some());
+            let suits = waits && config.model.is_none() && matches!(config.kind, Kind::OpenFlow(_));
+            let has_cores = suits && ports::core::allowed()?.len() >= 2;
+            Ok(if has_cores { vec![None] } else { Vec::new() })
+        }
+    }
 }
 
 /// A switch whose frames have threads of their own, one for each of `homes`, on the core that it names if
@@ -105,6 +128,8 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     let mut wait = Wait::new();
     let pollable = node.is_pollable();
     let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
+    let mut arriving_until = Nanos::ZERO;
+    let (busy_turn, free_turn) = (node.busy_turn(), node.busy_turn().max(FREE_TURN));
     let mut talk = Talk::new(spin, node.has_frames());
     let mut wall_at = Nanos::ZERO;
     // What becomes of frames without a controller is settled before the first frame.
@@ -122,6 +147,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
         let turn = node.turn(now);
         if turn.frames > 0 {
             spin_until = now.saturating_add(spin);
+            arriving_until = now.saturating_add(ARRIVING);
         }
         if turn.frames > 0 || turn.frames_sent > 0 || !node.is_over() {
             over_since = None;
@@ -133,7 +159,8 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
         let idle = now >= spin_until;
         let listens = talk.goes_on(now) && turn.frames == 0;
         if idle || listens || now >= serve_at {
-            if node.serve(now) {
+            let span = if now < arriving_until { busy_turn } else { free_turn };
+            if node.serve_within(now, Budget::of_time(span, &clock::now)) {
                 talk.heard(now);
             }
             node.events.drain(..).for_each(&mut *log);
@@ -198,7 +225,7 @@ mod tests {
     use ports::port::Port;
 
     use super::*;
-    use crate::config::BridgeConfig;
+    use crate::config::{BridgeConfig, OpenFlowConfig};
 
     fn bridge(ports: &[(PortNo, &str)]) -> Config {
         let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
@@ -250,6 +277,26 @@ mod tests {
         assert_eq!(turns.busy, 1, "{turns:?}");
         assert!(turns.cycles_busy > 0, "{turns:?}");
         assert_eq!(turns.cycles_idle > 0, turns.idle > 0, "{turns:?}");
+    }
+
+    #[test]
+    fn frames_have_a_thread_where_there_is_a_second_core_and_ports_can_be_waited_for() {
+        let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
+        let threads = |config: &Config, ports: &[NumberedPort]| frame_threads(config, ports).unwrap();
+        let spec = "memif:/nowhere/socket,role=client";
+        let waits = ports::open::open(spec, &Options::forwarder()).unwrap();
+        let waits: Vec<NumberedPort> = vec![(1, waits)];
+        let (polled, _other) = ports::memory::pair_stamped(8, "1", packet::time::Clock::UserSpace);
+        let polled: Vec<NumberedPort> = vec![(1, Box::new(polled))];
+        assert!(threads(&config, &waits).is_empty(), "only a process has one by default");
+        config.frame_threads = FrameThreads::Cores(vec![3]);
+        assert_eq!(threads(&config, &polled), [Some(3)]);
+        config.frame_threads = FrameThreads::Auto;
+        let cores = ports::core::allowed().unwrap().len();
+        assert_eq!(threads(&config, &waits).len(), usize::from(cores >= 2));
+        assert!(threads(&config, &polled).is_empty(), "polling would take a core");
+        config.kind = Kind::Bridge(BridgeConfig::default());
+        assert!(threads(&config, &waits).is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::NOWHERE;
+use super::store::Store;
 use crate::fast::buckets::Buckets;
 use crate::fast::slab::Slab;
 use crate::key::Key;
@@ -12,9 +13,16 @@ use crate::key::Key;
 /// Most keys that are looked up at once.
 pub const BATCH_MAX: usize = crate::forwarder::SIGHTS_MAX;
 
-/// Which entry has a key. Clones are of the same table.
-#[derive(Debug, Clone)]
+/// Which entry has a key, for the thread that changes it.
+#[derive(Debug)]
 pub struct ExactTable {
+    store: Store,
+    seed: u64,
+}
+
+/// Which entry has a key, for those that look keys up.
+#[derive(Debug, Clone)]
+pub struct ExactView {
     buckets: Arc<Buckets>,
     seed: u64,
 }
@@ -23,28 +31,66 @@ impl ExactTable {
     /// An empty table in which `entries_max` entries have room. The seed makes it impossible to
     /// choose keys that collide without knowing it.
     pub fn new(entries_max: usize, seed: u64) -> ExactTable {
-        ExactTable { buckets: Arc::new(Buckets::new(entries_max)), seed }
+        ExactTable { store: Store::new(entries_max, 1), seed }
     }
 
-    /// From now on changes are made apart: clones so far go on with what there is.
-    pub fn set_apart(&mut self) {
-        self.buckets = Arc::new(self.buckets.copy());
+    /// What readers are to hold of it.
+    pub fn view(&self) -> ExactView {
+        ExactView { buckets: Arc::clone(self.store.shown()), seed: self.seed }
+    }
+
+    /// Whether readers are to go on with what they hold whatever is changed from now on.
+    pub fn set_stays(&mut self, stays: bool) {
+        self.store.set_stays(stays);
+    }
+
+    /// Makes changes ready to be published (see [`Store::complete`]).
+    pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> Option<bool> {
+        let seed = self.seed;
+        self.store.complete(&|entry| slab.line(entry).key().hash(seed), budget)
     }
 
     /// How many entries it holds.
     pub fn len(&self) -> usize {
-        self.buckets.len()
+        self.store.len()
     }
 
     /// Whether it holds none.
-    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.buckets.is_empty()
+        self.store.is_empty()
     }
 
     /// The numbers of all its entries.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
-        self.buckets.places()
+        self.store.places()
+    }
+
+    /// The entry with this key.
+    pub fn find(&self, slab: &Slab, key: &Key) -> Option<u32> {
+        self.store.find(key.hash(self.seed), |entry| slab.line(entry).has_key(key))
+    }
+
+    /// Adds `entry`, whose line is written and whose key no other entry in the table has. Returns true if
+    /// readers have to be told of other buckets.
+    pub fn insert(&mut self, slab: &Slab, entry: u32) -> bool {
+        let seed = self.seed;
+        let hash_of = |other: u32| slab.line(other).key().hash(seed);
+        self.store.insert(entry, hash_of(entry), &hash_of)
+    }
+
+    /// Removes `entry`, which is in the table. Returns true if readers have to be told of other buckets.
+    pub fn remove(&mut self, slab: &Slab, entry: u32) -> bool {
+        let seed = self.seed;
+        let hash_of = |other: u32| slab.line(other).key().hash(seed);
+        self.store.remove(entry, hash_of(entry), &hash_of)
+    }
+}
+
+impl ExactView {
+    /// Whether it holds no entry.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
     }
 
     /// The entry with this key.
@@ -83,20 +129,6 @@ impl ExactTable {
             }
         }
     }
-
-    /// Adds `entry`, whose line is written and whose key no other entry in the table has.
-    pub fn insert(&mut self, slab: &Slab, entry: u32) {
-        let seed = self.seed;
-        let hash_of = |other: u32| slab.line(other).key().hash(seed);
-        self.buckets.insert(entry, hash_of(entry), hash_of);
-    }
-
-    /// Removes `entry`, which is in the table.
-    pub fn remove(&mut self, slab: &Slab, entry: u32) {
-        let seed = self.seed;
-        let hash_of = |other: u32| slab.line(other).key().hash(seed);
-        self.buckets.remove(entry, hash_of(entry), hash_of);
-    }
 }
 
 #[cfg(test)]
@@ -123,21 +155,23 @@ mod tests {
             }
         }
         let keys: Vec<Key> = (0..150).map(key).collect();
+        let view = table.view();
         for (round, keys) in keys.chunks(BATCH_MAX).enumerate() {
             let mut found = [0; BATCH_MAX];
             let mut hashes = [0; BATCH_MAX];
-            table.foresee(keys, &mut hashes);
-            table.guess(&all.slab, &hashes[..keys.len()], &mut found);
+            view.foresee(keys, &mut hashes);
+            view.guess(&all.slab, &hashes[..keys.len()], &mut found);
             if round == 1 {
                 // What was guessed may be anything by now.
                 found.rotate_left(1);
             }
-            table.confirm(&all.slab, keys, &hashes, &mut found);
+            view.confirm(&all.slab, keys, &hashes, &mut found);
             for (at, (key, found)) in keys.iter().zip(found).enumerate() {
                 let number = (round * BATCH_MAX + at) as u32;
                 let there = number < 100 && !number.is_multiple_of(3);
                 assert_eq!(found, if there { number } else { NOWHERE });
                 assert_eq!(table.find(&all.slab, key), there.then_some(number));
+                assert_eq!(view.find(&all.slab, key), there.then_some(number));
             }
         }
         assert_eq!(table.len(), 66);

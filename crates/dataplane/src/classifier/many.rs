@@ -2,21 +2,24 @@
 //! tuples.
 //!
 //! Whether there is a routing table is looked into when there are [`ROUTES_MIN`] entries, and again each
-//! time there are twice as many; it goes when few are left of it.
+//! time there are twice as many; it goes when few are left of it. A change of structure is
+//! [built](rebuild) beside the structure in use, a few entries with each change.
 //!
 //! Invariant: an entry is in the routing table or in the tuples; which, does not change what is found.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
-
-use super::routes::{Routes, RoutesView, Shape};
+use super::routes::{Routes, RoutesView};
 use super::tuple_space::{TupleSpace, TupleViews, Work, ones};
 use super::{NOWHERE, exact::BATCH_MAX};
 use crate::fast::slab::Slab;
-use crate::hash::Seeded;
 use crate::key::Key;
 use crate::key::wide::Wide;
 use crate::matching::Match;
+
+/// A structure that is built beside the one in use.
+mod rebuild;
+
+pub use rebuild::Entries;
+use rebuild::{Rebuild, Step};
 
 /// Least entries of a routing table when it begins.
 pub const ROUTES_MIN: usize = 2048;
@@ -36,6 +39,9 @@ pub struct Many {
     may_choose: bool,
     /// With so many entries it is looked into whether they are a routing table.
     look_at: usize,
+    rebuild: Option<Box<Rebuild>>,
+    /// Whether readers are to go on with what they hold.
+    stays: bool,
     seed: u64,
     changed: bool,
 }
@@ -51,8 +57,16 @@ impl Many {
     /// No entries. `seed` is a secret for hashing. With `may_choose` false there is a tuple for each
     /// mask.
     pub fn new(may_choose: bool, seed: u64) -> Many {
-        let tuples = TupleSpace::new(may_choose, seed);
-        Many { routes: None, tuples, may_choose, look_at: ROUTES_MIN, seed, changed: false }
+        Many {
+            routes: None,
+            tuples: TupleSpace::new(may_choose, seed),
+            may_choose,
+            look_at: ROUTES_MIN,
+            rebuild: None,
+            stays: false,
+            seed,
+            changed: false,
+        }
     }
 
     /// What readers are to hold of it.
@@ -68,10 +82,17 @@ impl Many {
 
     /// Whether readers are to go on with what they hold whatever is changed from now on.
     pub fn set_stays(&mut self, stays: bool) {
+        self.stays = stays;
         self.tuples.set_stays(stays);
         if let Some(routes) = &mut self.routes {
             routes.set_stays(stays);
         }
+    }
+
+    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
+    /// the budget goes. False if it was used up before.
+    pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
+        self.tuples.complete(slab, budget)
     }
 
     /// How many entries it holds.
@@ -113,20 +134,21 @@ impl Many {
 
     /// Adds an entry whose line is written.
     pub fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
-        if let Some(routes) = &mut self.routes
-            && routes.insert(matching, rank, entry)
-        {
-            return;
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.insert(slab, matching, rank, entry);
         }
-        self.tuples.insert(slab, matching, entry);
-        if self.may_choose && self.routes.is_none() && self.tuples.len() >= self.look_at {
-            self.look_at = 2 * self.tuples.len();
-            self.find_routes(slab);
+        let routes = self.routes.as_mut();
+        if !routes.is_some_and(|routes| routes.insert(matching, rank, entry)) {
+            self.tuples.insert(slab, matching, entry);
         }
+        self.consider();
     }
 
     /// Removes an entry of this match and rank, which is in here.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.remove(slab, matching, rank, entry);
+        }
         let removed = self.routes.as_mut().and_then(|it| it.remove(matching, rank, entry));
         match removed {
             Some(()) => {}
@@ -136,42 +158,42 @@ impl Many {
             routes.matches().for_each(|(matching, entry)| {
                 self.tuples.insert(slab, &matching, entry);
             });
-            self.look_at = ROUTES_MIN;
+            (self.look_at, self.rebuild) = (ROUTES_MIN, None);
             self.changed = true;
+        }
+        self.consider();
+    }
+
+    /// Begins to build another structure where one may be better.
+    fn consider(&mut self) {
+        if !self.may_choose || self.rebuild.is_some() {
+            return;
+        }
+        let may_have_routes = self.routes.is_none() && self.tuples.len() >= self.look_at;
+        let is_stale = self.routes.as_ref().is_some_and(Routes::is_stale);
+        let is_needed = is_stale || self.tuples.wants_order();
+        if may_have_routes || is_needed {
+            self.rebuild = Some(Box::new(Rebuild::new(is_needed, self.seed)));
+        }
+        if may_have_routes {
+            self.look_at = 2 * self.tuples.len();
         }
     }
 
-    /// Makes a routing table of the entries of the most frequent shape, if they are one.
-    fn find_routes(&mut self, slab: &Slab) {
-        let mut shapes: HashMap<Shape, usize, Seeded> = HashMap::with_hasher(Seeded(self.seed));
-        for (matching, _) in self.tuples.matches(slab) {
-            if let Some((shape, _)) = Shape::of(&matching) {
-                *shapes.entry(shape).or_default() += 1;
-            }
-        }
-        let most = shapes.iter().find(|(_, count)| 2 * **count > self.tuples.len());
-        let Some((shape, _)) = most else { return };
-        let mut routes = Routes::new(*shape, self.seed);
-        let mut others = Vec::new();
-        let mut all: Vec<(Match, u32)> = self.tuples.matches(slab).collect();
-        // Those of the ranks that most have first: one odd rank keeps all out that it contradicts.
-        let kind = |(matching, entry): &(Match, u32)| {
-            (Shape::of(matching).map_or(0, |(_, (_, length))| length), slab.line(*entry).rank())
-        };
-        let mut kinds: HashMap<(u32, u32), usize, Seeded> = HashMap::with_hasher(Seeded(self.seed));
-        all.iter().for_each(|it| *kinds.entry(kind(it)).or_default() += 1);
-        all.sort_by_cached_key(|it| (Reverse(kinds[&kind(it)]), it.1));
-        for (matching, entry) in all {
-            if !routes.insert(&matching, slab.line(entry).rank(), entry) {
-                others.push((matching, entry));
-            }
-        }
-        if routes.count() < ROUTES_MIN / 2 || routes.count_lengths() < LENGTHS_MIN {
+    /// Goes on with building another structure. `entries` are those of the table.
+    pub fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
+        // The structure that readers hold stays until a bundle is kept or taken back.
+        let Some(rebuild) = self.rebuild.as_mut().filter(|_| !self.stays) else { return };
+        let step = rebuild.advance(slab, entries);
+        if step == Step::More {
             return;
         }
-        let mut tuples = TupleSpace::new(true, self.seed);
-        others.iter().for_each(|(matching, entry)| tuples.insert(slab, matching, *entry));
-        (self.routes, self.tuples, self.changed) = (Some(routes), tuples, true);
+        let rebuilt = self.rebuild.take().filter(|_| step == Step::Complete);
+        if let Some(rebuilt) = rebuilt {
+            (self.routes, self.tuples) = (rebuilt.routes, rebuilt.tuples);
+            self.look_at = self.look_at.max(2 * self.tuples.len()).max(ROUTES_MIN);
+            self.changed = true;
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::linear::LinearTable;
-use super::many::{Many, ManyView};
+use super::many::{Entries, Many, ManyView};
 use super::tuple_space::{Work, sort_by_rank};
 use super::{Classifier, NOWHERE};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
@@ -120,6 +120,22 @@ impl Rest {
     pub fn set_stays(&mut self, stays: bool) {
         if let Way::Many(many) = &mut self.way {
             many.set_stays(stays);
+        }
+    }
+
+    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
+    /// the budget goes. False if it was used up before.
+    pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
+        match &mut self.way {
+            Way::Many(many) => many.complete(slab, budget),
+            _ => true,
+        }
+    }
+
+    /// Goes on with a change of structure, if one is under way. `entries` are those of the table.
+    pub fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
+        if let Way::Many(many) = &mut self.way {
+            many.advance(slab, entries);
         }
     }
 
@@ -343,12 +359,26 @@ pub(crate) mod tests {
     pub struct Installed {
         pub slab: Slab,
         entries: Vec<(Match, u32, u32)>,
+        /// The match of each entry that was ever added and not taken.
+        matches: Vec<Option<Match>>,
         arrivals: u32,
+    }
+
+    impl Entries for Installed {
+        fn next(&self, from: usize, _: &mut usize) -> Result<Option<usize>, usize> {
+            let mut from = from..self.matches.len();
+            Ok(from.find(|&place| self.matches[place].is_some()))
+        }
+
+        fn matching(&self, place: usize) -> Option<Match> {
+            self.matches[place]
+        }
     }
 
     impl Default for Installed {
         fn default() -> Installed {
-            Installed { slab: Slab::new(1 << 14), entries: Vec::new(), arrivals: 0 }
+            let (entries, matches) = Default::default();
+            Installed { slab: Slab::new(1 << 14), entries, matches, arrivals: 0 }
         }
     }
 
@@ -374,12 +404,16 @@ pub(crate) mod tests {
             self.slab.set_wide(entry, matching.wide_value());
             self.arrivals += 1;
             self.entries.push((*matching, rank, entry));
+            self.matches.push(Some(*matching));
             entry
         }
 
         /// Forgets some entry.
         pub fn take(&mut self, dice: &mut Dice) -> (Match, u32, u32) {
-            self.entries.swap_remove(dice.roll(self.entries.len() as u64) as usize)
+            let at = dice.roll(self.entries.len() as u64) as usize;
+            let taken = self.entries.swap_remove(at);
+            self.matches[taken.2 as usize] = None;
+            taken
         }
 
         /// Whether this is the match of an entry.

@@ -268,22 +268,13 @@ impl Routes {
         let shorter = shorter.into_iter().next().copied();
         self.own().remove(address, length, entry, shorter);
         self.removed += 1;
-        if self.removed >= STALE_MIN.max(self.count()) {
-            self.begin_anew();
-        }
         Some(())
     }
 
-    /// A trie without the levels that nobody needs any more. Readers go on with the old one.
-    fn begin_anew(&mut self) {
-        let trie = Trie::new();
-        for (&(address, length), &entry) in &self.prefixes {
-            let lengths = &self.lengths;
-            let is_longer = |other: u32| u32::from(lengths[other as usize]) > length;
-            trie.insert(address, length, entry, is_longer);
-        }
-        self.trie = Arc::new(trie);
-        (self.removed, self.changed) = (0, true);
+    /// Whether so many entries were removed that the trie is worth making anew, as it keeps levels that
+    /// nothing needs any more.
+    pub fn is_stale(&self) -> bool {
+        self.removed >= STALE_MIN.max(self.count())
     }
 }
 

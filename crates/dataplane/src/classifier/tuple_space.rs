@@ -42,6 +42,10 @@ pub const MASKS_PLAIN: usize = 12;
 /// Most tuples when masks are merged: one for each group of a sieve.
 pub const TUPLES_MAX: usize = GROUPS;
 
+/// With more entries, merging them and putting them in order anew is left to the owner, who does it a few
+/// entries at a time.
+const ENTRIES_FEW: usize = 256;
+
 /// Entries that come or go before what became of merging is put in order anew, if they are as many as
 /// there are.
 const STALE_MIN: usize = 1024;
@@ -77,6 +81,16 @@ impl TupleSpace {
         }
     }
 
+    /// No entries, and masks are merged from the beginning.
+    pub fn merged(seed: u64) -> TupleSpace {
+        TupleSpace { sieve: Some(Arc::new(Sieve::new())), ..TupleSpace::new(true, seed) }
+    }
+
+    /// Whether masks are merged.
+    pub fn is_merged(&self) -> bool {
+        self.sieve.is_some()
+    }
+
     /// How many entries it holds.
     pub fn len(&self) -> usize {
         self.entries
@@ -110,6 +124,16 @@ impl TupleSpace {
     /// Whether readers are to go on with what they hold whatever is changed from now on.
     pub fn set_stays(&mut self, stays: bool) {
         self.tuples.iter_mut().for_each(|tuple| tuple.set_stays(stays));
+    }
+
+    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
+    /// the budget goes. False if it was used up before.
+    pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
+        self.tuples.iter_mut().all(|tuple| {
+            let told = tuple.complete(slab, budget);
+            self.changed |= told.unwrap_or(false);
+            told.is_some()
+        })
     }
 
     /// Whether what readers hold became out of date since this was last asked.
@@ -150,10 +174,7 @@ impl TupleSpace {
     pub fn insert(&mut self, slab: &Slab, matching: &Match, entry: u32) {
         self.put(slab, matching, entry);
         self.entries += 1;
-        let many_masks = self.may_merge && self.sieve.is_none() && self.tuples.len() > MASKS_PLAIN;
-        if many_masks || self.is_stale() {
-            self.put_in_order(slab);
-        }
+        self.put_few_in_order(slab);
         self.sort();
     }
 
@@ -210,10 +231,25 @@ impl TupleSpace {
         }
         self.entries -= 1;
         self.ordered.1 += 1;
-        if self.is_stale() {
+        self.put_few_in_order(slab);
+        self.sort();
+    }
+
+    /// Whether masks should be merged, or entries put in order anew.
+    pub fn wants_order(&self) -> bool {
+        let many_masks = self.may_merge && self.sieve.is_none() && self.tuples.len() > MASKS_PLAIN;
+        many_masks || self.is_stale()
+    }
+
+    /// The entries are as if they were just put in order.
+    pub fn set_ordered(&mut self) {
+        self.ordered = (self.entries, 0);
+    }
+
+    fn put_few_in_order(&mut self, slab: &Slab) {
+        if self.wants_order() && self.entries <= ENTRIES_FEW {
             self.put_in_order(slab);
         }
-        self.sort();
     }
 
     /// Whether so much came and went that the sieve lets too much through, or that coarse tuples hold
@@ -232,7 +268,7 @@ impl TupleSpace {
         self.crowd = Crowd::default();
         self.sieve = Some(Arc::new(Sieve::new()));
         all.iter().for_each(|(matching, entry)| self.put(slab, matching, *entry));
-        self.ordered = (all.len(), 0);
+        self.set_ordered();
         self.changed = true;
     }
 
@@ -251,7 +287,7 @@ impl TupleSpace {
     /// Adds a tuple, if there may be one more.
     fn add_tuple(&mut self, matching: &Match, mask: &Key) -> Option<usize> {
         let merges = self.sieve.is_some();
-        if merges && self.tuples.len() >= TUPLES_MAX {
+        if self.may_merge && self.tuples.len() >= TUPLES_MAX {
             return None;
         }
         let mut users = [0; GROUPS];

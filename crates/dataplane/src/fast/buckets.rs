@@ -131,20 +131,6 @@ impl Bucket {
         }
     }
 
-    /// Makes an empty bucket that nobody else sees the same as another. What is empty is not touched.
-    fn copy_from(&self, other: &Bucket) {
-        let used = other.signatures.iter().any(|word| word.load(Relaxed) != 0);
-        if used {
-            let words = self.signatures.iter().zip(&other.signatures);
-            words.for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
-            let entries = self.entries.iter().zip(&other.entries);
-            entries.for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
-        }
-        if used || other.overflow.load(Relaxed) != 0 {
-            self.overflow.store(other.overflow.load(Relaxed), Relaxed);
-        }
-    }
-
     fn moved(&self) {
         self.version.store(self.version.load(Relaxed).wrapping_add(1), Release);
     }
@@ -172,20 +158,6 @@ impl Buckets {
         }
     }
 
-    /// Buckets of their own with the same entries, for the thread that changes these.
-    pub fn copy(&self) -> Buckets {
-        let copy = Buckets {
-            rows: row(self.rows.len()),
-            entries: AtomicUsize::new(self.len()),
-            stash: Mutex::new(self.stash().clone()),
-            stashed: AtomicUsize::new(self.stashed.load(Relaxed)),
-        };
-        for (from, to) in self.rows.iter().zip(copy.rows.iter()) {
-            to.copy_from(from);
-        }
-        copy
-    }
-
     /// How many entries it holds.
     pub fn len(&self) -> usize {
         self.entries.load(Relaxed)
@@ -204,12 +176,24 @@ impl Buckets {
 
     /// The numbers of all its entries, for the thread that changes it.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
-        let used = |bucket: &'_ Bucket| {
-            let used = |slot: usize| (bucket.signature(slot) != 0).then(|| bucket.entry(slot));
-            (0..SLOTS).filter_map(used).collect::<Vec<_>>()
-        };
-        let stash: Vec<u32> = self.stash().iter().map(|&(_, entry)| entry).collect();
-        self.rows.iter().flat_map(used).chain(stash)
+        let rows = (0..self.count_rows()).flat_map(|row| self.places_in(row));
+        rows.chain(self.stashed().into_iter().map(|(_, entry)| entry))
+    }
+
+    /// How many rows, that is buckets, there are.
+    pub fn count_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The numbers of the entries in one row, for the thread that changes it.
+    pub fn places_in(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+        let bucket = &self.rows[row];
+        (0..SLOTS).filter(|&slot| bucket.signature(slot) != 0).map(|slot| bucket.entry(slot))
+    }
+
+    /// The hashes and numbers of the entries for which no row had room.
+    pub fn stashed(&self) -> Vec<(u64, u32)> {
+        self.stash().clone()
     }
 
     /// The bucket that a hash is looked for first will be read soon.
@@ -313,12 +297,25 @@ impl Buckets {
     pub fn insert(&self, entry: u32, hash: u64, hash_of: impl Fn(u32) -> u64) {
         self.entries.store(self.len() + 1, Relaxed);
         let (first, second) = (self.first(hash), self.second(hash));
-        if self.place(first, hash, entry)
+        let is_placed = self.place(first, hash, entry)
             || self.place(second, hash, entry)
-            || self.make_room(second, &hash_of) && self.place(second, hash, entry)
-        {
-            return;
+            || self.make_room(second, &hash_of) && self.place(second, hash, entry);
+        if !is_placed {
+            self.insert_stashed(entry, hash);
         }
+    }
+
+    /// Adds an entry as [`Buckets::insert`] does, but moves no other.
+    pub fn insert_still(&self, entry: u32, hash: u64) {
+        self.entries.store(self.len() + 1, Relaxed);
+        let (first, second) = (self.first(hash), self.second(hash));
+        if !self.place(first, hash, entry) && !self.place(second, hash, entry) {
+            self.insert_stashed(entry, hash);
+        }
+    }
+
+    fn insert_stashed(&self, entry: u32, hash: u64) {
+        let first = self.first(hash);
         self.rows[first].more_overflow(1);
         self.stash().push((hash, entry));
         self.stashed.store(self.stashed.load(Relaxed) + 1, Release);
@@ -328,12 +325,19 @@ impl Buckets {
     /// Removes an entry, which is in here. Readers may still find it until they are done with the
     /// lookup at hand.
     pub fn remove(&self, entry: u32, hash: u64, hash_of: impl Fn(u32) -> u64) {
+        if !self.remove_still(entry, hash) {
+            self.settle_stashed(hash_of);
+        }
+    }
+
+    /// Removes an entry as [`Buckets::remove`] does, but moves no other. Returns whether it was stashed.
+    pub fn remove_still(&self, entry: u32, hash: u64) -> bool {
         self.entries.store(self.len() - 1, Relaxed);
         let (first, second) = (self.first(hash), self.second(hash));
         let stashed = self.stash().iter().position(|&(_, other)| other == entry);
         if let Some(at) = stashed {
             self.unstash(at);
-            return;
+            return true;
         }
         for at in [first, second] {
             let bucket = &self.rows[at];
@@ -346,6 +350,11 @@ impl Buckets {
                 break;
             }
         }
+        false
+    }
+
+    /// Puts the entry that was stashed last into a row, if one has room.
+    fn settle_stashed(&self, hash_of: impl Fn(u32) -> u64) {
         let waiting = self.stash().last().copied();
         if let Some((hash, entry)) = waiting {
             let (first, second) = (self.first(hash), self.second(hash));

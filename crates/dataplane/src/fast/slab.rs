@@ -52,6 +52,9 @@ pub struct Slab {
     masks: Box<[OnceLock<Row<MaskLine>>]>,
     /// What entries did that are being changed.
     aside: Box<[OnceLock<Row<Aside>>]>,
+    /// The latest time in nanoseconds that the control plane passed in. Lines keep 32 bits of a
+    /// time; this supplies the others.
+    clock: AtomicU64,
 }
 
 /// One entry.
@@ -102,15 +105,20 @@ unsafe impl Zero for WideLine {}
 #[cfg(not(loom))]
 unsafe impl Zero for MaskLine {}
 
-/// A moment in ticks, not before it.
+/// Ticks (31 days) by which a match may be later than the slab's clock.
+const AHEAD: u64 = 1 << 28;
+
+/// A moment in ticks, not before it. Only the low 32 bits are kept.
 #[inline]
 pub(super) fn ticks(now: Nanos) -> u32 {
     now.0.div_ceil(TICK.0) as u32
 }
 
-/// The moment of a tick.
-pub(super) fn from_ticks(ticks: u32) -> Nanos {
-    Nanos(u64::from(ticks) * TICK.0)
+/// Returns the latest moment with these low 32 bits that is at most [`AHEAD`] after the clock.
+pub(super) fn from_ticks(ticks: u32, clock: Nanos) -> Nanos {
+    let latest = clock.0 / TICK.0 + AHEAD;
+    let age = (latest as u32).wrapping_sub(ticks);
+    Nanos(latest.saturating_sub(age.into()).saturating_mul(TICK.0))
 }
 
 impl Slab {
@@ -123,7 +131,20 @@ impl Slab {
             wide: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
             masks: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
             aside: (0..lines_max.div_ceil(WIDE_CHUNK)).map(|_| OnceLock::new()).collect(),
+            clock: AtomicU64::new(0),
         }
+    }
+
+    /// Sets the clock by which times in lines are read. It never goes back.
+    pub fn set_clock(&self, now: Nanos) {
+        if now > self.clock() {
+            self.clock.store(now.0, Relaxed);
+        }
+    }
+
+    /// The latest time that was passed to [`Slab::set_clock`].
+    pub fn clock(&self) -> Nanos {
+        Nanos(self.clock.load(Relaxed))
     }
 
     /// Makes sure that there is a line at `place`, which is less than what there is room for.
@@ -295,13 +316,13 @@ impl Line {
         self.arrival.store(picture.arrival, Relaxed);
     }
 
-    /// Everything as it is now.
-    pub fn picture(&self) -> Picture {
+    /// Everything as it is now. `clock` is the present time (see [`Slab::clock`]).
+    pub fn picture(&self, clock: Nanos) -> Picture {
         Picture {
             key: self.key(),
             frames: self.frames(),
             bytes: self.bytes(),
-            last_match: self.last_match(),
+            last_match: self.last_match(clock),
             verdict: self.verdict(),
             rank: self.rank(),
             part: self.part(),
@@ -347,8 +368,8 @@ impl Line {
     }
 
     /// When a frame last matched.
-    pub fn last_match(&self) -> Nanos {
-        from_ticks(self.last_match.load(Relaxed))
+    pub fn last_match(&self, clock: Nanos) -> Nanos {
+        from_ticks(self.last_match.load(Relaxed), clock)
     }
 
     /// Sets when a frame last matched.
@@ -470,7 +491,7 @@ mod tests {
                     arrival: 9,
                 };
                 slab.line(place).set(&picture);
-                assert_eq!(slab.line(place).picture(), picture);
+                assert_eq!(slab.line(place).picture(Nanos::ZERO), picture);
                 assert!(slab.line(place).has_key(&picture.key));
                 assert!(!slab.line(place).has_key(&Key([1, 2, 3, 4])));
             }
@@ -503,11 +524,14 @@ mod tests {
     #[test]
     fn a_match_is_never_told_too_early() {
         let line = Line::default();
-        for now in [0, 1, TICK.0 - 1, TICK.0, TICK.0 + 1, 123_456_789_012] {
+        // The last ones are 497 days and more after the start: 2^32 ticks.
+        let (wrap, late) = (TICK.0 << 32, Nanos::from_secs(43_000_000).0);
+        let early = [0, 1, TICK.0 - 1, TICK.0, TICK.0 + 1, 123_456_789_012];
+        for now in early.into_iter().chain([wrap - 1, wrap, wrap + 1, late]) {
             line.count(1, 60, Nanos(now));
-            let told = line.last_match().0;
+            let told = line.last_match(Nanos(now)).0;
             assert!(told >= now && told < now + TICK.0, "{now} is told as {told}");
         }
-        assert_eq!((line.frames(), line.bytes()), (6, 360));
+        assert_eq!((line.frames(), line.bytes()), (10, 600));
     }
 }

@@ -44,16 +44,21 @@ impl Tally {
     pub fn count(&self, place: u32, frames: u64, bytes: u64, now: Nanos) {
         let chunk = self.chunks[place as usize / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
         let count = &chunk[place as usize % CHUNK];
-        count.frames.store(count.frames.load(Relaxed) + frames, Relaxed);
-        count.bytes.store(count.bytes.load(Relaxed) + bytes, Relaxed);
         count.last_match.store(slab::ticks(now), Relaxed);
+        count.bytes.store(count.bytes.load(Relaxed) + bytes, Relaxed);
+        count.frames.store(count.frames.load(Relaxed) + frames, Relaxed);
     }
 
-    /// Frames and bytes of an entry, and when the last frame matched; nothing if none ever did.
-    pub fn get(&self, place: u32) -> Option<(u64, u64, Nanos)> {
+    /// Frames and bytes of an entry, and when the last frame matched: zero if none ever did. `clock`
+    /// is the present time (see [`Slab::clock`](slab::Slab::clock)).
+    pub fn get(&self, place: u32, clock: Nanos) -> Option<(u64, u64, Nanos)> {
         let count = &self.chunks.get(place as usize / CHUNK)?.get()?[place as usize % CHUNK];
-        let last_match = slab::from_ticks(count.last_match.load(Relaxed));
-        Some((count.frames.load(Relaxed), count.bytes.load(Relaxed), last_match))
+        let frames = count.frames.load(Relaxed);
+        let last_match = match frames {
+            0 => Nanos::ZERO,
+            _ => slab::from_ticks(count.last_match.load(Relaxed), clock),
+        };
+        Some((frames, count.bytes.load(Relaxed), last_match))
     }
 
     /// Begins anew for an entry that nobody can find yet.
@@ -75,14 +80,25 @@ mod tests {
 
     #[test]
     fn it_counts_each_entry_by_itself() {
-        let tally = Tally::new(CHUNK + 5);
-        assert_eq!(tally.get(3), None);
+        let (tally, now) = (Tally::new(CHUNK + 5), Nanos(TICK.0 * 4));
+        assert_eq!(tally.get(3, now), None);
         tally.count(3, 2, 120, Nanos(TICK.0));
         tally.count(3, 1, 60, Nanos(TICK.0 * 4));
         tally.count(CHUNK as u32 + 4, 1, 70, Nanos(TICK.0));
-        assert_eq!(tally.get(3), Some((3, 180, Nanos(TICK.0 * 4))));
-        assert_eq!(tally.get(CHUNK as u32 + 4), Some((1, 70, Nanos(TICK.0))));
+        assert_eq!(tally.get(3, now), Some((3, 180, Nanos(TICK.0 * 4))));
+        assert_eq!(tally.get(CHUNK as u32 + 4, now), Some((1, 70, Nanos(TICK.0))));
         tally.clear(3);
-        assert_eq!(tally.get(3), Some((0, 0, Nanos::ZERO)));
+        assert_eq!(tally.get(3, now), Some((0, 0, Nanos::ZERO)));
+    }
+
+    #[test]
+    fn matches_after_497_days_are_not_reported_too_early_or_too_late() {
+        let tally = Tally::new(1);
+        for now in [Nanos(TICK.0 << 32), Nanos::from_secs(43_000_000)] {
+            tally.count(0, 1, 60, now);
+            assert_eq!(tally.get(0, now).map(|counts| counts.2), Some(now));
+            tally.clear(0);
+            assert_eq!(tally.get(0, now), Some((0, 0, Nanos::ZERO)), "no frame matched");
+        }
     }
 }

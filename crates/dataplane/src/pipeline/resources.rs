@@ -15,6 +15,24 @@ use crate::group::{BucketPlace, BucketSpec, GroupError, GroupNo, GroupSpec, Grou
 use crate::instruction::Instructions;
 use crate::meter::{METER_NO_MAX, MeterError, MeterNo, MeterSpec, MeterTable};
 use crate::queue::{PortQueues, QueueError};
+use crate::table::Progress;
+
+/// Groups or meters that were deleted, and how far the removal of their entries has come.
+#[derive(Debug, Clone)]
+pub struct Deletion {
+    /// Their numbers, in order.
+    numbers: Vec<u32>,
+    why: FlowRemovedReason,
+    /// The first place of an entry that was not examined.
+    from: usize,
+}
+
+impl Deletion {
+    /// How many groups or meters were deleted.
+    pub fn count(&self) -> usize {
+        self.numbers.len()
+    }
+}
 
 impl Pipeline {
     /// Begins to remember how entries, groups, meters and tables' settings are, and to keep what changes
@@ -29,11 +47,26 @@ impl Pipeline {
         self.tables.take_back();
     }
 
+    /// The same within a budget (see [`Tables::take_back_some`](crate::table::Tables::take_back_some)).
+    pub fn take_back_some(&mut self, budget: &mut usize) -> Progress {
+        self.shared.engine().other = None;
+        self.tables.take_back_some(budget)
+    }
+
     /// Keeps what was changed since the beginning, and tells of it. Every worker forwards by all of it
     /// when this returns, and by none of it until it does so.
     pub fn keep(&mut self, out: &mut Outputs) {
         self.tables.keep(out);
         self.shared.engine().keep_spread();
+    }
+
+    /// The same within a budget (see [`Tables::keep_some`](crate::table::Tables::keep_some)).
+    pub fn keep_some(&mut self, out: &mut Outputs, budget: &mut usize) -> Progress {
+        let progress = self.tables.keep_some(out, budget);
+        if progress.is_done() {
+            self.shared.engine().keep_spread();
+        }
+        progress
     }
 
     /// Changes groups and meters, at once or together with what else a bundle does.
@@ -67,12 +100,37 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) -> Result<usize, GroupError> {
-        let gone = self.change_spread(|groups, _| groups.delete(number))?;
-        if !gone.is_empty() {
-            let uses = |instructions: &Instructions| instructions.uses_group(&gone);
-            self.tables.delete_users(uses, FlowRemovedReason::GroupDelete, source, now, out);
+        let mut deletion = self.forget_group(number)?;
+        self.delete_users_some(&mut deletion, source, now, out, &mut usize::MAX.clone());
+        Ok(deletion.count())
+    }
+
+    /// Deletes a group, or all of them, without the entries that send to them: these are left to
+    /// [`Pipeline::delete_users_some`]. Until that is done, frames that they send there are dropped, and no
+    /// group of such a number may be added.
+    pub fn forget_group(&mut self, number: GroupNo) -> Result<Deletion, GroupError> {
+        let numbers = self.change_spread(|groups, _| groups.delete(number))?;
+        Ok(Deletion { numbers, why: FlowRemovedReason::GroupDelete, from: 0 })
+    }
+
+    /// Removes the entries that use what was deleted, as far as the budget goes.
+    pub fn delete_users_some(
+        &mut self,
+        deletion: &mut Deletion,
+        source: Source,
+        now: Nanos,
+        out: &mut Outputs,
+        budget: &mut usize,
+    ) -> Progress {
+        let Deletion { numbers, why, from } = deletion;
+        if numbers.is_empty() {
+            return Progress::Done;
         }
-        Ok(gone.len())
+        let uses = |instructions: &Instructions| match why {
+            FlowRemovedReason::MeterDelete => instructions.uses_meter(numbers),
+            _ => instructions.uses_group(numbers),
+        };
+        self.tables.delete_users(uses, from, (*why, source), now, out, budget)
     }
 
     /// Puts buckets into a group (see [`GroupTable::insert_buckets`]).
@@ -118,12 +176,17 @@ impl Pipeline {
         now: Nanos,
         out: &mut Outputs,
     ) -> usize {
-        let gone = self.change_spread(|_, meters| meters.delete(number));
-        if !gone.is_empty() {
-            let uses = |instructions: &Instructions| instructions.uses_meter(&gone);
-            self.tables.delete_users(uses, FlowRemovedReason::MeterDelete, source, now, out);
-        }
-        gone.len()
+        let mut deletion = self.forget_meter(number);
+        self.delete_users_some(&mut deletion, source, now, out, &mut usize::MAX.clone());
+        deletion.count()
+    }
+
+    /// Deletes a meter, or all of them, without the entries whose frames pass them: these are left to
+    /// [`Pipeline::delete_users_some`]. Until that is done, frames pass the meter freely, and no meter of
+    /// such a number may be added.
+    pub fn forget_meter(&mut self, number: MeterNo) -> Deletion {
+        let numbers = self.change_spread(|_, meters| meters.delete(number));
+        Deletion { numbers, why: FlowRemovedReason::MeterDelete, from: 0 }
     }
 
     /// Gives a port queues (see [`crate::egress::Egress::set_queues`]).

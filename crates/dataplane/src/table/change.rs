@@ -8,6 +8,7 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use super::leaving::Thing;
+use super::select::{CHANGE_STEPS, Progress, Selection};
 use super::{Flow, Shape, Tables, verdict};
 use crate::fast::slab::Picture;
 use crate::flow::{
@@ -17,6 +18,12 @@ use crate::forwarder::{Event, Outputs};
 use crate::instruction::Instructions;
 use crate::key::wide::Wide;
 
+/// Places and numbers that one call takes back at most.
+const RECLAIMED_MAX: usize = 64;
+
+/// Places that each added entry examines for indexes that are being built.
+const BUILD_STEPS: usize = 8;
+
 impl Tables {
     /// Installs an entry. One of the table with the same match and rank is replaced; its counters
     /// go on unless they are to be reset. Where the table is full and set to evict, the least
@@ -24,6 +31,9 @@ impl Tables {
     /// left, where there are several.
     pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
         self.check(spec)?;
+        self.close();
+        self.slab().set_clock(now);
+        self.build_indexes(&mut BUILD_STEPS.clone());
         let table = &self.tables[usize::from(spec.table)];
         if spec.flags.check_overlap && table.overlaps(self.slab(), &spec.matching, spec.rank) {
             return Err(FlowError::Overlap);
@@ -52,16 +62,39 @@ impl Tables {
         now: Nanos,
         out: &mut Outputs,
     ) -> Result<(), FlowError> {
+        let (mut selection, mut budget) = (self.select(filter.clone()), usize::MAX);
+        self.modify_some(spec, &mut selection, rules, now, out, &mut budget).map(drop)
+    }
+
+    /// The same for a selection, as far as the budget goes. To be called with the same arguments until it
+    /// is done or fails.
+    pub fn modify_some(
+        &mut self,
+        spec: &FlowSpec,
+        selection: &mut Selection,
+        rules: ModifyRules,
+        now: Nanos,
+        out: &mut Outputs,
+        budget: &mut usize,
+    ) -> Result<Progress, FlowError> {
         self.check(spec)?;
-        let places = self.select(filter);
-        if places.is_empty() && rules.add {
-            return self.add(spec, now, out);
+        self.close();
+        self.slab().set_clock(now);
+        if self.wait_for_index(selection, budget) {
+            while let Some(place) = selection.next(self, budget) {
+                self.change(place, spec, rules, now);
+                *budget = budget.saturating_sub(CHANGE_STEPS);
+            }
         }
-        for place in places {
-            self.change(place, spec, rules, now);
+        if !selection.is_done() {
+            self.news.tell(out);
+            return Ok(Progress::More);
+        }
+        if !selection.is_used && rules.add {
+            self.add(spec, now, out)?;
         }
         self.news.tell(out);
-        Ok(())
+        Ok(Progress::Done)
     }
 
     /// Removes the entries that the filter lets through and returns how many.
@@ -72,39 +105,66 @@ impl Tables {
         now: Nanos,
         out: &mut Outputs,
     ) -> usize {
-        let places = self.select(filter);
-        self.delete_all(&places, why, filter.source, now, out);
-        places.len()
+        let (mut selection, before) = (self.select(filter.clone()), self.flows.len());
+        self.delete_some(&mut selection, why, now, out, &mut usize::MAX.clone());
+        before - self.flows.len()
     }
 
-    /// Removes the entries whose instructions use something that is gone, as `uses` says, and
-    /// returns how many.
+    /// Removes the entries of a selection, as far as the budget goes.
+    pub fn delete_some(
+        &mut self,
+        selection: &mut Selection,
+        why: FlowRemovedReason,
+        now: Nanos,
+        out: &mut Outputs,
+        budget: &mut usize,
+    ) -> Progress {
+        self.close();
+        self.slab().set_clock(now);
+        let source = Some(selection.filter().source);
+        if self.wait_for_index(selection, budget) {
+            while let Some(place) = selection.next(self, budget) {
+                self.say_farewell(place, why, source, now);
+                *budget = budget.saturating_sub(CHANGE_STEPS);
+            }
+        }
+        self.news.tell(out);
+        if selection.is_done() { Progress::Done } else { Progress::More }
+    }
+
+    /// Removes the entries at places from `from` on whose instructions use something that is gone, as
+    /// `uses` says, as far as the budget goes.
     pub fn delete_users(
         &mut self,
         uses: impl Fn(&Instructions) -> bool,
-        why: FlowRemovedReason,
-        source: Source,
+        from: &mut usize,
+        (why, source): (FlowRemovedReason, Source),
         now: Nanos,
         out: &mut Outputs,
-    ) -> usize {
-        let uses = |(place, flow): (u32, &Flow)| uses(&flow.instructions).then_some(place);
-        let places: Vec<u32> = self.flows.iter().filter_map(uses).collect();
-        self.delete_all(&places, why, source, now, out);
-        places.len()
-    }
-
-    fn delete_all(
-        &mut self,
-        places: &[u32],
-        why: FlowRemovedReason,
-        source: Source,
-        now: Nanos,
-        out: &mut Outputs,
-    ) {
-        for &place in places {
-            self.say_farewell(place, why, Some(source), now);
-        }
+        budget: &mut usize,
+    ) -> Progress {
+        self.close();
+        self.slab().set_clock(now);
+        let progress = loop {
+            if *budget == 0 {
+                break Progress::More;
+            }
+            match self.flows.next(*from, budget) {
+                Ok(Some(place)) => {
+                    *from = place + 1;
+                    *budget = budget.saturating_sub(1);
+                    let flow = self.flows.get(place);
+                    if flow.is_some_and(|flow| uses(&flow.instructions)) {
+                        self.say_farewell(place as u32, why, Some(source), now);
+                        *budget = budget.saturating_sub(CHANGE_STEPS);
+                    }
+                }
+                Ok(None) => break Progress::Done,
+                Err(next) => *from = next,
+            }
+        };
         self.news.tell(out);
+        progress
     }
 
     /// Whether the tables that it names are there.
@@ -166,6 +226,7 @@ impl Tables {
         let (flow, program) = self.flow_of(spec, now);
         let place = self.store(&picture, spec.matching.wide_value(), flow);
         self.set_cold(place, spec, program);
+        self.indexes.add(&self.flows, &self.common.slab, place);
         self.note_installed(place);
         let table = &mut self.tables[usize::from(spec.table)];
         table.insert(&self.common.slab, &spec.matching, spec.rank, place);
@@ -235,16 +296,17 @@ impl Tables {
         if self.apart { all } else { all / 2 }
     }
 
-    /// Takes back what nobody looks at any more.
+    /// Takes back some of what nobody looks at any more.
     fn reclaim(&mut self) {
         if !self.leaving.waits() {
             return;
         }
         let settled = self.common.epochs.settled();
-        while let Some(thing) = self.leaving.pop(settled) {
-            match thing {
-                Thing::Place(place) => self.free.push(place),
-                Thing::Program(number) => self.programs.free(number),
+        for _ in 0..RECLAIMED_MAX {
+            match self.leaving.pop(settled) {
+                Some(Thing::Place(place)) => self.free.push(place),
+                Some(Thing::Program(number)) => self.programs.free(number),
+                None => break,
             }
         }
     }
@@ -266,6 +328,7 @@ impl Tables {
     /// Makes the entry at a place, which has the match and rank of `spec`, what `spec` says.
     fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
         self.note_change(place);
+        self.indexes.remove(&self.flows, &self.common.slab, place);
         let (flow, program) = self.flow_of(spec, now);
         let before = self.slab().cold(place).program();
         self.set_cold(place, spec, program);
@@ -279,6 +342,7 @@ impl Tables {
             self.release(&old.instructions, before);
             self.shapes.release(old.shape);
         }
+        self.indexes.add(&self.flows, &self.common.slab, place);
         self.wheel.cancel(place);
         self.schedule(place);
         self.tell_change(place, FlowChange::Added, Some(spec.source), now);
@@ -288,11 +352,13 @@ impl Tables {
     fn change(&mut self, place: u32, spec: &FlowSpec, rules: ModifyRules, now: Nanos) {
         self.note_change(place);
         let (list, program) = self.programs.share(&spec.instructions, &self.common);
+        if rules.cookie && self.cookie(place) != spec.cookie {
+            self.indexes.remove(&self.flows, &self.common.slab, place);
+            self.slab().cold(place).set_cookie(spec.cookie);
+            self.indexes.add(&self.flows, &self.common.slab, place);
+        }
         let cold = self.slab().cold(place);
         let before = cold.program();
-        if rules.cookie {
-            cold.set_cookie(spec.cookie);
-        }
         // Whoever sees what it comes to now finds the instructions for that.
         cold.set_program(program);
         self.slab().line(place).set_verdict(verdict(&list));
@@ -328,9 +394,15 @@ impl Tables {
         self.tell_vacancy(table);
     }
 
-    /// Takes an entry out of everything.
+    /// Takes an entry out of everything, and notes it if a bundle is open.
     pub(super) fn remove(&mut self, place: u32) {
         let was_seen = !self.note_removal(place);
+        self.take_out(place, was_seen);
+    }
+
+    /// Takes an entry out of everything. Its place is free at once if no thread can have seen it.
+    pub(super) fn take_out(&mut self, place: u32, was_seen: bool) {
+        self.indexes.remove(&self.flows, &self.common.slab, place);
         let Some(flow) = self.flows.take(place) else { return };
         let matching = self.matching(place as usize, &flow);
         let rank = self.slab().line(place).rank();

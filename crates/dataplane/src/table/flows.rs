@@ -11,12 +11,13 @@ pub(super) struct Flows {
     /// `None` where the place is free.
     rows: Vec<Option<Flow>>,
     taken: Places,
+    entries: usize,
 }
 
 impl Flows {
     /// Without places, and with memory for so many.
     pub(super) fn with_capacity(places: usize) -> Flows {
-        Flows { rows: Vec::with_capacity(places), taken: Places::default() }
+        Flows { rows: Vec::with_capacity(places), taken: Places::default(), entries: 0 }
     }
 
     /// How many places there are, free ones included.
@@ -42,14 +43,24 @@ impl Flows {
 
     /// Puts an entry at a place; what stood there.
     pub(super) fn put(&mut self, place: u32, flow: Flow) -> Option<Flow> {
-        self.taken.insert(place);
+        self.entries += usize::from(self.taken.insert(place));
         self.rows[place as usize].replace(flow)
     }
 
     /// Takes an entry from its place.
     pub(super) fn take(&mut self, place: u32) -> Option<Flow> {
-        self.taken.remove(place);
+        self.entries -= usize::from(self.taken.remove(place));
         self.rows[place as usize].take()
+    }
+
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// The first place not below `from` where an entry is (see [`Places::next`]).
+    pub(super) fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize> {
+        self.taken.next(from, budget)
     }
 
     /// The places not below `from` where entries are, in their order.

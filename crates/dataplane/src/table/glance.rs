@@ -47,6 +47,7 @@ impl Tables {
         from: usize,
         now: Nanos,
     ) -> impl Iterator<Item = Glance<'a>> + 'a {
+        self.slab().set_clock(now);
         let few = self.few(filter);
         let all = few.is_none().then(|| self.flows.since(from)).into_iter().flatten();
         let few = few.unwrap_or_default().into_iter().map(|place| place as usize);
@@ -61,7 +62,8 @@ impl Tables {
     pub(super) fn glance(&self, place: usize, tallies: &Tallies, now: Nanos) -> Option<Glance<'_>> {
         let flow = self.flows.get(place)?;
         let line = self.slab().line(place as u32);
-        let sums = self.above_base(place as u32, tallies.sums(line, place as u32));
+        let sums =
+            self.above_base(place as u32, tallies.sums(line, place as u32, self.slab().clock()));
         Some(Glance { place, tables: self, flow, line, key: line.key(), sums, now })
     }
 }

@@ -17,8 +17,10 @@ pub(super) enum Thing {
 /// What waits, in the order in which it was given up.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
-    /// Given up since readers were last told.
-    now: Vec<Thing>,
+    /// Places given up since readers were last told.
+    places: Vec<u32>,
+    /// The same for numbers of instructions.
+    programs: Vec<u32>,
     /// Each with the epoch that every reader has to have seen.
     out: VecDeque<(u64, Thing)>,
 }
@@ -26,21 +28,25 @@ pub(super) struct Leaving {
 impl Leaving {
     /// Whether everything that was given up has set out.
     pub(super) fn is_empty(&self) -> bool {
-        self.now.is_empty()
+        self.places.is_empty() && self.programs.is_empty()
     }
 
     /// Whether so much was given up that it is worth to tell readers for its sake.
     pub(super) fn is_much(&self) -> bool {
-        self.now.len() >= MUCH
+        self.places.len() + self.programs.len() >= MUCH
     }
 
     pub(super) fn add(&mut self, thing: Thing) {
-        self.now.push(thing);
+        match thing {
+            Thing::Place(place) => self.places.push(place),
+            Thing::Program(number) => self.programs.push(number),
+        }
     }
 
     /// An epoch began after readers were told.
     pub(super) fn set_out(&mut self, epoch: u64) {
-        self.out.extend(self.now.drain(..).map(|thing| (epoch, thing)));
+        self.out.extend(self.programs.drain(..).map(|number| (epoch, Thing::Program(number))));
+        self.out.extend(self.places.drain(..).map(|place| (epoch, Thing::Place(place))));
     }
 
     /// Something that nobody can look at any more, all readers having seen an epoch.
@@ -49,14 +55,10 @@ impl Leaving {
         if first { self.out.pop_front().map(|(_, thing)| thing) } else { None }
     }
 
-    /// Keeps something after all. False if it does not wait here.
-    pub(super) fn keep(&mut self, thing: Thing) -> bool {
-        if let Some(at) = self.now.iter().rposition(|other| *other == thing) {
-            self.now.remove(at);
-            return true;
-        }
-        let at = self.out.iter().rposition(|(_, other)| *other == thing);
-        at.and_then(|at| self.out.remove(at)).is_some()
+    /// Keeps a place after all that was given up since readers were last told, as a rule the last one.
+    pub(super) fn keep(&mut self, place: u32) {
+        let at = self.places.iter().rposition(|&other| other == place);
+        self.places.remove(at.expect("a place that was given up in a bundle waits"));
     }
 
     /// Whether anything waits for readers.
@@ -78,11 +80,11 @@ mod tests {
         leaving.set_out(3);
         leaving.add(Thing::Place(2));
         leaving.add(Thing::Place(3));
+        leaving.keep(3);
         leaving.set_out(4);
         assert_eq!(leaving.pop(2), None);
+        assert_eq!(leaving.pop(3), Some(Thing::Program(1)));
         assert_eq!(leaving.pop(3), Some(Thing::Place(1)));
-        assert!(leaving.keep(Thing::Program(1)) && leaving.keep(Thing::Place(3)));
-        assert!(!leaving.keep(Thing::Place(1)));
         assert_eq!((leaving.pop(4), leaving.pop(4)), (Some(Thing::Place(2)), None));
         assert!(!leaving.waits());
     }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use packet::time::Nanos;
 
 use super::one::TableConfig;
-use crate::classifier::exact::{BATCH_MAX, ExactTable};
+use crate::classifier::exact::{BATCH_MAX, ExactView};
 use crate::classifier::rest::RestView;
 pub use crate::classifier::tuple_space::Work;
 use crate::classifier::{NOWHERE, Verdict};
@@ -61,7 +61,7 @@ pub(super) struct Views {
 /// One table as it was published last.
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) exact: ExactTable,
+    pub(super) exact: ExactView,
     pub(super) rest: RestView,
     /// Whether an exact match may rank below one of the rest.
     pub(super) ranks_mixed: bool,
@@ -98,17 +98,17 @@ pub(super) struct Tallies(Vec<Arc<Counts>>);
 impl Tallies {
     /// The counters of the entry at this place, whose line this is.
     #[inline]
-    pub(super) fn sums(&self, line: &Line, place: u32) -> Sums {
-        sums(line, place, &self.0)
+    pub(super) fn sums(&self, line: &Line, place: u32, clock: Nanos) -> Sums {
+        sums(line, place, clock, &self.0)
     }
 }
 
 /// The counters of the entry at this place, whose line this is.
 #[inline]
-fn sums(line: &Line, place: u32, counts: &[Arc<Counts>]) -> Sums {
-    let mut sums =
-        Sums { frames: line.frames(), bytes: line.bytes(), last_match: line.last_match() };
-    let tallies = counts.iter().filter_map(|counts| counts.tally.as_ref()?.get(place));
+fn sums(line: &Line, place: u32, clock: Nanos, counts: &[Arc<Counts>]) -> Sums {
+    let (frames, bytes) = (line.frames(), line.bytes());
+    let mut sums = Sums { frames, bytes, last_match: line.last_match(clock) };
+    let tallies = counts.iter().filter_map(|counts| counts.tally.as_ref()?.get(place, clock));
     for (frames, bytes, last_match) in tallies {
         sums.frames += frames;
         sums.bytes += bytes;
@@ -166,7 +166,7 @@ impl Common {
 
     /// An entry's counters.
     pub(super) fn sums(&self, place: u32) -> Sums {
-        sums(self.slab.line(place), place, &self.counts())
+        sums(self.slab.line(place), place, self.slab.clock(), &self.counts())
     }
 
     /// What threads count beside the entries' lines, for reading many entries' counters.

@@ -44,16 +44,23 @@ impl News {
         self.waiting.len()
     }
 
-    /// Tells again, what came meanwhile too.
-    pub(super) fn release(&mut self) {
+    /// Tells again, what came meanwhile too. Returns true.
+    pub(super) fn release(&mut self) -> bool {
         self.held = false;
+        true
     }
 
-    /// Forgets all that came after so many, and tells again.
-    pub(super) fn forget_since(&mut self, count: usize) {
-        self.waiting.truncate(count);
+    /// Forgets all that came after so many, a step of the budget for each, and then tells again. False
+    /// if the budget was used up before.
+    pub(super) fn forget_since(&mut self, count: usize, budget: &mut usize) -> bool {
+        let surplus = self.waiting.len().saturating_sub(count).min(*budget);
+        self.waiting.truncate(self.waiting.len() - surplus);
+        *budget -= surplus;
+        if self.waiting.len() > count {
+            return false;
+        }
         self.lost = 0;
-        self.held = false;
+        self.release()
     }
 
     /// Moves to the outputs what fits there.

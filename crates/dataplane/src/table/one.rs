@@ -11,6 +11,7 @@
 
 use crate::classifier::Classifier;
 use crate::classifier::exact::ExactTable;
+use crate::classifier::many::Entries;
 use crate::classifier::rest::{Described, Rest};
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
@@ -119,8 +120,6 @@ pub(super) struct Table {
     asked: Key,
     /// Whether what readers hold of it is out of date.
     changed: bool,
-    /// Whether what readers hold of the exact part is to stay as it is, and the next change is made apart.
-    stays: bool,
 }
 
 impl Table {
@@ -137,7 +136,6 @@ impl Table {
             words_used: 0,
             asked: Key::ZERO,
             changed: false,
-            stays: false,
         };
         table.set_config(settings.config);
         table
@@ -166,7 +164,7 @@ impl Table {
     /// What readers are to hold of it. `asked` is what entries of it and of later tables ask for.
     pub(super) fn view(&self, asked: (Key, WordSet)) -> View {
         View {
-            exact: self.exact.clone(),
+            exact: self.exact.view(),
             rest: self.rest.view(),
             ranks_mixed: self.ranks_mixed(),
             config: self.config,
@@ -187,17 +185,21 @@ impl Table {
     /// Whether readers are to go on with what they hold whatever is changed from now on, until that is
     /// published. With `false` nobody holds it any more.
     pub(super) fn set_stays(&mut self, stays: bool) {
-        self.stays = stays;
+        self.exact.set_stays(stays);
         self.rest.set_stays(stays);
     }
 
-    /// The exact part, which may be changed.
-    fn own_exact(&mut self) -> &mut ExactTable {
-        if std::mem::take(&mut self.stays) {
-            self.exact.set_apart();
-            self.changed = true;
-        }
-        &mut self.exact
+    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
+    /// the budget goes. False if it was used up before.
+    pub(super) fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
+        let exact = self.exact.complete(slab, budget);
+        self.changed |= exact.unwrap_or(false);
+        exact.is_some() && self.rest.complete(slab, budget)
+    }
+
+    /// Goes on with a change of the structure of the rest, if one is under way (see [`Rest::advance`]).
+    pub(super) fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
+        self.rest.advance(slab, entries);
     }
 
     /// The entry with this very match and rank.
@@ -251,7 +253,7 @@ impl Table {
         match slab.line(place).part() {
             Part::Exact => {
                 self.exact_rank_least = self.exact_rank_least.min(rank);
-                self.own_exact().insert(slab, place);
+                self.changed |= self.exact.insert(slab, place);
             }
             Part::Wildcard => {
                 self.whole_keys += usize::from(matching.asks_whole_key());
@@ -267,7 +269,7 @@ impl Table {
         let mixed = self.ranks_mixed();
         match slab.line(place).part() {
             Part::Exact => {
-                self.own_exact().remove(slab, place);
+                self.changed |= self.exact.remove(slab, place);
                 if self.exact.is_empty() {
                     self.exact_rank_least = u32::MAX;
                 }

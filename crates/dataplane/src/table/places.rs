@@ -25,6 +25,24 @@ impl Places {
         was_there
     }
 
+    /// The first place in it that is not below `from`, if any, or an error with the place to go on from
+    /// when the budget is used up. A step is subtracted for each 64 places without any.
+    pub(super) fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize> {
+        let (mut at, mut below) = (from / 64, (1u64 << (from % 64)) - 1);
+        while let Some(word) = self.0.get(at) {
+            let left = word & !below;
+            if left != 0 {
+                return Ok(Some(at * 64 + left.trailing_zeros() as usize));
+            }
+            (at, below) = (at + 1, 0);
+            if *budget == 0 {
+                return Err(at * 64);
+            }
+            *budget -= 1;
+        }
+        Ok(None)
+    }
+
     /// The places in it that are not below `from`, in their order.
     pub(super) fn since(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         let first = from / 64;
@@ -62,7 +80,19 @@ mod tests {
                 }
             }
             let wanted: Vec<usize> = set.range(from as u32..).map(|&place| place as usize).collect();
-            prop_assert_eq!(places.since(from).collect::<Vec<_>>(), wanted);
+            prop_assert_eq!(places.since(from).collect::<Vec<_>>(), &wanted[..]);
+            let (mut found, mut at) = (Vec::new(), from);
+            loop {
+                match places.next(at, &mut 1) {
+                    Ok(Some(place)) => {
+                        found.push(place);
+                        at = place + 1;
+                    }
+                    Ok(None) => break,
+                    Err(from) => at = from,
+                }
+            }
+            prop_assert_eq!(found, wanted);
         }
     }
 }

@@ -4,12 +4,14 @@
 //! undoes the changes in the reverse order, counters, time-outs and all, and nobody hears of them.
 //! This is how a control plane finds out whether several commands can be done together.
 //!
-//! Until then readers go on with what they hold. The first change of a hash table or of a trie makes a
-//! copy that is changed from then on (of a trie, of what changes), entries that are added get places of
-//! their own, and what entries did that are changed is put aside. [`Tables::keep`] lets all of it be
-//! seen by one store, and waits until everybody does.
+//! Until then readers go on with what they hold. From the first change on, a hash table is changed in
+//! a copy that is filled a few rows at a time, and a trie in a copy of what changes. Entries that are
+//! added get places of their own, and what entries did that are changed is put aside. [`Tables::keep`]
+//! completes the copies, publishes all of it by one store, and waits until every thread has taken it
+//! up. [`Tables::keep_some`] and [`Tables::take_back_some`] do the same within a budget, so that frames
+//! are forwarded between two calls.
 //!
-//! Nothing may expire in between.
+//! Nothing expires in between.
 //!
 //! Invariant: after `take_back` every table holds what it held at `begin`. However often entries are
 //! changed in between, there are at most as many steps as entries at the beginning, entries that
@@ -20,9 +22,9 @@ use crate::fast::slab::Picture;
 use crate::forwarder::Outputs;
 use crate::key::wide::Wide;
 
-use super::leaving::Thing;
 use super::lookup::Sums;
 use super::places::Places;
+use super::select::{CHANGE_STEPS, Progress};
 use super::{Flow, TableConfig, Tables};
 
 /// What was changed since the beginning.
@@ -40,6 +42,31 @@ pub(super) struct Undo {
     news: usize,
     /// For each table, which limit of its room is told next.
     vacancy_down_next: Vec<bool>,
+}
+
+/// A bundle that ends: what is left to do.
+#[derive(Debug)]
+pub(super) struct Closing {
+    undo: Undo,
+    stage: Stage,
+    is_kept: bool,
+}
+
+/// What is done next when a bundle ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The steps are undone, the last one first.
+    Undo,
+    /// Hash tables of which a part is left to copy are completed.
+    Complete,
+    /// The tables are published.
+    Publish,
+    /// Every thread takes up what was published.
+    Wait,
+    /// What was kept for threads and for taking back is freed.
+    Forget,
+    /// Events are reported, or forgotten.
+    News,
 }
 
 /// One change.
@@ -70,8 +97,9 @@ struct Before {
 impl Tables {
     /// Begins to write changes down, and to keep them from those who look entries up.
     pub fn begin(&mut self) {
+        self.close();
         self.publish();
-        self.set_apart(!self.alone);
+        self.set_apart(true);
         let vacancy_down_next = self.tables.iter().map(|table| table.vacancy_down_next).collect();
         let (steps, news) = (Vec::new(), self.news.hold());
         let (noted, born, aside) = Default::default();
@@ -90,53 +118,136 @@ impl Tables {
         }
     }
 
-    /// Lets everything be seen at once, waits until it is, and goes on as without a beginning.
-    fn show(&mut self, aside: &[u32]) {
-        if !self.apart {
-            return;
-        }
-        if !(aside.is_empty() && self.changed.is_empty() && self.leaving.is_empty()) {
-            self.edition = self.edition.next();
-            // It is published even if no table but only what entries do has changed.
-            self.mark_changed(0);
-            self.put_out();
-            // A batch at most: who looks at nothing is not waited for.
-            while self.common.epochs.settled() < self.common.epochs.now() {
-                std::hint::spin_loop();
-            }
-            aside.iter().for_each(|&place| self.slab().forget_aside(place));
-            self.common.forget();
-        }
-        self.set_apart(false);
-    }
-
     /// Undoes every change since the beginning: those who look entries up see none of them.
     pub fn take_back(&mut self) {
-        let Some(undo) = self.undo.take() else { return };
-        for step in undo.steps.into_iter().rev() {
-            match step {
-                Step::Installed(place) => self.remove(place),
-                Step::Changed(place, before) => self.change_back(place, *before),
-                Step::Removed(place, before) => self.put_back(place, *before),
-                Step::Configured(table, config) => drop(self.set_config(table, config)),
-            }
+        while !self.take_back_some(&mut usize::MAX.clone()).is_done() {
+            std::hint::spin_loop();
         }
-        for (table, down_next) in self.tables.iter_mut().zip(undo.vacancy_down_next) {
-            table.vacancy_down_next = down_next;
+    }
+
+    /// The same as far as the budget goes. To be called until it is done.
+    pub fn take_back_some(&mut self, budget: &mut usize) -> Progress {
+        if let Some(undo) = self.undo.take() {
+            self.closing = Some(Closing { undo, stage: Stage::Undo, is_kept: false });
         }
-        self.show(&undo.aside);
-        self.news.forget_since(undo.news);
-        self.shapes.tidy();
+        self.close_some(budget)
     }
 
     /// Keeps what was changed since the beginning, and tells what happened. When this returns, everybody
     /// who looks entries up does so by all of it.
     pub fn keep(&mut self, out: &mut Outputs) {
+        while !self.keep_some(out, &mut usize::MAX.clone()).is_done() {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// The same as far as the budget goes. To be called until it is done; it is not done, too, while
+    /// a thread looks entries up as they were before.
+    pub fn keep_some(&mut self, out: &mut Outputs, budget: &mut usize) -> Progress {
         if let Some(undo) = self.undo.take() {
-            self.show(&undo.aside);
-            self.news.release();
-            self.news.tell(out);
-            self.shapes.tidy();
+            self.closing = Some(Closing { undo, stage: Stage::Complete, is_kept: true });
+        }
+        let progress = self.close_some(budget);
+        self.news.tell(out);
+        progress
+    }
+
+    /// Does at once what is left of the last `keep` or `take_back`.
+    #[inline]
+    pub(super) fn close(&mut self) {
+        while self.closing.is_some() && !self.close_some(&mut usize::MAX.clone()).is_done() {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn close_some(&mut self, budget: &mut usize) -> Progress {
+        let Some(mut closing) = self.closing.take() else { return Progress::Done };
+        let progress = self.advance(&mut closing, budget);
+        if !progress.is_done() {
+            self.closing = Some(closing);
+        }
+        progress
+    }
+
+    fn advance(&mut self, closing: &mut Closing, budget: &mut usize) -> Progress {
+        let undo = &mut closing.undo;
+        while *budget > 0 {
+            match closing.stage {
+                Stage::Undo => match undo.steps.pop() {
+                    Some(step) => {
+                        self.undo_step(step);
+                        *budget = budget.saturating_sub(CHANGE_STEPS);
+                    }
+                    None => {
+                        let before = undo.vacancy_down_next.drain(..);
+                        for (table, down_next) in self.tables.iter_mut().zip(before) {
+                            table.vacancy_down_next = down_next;
+                        }
+                        closing.stage = Stage::Publish;
+                    }
+                },
+                Stage::Complete => {
+                    let slab = &self.common.slab;
+                    if !self.tables.iter_mut().all(|table| table.complete(slab, budget)) {
+                        break;
+                    }
+                    (0..self.tables.len()).for_each(|table| self.note_changed(table as u8));
+                    closing.stage = Stage::Publish;
+                }
+                Stage::Publish => {
+                    let is_seen = undo.aside.is_empty() && self.leaving.is_empty();
+                    closing.stage = Stage::Forget;
+                    if !(is_seen && self.changed.is_empty()) {
+                        self.edition = self.edition.next();
+                        // It is published even if no table but only what entries do has changed.
+                        self.mark_changed(0);
+                        self.put_out();
+                        closing.stage = Stage::Wait;
+                    }
+                }
+                // A batch at most: the tables do not wait for a thread that looks at nothing.
+                Stage::Wait if self.common.epochs.settled() < self.common.epochs.now() => break,
+                Stage::Wait => closing.stage = Stage::Forget,
+                Stage::Forget => {
+                    *budget -= 1;
+                    if let Some(place) = undo.aside.pop() {
+                        self.slab().forget_aside(place);
+                    } else if let Some(step) = undo.steps.pop() {
+                        self.forget_step(step);
+                    } else {
+                        self.common.forget();
+                        self.set_apart(false);
+                        closing.stage = Stage::News;
+                    }
+                }
+                Stage::News => {
+                    let is_done = match closing.is_kept {
+                        true => self.news.release(),
+                        false => self.news.forget_since(undo.news, budget),
+                    };
+                    if is_done {
+                        self.shapes.tidy();
+                        return Progress::Done;
+                    }
+                }
+            }
+        }
+        Progress::More
+    }
+
+    fn undo_step(&mut self, step: Step) {
+        match step {
+            Step::Installed(place) => self.take_out(place, false),
+            Step::Changed(place, before) => self.change_back(place, *before),
+            Step::Removed(place, before) => self.put_back(place, *before),
+            Step::Configured(table, config) => drop(self.set_config(table, config)),
+        }
+    }
+
+    /// Frees what was kept for taking a step back.
+    fn forget_step(&mut self, step: Step) {
+        if let Step::Changed(_, before) | Step::Removed(_, before) = step {
+            self.shapes.release(before.flow.shape);
         }
     }
 
@@ -154,10 +265,8 @@ impl Tables {
         let is_new = self.undo.as_mut().is_some_and(|undo| undo.noted.insert(place));
         if is_new && let Some(before) = self.before(place) {
             self.note(Step::Changed(place, before));
-            if self.apart {
-                self.slab().put_aside(place, self.edition);
-                self.undo.iter_mut().for_each(|undo| undo.aside.push(place));
-            }
+            self.slab().put_aside(place, self.edition);
+            self.undo.iter_mut().for_each(|undo| undo.aside.push(place));
         }
     }
 
@@ -169,7 +278,7 @@ impl Tables {
         undo.noted.remove(place);
         let was_born = undo.born.remove(place);
         if let Some(mut before) = before {
-            before.may_be_gone = was_born || !self.apart;
+            before.may_be_gone = was_born;
             self.note(Step::Removed(place, before));
         }
         was_born
@@ -191,35 +300,40 @@ impl Tables {
         self.undo.as_ref()?;
         let flow = self.flow(place)?.clone();
         let slab = self.slab();
-        let (line, wide, cookie) =
-            (slab.line(place).picture(), slab.wide(place), self.cookie(place));
+        let line = slab.line(place).picture(slab.clock());
+        let (wide, cookie) = (slab.wide(place), self.cookie(place));
         let base = self.bases.get(&place).copied();
         let may_be_gone = false;
         Some(Box::new(Before { line, wide, flow, cookie, base, may_be_gone }))
     }
 
     fn change_back(&mut self, place: u32, before: Before) {
+        self.indexes.remove(&self.flows, &self.common.slab, place);
         let program = self.slab().cold(place).program();
         let flow = self.write_back(place, before);
         if let Some(now) = self.flows.put(place, flow) {
             self.release(&now.instructions, program);
             self.shapes.release(now.shape);
         }
+        self.indexes.add(&self.flows, &self.common.slab, place);
         self.wheel.cancel(place);
         self.schedule(place);
     }
 
     fn put_back(&mut self, place: u32, before: Before) {
-        // What came after it is undone, so that its place waits to be free, or is.
-        if !self.leaving.keep(Thing::Place(place)) {
+        // What came after it is undone, so that its place is free, or waits to be.
+        if before.may_be_gone {
             let free = self.free.iter().rposition(|&free| free == place);
             self.free.remove(free.expect("the place of an entry that went is free"));
+        } else {
+            self.leaving.keep(place);
         }
         let rank = before.line.rank;
         let flow = self.write_back(place, before);
         let table = flow.table;
         let matching = self.matching(place as usize, &flow);
         self.flows.put(place, flow);
+        self.indexes.add(&self.flows, &self.common.slab, place);
         self.tables[usize::from(table)].insert(&self.common.slab, &matching, rank, place);
         self.note_changed(table);
         self.settle_asked(table);

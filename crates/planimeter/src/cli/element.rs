@@ -13,8 +13,8 @@ use ports::channel::ChannelError;
 use ports::port::PortError;
 use switch::behaviour::model::Model;
 use switch::config::{
-    BridgeConfig, Classifier, Config, FailMode, Kind, OpenFlowConfig, PortConfig, RouterConfig,
-    Service, TaggerConfig, datapath_id, versions_from_text,
+    BridgeConfig, Classifier, Config, FailMode, FrameThreads, Kind, OpenFlowConfig, PortConfig,
+    RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
 };
 use switch::node::OpenError;
 
@@ -80,9 +80,9 @@ pub struct SwitchArguments {
     /// How entries with open fields are found in the first table
     #[arg(long, value_enum)]
     classifier: Option<ClassifierArgument>,
-    /// Give the frames a thread of their own on each of these cores
+    /// Give the frames a thread of their own on each of these cores, or 'none'; otherwise one thread on any core if there are two
     #[arg(long, value_name = "CORE", value_delimiter = ',')]
-    frames_core: Vec<usize>,
+    frames_core: Vec<String>,
     /// A TOML file with these and further settings
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -191,9 +191,21 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
         None => {}
     }
     let mut config = told(Kind::OpenFlow(config), &arguments.common)?;
-    config.frames_cores = arguments.frames_core.clone();
+    config.frame_threads = frame_threads(&arguments.frames_core)?;
     config.model = model(arguments.model.as_deref())?;
     run(&config)
+}
+
+fn frame_threads(words: &[String]) -> Result<FrameThreads, Failure> {
+    let core = |word: &String| {
+        let why = || format!("--frames-core {word}: write numbers of cores such as 1,2, or none");
+        word.parse().map_err(|_| Failure::usage(why()))
+    };
+    match words {
+        [] => Ok(FrameThreads::Auto),
+        [word] if word == "none" => Ok(FrameThreads::None),
+        cores => cores.iter().map(core).collect::<Result<_, _>>().map(FrameThreads::Cores),
+    }
 }
 
 fn versions(text: &str) -> Result<Vec<Version>, Failure> {

@@ -38,6 +38,8 @@ struct Place {
     since: Nanos,
     port: PortNo,
     frame: Option<Frame>,
+    /// Whether the frame is a bundle's: it stays until that is committed or rolled back.
+    reserved: bool,
 }
 
 impl Buffers {
@@ -55,15 +57,19 @@ impl Buffers {
     /// Keeps a frame that came in on `port` and returns its identity, if there is room.
     pub fn store(&mut self, port: PortNo, frame: Frame, now: Nanos) -> Option<u32> {
         if self.places.len() < self.capacity && self.next == self.places.len() {
-            self.places.push(Place { fills: FILLS, since: now, port, frame: None });
+            let (frame, reserved) = (None, false);
+            self.places.push(Place { fills: FILLS, since: now, port, frame, reserved });
         }
         let index = self.next;
         let place = self.places.get_mut(index);
-        let place =
-            place.filter(|place| place.frame.is_none() || now.since(place.since) >= self.keep)?;
+        let is_free = |place: &&mut Place| {
+            let over = now.since(place.since) >= self.keep && !place.reserved;
+            place.frame.is_none() || over
+        };
+        let place = place.filter(is_free)?;
         // The all-ones identity means "no buffer", so the count stops one short.
         let fills = (place.fills + 1) % FILLS;
-        *place = Place { fills, since: now, port, frame: Some(frame) };
+        *place = Place { fills, since: now, port, frame: Some(frame), reserved: false };
         self.next = (index + 1) % self.capacity;
         Some(fills << 16 | index as u32)
     }
@@ -71,18 +77,42 @@ impl Buffers {
     /// Whether there is a frame with this identity.
     pub fn check(&self, id: u32) -> Result<(), NoBuffer> {
         let place = self.places.get((id & 0xffff) as usize).filter(|it| it.fills == id >> 16);
-        let place = place.ok_or(NoBuffer::Unknown)?;
-        if place.frame.is_some() { Ok(()) } else { Err(NoBuffer::Empty) }
+        place.ok_or(NoBuffer::Unknown)?.check()
     }
 
     /// Takes the frame with this identity out, with the port that it came in on.
     pub fn take(&mut self, id: u32) -> Result<(PortNo, Frame), NoBuffer> {
-        let place = self.places.get_mut((id & 0xffff) as usize).ok_or(NoBuffer::Unknown)?;
-        if place.fills != id >> 16 {
-            return Err(NoBuffer::Unknown);
-        }
+        let place = self.find(id)?;
+        place.check()?;
         let frame = place.frame.take().ok_or(NoBuffer::Empty)?;
         Ok((place.port, frame))
+    }
+
+    /// Keeps the frame with this identity for a bundle: nothing else takes it, and no other frame takes its
+    /// place, until [`Buffers::unreserve`].
+    pub fn reserve(&mut self, id: u32) -> Result<(), NoBuffer> {
+        let place = self.find(id)?;
+        place.check()?;
+        place.reserved = true;
+        Ok(())
+    }
+
+    /// Ends what [`Buffers::reserve`] began.
+    pub fn unreserve(&mut self, id: u32) {
+        if let Ok(place) = self.find(id) {
+            place.reserved = false;
+        }
+    }
+
+    fn find(&mut self, id: u32) -> Result<&mut Place, NoBuffer> {
+        let place = self.places.get_mut((id & 0xffff) as usize);
+        place.filter(|place| place.fills == id >> 16).ok_or(NoBuffer::Unknown)
+    }
+}
+
+impl Place {
+    fn check(&self) -> Result<(), NoBuffer> {
+        if self.frame.is_some() && !self.reserved { Ok(()) } else { Err(NoBuffer::Empty) }
     }
 }
 
@@ -126,6 +156,18 @@ mod tests {
             let id = buffers.store(1, frame(0), Nanos(0)).unwrap();
             assert!(id != u32::MAX && seen.insert(id));
         }
+    }
+
+    #[test]
+    fn a_reserved_frame_stays_until_it_is_free_again() {
+        let mut buffers = Buffers::new(1, Nanos(100));
+        let id = buffers.store(7, frame(1), Nanos(0)).unwrap();
+        buffers.reserve(id).unwrap();
+        assert_eq!(buffers.reserve(id), Err(NoBuffer::Empty));
+        assert_eq!(buffers.take(id).unwrap_err(), NoBuffer::Empty);
+        assert_eq!(buffers.store(1, frame(2), Nanos(500)), None);
+        buffers.unreserve(id);
+        assert_eq!(buffers.take(id).unwrap().1.bytes()[0], 1);
     }
 
     #[test]

@@ -35,8 +35,6 @@ pub struct Bundle {
     /// no more than the controller sent.
     said: Vec<u8>,
     count: usize,
-    /// Whether all of them can be taken back once they are done.
-    is_reversible: bool,
 }
 
 /// A message of a bundle.
@@ -60,23 +58,16 @@ impl Bundle {
         self.flags
     }
 
-    /// Whether all of its messages can be taken back once they are done.
-    pub fn is_reversible(&self) -> bool {
-        self.is_reversible
-    }
-
-    /// Its messages, in the order in which they came.
-    pub fn messages(&self) -> impl Iterator<Item = Bundled<'_>> {
-        let mut rest = &self.said[..];
-        std::iter::from_fn(move || {
-            let length = usize::from(Header::parse(rest).ok()?.length);
-            let (bytes, others) = rest.split_at_checked(length)?;
-            rest = others;
-            let said = codec::decode(bytes);
-            debug_assert!(said.is_ok(), "what was read once can be read again: {said:?}");
-            let (header, message) = said.ok()?;
-            Some(Bundled { xid: header.xid, message, bytes })
-        })
+    /// The message that begins at a byte, in the order in which they came, and the byte at which the next one
+    /// begins; none at the end.
+    pub fn message_at(&self, at: usize) -> Option<(Bundled<'_>, usize)> {
+        let rest = self.said.get(at..)?;
+        let length = usize::from(Header::parse(rest).ok()?.length);
+        let bytes = rest.get(..length)?;
+        let said = codec::decode(bytes);
+        debug_assert!(said.is_ok(), "what was read once can be read again: {said:?}");
+        let (header, message) = said.ok()?;
+        Some((Bundled { xid: header.xid, message, bytes }, at + length))
     }
 }
 
@@ -96,8 +87,8 @@ impl Bundles {
             return Err(ErrorCode::BundleOutOfBundles);
         }
         let (closed, due, touched) = (false, None, now);
-        let (said, count, is_reversible) = (Vec::new(), 0, true);
-        self.open.push(Bundle { id, flags, closed, touched, due, said, count, is_reversible });
+        let (said, count) = (Vec::new(), 0);
+        self.open.push(Bundle { id, flags, closed, touched, due, said, count });
         Ok(())
     }
 
@@ -111,13 +102,12 @@ impl Bundles {
         Ok(())
     }
 
-    /// Puts a message, which has been read from these bytes, into a bundle, which is opened if there is
-    /// none.
+    /// Puts a message, which has been read from these bytes, into a bundle. Opens the bundle if there is none.
     pub fn add(
         &mut self,
         id: u32,
         flags: BundleFlags,
-        (message, bytes): (&Message, &[u8]),
+        bytes: &[u8],
         limits: &Limits,
         now: Nanos,
     ) -> Result<(), ErrorCode> {
@@ -135,7 +125,6 @@ impl Bundles {
         }
         bundle.said.extend_from_slice(bytes);
         bundle.count += 1;
-        bundle.is_reversible &= is_reversible(message);
         self.bytes += bytes.len();
         Ok(())
     }
@@ -210,11 +199,6 @@ impl Bundles {
     }
 }
 
-/// Whether the message can be taken back once it is done: a frame that was let go cannot.
-fn is_reversible(message: &Message) -> bool {
-    matches!(message, Message::FlowMod(change) if change.buffer_id.is_none())
-}
-
 #[cfg(test)]
 mod tests {
     use openflow::header::HEADER_BYTES;
@@ -232,7 +216,7 @@ mod tests {
         let mut said = Vec::new();
         let message = Message::EchoRequest(vec![7; bytes - HEADER_BYTES]);
         codec::encode(Version::V1_4, 9, &message, &mut said).unwrap();
-        bundles.add(id, ATOMIC, (&message, &said), &limits(), Nanos(5))
+        bundles.add(id, ATOMIC, &said, &limits(), Nanos(5))
     }
 
     #[test]
@@ -243,10 +227,11 @@ mod tests {
         add(&mut bundles, 2, 10).unwrap();
         bundles.close(1, ATOMIC, Nanos(1)).unwrap();
         let bundle = bundles.commit(1, ATOMIC, Nanos(2)).unwrap();
-        assert_eq!((bundle.id(), bundle.flags(), bundle.is_reversible()), (1, ATOMIC, false));
-        let said: Vec<_> =
-            bundle.messages().map(|it| (it.xid, it.message, it.bytes.len())).collect();
-        assert_eq!(said, [(9, Message::EchoRequest(vec![7; 2]), 10)]);
+        assert_eq!((bundle.id(), bundle.flags()), (1, ATOMIC));
+        let (only, end) = bundle.message_at(0).unwrap();
+        assert_eq!((only.xid, only.bytes.len()), (9, 10));
+        assert_eq!(only.message, Message::EchoRequest(vec![7; 2]));
+        assert!(bundle.message_at(end).is_none());
         assert_eq!(bundles.commit(1, ATOMIC, Nanos(2)).unwrap_err(), ErrorCode::BundleBadId);
         assert_eq!(bundles.discard(2), Ok(()));
         assert_eq!((bundles.discard(2), bundles.bytes), (Err(ErrorCode::BundleBadId), 0));

@@ -2,14 +2,19 @@
 //! [`super::packet_out`].)
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 4.6 and 5.3; 1.3.5, sections 6.4 to 6.6 and
-//! 7.3.4. Invariant: each message takes effect whole, or is refused and changes nothing.
+//! 7.3.4. A message that concerns many entries may take several turns ([`Unfinished`]).
+//!
+//! Invariant: each message takes effect whole, or is refused and changes nothing.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use dataplane::action::Action as CoreAction;
 use dataplane::egress::PortSettings;
-use dataplane::flow::{FlowError, FlowFilter, Source};
+use dataplane::flow::{FlowError, FlowFilter, FlowSpec, ModifyRules, Source};
 use dataplane::instruction::Instructions;
+use dataplane::pipeline::Deletion;
+use dataplane::table::{Progress, Selection};
 use openflow::header::Xid;
 use openflow::model::group::{GroupMod, GroupModCommand};
 use openflow::model::meter::{MeterMod, MeterModCommand};
@@ -21,6 +26,7 @@ use openflow::model::{
 use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
 
+use crate::budget::RUN_STEPS;
 use crate::lower::flow::{Speaker, modify_rules, table_down};
 use crate::lower::{self, World};
 
@@ -52,23 +58,94 @@ impl Who {
     }
 }
 
+/// What is left of a message that concerns many entries.
+pub(super) struct Unfinished {
+    source: Source,
+    work: Work,
+    /// A kept frame that goes through the tables afterwards.
+    buffer: Option<u32>,
+}
+
+/// What is done with the entries.
+enum Work {
+    Modify {
+        spec: FlowSpec,
+        selection: Selection,
+        rules: ModifyRules,
+    },
+    Delete(Selection),
+    /// Those are deleted that use groups or meters that went.
+    DeleteUsers(Deletion),
+}
+
 impl Agent {
-    /// Does what one message orders.
+    /// Does what one message orders, as far as the share of the turn goes. What is left of it is for
+    /// [`Agent::continue_message`].
     pub(super) fn change(
         &mut self,
         who: Who,
         message: &Message,
         datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<Option<Unfinished>, ErrorCode> {
         match message {
-            Message::FlowMod(change) => self.flow_mod(who, change, datapath),
-            Message::GroupMod(change) => self.group_mod(who, change, datapath),
-            Message::MeterMod(change) => self.meter_mod(who, change, datapath),
-            Message::PortMod(change) => self.port_mod(who, change, datapath),
-            Message::TableMod(change) => self.table_mod(who.version, change, datapath),
-            Message::PacketOut(packet) => self.packet_out(who, packet, datapath),
-            _ => Err(ErrorCode::RequestBadType),
+            Message::FlowMod(change) => return self.flow_mod(who, change, datapath),
+            Message::GroupMod(change) => return self.group_mod(who, change, datapath),
+            Message::MeterMod(change) => return self.meter_mod(who, change, datapath),
+            Message::PortMod(change) => self.port_mod(who, change, datapath)?,
+            Message::TableMod(change) => self.table_mod(who.version, change, datapath)?,
+            Message::PacketOut(packet) => self.packet_out(who, packet, datapath)?,
+            _ => return Err(ErrorCode::RequestBadType),
         }
+        Ok(None)
+    }
+
+    /// Begins to work on entries, and does as much as the share of the turn allows.
+    fn begin_work(
+        &mut self,
+        (work, buffer, source): (Work, Option<u32>, Source),
+        datapath: &mut Datapath<'_>,
+    ) -> Result<Option<Unfinished>, ErrorCode> {
+        *datapath.due = Some(Nanos::ZERO);
+        let mut unfinished = Unfinished { source, work, buffer };
+        match self.continue_message(&mut unfinished, datapath) {
+            Poll::Ready(outcome) => outcome.map(|()| None),
+            Poll::Pending => Ok(Some(unfinished)),
+        }
+    }
+
+    /// Goes on with a message until its end, or until the share of the turn is used up.
+    pub(super) fn continue_message(
+        &mut self,
+        unfinished: &mut Unfinished,
+        datapath: &mut Datapath<'_>,
+    ) -> Poll<Result<(), ErrorCode>> {
+        let source = unfinished.source;
+        loop {
+            let Datapath { pipeline, outputs, now, budget, .. } = datapath;
+            let (progress, _) = budget.run(RUN_STEPS, |steps| match &mut unfinished.work {
+                Work::Modify { spec, selection, rules } => {
+                    pipeline.modify_some(spec, selection, *rules, *now, outputs, steps)
+                }
+                Work::Delete(selection) => {
+                    Ok(pipeline.delete_some(selection, *now, outputs, steps))
+                }
+                Work::DeleteUsers(deletion) => {
+                    Ok(pipeline.delete_users_some(deletion, source, *now, outputs, steps))
+                }
+            });
+            match progress {
+                Ok(Progress::Done) => break,
+                Ok(Progress::More) if datapath.must_pause() => return Poll::Pending,
+                Ok(Progress::More) => {}
+                Err(error) => return Poll::Ready(Err(flow_error_up(error))),
+            }
+        }
+        *datapath.due = Some(Nanos::ZERO);
+        Poll::Ready(match unfinished.buffer {
+            // As later versions say it: the kept frame then goes through the tables.
+            Some(id) => self.release(id, None, &[CoreAction::Table], datapath),
+            None => Ok(()),
+        })
     }
 
     /// What actions may refer to.
@@ -81,7 +158,7 @@ impl Agent {
         who: Who,
         change: &FlowMod,
         datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<Option<Unfinished>, ErrorCode> {
         if change.flags.contains(FlowModFlags::EMERGENCY) {
             return Err(no_emergency_table(change));
         }
@@ -90,9 +167,8 @@ impl Agent {
         let (matching, named) = lower::match_down(&change.matching)?;
         let filter = lower::filter_down(change, matching, speaker);
         if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
-            datapath.pipeline.delete(&filter, now, datapath.outputs);
-            *datapath.due = Some(Nanos::ZERO);
-            return Ok(());
+            let work = Work::Delete(datapath.pipeline.select(filter));
+            return self.begin_work((work, None, who.source()), datapath);
         }
         let table = table_down(change.table, speaker);
         let instructions = self.instructions(who, change, table, datapath)?;
@@ -107,20 +183,18 @@ impl Agent {
         if !modelled::has_room((change, who.version), (&spec, &filter), datapath) {
             return Err(ErrorCode::FlowModTableFull);
         }
-        let outcome = match change.command {
-            FlowModCommand::Add => datapath.pipeline.add(&spec, now, datapath.outputs),
-            _ => {
-                let rules = modify_rules(change, who.version);
-                datapath.pipeline.modify(&spec, &filter, rules, now, datapath.outputs)
-            }
-        };
-        outcome.map_err(flow_error_up)?;
-        *datapath.due = Some(Nanos::ZERO);
-        match change.buffer_id {
-            // As later versions say it: the kept frame then goes through the tables.
-            Some(id) => self.release(id, None, &[CoreAction::Table], datapath),
-            None => Ok(()),
+        if change.command != FlowModCommand::Add {
+            let rules = modify_rules(change, who.version);
+            let work = Work::Modify { spec, selection: datapath.pipeline.select(filter), rules };
+            return self.begin_work((work, change.buffer_id, who.source()), datapath);
         }
+        datapath.pipeline.add(&spec, now, datapath.outputs).map_err(flow_error_up)?;
+        *datapath.due = Some(Nanos::ZERO);
+        if let Some(id) = change.buffer_id {
+            // As later versions say it: the kept frame then goes through the tables.
+            self.release(id, None, &[CoreAction::Table], datapath)?;
+        }
+        Ok(None)
     }
 
     /// The instructions of an entry. Most entries that come together only send frames to one port:
@@ -168,11 +242,12 @@ impl Agent {
         who: Who,
         change: &GroupMod,
         datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<Option<Unfinished>, ErrorCode> {
         let now = datapath.now;
         let spec = lower::group::group_down(change, &self.world(who, datapath))?;
         let place = lower::group::place_down(change.command_bucket);
-        let Datapath { pipeline, outputs, .. } = datapath;
+        let pipeline = &mut *datapath.pipeline;
+        *datapath.due = Some(Nanos::ZERO);
         let outcome = match change.command {
             GroupModCommand::Add => pipeline.add_group(spec, now),
             GroupModCommand::Modify => pipeline.modify_group(spec),
@@ -181,11 +256,12 @@ impl Agent {
             }
             GroupModCommand::RemoveBucket => pipeline.remove_buckets(change.group, place),
             GroupModCommand::Delete => {
-                pipeline.delete_group(change.group, who.source(), now, outputs).map(drop)
+                let deletion = pipeline.forget_group(change.group);
+                let work = Work::DeleteUsers(deletion.map_err(lower::group::group_error_up)?);
+                return self.begin_work((work, None, who.source()), datapath);
             }
         };
-        *datapath.due = Some(Nanos::ZERO);
-        outcome.map_err(lower::group::group_error_up)
+        outcome.map(|()| None).map_err(lower::group::group_error_up)
     }
 
     fn meter_mod(
@@ -193,20 +269,20 @@ impl Agent {
         who: Who,
         change: &MeterMod,
         datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<Option<Unfinished>, ErrorCode> {
         let now = datapath.now;
         let spec = lower::meter::meter_down(change)?;
-        let Datapath { pipeline, outputs, .. } = datapath;
+        let pipeline = &mut *datapath.pipeline;
+        *datapath.due = Some(Nanos::ZERO);
         let outcome = match change.command {
             MeterModCommand::Add => pipeline.add_meter(spec, now),
             MeterModCommand::Modify => pipeline.modify_meter(spec, now),
             MeterModCommand::Delete => {
-                pipeline.delete_meter(change.meter, who.source(), now, outputs);
-                Ok(())
+                let work = Work::DeleteUsers(pipeline.forget_meter(change.meter));
+                return self.begin_work((work, None, who.source()), datapath);
             }
         };
-        *datapath.due = Some(Nanos::ZERO);
-        outcome.map_err(lower::meter::meter_error_up)
+        outcome.map(|()| None).map_err(lower::meter::meter_error_up)
     }
 
     fn port_mod(
@@ -215,10 +291,20 @@ impl Agent {
         change: &PortMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        let Some(port) = self.ports.modify(change, who.version)? else { return Ok(()) };
+        if let Some(transaction) = &mut self.transaction {
+            let ports = transaction.ports.get_or_insert_with(|| self.ports.clone());
+            return ports.modify(change, who.version).map(drop);
+        }
+        if let Some(port) = self.ports.modify(change, who.version)? {
+            self.set_port(port, datapath);
+        }
+        Ok(())
+    }
+
+    /// Has the data plane treat a port as its description says, and tells the controllers.
+    pub(super) fn set_port(&mut self, port: PortDescription, datapath: &mut Datapath<'_>) {
         datapath.pipeline.set_port(port.number, settings_of(&port));
         self.tell_port(port);
-        Ok(())
     }
 }
 

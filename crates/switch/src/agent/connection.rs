@@ -21,22 +21,12 @@ use super::dump::Dump;
 use super::interests::Interests;
 use super::monitor::Monitors;
 use super::parts::Parts;
-use crate::config::Limits;
 
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are read from one connection in one turn, so that none starves the others, where no
-/// more are needed for as many flow-mods as it may send in a turn.
-const READ_BYTES: usize = 16 << 10;
-
-/// Bytes of a long flow-mod: all twelve fields of 1.0 said as 1.3 does, and a few actions.
-const FLOW_MOD_BYTES: usize = 256;
-
 /// Bytes that are read from one connection in one turn. A session takes as many at any time.
-pub fn read_bytes(limits: &Limits) -> usize {
-    (limits.flow_mods_per_turn * FLOW_MOD_BYTES).clamp(READ_BYTES, MESSAGE_BYTES_MAX)
-}
+pub const READ_BYTES: usize = MESSAGE_BYTES_MAX;
 
 /// A connection.
 pub struct Connection {
@@ -75,9 +65,14 @@ pub struct Connection {
     pub parts: Parts,
     /// A long reply that is under way.
     pub dump: Option<Dump>,
-    /// A message that could not be done when it came, and until when it waits: an order that came when the turn
-    /// had as many as it may is the next turn's first.
+    /// A message that could not be done when it came, and until when it waits.
     held: Option<(Nanos, Event)>,
+    /// Whether that message waits for another connection's change of several turns.
+    pub is_blocked: bool,
+    /// How many events have to be told before that message is handled, if it waits for that.
+    pub news_until: Option<u64>,
+    /// Whether there is more to do of what has been read, but for that.
+    pub is_cut: bool,
     /// Whether nothing is read although something may have arrived.
     pub is_deaf: bool,
     /// When something was last received.
@@ -130,6 +125,9 @@ impl Connection {
             parts: Parts::default(),
             dump: None,
             held: None,
+            is_blocked: false,
+            news_until: None,
+            is_cut: false,
             is_deaf: false,
             received_at: now,
             ended: None,
@@ -294,7 +292,7 @@ impl Connection {
     /// Whether there is something to do or to receive that the descriptor does not announce.
     pub fn is_ready(&self) -> bool {
         let waits = self.channel.holds_received() && !self.is_deaf;
-        (self.held.is_some() || waits) && !self.is_throttled()
+        (self.held.is_some() || self.is_cut || waits) && !self.is_throttled()
     }
 
     /// The next thing that has come, if anything has.

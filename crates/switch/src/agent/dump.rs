@@ -3,13 +3,16 @@
 //! A walk remembers its place, not what it walks over, so that a reply of any length costs one part
 //! of memory; what comes or goes meanwhile may or may not be in it, everything else is in it once.
 
-use dataplane::flow::FlowFilter;
+use std::collections::VecDeque;
+
+use dataplane::flow::FlowTotals;
 use dataplane::pipeline::Pipeline;
+use dataplane::table::{Progress, Selection};
 use openflow::codec;
 use openflow::header::Xid;
 use openflow::model::flow::counters::FlowStatsReason;
 use openflow::model::flow::monitor::{FlowEvent, FlowUpdate};
-use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
+use openflow::model::multipart::{AggregateStats, FlowStats, MultipartReply, MultipartReplyBody};
 use openflow::model::{Instruction, Message};
 use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
@@ -19,7 +22,7 @@ use crate::lower::express;
 
 use super::monitor::Monitor;
 use super::news::counters_up;
-use super::nicira::flows_up;
+use super::nicira::{self, flows_up};
 
 /// Rows as bytes.
 mod rows;
@@ -33,49 +36,82 @@ const FLOW_BYTES: usize = 400;
 /// Bytes that one action takes at most, with a masked field of sixteen bytes.
 const ACTION_BYTES: usize = 48;
 
+/// Steps of one entry in a reply, beside those of finding it.
+const ROW_STEPS: usize = 1;
+
 /// A walk for a reply that is under way.
 #[derive(Debug)]
 pub struct Dump {
     xid: Xid,
     version: Version,
     what: What,
-    place: usize,
 }
 
 /// What is walked over.
 #[derive(Debug)]
 enum What {
     /// Entries, and whether the first table's parts count as tables.
-    Flows(FlowFilter, bool),
+    Flows(Selection, bool),
     /// Entries in Nicira's words.
-    NiciraFlows(FlowFilter),
+    NiciraFlows(Selection),
     /// Entries without what they do (1.5).
-    FlowCounters(FlowFilter),
-    /// Entries at the beginning of monitors.
-    Monitors(Vec<Monitor>),
+    FlowCounters(Selection),
+    /// Entries at the beginning of monitors: of the first of them, and of those after it.
+    Monitors(Selection, VecDeque<Monitor>),
+    /// The sum over entries, and whether it is told in Nicira's words.
+    Totals(Selection, FlowTotals, bool),
     /// Parts that are made already, last first.
     Ready(Vec<MultipartReplyBody>),
 }
 
+/// What the next piece of the walk made.
+#[derive(Debug)]
+pub enum Part {
+    /// Nothing yet.
+    None,
+    /// Rows of flow statistics as bytes.
+    Rows {
+        /// Whether the reply ends with them.
+        last: bool,
+    },
+    /// A message.
+    Message {
+        /// It.
+        message: Message,
+        /// Whether the reply ends with it.
+        last: bool,
+    },
+}
+
 impl Dump {
     /// Begins to answer the request with this number with entries.
-    pub fn flows(xid: Xid, version: Version, filter: FlowFilter, parts: bool) -> Self {
-        Dump { xid, version, what: What::Flows(filter, parts), place: 0 }
+    pub fn flows(xid: Xid, version: Version, selection: Selection, parts: bool) -> Self {
+        Dump { xid, version, what: What::Flows(selection, parts) }
     }
 
     /// The same in Nicira's words.
-    pub fn nicira_flows(xid: Xid, filter: FlowFilter) -> Self {
-        Dump { xid, version: Version::V1_0, what: What::NiciraFlows(filter), place: 0 }
+    pub fn nicira_flows(xid: Xid, selection: Selection) -> Self {
+        Dump { xid, version: Version::V1_0, what: What::NiciraFlows(selection) }
     }
 
     /// The same with entries' counters alone.
-    pub fn flow_counters(xid: Xid, version: Version, filter: FlowFilter) -> Self {
-        Dump { xid, version, what: What::FlowCounters(filter), place: 0 }
+    pub fn flow_counters(xid: Xid, version: Version, selection: Selection) -> Self {
+        Dump { xid, version, what: What::FlowCounters(selection) }
+    }
+
+    /// The same with the sum over entries, as the version or as Nicira tells it.
+    pub fn totals(xid: Xid, version: Version, selection: Selection, is_nicira: bool) -> Self {
+        let what = What::Totals(selection, FlowTotals::default(), is_nicira);
+        Dump { xid, version, what }
     }
 
     /// The same with the entries that these monitors find at their beginning.
     pub fn monitors(xid: Xid, version: Version, monitors: Vec<Monitor>) -> Self {
-        Dump { xid, version, what: What::Monitors(monitors), place: 0 }
+        let what = match monitors.first() {
+            Some(first) => What::Monitors(Selection::new(first.filter()), monitors.into()),
+            None => What::Ready(vec![MultipartReplyBody::FlowMonitor(Vec::new())]),
+        };
+        Dump { xid, version, what }
     }
 
     /// The same with rows that are made already, in as many parts as they need.
@@ -83,7 +119,7 @@ impl Dump {
         // What a version has no words for has been left out; if not, there is nothing to tell.
         let parts = codec::split(version, body).map_err(|_| ErrorCode::RequestBadMultipart)?;
         let parts = parts.into_iter().rev().map(|part| part.body).collect();
-        Ok(Dump { xid, version, what: What::Ready(parts), place: 0 })
+        Ok(Dump { xid, version, what: What::Ready(parts) })
     }
 
     /// The number of the request that it answers.
@@ -91,98 +127,126 @@ impl Dump {
         self.xid
     }
 
-    /// The rows of the next part as bytes, and whether it is the last; `None` where they are not made
-    /// so.
-    pub fn next_rows(
+    /// Goes on for so many steps at most, and gives the next part if there is one. Rows that are made as bytes are
+    /// appended to `rows`.
+    pub fn next(
         &mut self,
-        pipeline: &Pipeline,
+        pipeline: &mut Pipeline,
         now: Nanos,
         rows: &mut Vec<u8>,
-    ) -> Option<bool> {
-        let has_rows = (Version::V1_2..=Version::V1_4).contains(&self.version);
+        steps: &mut usize,
+    ) -> Part {
+        let version = self.version;
+        let has_rows = (Version::V1_2..=Version::V1_4).contains(&version);
+        let tables = (&*pipeline, now);
         match &mut self.what {
-            What::Flows(filter, false) if has_rows => {
-                Some(rows::fill(self.version, (pipeline, now), filter, &mut self.place, rows))
+            What::Flows(selection, false) if has_rows => {
+                rows::fill(version, tables, selection, rows, steps);
+                match (rows.is_empty(), selection.is_done()) {
+                    (true, false) => Part::None,
+                    (_, last) => Part::Rows { last },
+                }
             }
-            _ => None,
-        }
-    }
-
-    /// The next part, and whether it is the last.
-    pub fn next(&mut self, pipeline: &Pipeline, now: Nanos) -> (Message, bool) {
-        let (place, version) = (&mut self.place, self.version);
-        let (body, last) = match &mut self.what {
-            What::Flows(filter, parts) => {
-                let (flows, last) = flows(pipeline, filter, *parts, place, now);
-                let flows = flows.into_iter().map(|row| express::flow_stats(version, row));
-                (MultipartReplyBody::Flow(flows.collect()), last)
+            What::Flows(selection, parts) => {
+                let told = records(tables, selection, *parts, steps);
+                let told = told.into_iter().map(|row| express::flow_stats(version, row)).collect();
+                part(told, MultipartReplyBody::Flow, selection.is_done())
             }
-            What::NiciraFlows(filter) => {
-                let (flows, last) = flows(pipeline, filter, false, place, now);
-                (flows_up(flows), last)
+            What::NiciraFlows(selection) => {
+                let told = records(tables, selection, false, steps);
+                part(told, flows_up, selection.is_done())
             }
-            What::FlowCounters(filter) => {
-                let (flows, last) = flows(pipeline, filter, false, place, now);
-                let told = flows.iter().map(|row| counters_up(row, FlowStatsReason::Request));
-                (MultipartReplyBody::FlowStats(told.collect()), last)
+            What::FlowCounters(selection) => {
+                let told = records(tables, selection, false, steps);
+                let up = |row: &FlowStats| counters_up(row, FlowStatsReason::Request);
+                let told = told.iter().map(up).collect();
+                part(told, MultipartReplyBody::FlowStats, selection.is_done())
             }
-            What::Monitors(monitors) => initial(pipeline, monitors, place, now),
+            What::Monitors(selection, monitors) => initial(tables, selection, monitors, steps),
+            What::Totals(selection, totals, is_nicira) => {
+                match pipeline.totals_some(selection, totals, steps) {
+                    Progress::More => Part::None,
+                    Progress::Done => message(totals_up(totals, *is_nicira), true),
+                }
+            }
             What::Ready(parts) => {
-                let part = parts.pop().expect("a reply has a part");
-                (part, parts.is_empty())
+                let body = parts.pop().expect("a reply has a part");
+                message(body, parts.is_empty())
             }
-        };
-        (Message::MultipartReply(MultipartReply { more: !last, body }), last)
+        }
     }
 }
 
-/// The next entries that fit into one part, and whether these are the last.
-fn flows(
-    pipeline: &Pipeline,
-    filter: &FlowFilter,
+fn message(body: MultipartReplyBody, last: bool) -> Part {
+    let message = Message::MultipartReply(MultipartReply { more: !last, body });
+    Part::Message { message, last }
+}
+
+/// These rows, unless there are none yet.
+fn part<T>(rows: Vec<T>, body: impl FnOnce(Vec<T>) -> MultipartReplyBody, last: bool) -> Part {
+    match rows.is_empty() && !last {
+        true => Part::None,
+        false => message(body(rows), last),
+    }
+}
+
+fn totals_up(totals: &FlowTotals, is_nicira: bool) -> MultipartReplyBody {
+    let flows = totals.entries as u32;
+    let sum = AggregateStats { packets: totals.frames, bytes: totals.bytes, flows };
+    match is_nicira {
+        true => nicira::aggregate_up(sum),
+        false => MultipartReplyBody::Aggregate(sum),
+    }
+}
+
+/// The next entries that fit into one part.
+fn records(
+    (pipeline, now): (&Pipeline, Nanos),
+    selection: &mut Selection,
     parts: bool,
-    place: &mut usize,
-    now: Nanos,
-) -> (Vec<FlowStats>, bool) {
-    let (mut rows, mut bytes) = (Vec::new(), 0);
-    for record in pipeline.tables().records(filter, *place, now) {
+    steps: &mut usize,
+) -> Vec<FlowStats> {
+    let (mut rows, mut bytes, mut too_many) = (Vec::new(), 0, None);
+    for record in selection.records(pipeline.tables(), now, steps) {
         let row = lower::flow_stats_up(&record, parts);
         bytes += size(&row);
         if !rows.is_empty() && bytes > PART_BYTES {
-            return (rows, false);
+            too_many = Some(record.place);
+            break;
         }
-        *place = record.place + 1;
         rows.push(row);
     }
-    (rows, true)
+    too_many.iter().for_each(|&place| selection.seek(place));
+    *steps = steps.saturating_sub(rows.len() * ROW_STEPS);
+    rows
 }
 
 /// The next entries of the first of these monitors; when it has no more, the next one's turn comes.
 fn initial(
-    pipeline: &Pipeline,
-    monitors: &mut Vec<Monitor>,
-    place: &mut usize,
-    now: Nanos,
-) -> (MultipartReplyBody, bool) {
-    let Some(monitor) = monitors.first() else {
-        return (MultipartReplyBody::FlowMonitor(Vec::new()), true);
+    (pipeline, now): (&Pipeline, Nanos),
+    selection: &mut Selection,
+    monitors: &mut VecDeque<Monitor>,
+    steps: &mut usize,
+) -> Part {
+    let Some(monitor) = monitors.front() else {
+        return message(MultipartReplyBody::FlowMonitor(Vec::new()), true);
     };
-    let (mut rows, mut bytes, mut all) = (Vec::new(), 0, true);
-    let filter = monitor.filter();
-    for record in pipeline.tables().records(&filter, *place, now) {
+    let (mut rows, mut bytes, mut too_many) = (Vec::new(), 0, None);
+    for record in selection.records(pipeline.tables(), now, steps) {
         bytes += size(&lower::flow_stats_up(&record, false));
         if !rows.is_empty() && bytes > PART_BYTES {
-            all = false;
+            too_many = Some(record.place);
             break;
         }
-        *place = record.place + 1;
         rows.push(FlowUpdate::Full(monitor.update(&record, FlowEvent::Initial)));
     }
-    if all {
-        monitors.remove(0);
-        *place = 0;
+    too_many.iter().for_each(|&place| selection.seek(place));
+    *steps = steps.saturating_sub(rows.len() * ROW_STEPS);
+    if selection.is_done() {
+        monitors.pop_front();
+        monitors.iter().take(1).for_each(|next| *selection = Selection::new(next.filter()));
     }
-    (MultipartReplyBody::FlowMonitor(rows), monitors.is_empty())
+    part(rows, MultipartReplyBody::FlowMonitor, monitors.is_empty())
 }
 
 /// Bytes that an entry takes at most.

@@ -10,6 +10,7 @@
 
 use dataplane::flow::FlowFilter;
 use dataplane::pipeline::Pipeline;
+use openflow::header::Xid;
 use openflow::model::matching::field_id::FieldId;
 use openflow::model::multipart::MultipartReplyBody;
 use openflow::model::table::TableConfig;
@@ -25,7 +26,10 @@ use crate::config::OpenFlowConfig;
 use crate::lower::action::is_writable;
 use crate::lower::express;
 
+use super::dump::Dump;
+use super::ongoing::Ongoing;
 use super::tables::fields_of;
+use super::ways::WaysCheck;
 use super::{Agent, Datapath};
 
 /// The packet type of Ethernet.
@@ -45,29 +49,59 @@ struct Table {
 }
 
 impl Agent {
-    /// Answers with what the tables can do; first sets that, if the request says so.
+    /// Answers with what the tables can do; first sets that, if the request says so. Where this moves the first table
+    /// after output, all entries are looked at first, over as many turns as that takes.
     pub(super) fn table_features(
         &mut self,
         at: usize,
-        wanted: &[TableFeatures],
+        xid: Xid,
+        wanted: Vec<TableFeatures>,
         datapath: &mut Datapath<'_>,
-    ) -> Result<MultipartReplyBody, ErrorCode> {
+    ) -> Result<(), ErrorCode> {
         let version = self.connections[at].version();
         if !wanted.is_empty() {
             self.check_not_slave(at)?;
-            let egress = first_egress(wanted, version)?;
-            let before = self.features.clone();
-            check_ways(egress.flatten(), datapath)?;
-            self.features.set(wanted, version, datapath.pipeline)?;
-            if let Some(first) = egress
-                && !datapath.pipeline.set_first_egress(first)
-            {
-                self.features = before;
-                return Err(ErrorCode::TableFeaturesBadFeatures);
+            if let Some(Some(first)) = first_egress(&wanted, version)? {
+                let check = WaysCheck::new(wanted, first);
+                self.ongoing = Some(Ongoing::features(self.who(at, xid), check));
+                return Ok(());
             }
+            self.set_features(&wanted, version, datapath)?;
         }
+        self.tell_features(at, xid, datapath)
+    }
+
+    /// Sets what tables can do.
+    pub(super) fn set_features(
+        &mut self,
+        wanted: &[TableFeatures],
+        version: Version,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let egress = first_egress(wanted, version)?;
+        let before = self.features.clone();
+        self.features.set(wanted, version, datapath.pipeline)?;
+        if let Some(first) = egress
+            && !datapath.pipeline.set_first_egress(first)
+        {
+            self.features = before;
+            return Err(ErrorCode::TableFeaturesBadFeatures);
+        }
+        Ok(())
+    }
+
+    /// Answers with what the tables can do.
+    pub(super) fn tell_features(
+        &mut self,
+        at: usize,
+        xid: Xid,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        let version = self.connections[at].version();
         let rows = self.features.rows(version, datapath.pipeline);
-        Ok(MultipartReplyBody::TableFeatures(rows))
+        let dump = Dump::ready(xid, version, MultipartReplyBody::TableFeatures(rows))?;
+        self.begin(at, dump, datapath);
+        Ok(())
     }
 }
 
@@ -173,17 +207,6 @@ impl Features {
             return Err(ErrorCode::FlowModTableFull);
         }
         Ok(())
-    }
-}
-
-/// Frames come to egress tables by their output alone, so no entry before the first may go on there.
-fn check_ways(first_egress: Option<u8>, datapath: &Datapath<'_>) -> Result<(), ErrorCode> {
-    let Some(first) = first_egress else { return Ok(()) };
-    let mut entries = datapath.pipeline.tables().records(&FlowFilter::ALL, 0, datapath.now);
-    let crosses = |to: u8| to >= first;
-    match entries.any(|it| it.table < first && it.instructions.goto.is_some_and(crosses)) {
-        true => Err(ErrorCode::TableFeaturesPermission),
-        false => Ok(()),
     }
 }
 

@@ -15,7 +15,6 @@ use openflow::model::{
     ActionKinds, Capabilities, Features, FragmentHandling, Message, QueueConfig, SwitchConfig,
     reserved,
 };
-use openflow::session;
 use openflow::version::{AsyncKind, ErrorCode, Version};
 
 use crate::lower::express;
@@ -23,23 +22,8 @@ use crate::lower::express;
 use super::change::Who;
 use super::dump::Dump;
 use super::failover::Misses;
+use super::ongoing::Ongoing;
 use super::{Agent, Datapath, shaping};
-
-/// Whether this is a message that changes the switch or has it send a frame. Those of experimenters
-/// may be such.
-pub(super) fn is_order(event: &session::Event) -> bool {
-    let session::Event::Message { message, .. } = event else { return false };
-    matches!(
-        message,
-        Message::FlowMod(_)
-            | Message::GroupMod(_)
-            | Message::MeterMod(_)
-            | Message::PortMod(_)
-            | Message::TableMod(_)
-            | Message::PacketOut(_)
-            | Message::Experimenter(_)
-    )
-}
 
 impl Agent {
     /// Does what one message of so many bytes asks and queues the reply; an error is what the sender
@@ -64,7 +48,6 @@ impl Agent {
                 return self.set_config(self.main_of(at), &config, datapath);
             }
             Message::BarrierRequest => {
-                self.tell_news(datapath);
                 if let Some(model) = &mut datapath.model {
                     model.barrier(self.connections[at].id, xid);
                     return Ok(());
@@ -144,9 +127,29 @@ impl Agent {
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         self.check_not_slave(at)?;
-        self.change(self.who(at, xid), message, datapath)?;
-        self.forward_request(self.connections[self.main_of(at)].id, xid, message);
+        let who = self.who(at, xid);
+        self.change_or_begin(who, message, datapath)
+    }
+
+    /// Does what one message orders, or begins to if it takes several turns.
+    pub(super) fn change_or_begin(
+        &mut self,
+        who: Who,
+        message: &Message,
+        datapath: &mut Datapath<'_>,
+    ) -> Result<(), ErrorCode> {
+        match self.change(who, message, datapath)? {
+            Some(unfinished) => self.ongoing = Some(Ongoing::message(who, message, unfinished)),
+            None => self.tell_request(who, message),
+        }
         Ok(())
+    }
+
+    /// Tells other controllers of a request that was done, but not those of the same channel.
+    pub(super) fn tell_request(&mut self, who: Who, message: &Message) {
+        let at = self.connections.iter().position(|connection| connection.id == who.owner);
+        let main = at.map_or(who.owner, |at| self.connections[self.main_of(at)].id);
+        self.forward_request(main, who.xid, message);
     }
 
     pub(super) fn check_not_slave(&self, at: usize) -> Result<(), ErrorCode> {

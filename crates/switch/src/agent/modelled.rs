@@ -117,7 +117,7 @@ impl Agent {
         loop {
             self.tell_news(datapath);
             datapath.pipeline.tell(datapath.outputs);
-            if datapath.outputs.events.is_empty() {
+            if self.news.is_empty() && datapath.outputs.events.is_empty() {
                 return;
             }
         }

@@ -7,7 +7,7 @@
 //! Invariant: a controller that follows the news knows the entries that it watches, or knows that
 //! it does not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use dataplane::action::Action;
 use dataplane::flow::{FlowChange, FlowFilter, FlowRecord, Source};
@@ -32,7 +32,7 @@ pub const MISSED_MAX: usize = 65_536;
 pub struct Monitors {
     all: Vec<Monitor>,
     /// What has to be told, in order.
-    pub news: Vec<FlowUpdate>,
+    pub news: VecDeque<FlowUpdate>,
     held: Option<Held>,
     /// The own order that was told last in short, so that each is told once.
     abbreviated: Option<Xid>,
@@ -208,14 +208,14 @@ impl Monitors {
 
     fn abbreviate(&mut self, xid: Xid) {
         if self.abbreviated.replace(xid) != Some(xid) {
-            self.news.push(FlowUpdate::Abbreviated { xid });
+            self.news.push_back(FlowUpdate::Abbreviated { xid });
         }
     }
 
     fn tell(&mut self, name: Name, update: FlowUpdateFull) {
         self.abbreviated = None;
         match &mut self.held {
-            None => self.news.push(FlowUpdate::Full(update)),
+            None => self.news.push_back(FlowUpdate::Full(update)),
             Some(held) => {
                 held.keep(name, update);
                 self.lost |= held.changes.len() > MISSED_MAX;
@@ -227,7 +227,7 @@ impl Monitors {
     pub fn hold(&mut self, silently: bool) {
         let held = self.held.get_or_insert_default();
         if !silently && !std::mem::replace(&mut held.told, true) {
-            self.news.push(FlowUpdate::Paused);
+            self.news.push_back(FlowUpdate::Paused);
         }
     }
 
@@ -241,7 +241,7 @@ impl Monitors {
         let Some(held) = self.held.take() else { return };
         self.news.extend(held.changes.into_iter().flatten().map(FlowUpdate::Full));
         if held.told {
-            self.news.push(FlowUpdate::Resumed);
+            self.news.push_back(FlowUpdate::Resumed);
         }
     }
 }

@@ -19,7 +19,6 @@ use crate::forward::Lane;
 use crate::lower::express;
 use crate::lower::flow::stats_filter_down;
 
-use super::change::Who;
 use super::dump::Dump;
 use super::{Agent, Datapath, port_book, shaping, tables};
 
@@ -70,11 +69,12 @@ impl Agent {
                 check_table(which.table, datapath.pipeline)?;
                 let filter = stats_filter_down(&which, self.who(at, xid).speaker())?;
                 let filter = filter.expect("only 1.0 asks for parts of a table");
-                self.begin(at, Dump::flow_counters(xid, version, filter), datapath);
+                let selection = datapath.pipeline.select(filter);
+                self.begin(at, Dump::flow_counters(xid, version, selection), datapath);
                 return Ok(None);
             }
             Ask::Aggregate(which) => {
-                return self.aggregate(at, xid, &which, datapath).map(Some);
+                return self.aggregate(at, xid, &which, datapath);
             }
             Ask::Table => MultipartReplyBody::Table(self.tables(at, datapath)),
             Ask::Port(port) => self.port_stats(port, version, datapath)?,
@@ -117,7 +117,9 @@ impl Agent {
                 let features = shaping::meter_features(version, datapath.pipeline);
                 return Ok(Some(MultipartReplyBody::MeterFeatures(features)));
             }
-            Ask::TableFeatures(wanted) => self.table_features(at, &wanted, datapath)?,
+            Ask::TableFeatures(wanted) => {
+                return self.table_features(at, xid, wanted, datapath).map(|()| None);
+            }
             Ask::TableDesc => {
                 MultipartReplyBody::TableDesc(tables::descriptions(datapath.pipeline))
             }
@@ -151,22 +153,28 @@ impl Agent {
         let Some(filter) = stats_filter_down(which, who.speaker())? else {
             return Ok(Some(MultipartReplyBody::Flow(Vec::new())));
         };
-        self.begin(at, Dump::flows(xid, who.version, filter, who.parts), datapath);
+        let selection = datapath.pipeline.select(filter);
+        self.begin(at, Dump::flows(xid, who.version, selection, who.parts), datapath);
         Ok(None)
     }
 
     fn aggregate(
-        &self,
+        &mut self,
         at: usize,
         xid: Xid,
         which: &FlowStatsRequest,
-        datapath: &Datapath<'_>,
-    ) -> Result<MultipartReplyBody, ErrorCode> {
+        datapath: &mut Datapath<'_>,
+    ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
         let who = self.who(at, xid);
         if !who.parts {
             check_table(which.table, datapath.pipeline)?;
         }
-        totals(who, which, datapath).map(MultipartReplyBody::Aggregate)
+        let Some(filter) = stats_filter_down(which, who.speaker())? else {
+            return Ok(Some(MultipartReplyBody::Aggregate(AggregateStats::default())));
+        };
+        let selection = datapath.pipeline.select(filter);
+        self.begin(at, Dump::totals(xid, who.version, selection, false), datapath);
+        Ok(None)
     }
 
     /// One port, or all with [`reserved::NONE`]. Of a port that does not exist 1.0 and 1.1 tell
@@ -203,8 +211,6 @@ impl Agent {
         if !requests.iter().all(there) {
             return Err(ErrorCode::FlowMonitorBadTable);
         }
-        // What happened before belongs to the monitors that there were.
-        self.tell_news(datapath);
         let monitors_max = self.limits.monitors;
         let begun = self.connections[at].monitors.set_all(requests, monitors_max)?;
         let any = self.connections.iter().any(|connection| !connection.monitors.is_empty());
@@ -223,18 +229,6 @@ impl Agent {
         let wall = self.wall(datapath.now);
         self.schedule.features(request, wall).map(MultipartReplyBody::BundleFeatures)
     }
-}
-
-/// The sum over the entries that are asked for.
-pub(super) fn totals(
-    who: Who,
-    which: &FlowStatsRequest,
-    datapath: &Datapath<'_>,
-) -> Result<AggregateStats, ErrorCode> {
-    let filter = stats_filter_down(which, who.speaker())?;
-    let tables = datapath.pipeline.tables();
-    let totals = filter.map(|filter| tables.totals(&filter)).unwrap_or_default();
-    Ok(AggregateStats { packets: totals.frames, bytes: totals.bytes, flows: totals.entries as u32 })
 }
 
 /// A table that does not exist is an error from 1.1 on.

@@ -5,12 +5,15 @@
 //! Who is told what is up to role and choice ([`super::interests`]).
 
 use dataplane::flow::FlowRecord;
-use dataplane::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
+use dataplane::forwarder::{Context, EVENTS_MAX, Event, NO_COOKIE, PacketInReason};
 use openflow::model::flow::counters::{FlowCounters, FlowStatsReason};
 use openflow::model::flow::monitor::FlowUpdate;
 use openflow::model::instruction::Counters;
-use openflow::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
+use openflow::model::multipart::{
+    FlowStats, MultipartReply, MultipartReplyBody, MultipartRequestBody,
+};
 use openflow::model::{self, Match, Message, PacketIn};
+use openflow::session;
 use openflow::version::{AsyncKind, Version};
 use packet::field::Field;
 use packet::frame::{Frame, PortNo};
@@ -18,47 +21,92 @@ use packet::frame::{Frame, PortNo};
 use crate::lower::{self, port_up};
 
 use super::connection::Connection;
+use super::monitor::MISSED_MAX;
 use super::{Agent, Datapath, nicira};
 
 /// In an action or as a switch's setting: all of the frame, and no buffer (from 1.2 on).
 const WHOLE: u16 = 0xffff;
 
+/// Steps of telling one event.
+const NEWS_STEPS: u32 = 32;
+
 /// Updates of flow monitors in one message.
 const UPDATES_MAX: usize = 64;
 
 impl Agent {
-    /// Tells every controller what the data plane has to tell.
+    /// Tells every controller what the data plane has to tell, as far as the share of the turn goes. The rest waits
+    /// for the next turn.
     pub(super) fn tell_news(&mut self, datapath: &mut Datapath<'_>) {
-        let mut events = std::mem::take(&mut datapath.outputs.events);
-        for event in events.drain(..) {
-            match event {
-                // Those of the pipeline's own worker it has looked at.
-                Event::FlowReached { .. } => {}
-                Event::PacketIn { port, bytes_max, context, frame } => {
-                    self.tell_frame(port, bytes_max, context, frame, datapath);
-                }
-                Event::FlowRemoved { flow, why } => {
-                    let news = lower::flow_removed_up(&flow, why);
-                    self.tell_removed(&news);
-                }
-                Event::FlowChanged { flow, change, source } => {
-                    if let Some(model) = &mut datapath.model {
-                        model.changed(&flow, change);
-                    }
-                    for connection in &mut self.connections {
-                        let owner = connection.id;
-                        connection.monitors.note(&flow, change, source, owner);
-                    }
-                }
-                Event::FlowTriggered { flow } => self.tell_triggered(&flow),
-                Event::Vacancy { table, down } => self.tell_table(table, down, datapath),
+        if self.news.len() < EVENTS_MAX {
+            self.news.extend(datapath.outputs.events.drain(..));
+        }
+        while let Some(event) = self.news.pop_front() {
+            self.news_told += 1;
+            self.tell_event(event, datapath);
+            datapath.budget.spend(NEWS_STEPS);
+            if datapath.must_pause() {
+                break;
             }
         }
-        // The vector goes back, so that it is not allocated anew for every turn.
-        datapath.outputs.events = events;
         for connection in &mut self.connections {
-            tell_updates(connection);
+            tell_updates(connection, datapath);
         }
+    }
+
+    fn tell_event(&mut self, event: Event, datapath: &mut Datapath<'_>) {
+        match event {
+            // Those of the pipeline's own worker it has looked at.
+            Event::FlowReached { .. } => {}
+            Event::PacketIn { port, bytes_max, context, frame } => {
+                self.tell_frame(port, bytes_max, context, frame, datapath);
+            }
+            Event::FlowRemoved { flow, why } => {
+                let news = lower::flow_removed_up(&flow, why);
+                self.tell_removed(&news);
+            }
+            Event::FlowChanged { flow, change, source } => {
+                if let Some(model) = &mut datapath.model {
+                    model.changed(&flow, change);
+                }
+                for connection in &mut self.connections {
+                    let owner = connection.id;
+                    connection.monitors.note(&flow, change, source, owner);
+                }
+            }
+            Event::FlowTriggered { flow } => self.tell_triggered(&flow),
+            Event::Vacancy { table, down } => self.tell_table(table, down, datapath),
+        }
+    }
+
+    /// Whether a message of a connection has to wait until controllers were told what happened before it came: a
+    /// barrier, and what changes who is told.
+    pub(super) fn waits_for_news(
+        &mut self,
+        at: usize,
+        event: &session::Event,
+        datapath: &mut Datapath<'_>,
+    ) -> bool {
+        let session::Event::Message { message, .. } = event else { return false };
+        let waits = match message {
+            Message::BarrierRequest => true,
+            Message::MultipartRequest(request) => {
+                matches!(request.body, MultipartRequestBody::FlowMonitor(_))
+            }
+            _ => false,
+        };
+        if !waits {
+            return false;
+        }
+        let so_far = self.news_told + (self.news.len() + datapath.outputs.events.len()) as u64;
+        let until = *self.connections[at].news_until.get_or_insert(so_far);
+        if self.news_told < until {
+            self.tell_news(datapath);
+        }
+        let waits = self.news_told < until;
+        if !waits {
+            self.connections[at].news_until = None;
+        }
+        waits
     }
 
     fn tell_frame(
@@ -186,23 +234,29 @@ fn fields_up(context: Context) -> Match {
     }
 }
 
-/// Sends what a controller's monitors have to tell, or stops their news while too much waits.
-fn tell_updates(connection: &mut Connection) {
+/// Sends what a controller's monitors have to tell, at least one message of it and more as far as the turn goes. Stops
+/// their news while too much waits.
+fn tell_updates(connection: &mut Connection, datapath: &mut Datapath<'_>) {
     if connection.monitors.is_empty() && connection.monitors.news.is_empty() {
         return;
     }
     let dumping = connection.dump.is_some();
-    if dumping || connection.is_full() {
+    let is_full = connection.is_full() || connection.monitors.news.len() > MISSED_MAX;
+    if dumping || is_full {
         // Told last before the silence, so that the controller knows of it.
         connection.monitors.hold(dumping);
     } else if connection.monitors.is_held() && connection.has_read_all() {
         connection.monitors.release();
     }
-    let mut news = std::mem::take(&mut connection.monitors.news).into_iter().peekable();
-    while news.peek().is_some() {
-        let part: Vec<FlowUpdate> = news.by_ref().take(UPDATES_MAX).collect();
+    while !connection.monitors.news.is_empty() {
+        let count = connection.monitors.news.len().min(UPDATES_MAX);
+        let part: Vec<FlowUpdate> = connection.monitors.news.drain(..count).collect();
         let body = MultipartReplyBody::FlowMonitor(part);
         connection.reply(0, &Message::MultipartReply(MultipartReply { more: false, body }));
+        datapath.budget.spend(NEWS_STEPS);
+        if datapath.must_pause() {
+            break;
+        }
     }
     if connection.monitors.lost {
         connection.end("it missed more changes of entries than can be kept for it");

@@ -6,7 +6,7 @@
 use openflow::codec::nicira::{put_message, put_reply, read_message, read_request};
 use openflow::header::Xid;
 use openflow::model::asynchronous::AsyncConfig;
-use openflow::model::multipart::{FlowStats, MultipartReplyBody};
+use openflow::model::multipart::{AggregateStats, FlowStats, MultipartReplyBody};
 use openflow::model::nicira::{Form, NICIRA, NiciraMessage, NiciraReply, NiciraRequest};
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{Experimenter, FlowMod, FlowRemoved, Message, PacketIn};
@@ -18,7 +18,7 @@ use crate::lower::flow::stats_filter_down;
 use super::change::Who;
 use super::connection::Connection;
 use super::dump::Dump;
-use super::multipart::{check_table, totals};
+use super::multipart::check_table;
 use super::{Agent, Datapath};
 
 impl Agent {
@@ -37,7 +37,7 @@ impl Agent {
                 self.check_not_slave(at)?;
                 let change = self.in_table(at, change)?;
                 let who = Who { parts: false, ..self.who(at, xid) };
-                return self.change(who, &Message::FlowMod(change), datapath);
+                return self.change_or_begin(who, &Message::FlowMod(change), datapath);
             }
             NiciraMessage::RoleRequest(role) => {
                 self.set_role(at, role);
@@ -100,16 +100,15 @@ impl Agent {
         check_table(which.table, datapath.pipeline)?;
         // These know of all tables.
         let who = Who { parts: false, ..self.who(at, xid) };
-        if matches!(request, NiciraRequest::Flow(_)) {
-            let filter = stats_filter_down(which, who.speaker())?;
-            let filter = filter.expect("only parts of a table can be missing");
-            self.begin(at, Dump::nicira_flows(xid, filter), datapath);
-            return Ok(None);
-        }
-        let sum = totals(who, which, datapath)?;
-        let reply = put_reply(&NiciraReply::Aggregate(sum));
-        let reply = reply.map_err(|_| ErrorCode::RequestBadExperimenterType)?;
-        Ok(Some(MultipartReplyBody::Experimenter(reply)))
+        let filter = stats_filter_down(which, who.speaker())?;
+        let filter = filter.expect("only parts of a table can be missing");
+        let selection = datapath.pipeline.select(filter);
+        let dump = match request {
+            NiciraRequest::Flow(_) => Dump::nicira_flows(xid, selection),
+            NiciraRequest::Aggregate(_) => Dump::totals(xid, Version::V1_0, selection, true),
+        };
+        self.begin(at, dump, datapath);
+        Ok(None)
     }
 }
 
@@ -124,6 +123,12 @@ pub fn flows_up(rows: Vec<FlowStats>) -> MultipartReplyBody {
     let rows = rows.into_iter().map(express::nicira_flow_stats).collect();
     let reply = put_reply(&NiciraReply::Flow(rows));
     MultipartReplyBody::Experimenter(reply.expect("each row has been tried"))
+}
+
+/// The sum over entries in Nicira's words.
+pub fn aggregate_up(sum: AggregateStats) -> MultipartReplyBody {
+    let reply = put_reply(&NiciraReply::Aggregate(sum));
+    MultipartReplyBody::Experimenter(reply.expect("every sum can be told"))
 }
 
 /// The news of a removal in the words that this controller has chosen.

@@ -16,8 +16,9 @@ use openflow::version::{ErrorCode, Version};
 use packet::field::Field;
 use packet::frame::{FRAME_BYTES_MAX, Frame, PortNo};
 
-use super::buffers::NoBuffer;
+use super::buffers::{Buffers, NoBuffer};
 use super::change::Who;
+use super::commit::Late;
 use super::{Agent, Datapath};
 use crate::lower;
 use crate::lower::action::Place;
@@ -28,16 +29,41 @@ const ETHERNET: u128 = 0;
 /// A frame that is to be sent.
 #[derive(Debug)]
 pub(super) struct Departure {
-    frame: Frame,
-    begins: Context,
+    what: What,
+    /// With which fields it begins, if it is not just where it was received.
+    begins: Option<Context>,
     actions: Vec<Action>,
+}
+
+/// Which frame.
+#[derive(Debug)]
+enum What {
+    Frame(Frame),
+    /// A kept one, which is reserved.
+    Buffer(u32),
 }
 
 impl Departure {
     /// Does its actions; the frame is used up.
-    pub(super) fn leave(&mut self, datapath: &mut Datapath<'_>) {
+    pub(super) fn leave(self, buffers: &mut Buffers, datapath: &mut Datapath<'_>) {
+        let (port, mut frame) = match self.what {
+            What::Frame(frame) => (reserved::NONE, frame),
+            What::Buffer(id) => {
+                buffers.unreserve(id);
+                let Ok(kept) = buffers.take(id) else { return };
+                kept
+            }
+        };
+        let begins = self.begins.unwrap_or_else(|| Context::at(port));
         let Datapath { pipeline, outputs, now, .. } = datapath;
-        pipeline.execute(&mut self.frame, self.begins, &self.actions, *now, outputs);
+        pipeline.execute(&mut frame, begins, &self.actions, *now, outputs);
+    }
+
+    /// Gives back a kept frame that is not sent after all.
+    pub(super) fn cancel(self, buffers: &mut Buffers) {
+        if let What::Buffer(id) = self.what {
+            buffers.unreserve(id);
+        }
     }
 }
 
@@ -62,19 +88,16 @@ impl Agent {
         if packet.data.len() < packet::header::ethernet::HEADER_BYTES {
             return Err(ErrorCode::RequestBadPacket);
         }
-        if self.rehearsal.is_some() {
-            return Ok(());
-        }
-        let frame = Frame::from_bytes(&packet.data);
-        self.send(Departure { frame, begins, actions }, datapath);
+        let what = What::Frame(Frame::from_bytes(&packet.data));
+        self.send(Departure { what, begins: Some(begins), actions }, datapath);
         Ok(())
     }
 
-    /// Lets a frame go by its actions; of a bundle, when all of it is done.
-    fn send(&mut self, mut departure: Departure, datapath: &mut Datapath<'_>) {
-        match &mut self.departures {
-            Some(waiting) => waiting.push(departure),
-            None => departure.leave(datapath),
+    /// Lets a frame go by its actions; of a bundle, when all of it can be seen.
+    fn send(&mut self, departure: Departure, datapath: &mut Datapath<'_>) {
+        match &mut self.transaction {
+            Some(transaction) => transaction.late.push_back(Late::Frame(departure)),
+            None => departure.leave(&mut self.buffers, datapath),
         }
     }
 
@@ -100,17 +123,15 @@ impl Agent {
         actions: &[Action],
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        if let Some(used) = &mut self.rehearsal {
-            self.buffers.check(id).map_err(buffer_error_up)?;
-            if used.contains(&id) {
-                return Err(ErrorCode::RequestBufferEmpty);
-            }
-            used.push(id);
-            return Ok(());
-        }
-        let (port, frame) = self.buffers.take(id).map_err(buffer_error_up)?;
-        let begins = begins.unwrap_or_else(|| Context::at(port));
-        self.send(Departure { frame, begins, actions: actions.to_vec() }, datapath);
+        let known = match &self.transaction {
+            Some(_) => self.buffers.reserve(id),
+            None => self.buffers.check(id),
+        };
+        known.map_err(buffer_error_up)?;
+        self.send(
+            Departure { what: What::Buffer(id), begins, actions: actions.to_vec() },
+            datapath,
+        );
         Ok(())
     }
 }

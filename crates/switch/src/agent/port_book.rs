@@ -91,6 +91,14 @@ impl PortBook {
         Ok(changed.then(|| port.clone()))
     }
 
+    /// Gives a port these settings; returns its description if anything changed.
+    pub fn set_config(&mut self, number: PortNo, config: PortConfig) -> Option<PortDescription> {
+        let port = self.find(number).filter(|port| port.config != config)?;
+        port.config = config;
+        set_live(port);
+        Some(port.clone())
+    }
+
     /// Notes that a port's link went down or came up, and what it is now; returns its description.
     pub fn set_link(&mut self, number: PortNo, up: bool, link: &Link) -> Option<PortDescription> {
         let port = self.find(number)?;

@@ -29,10 +29,12 @@ pub struct Limits {
     pub handshakes_per_s: u64,
     /// Connections that are accepted in a second; the others wait in the system's backlog.
     pub accepts_per_s: u64,
-    /// Flow-mods and other orders (what changes the switch or has it send a frame) of one
-    /// connection in one turn, so that frames and other connections wait for so many at most; the
-    /// next ones wait, and the turn is counted as `turns_cut`.
-    pub flow_mods_per_turn: usize,
+    /// Microseconds of control work in one turn while frames arrive, so that frames wait for so long at most.
+    /// All connections share them. The rest of the work waits for the next turn, and a connection's share that
+    /// was used up is counted as `turns_cut`.
+    pub turn_us: u64,
+    /// Obsolete, without effect: it counted the flow-mods of a turn, which has `turn_us` now.
+    pub flow_mods_per_turn: Option<usize>,
     /// Frames a second that controllers are sent, 0 for as many as there are. Those above are
     /// counted as `frames_over_rate`.
     pub packet_ins_per_s: u64,
@@ -62,7 +64,8 @@ impl Default for Limits {
             handshake_ms: 5_000,
             handshakes_per_s: 200,
             accepts_per_s: 2_000,
-            flow_mods_per_turn: 256,
+            turn_us: 200,
+            flow_mods_per_turn: None,
             packet_ins_per_s: 0,
             packet_in_burst: 1_000,
             multipart_request_bytes: 1 << 20,
@@ -85,7 +88,7 @@ impl Limits {
             range("limits.handshake_ms", self.handshake_ms, 10, 3_600_000),
             range("limits.handshakes_per_s", self.handshakes_per_s, 1, 1_000_000),
             range("limits.accepts_per_s", self.accepts_per_s, 1, 1_000_000),
-            range("limits.flow_mods_per_turn", self.flow_mods_per_turn as u64, 1, 1024),
+            range("limits.turn_us", self.turn_us, 10, 100_000),
             range("limits.packet_ins_per_s", self.packet_ins_per_s, 0, 1_000_000_000),
             range("limits.packet_in_burst", self.packet_in_burst, 1, 1_000_000_000),
             range(

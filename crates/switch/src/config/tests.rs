@@ -72,7 +72,7 @@ fn tables_queues_versions_and_limits_are_read_and_checked() {
         "versions = [\"1.0\"]\ntables = 3\nflows_max = 7\n\
          [[table]]\nnumber = 2\nflows_max = 5\nclassifier = \"linear\"\n\
          [[queue]]\nport = 1\nqueue = 4\nrate_bps_max = 1000\n\
-         [limits]\nbundles = 2\nflow_mods_per_turn = 7\n",
+         [limits]\nbundles = 2\nturn_us = 70\nflow_mods_per_turn = 7\n",
     )
     .unwrap();
     assert_eq!(read.versions, [Version::V1_0]);
@@ -82,7 +82,7 @@ fn tables_queues_versions_and_limits_are_read_and_checked() {
         [Classifier::Auto, Classifier::Linear]
     );
     assert_eq!((read.limits.bundles, read.limits.monitors), (2, Limits::default().monitors));
-    assert_eq!(read.limits.flow_mods_per_turn, 7);
+    assert_eq!((read.limits.turn_us, read.limits.flow_mods_per_turn), (70, Some(7)));
     let wrong = openflow("versions = [\"1.0\", \"1.7\"]").unwrap_err();
     assert!(wrong.starts_with("line 1: \"1.7\" is none of the versions 1.0"), "{wrong}");
     let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {

@@ -12,6 +12,7 @@ mod nicira;
 mod roles;
 mod statistics;
 mod tables;
+mod turns;
 
 use std::net::Ipv4Addr;
 
@@ -34,6 +35,8 @@ struct Rig {
     controllers: Vec<Controller>,
     now: Nanos,
     log: Vec<String>,
+    /// Steps of control work in one turn.
+    steps: u64,
 }
 
 /// A controller, and what it was told that it had not asked for.
@@ -79,7 +82,8 @@ impl Rig {
         tell(&mut config);
         let now = Nanos::from_secs(1);
         let node = Node::open(&config, ports, 7, now).expect("a valid configuration");
-        Rig { node, wires, controllers: Vec::new(), now, log: Vec::new() }
+        let (controllers, log, steps) = (Vec::new(), Vec::new(), STEPS_A_TURN);
+        Rig { node, wires, controllers, now, log, steps }
     }
 
     /// The same with one controller that is connected.
@@ -130,7 +134,7 @@ impl Rig {
 
     fn step(&mut self) {
         self.node.turn(self.now);
-        self.node.serve(self.now);
+        self.node.serve_within(self.now, Budget::of_steps(self.steps));
         self.log.extend(self.node.events.drain(..).map(|event| event.to_string()));
         for controller in &mut self.controllers {
             controller.step(self.now);

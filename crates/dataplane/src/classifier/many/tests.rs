@@ -2,9 +2,11 @@
 
 use packet::field::Field;
 
+use super::rebuild::INSERTED_STEP;
 use super::*;
 use crate::classifier::linear::LinearTable;
 use crate::classifier::rest::tests::{Installed, random_acl_match};
+use crate::classifier::store::MOVED;
 use crate::dice::Dice;
 use crate::matching::Asked;
 
@@ -64,6 +66,10 @@ fn check(family: u128, seed: u64) {
                 list.insert(&matching, rank, entry);
             }
         }
+        let before = MOVED.with(std::cell::Cell::get);
+        many.advance(&all.slab, &all);
+        let moved = MOVED.with(std::cell::Cell::get) - before;
+        assert!(moved <= 40 * INSERTED_STEP, "{moved} moved at once");
         assert_eq!((many.count(), many.rank_most()), (list.len(), list.rank_most()));
         if many.take_changed() {
             view = many.view();
@@ -109,11 +115,12 @@ fn routes_of_ipv6_beside_others_are_found_as_a_list_finds_them() {
 fn matches_of_a_routing_table_come_back_as_they_went_in() {
     let (mut dice, mut all) = (Dice::new(3), Installed::default());
     let mut many = Many::new(true, 3);
-    while many.count() < ROUTES_MIN + 100 {
+    while many.count() < ROUTES_MIN + 400 {
         let (matching, rank) = route(&mut dice, 0x0800);
         if many.find_same(&all.slab, &matching, rank).is_none() {
             let entry = all.add(&matching, rank);
             many.insert(&all.slab, &matching, rank, entry);
+            many.advance(&all.slab, &all);
         }
     }
     assert!(many.count_routes() > ROUTES_MIN);

@@ -1,7 +1,5 @@
 //! One tuple: the entries that are found by a hash of what they have under one mask.
 //!
-//! Where changes are to be seen together with others, they are made to a copy of the buckets.
-//!
 //! Invariant: of the entries with the same match only the one that goes before the others can be found;
 //! they are kept aside until it goes. Where the entries' own masks ask for more than the tuple's, at most
 //! [`CHAIN_MAX`] are alike under that, and the own mask of each is in its mask line.
@@ -9,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::classifier::store::{ROOM_AT_FIRST, Store};
 use crate::fast::buckets::Buckets;
 use crate::fast::slab::{Line, Slab};
 use crate::hash::{Seeded, mix};
@@ -19,9 +18,6 @@ use crate::matching::{Match, differing_wide};
 /// Most entries that are alike under a mask coarser than their own.
 pub const CHAIN_MAX: usize = 12;
 
-/// Entries that a new tuple has room for.
-const ROOM_AT_FIRST: usize = 24;
-
 /// The entries of a tuple.
 #[derive(Debug)]
 pub struct Tuple {
@@ -30,8 +26,8 @@ pub struct Tuple {
     hidden: HashMap<u64, Vec<u32>, Seeded>,
     /// How many entries have each rank.
     ranks: BTreeMap<u32, u32>,
-    /// Whether the buckets are to stay as they are, and the next change is made to a copy of them.
-    stays: bool,
+    /// The entries that can be found. The view holds its buckets.
+    store: Store,
 }
 
 /// Those of them that can be found.
@@ -140,6 +136,8 @@ impl Tuple {
     pub fn new(matching: &Match, mask: &Key, merges: bool, group: u32, seed: u64) -> Tuple {
         let words = matching.wide_mask().0.iter().zip(0..).filter(|(mask, _)| **mask != 0);
         let words: Box<[_]> = words.map(|(mask, word)| (word, *mask)).collect();
+        // Entries that are alike crowd the same bucket: more of it stays empty.
+        let store = Store::new(ROOM_AT_FIRST, if merges { 2 } else { 1 });
         Tuple {
             view: TupleView {
                 mask: *mask,
@@ -147,19 +145,33 @@ impl Tuple {
                 group,
                 asks_wide: !words.is_empty(),
                 merges,
-                buckets: Arc::new(Buckets::new(ROOM_AT_FIRST)),
+                buckets: Arc::clone(store.shown()),
                 wide: Arc::new(WideMask { mask: *matching.wide_mask(), words }),
                 seed,
             },
             hidden: HashMap::with_hasher(Seeded(seed)),
             ranks: BTreeMap::new(),
-            stays: false,
+            store,
         }
     }
 
     /// Whether readers are to go on with what there is whatever is changed from now on.
     pub fn set_stays(&mut self, stays: bool) {
-        self.stays = stays;
+        self.store.set_stays(stays);
+    }
+
+    /// Makes changes ready to be published (see [`Store::complete`]).
+    pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> Option<bool> {
+        let view = &self.view;
+        let told = self.store.complete(&|entry| view.hash_of(slab, entry), budget)?;
+        Some(self.take_buckets(told))
+    }
+
+    fn take_buckets(&mut self, told: bool) -> bool {
+        if told {
+            self.view.buckets = Arc::clone(self.store.shown());
+        }
+        told
     }
 
     /// Whether it is for matches with these masks, or, if it merges, finer ones of the key.
@@ -179,7 +191,7 @@ impl Tuple {
 
     /// All its entries, whether they can be found or not.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
-        self.view.buckets.places().chain(self.hidden.values().flatten().copied())
+        self.store.places().chain(self.hidden.values().flatten().copied())
     }
 
     /// The match of an entry in here.
@@ -205,7 +217,7 @@ impl Tuple {
 
     /// The entry with this match that can be found.
     pub fn shown(&self, slab: &Slab, matching: &Match) -> Option<u32> {
-        self.view.buckets.find(self.hash_of(matching), |it| self.is_same(slab, it, matching))
+        self.store.find(self.hash_of(matching), |it| self.is_same(slab, it, matching))
     }
 
     /// The entry with this match and rank.
@@ -222,7 +234,7 @@ impl Tuple {
             return true;
         }
         let mut alike = Vec::with_capacity(CHAIN_MAX);
-        self.view.buckets.each(self.hash_of(matching), |entry| {
+        self.store.each(self.hash_of(matching), &mut |entry| {
             if slab
                 .line(entry)
                 .key()
@@ -236,36 +248,18 @@ impl Tuple {
         alike.len() < CHAIN_MAX
     }
 
-    /// Lets an entry be found. Where there is no room, there are wider buckets from now on: readers go on
-    /// with the old ones, where what was there is and stays, until they see the new ones.
+    /// Lets an entry be found, and says whether readers have to be told.
     fn show(&mut self, slab: &Slab, entry: u32, hash: u64) -> bool {
-        let stays = std::mem::take(&mut self.stays);
-        let view = &mut self.view;
-        // Entries that are alike crowd the same bucket: more of it stays empty.
-        let share = if view.merges { 2 } else { 1 };
-        let full = view.buckets.len() * share >= view.buckets.capacity();
-        if full {
-            let wider = Buckets::new(view.buckets.capacity() * 2);
-            for entry in view.buckets.places() {
-                wider.insert(entry, view.hash_of(slab, entry), |it| view.hash_of(slab, it));
-            }
-            view.buckets = Arc::new(wider);
-        } else if stays {
-            view.buckets = Arc::new(view.buckets.copy());
-        }
-        view.buckets.insert(entry, hash, |other| view.hash_of(slab, other));
-        full || stays
+        let view = &self.view;
+        let told = self.store.insert(entry, hash, &|other| view.hash_of(slab, other));
+        self.take_buckets(told)
     }
 
     /// Lets an entry be found no more, and says whether readers have to be told.
     fn conceal(&mut self, slab: &Slab, entry: u32, hash: u64) -> bool {
-        let stays = std::mem::take(&mut self.stays);
-        let view = &mut self.view;
-        if stays {
-            view.buckets = Arc::new(view.buckets.copy());
-        }
-        view.buckets.remove(entry, hash, |other| view.hash_of(slab, other));
-        stays
+        let view = &self.view;
+        let told = self.store.remove(entry, hash, &|other| view.hash_of(slab, other));
+        self.take_buckets(told)
     }
 
     /// Adds an entry, and says whether readers have to be told.
@@ -278,20 +272,19 @@ impl Tuple {
         *self.ranks.entry(rank).or_default() += 1;
         let higher = rank > self.view.rank_most;
         self.view.rank_most = self.view.rank_most.max(rank);
-        let wider = match self.shown(slab, matching) {
+        let told = match self.shown(slab, matching) {
             Some(same) if slab.line(same).goes_before(slab.line(entry)) => {
                 self.hide(hash, entry);
                 false
             }
             Some(same) => {
-                let wider = self.show(slab, entry, hash);
-                self.conceal(slab, same, hash);
+                let told = self.show(slab, entry, hash) | self.conceal(slab, same, hash);
                 self.hide(hash, same);
-                wider
+                told
             }
             None => self.show(slab, entry, hash),
         };
-        higher || wider
+        higher || told
     }
 
     fn hide(&mut self, hash: u64, entry: u32) {

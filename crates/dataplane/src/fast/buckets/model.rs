@@ -141,9 +141,8 @@ fn a_bundle_is_seen_in_both_tables_or_in_none() {
         let put = move |buckets: &Buckets, entry: u32| {
             buckets.insert(entry, hashes[entry as usize], |other| hashes[other as usize]);
         };
-        let tables = [Buckets::new(2), Buckets::new(2)];
-        tables.iter().for_each(|table| put(table, 0));
-        let copies = tables.each_ref().map(Buckets::copy);
+        let [tables, copies] = [(); 2].map(|()| [Buckets::new(2), Buckets::new(2)]);
+        tables.iter().chain(&copies).for_each(|table| put(table, 0));
         let lines = Arc::new([Cell::new(1), Cell::new(0)]);
         let (epochs, shown) = (Arc::new(Epochs::default()), Arc::new(Published::new(tables)));
         let (reader, mut held) = (epochs.join(), shown.hold());

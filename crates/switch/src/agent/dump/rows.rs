@@ -3,27 +3,28 @@
 //! Entries of a big table mostly ask for the same fields and do the same. Only the first of them is
 //! made into a message's row; of the others the values are written into its bytes.
 
-use dataplane::flow::FlowFilter;
 use dataplane::pipeline::Pipeline;
-use dataplane::table::{Glance, Look};
+use dataplane::table::{Glance, Look, Selection};
 use openflow::codec::{FlowNumbers, FlowTemplate, ROWS_BYTES_MAX, put_flow_row};
 use openflow::model::FlowStats;
 use openflow::version::Version;
 use packet::field::Field;
 use packet::time::Nanos;
 
+use super::ROW_STEPS;
 use crate::lower::{self, express, port_up};
 
-/// Appends the next entries that fit into one part; whether these are the last.
+/// Appends the next entries that fit into one part, for so many steps at most.
 pub fn fill(
     version: Version,
     (pipeline, now): (&Pipeline, Nanos),
-    filter: &FlowFilter,
-    place: &mut usize,
+    selection: &mut Selection,
     out: &mut Vec<u8>,
-) -> bool {
+    steps: &mut usize,
+) {
     let mut known: Option<(Look, FlowTemplate)> = None;
-    for entry in pipeline.tables().glances(filter, *place, now) {
+    let (mut count, mut too_many) = (0, None);
+    for entry in selection.glances(pipeline.tables(), now, steps) {
         let before = out.len();
         match known.as_ref().filter(|(look, _)| entry.has(look)) {
             Some((_, template)) => put(template, &entry, out),
@@ -39,11 +40,13 @@ pub fn fill(
         }
         if out.len() > ROWS_BYTES_MAX {
             out.truncate(before);
-            return false;
+            too_many = Some(entry.place());
+            break;
         }
-        *place = entry.place() + 1;
+        count += 1;
     }
-    true
+    too_many.iter().for_each(|&place| selection.seek(place));
+    *steps = steps.saturating_sub(count * ROW_STEPS);
 }
 
 /// Appends an entry that has the template's look.

@@ -7,12 +7,13 @@ use openflow::model::{
 };
 
 use super::*;
-use crate::config::Limits;
 use crate::control::request::What;
 
-fn settings(flow_mods_per_turn: usize) -> OpenFlowConfig {
-    let limits = Limits { flow_mods_per_turn, ..Limits::default() };
-    OpenFlowConfig { limits, ..OpenFlowConfig::default() }
+/// A connected controller, and turns of so many messages.
+fn connected(messages: u64) -> Rig {
+    let mut rig = Rig::connected(OpenFlowConfig::default());
+    rig.steps = messages * u64::from(MESSAGE_STEPS);
+    rig
 }
 
 fn counters(rig: &mut Rig) -> Value {
@@ -25,7 +26,7 @@ fn entries(rig: &mut Rig) -> u64 {
 
 #[test]
 fn a_turn_does_so_many_flow_mods_and_frames_go_on_between_turns() {
-    let mut rig = Rig::connected(settings(10));
+    let mut rig = connected(10);
     for flow in 0..95 {
         rig.send(0, &Message::FlowMod(add(exact(flow), 2)));
     }
@@ -46,8 +47,8 @@ fn a_turn_does_so_many_flow_mods_and_frames_go_on_between_turns() {
 }
 
 #[test]
-fn a_turn_that_has_room_for_all_is_not_cut_and_questions_do_not_count() {
-    let mut rig = Rig::connected(settings(20));
+fn a_turn_that_has_room_for_all_is_not_cut() {
+    let mut rig = connected(30);
     for flow in 0..20 {
         rig.send(0, &Message::FlowMod(add(exact(flow), 2)));
         rig.send(0, &Message::EchoRequest(vec![7]));
@@ -60,7 +61,7 @@ fn a_turn_that_has_room_for_all_is_not_cut_and_questions_do_not_count() {
 
 #[test]
 fn frames_that_a_controller_sends_count_as_well_and_none_is_lost() {
-    let mut rig = Rig::connected(settings(3));
+    let mut rig = connected(3);
     let out = Message::PacketOut(model::PacketOut {
         in_port: reserved::NONE,
         actions: vec![Action::output(3)],
@@ -81,7 +82,7 @@ fn frames_that_a_controller_sends_count_as_well_and_none_is_lost() {
 
 #[test]
 fn a_controller_that_reads_nothing_is_given_up_even_while_an_order_of_it_waits() {
-    let mut rig = Rig::connected(settings(1));
+    let mut rig = connected(1);
     rig.controllers[0].reads = false;
     for flow in 0..2 {
         rig.send(0, &Message::FlowMod(add(exact(flow), 2)));

@@ -1,0 +1,311 @@
+//! Indexes for non-strict selection: the entries that have given values under a mask, or a cookie.
+//!
+//! An index is a hash table with chains of places. It serves every filter that asks for at least the
+//! bits of the index's mask. The second filter of a kind makes the tables build an index for it, a few
+//! places at a time; an index that serves no filter for long is dropped. Memory is reserved at once and
+//! not touched before it is used, so that no change ever waits for an index to grow.
+//!
+//! Invariant: a complete index holds every entry whose match has all bits of the index's mask.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::flows::Flows;
+use super::{Flow, Shape};
+use crate::fast::slab::Slab;
+use crate::flow::FlowFilter;
+use crate::hash::mix;
+use crate::key::Key;
+use crate::key::wide::Wide;
+
+/// Indexes that exist at one time at most.
+const INDEXES_MAX: usize = 4;
+
+/// Kinds of filters that are remembered until one comes again.
+const KINDS_REMEMBERED: usize = 16;
+
+/// With fewer entries, reading all of them is quick enough.
+const ENTRIES_MIN: usize = 512;
+
+/// A filter that an index leaves more places than this reads the entries in order instead.
+const FEW_MAX: usize = 512;
+
+/// Least heads of chains.
+const HEADS_MIN: usize = 1 << 12;
+
+/// What an index is about: a hash of it places entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The values under the masks of key and wide fields.
+    Match(Key, Wide),
+    /// The bits of the cookie under this mask.
+    Cookie(u64),
+}
+
+impl Kind {
+    /// The kind of index that serves a filter best, if any serves it.
+    fn of(filter: &FlowFilter) -> Option<Kind> {
+        let mask = filter.cookie.1;
+        if mask == u64::MAX || mask != 0 && filter.matching.is_any() {
+            return Some(Kind::Cookie(mask));
+        }
+        let matching = &filter.matching;
+        let asks = !matching.is_any();
+        asks.then(|| Kind::Match(*matching.mask(), *matching.wide_mask()))
+    }
+
+    /// Whether every entry that passes a filter has the same hash, which is returned.
+    fn hash_of_filter(&self, filter: &FlowFilter, seed: u64) -> Option<u64> {
+        match self {
+            Kind::Match(mask, wide) => {
+                let matching = &filter.matching;
+                covers((mask, wide), (matching.mask(), matching.wide_mask()))
+                    .then(|| hash((matching.value(), matching.wide_value()), (mask, wide), seed))
+            }
+            Kind::Cookie(mask) => {
+                let (cookie, asked) = filter.cookie;
+                (mask & !asked == 0).then(|| mix(cookie & mask, seed))
+            }
+        }
+    }
+
+    /// The hash of an entry, if an index of this kind holds it.
+    fn hash_of_entry(&self, slab: &Slab, place: u32, shape: &Shape, seed: u64) -> Option<u64> {
+        match self {
+            Kind::Match(mask, wide) => {
+                covers((mask, wide), (&shape.mask, &shape.wide_mask)).then(|| {
+                    let asks_wide = *wide != Wide::ZERO;
+                    let values = if asks_wide { slab.wide(place) } else { Wide::ZERO };
+                    hash((&slab.line(place).key(), &values), (mask, wide), seed)
+                })
+            }
+            Kind::Cookie(mask) => Some(mix(slab.cold(place).cookie() & mask, seed)),
+        }
+    }
+}
+
+/// Whether all bits of the first masks are in the second ones.
+fn covers((key, wide): (&Key, &Wide), (key_of, wide_of): (&Key, &Wide)) -> bool {
+    key_of.and(key).is(key) && wide.0.iter().zip(wide_of.0).all(|(mask, of)| mask & !of == 0)
+}
+
+fn hash((key, wide): (&Key, &Wide), (mask, wide_mask): (&Key, &Wide), seed: u64) -> u64 {
+    let hash = key.and(mask).hash(seed);
+    let words = wide.0.iter().zip(wide_mask.0).filter(|(_, mask)| *mask != 0);
+    words.fold(hash, |hash, (word, mask)| mix(word & mask, hash))
+}
+
+/// A place's neighbors in its chain. All zero means that the place is in no chain.
+#[derive(Debug, Clone, Copy, Default)]
+struct Link {
+    /// The next place and one; 0 at the end.
+    next: u32,
+    /// The place before and two; 1 at the head.
+    before: u32,
+}
+
+#[derive(Debug)]
+struct Index {
+    kind: Kind,
+    /// The first place of each chain and one.
+    heads: Vec<u32>,
+    links: Vec<Link>,
+    entries: usize,
+    /// Entries at places below this are in; `usize::MAX` once it is complete.
+    built: usize,
+    /// Changes since it last served a filter.
+    unused: AtomicUsize,
+}
+
+impl Index {
+    fn new(kind: Kind, places: usize) -> Index {
+        let heads = (2 * places).next_power_of_two().max(HEADS_MIN);
+        let links = vec![Link::default(); 2 * heads];
+        let unused = AtomicUsize::new(0);
+        Index { kind, heads: vec![0; heads], links, entries: 0, built: 0, unused }
+    }
+
+    fn head(&mut self, hash: u64) -> &mut u32 {
+        let at = (hash >> 32) as usize & (self.heads.len() - 1);
+        &mut self.heads[at]
+    }
+
+    /// Adds a place. False if there is no room for it.
+    fn add(&mut self, place: u32, hash: u64) -> bool {
+        if place as usize >= self.links.len() || self.entries > 4 * self.heads.len() {
+            return false;
+        }
+        let next = std::mem::replace(self.head(hash), place + 1);
+        if next != 0 {
+            self.links[next as usize - 1].before = place + 2;
+        }
+        self.links[place as usize] = Link { next, before: 1 };
+        self.entries += 1;
+        true
+    }
+
+    /// Removes a place, if it is in a chain.
+    fn remove(&mut self, place: u32, hash: u64) {
+        let Some(link) = self.links.get(place as usize).copied() else { return };
+        match link.before {
+            0 => return,
+            1 => *self.head(hash) = link.next,
+            before => self.links[before as usize - 2].next = link.next,
+        }
+        if link.next != 0 {
+            self.links[link.next as usize - 1].before = link.before;
+        }
+        self.links[place as usize] = Link::default();
+        self.entries -= 1;
+    }
+
+    /// The places in the chain of a hash, unless they are many.
+    fn few(&self, hash: u64) -> Option<Vec<u32>> {
+        let mut next = self.heads[(hash >> 32) as usize & (self.heads.len() - 1)];
+        let mut places = Vec::new();
+        while next != 0 {
+            if places.len() == FEW_MAX {
+                return None;
+            }
+            places.push(next - 1);
+            next = self.links[next as usize - 1].next;
+        }
+        Some(places)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.built == usize::MAX
+    }
+}
+
+/// All indexes.
+#[derive(Debug)]
+pub(super) struct Indexes {
+    all: Vec<Index>,
+    /// Kinds of filters that came once.
+    asked: VecDeque<Kind>,
+    seed: u64,
+}
+
+impl Indexes {
+    pub(super) fn new(seed: u64) -> Indexes {
+        Indexes { all: Vec::new(), asked: VecDeque::new(), seed }
+    }
+
+    /// Takes note of a filter that comes. `entries` and `places` are those of the tables.
+    pub(super) fn want(&mut self, filter: &FlowFilter, entries: usize, places: usize) {
+        let Some(kind) = Kind::of(filter) else { return };
+        if entries < ENTRIES_MIN || self.all.iter().any(|index| index.kind == kind) {
+            return;
+        }
+        if let Some(at) = self.asked.iter().position(|it| *it == kind) {
+            self.asked.remove(at);
+            let unused = |index: &Index| index.unused.load(Relaxed);
+            if self.all.len() < INDEXES_MAX {
+                self.all.push(Index::new(kind, places));
+            } else if let Some(least) = self.all.iter_mut().max_by_key(|index| unused(index))
+                && unused(least) > 0
+            {
+                *least = Index::new(kind, places);
+            }
+        } else {
+            self.asked.truncate(KINDS_REMEMBERED - 1);
+            self.asked.push_front(kind);
+        }
+    }
+
+    /// Whether an index that would serve a filter of this kind is not complete.
+    pub(super) fn is_building_for(&self, filter: &FlowFilter) -> bool {
+        let kind = Kind::of(filter);
+        self.all.iter().any(|index| Some(index.kind) == kind && !index.is_complete())
+    }
+
+    /// Goes on building, a step for each place. False if the budget was used up before all are complete.
+    pub(super) fn build(&mut self, flows: &Flows, slab: &Slab, budget: &mut usize) -> bool {
+        let seed = self.seed;
+        let (mut is_complete, mut full) = (true, false);
+        for index in self.all.iter_mut().filter(|index| !index.is_complete()) {
+            loop {
+                match flows.next(index.built, budget) {
+                    Ok(Some(_)) if *budget == 0 => is_complete = false,
+                    Ok(Some(place)) => {
+                        *budget -= 1;
+                        index.built = place + 1;
+                        let (at, flow) = (place as u32, flows.get(place));
+                        let hash =
+                            |flow: &Flow| index.kind.hash_of_entry(slab, at, &flow.shape, seed);
+                        if let Some(hash) = flow.and_then(hash) {
+                            full |= !index.add(at, hash);
+                        }
+                        if full {
+                            break;
+                        }
+                        continue;
+                    }
+                    Ok(None) => index.built = usize::MAX,
+                    Err(from) => (index.built, is_complete) = (from, false),
+                }
+                break;
+            }
+        }
+        if full {
+            self.drop_full(flows);
+        }
+        is_complete
+    }
+
+    /// The places of entries that may pass a filter, where an index tells and they are few.
+    pub(super) fn few(&self, filter: &FlowFilter) -> Option<Vec<u32>> {
+        let complete = self.all.iter().filter(|index| index.is_complete());
+        complete.into_iter().find_map(|index| {
+            let few = index.few(index.kind.hash_of_filter(filter, self.seed)?);
+            if few.is_some() {
+                index.unused.store(0, Relaxed);
+            }
+            few
+        })
+    }
+
+    /// Adds an entry that came, or whose cookie changed.
+    pub(super) fn add(&mut self, flows: &Flows, slab: &Slab, place: u32) {
+        if self.all.is_empty() {
+            return;
+        }
+        let mut full = false;
+        if let Some(flow) = flows.get(place as usize) {
+            for index in &mut self.all {
+                let hash = index.kind.hash_of_entry(slab, place, &flow.shape, self.seed);
+                if let Some(hash) = hash.filter(|_| (place as usize) < index.built) {
+                    full |= !index.add(place, hash);
+                }
+                *index.unused.get_mut() += 1;
+            }
+        }
+        let stale = |index: &mut Index| *index.unused.get_mut() > 4 * index.entries.max(HEADS_MIN);
+        if self.all.iter_mut().any(stale) {
+            self.all.retain_mut(|index| !stale(index));
+        }
+        if full {
+            self.drop_full(flows);
+        }
+    }
+
+    /// Removes an entry that goes, or whose cookie changes.
+    pub(super) fn remove(&mut self, flows: &Flows, slab: &Slab, place: u32) {
+        let flow = if self.all.is_empty() { None } else { flows.get(place as usize) };
+        let Some(flow) = flow else { return };
+        for index in &mut self.all {
+            let hash = index.kind.hash_of_entry(slab, place, &flow.shape, self.seed);
+            if let Some(hash) = hash {
+                index.remove(place, hash);
+            }
+        }
+    }
+
+    /// Drops the indexes that have no room for all entries; larger ones are built if filters ask again.
+    fn drop_full(&mut self, flows: &Flows) {
+        let places = flows.places();
+        self.all
+            .retain(|index| places <= index.links.len() && index.entries <= 4 * index.heads.len());
+    }
+}

@@ -1,0 +1,176 @@
+//! A change of the tables that takes several turns, and what waits for its end.
+//!
+//! There is one at most. It belongs to one connection, and continues in that connection's share of each turn.
+//!
+//! | message of another connection | waits |
+//! |---|---|
+//! | changes entries, groups, meters, tables or ports; commits a bundle; sends a kept frame | always |
+//! | reads entries, groups, meters or tables | for a bundle, whose changes may be rolled back |
+//! | all others | never |
+//!
+//! Invariant: what has begun is completed, also if its connection ends meanwhile. Then only the reply is lost.
+
+use std::task::Poll;
+
+use openflow::model::bundle::BundleCommand;
+use openflow::model::{Action, Message, MultipartRequestBody};
+use openflow::session::Event;
+use openflow::version::ErrorCode;
+
+use super::change::{Unfinished, Who};
+use super::commit::Commit;
+use super::ways::WaysCheck;
+use super::{Agent, Datapath};
+
+/// A change that takes several turns.
+pub(super) struct Ongoing {
+    /// The connection that ordered it.
+    pub(super) owner: u32,
+    who: Who,
+    what: What,
+    /// The beginning of the request, which an error repeats.
+    request: Vec<u8>,
+}
+
+enum What {
+    /// One message.
+    Message(Box<Message>, Box<Unfinished>),
+    /// A bundle.
+    Commit(Box<Commit>),
+    /// Features of tables.
+    Features(Box<WaysCheck>),
+}
+
+impl Ongoing {
+    /// One message that is not done yet.
+    pub(super) fn message(who: Who, message: &Message, unfinished: Unfinished) -> Ongoing {
+        let what = What::Message(Box::new(message.clone()), Box::new(unfinished));
+        Ongoing { owner: who.owner, who, what, request: Vec::new() }
+    }
+
+    /// A bundle that the request with this number commits.
+    pub(super) fn commit(who: Who, commit: Commit) -> Ongoing {
+        let what = What::Commit(Box::new(commit));
+        Ongoing { owner: who.owner, who, what, request: Vec::new() }
+    }
+
+    /// Features of tables, for which entries are looked at first.
+    pub(super) fn features(who: Who, check: WaysCheck) -> Ongoing {
+        let what = What::Features(Box::new(check));
+        Ongoing { owner: who.owner, who, what, request: Vec::new() }
+    }
+
+    /// Whether it is a bundle, so that what is changed may be rolled back.
+    pub(super) fn is_commit(&self) -> bool {
+        matches!(self.what, What::Commit(_))
+    }
+}
+
+impl Agent {
+    /// Keeps the beginning of the request that began the change.
+    pub(super) fn keep_request(&mut self, bytes: &[u8]) {
+        self.ongoing.iter_mut().for_each(|ongoing| ongoing.request = bytes.to_vec());
+    }
+
+    /// Goes on with a change whose connection has gone.
+    pub(super) fn continue_orphan(&mut self, datapath: &mut Datapath<'_>) {
+        let Some(ongoing) = &self.ongoing else { return };
+        let owner = ongoing.owner;
+        if !self.connections.iter().any(|connection| connection.id == owner) {
+            self.continue_change(datapath);
+        }
+    }
+
+    /// Goes on with the change until its end, or until the share of the turn is used up.
+    pub(super) fn continue_change(&mut self, datapath: &mut Datapath<'_>) {
+        let Some(mut ongoing) = self.ongoing.take() else { return };
+        let outcome = match &mut ongoing.what {
+            What::Message(_, unfinished) => self.continue_message(unfinished, datapath),
+            What::Commit(commit) => self.continue_commit(commit, datapath),
+            What::Features(check) => self.continue_check(ongoing.who, check, datapath),
+        };
+        match outcome {
+            Poll::Pending => self.ongoing = Some(ongoing),
+            Poll::Ready(outcome) => self.end_change(ongoing, outcome),
+        }
+    }
+
+    fn end_change(&mut self, ongoing: Ongoing, outcome: Result<(), ErrorCode>) {
+        let Ongoing { owner, who, what, request } = ongoing;
+        let at = self.connections.iter().position(|connection| connection.id == owner);
+        match (outcome, what, at) {
+            (Ok(()), What::Message(message, _), _) => self.tell_request(who, &message),
+            (Ok(()), What::Commit(commit), Some(at)) => {
+                self.bundle_done(at, who.xid, commit.names(), BundleCommand::Commit);
+            }
+            (Err(code), _, Some(at)) => {
+                self.counters.failed += 1;
+                self.connections[at].refuse(who.xid, code, &request);
+            }
+            (Ok(()), What::Features(_), Some(_)) | (_, _, None) => {}
+        }
+    }
+
+    /// Whether an event of a connection has to wait for the end of a change of several turns.
+    pub(super) fn waits_for_change(&self, at: usize, event: &Event) -> bool {
+        let (Some(ongoing), Event::Message { message, .. }) = (&self.ongoing, event) else {
+            return false;
+        };
+        debug_assert_ne!(ongoing.owner, self.connections[at].id, "its owner waits itself");
+        changes(message) || ongoing.is_commit() && reads(message)
+    }
+}
+
+/// Whether a message may change what the change concerns.
+fn changes(message: &Message) -> bool {
+    match message {
+        Message::FlowMod(_)
+        | Message::GroupMod(_)
+        | Message::MeterMod(_)
+        | Message::PortMod(_)
+        | Message::TableMod(_)
+        | Message::Experimenter(_) => true,
+        Message::BundleControl(control) => control.command == BundleCommand::Commit,
+        Message::PacketOut(packet) => {
+            packet.buffer_id.is_some() || packet.actions.iter().any(uses_what_changes)
+        }
+        Message::MultipartRequest(request) => {
+            matches!(&request.body, MultipartRequestBody::TableFeatures(_))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an action names a group or a meter.
+fn uses_what_changes(action: &Action) -> bool {
+    matches!(action, Action::Group(_) | Action::Meter(_))
+}
+
+/// Whether a message reads what a bundle may change.
+fn reads(message: &Message) -> bool {
+    use MultipartRequestBody as Ask;
+    let Message::MultipartRequest(request) = message else { return false };
+    match &request.body {
+        Ask::Flow(_)
+        | Ask::FlowStats(_)
+        | Ask::Aggregate(_)
+        | Ask::Table
+        | Ask::TableFeatures(_)
+        | Ask::TableDesc
+        | Ask::Group(_)
+        | Ask::GroupDesc(_)
+        | Ask::Meter(_)
+        | Ask::MeterConfig(_)
+        | Ask::FlowMonitor(_)
+        | Ask::Experimenter(_) => true,
+        Ask::Desc
+        | Ask::Port(_)
+        | Ask::PortDesc(_)
+        | Ask::Queue { .. }
+        | Ask::QueueDesc { .. }
+        | Ask::GroupFeatures
+        | Ask::MeterFeatures
+        | Ask::ControllerStatus
+        | Ask::BundleFeatures(_) => false,
+    }
+}

@@ -1,0 +1,246 @@
+//! How the connections share the control work of one turn.
+//!
+//! - A turn serves the connections in a cycle, from where the last turn ended, each for its share of the turn's
+//!   [budget](crate::budget). What is left over goes to those that have more to do.
+//! - A connection does its work in order: its change of several turns or its long reply first, then the messages
+//!   after it.
+//! - While a change of several turns goes on, messages of other connections wait that change or read the same (see
+//!   [`super::ongoing`]); all others are handled.
+
+use openflow::model::role::ControllerStatusReason;
+use openflow::model::{Message, MultipartRequestBody};
+use openflow::session;
+
+use super::dump::Part;
+use super::{Agent, Datapath};
+use crate::budget::MESSAGE_STEPS;
+use crate::event::Event;
+
+/// Steps of a message that neither changes nor reads entries.
+const SHORT_STEPS: u32 = 8;
+
+/// Steps of one part of a long reply: as many entries as fit into a message, or some 50 us.
+const PART_STEPS: usize = 2048;
+
+/// Steps of reading from a connection or sending to it.
+pub(super) const CHANNEL_STEPS: u32 = 8;
+
+impl Agent {
+    /// Serves the connections until all is done that has arrived, or the turn's budget is used up.
+    pub(super) fn serve_connections(&mut self, datapath: &mut Datapath<'_>) {
+        let count = self.connections.len();
+        self.waits_for_frames = false;
+        datapath.budget.begin_share(count + 1);
+        self.continue_orphan(datapath);
+        self.first = if self.first < count { self.first } else { 0 };
+        let cycle: Vec<usize> = (self.first..count).chain(0..self.first).collect();
+        self.serve_cycle(&cycle, datapath, Agent::serve_one);
+        while !datapath.budget.is_over() {
+            let more: Vec<usize> = cycle.iter().copied().filter(|&at| self.has_work(at)).collect();
+            if more.is_empty() {
+                break;
+            }
+            self.serve_cycle(&more, datapath, Agent::go_on);
+        }
+    }
+
+    /// Serves these connections one after the other. At least one is served.
+    fn serve_cycle(
+        &mut self,
+        cycle: &[usize],
+        datapath: &mut Datapath<'_>,
+        serve: fn(&mut Agent, usize, &mut Datapath<'_>),
+    ) {
+        for (served, &at) in cycle.iter().enumerate() {
+            if served > 0 && datapath.budget.is_over() {
+                self.first = at;
+                return;
+            }
+            datapath.budget.begin_share(cycle.len() - served);
+            serve(self, at, datapath);
+        }
+    }
+
+    /// Whether a connection has more to do without reading from it.
+    fn has_work(&self, at: usize) -> bool {
+        let connection = &self.connections[at];
+        if connection.ended.is_some() {
+            return false;
+        }
+        if let Some(ongoing) = &self.ongoing {
+            if ongoing.owner == connection.id {
+                return !self.waits_for_frames;
+            }
+            if connection.is_blocked || connection.dump.is_some() && ongoing.is_commit() {
+                return false;
+            }
+        }
+        let reads = !connection.is_full();
+        reads && (connection.dump.is_some() || connection.is_cut)
+    }
+
+    /// What was left from the last turn, then what has arrived since.
+    pub(super) fn serve_connection(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        self.go_on(at, datapath);
+        if self.is_busy(at) {
+            return;
+        }
+        let connection = &mut self.connections[at];
+        let waits = connection.held_until().is_some() || connection.is_cut;
+        if waits && !connection.is_throttled() {
+            return;
+        }
+        connection.is_deaf = datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
+        if connection.is_deaf {
+            return;
+        }
+        connection.receive(&mut self.read_buffer, datapath.now);
+        datapath.budget.spend_unknown(CHANNEL_STEPS);
+        connection.session.tick(datapath.now);
+        self.handle_waiting(at, datapath);
+    }
+
+    /// What is left to do of what has been read.
+    fn go_on(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        if self.is_busy(at) {
+            self.continue_change(datapath);
+            // Those that waited for it come first.
+            return;
+        }
+        self.continue_dump(at, datapath);
+        self.bundles_due(at, datapath);
+        self.handle_waiting(at, datapath);
+    }
+
+    /// Whether the change that takes several turns is this connection's.
+    pub(super) fn is_busy(&self, at: usize) -> bool {
+        let id = self.connections[at].id;
+        self.ongoing.as_ref().is_some_and(|ongoing| ongoing.owner == id)
+    }
+
+    /// Handles the session's events until there are none, the controller has to read first, or the connection's
+    /// share of the turn is used up.
+    fn handle_waiting(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        self.connections[at].is_blocked = false;
+        self.connections[at].is_cut = false;
+        while !self.connections[at].is_throttled() && !self.is_busy(at) {
+            let Some(event) = self.connections[at].next_event() else { return };
+            if self.waits_for_change(at, &event) {
+                self.connections[at].is_blocked = true;
+                self.connections[at].hold(event, datapath.now);
+                return;
+            }
+            if datapath.budget.is_spent() {
+                self.counters.turns_cut += 1;
+                self.connections[at].is_cut = true;
+                self.connections[at].hold(event, datapath.now);
+                return;
+            }
+            if self.waits_for_news(at, &event, datapath) {
+                self.connections[at].hold(event, datapath.now);
+                return;
+            }
+            if let Some(until) = self.waits(at, &event, datapath) {
+                self.connections[at].hold(event, until);
+                return;
+            }
+            let steps = steps_of(&event);
+            self.handle_event(at, event, datapath);
+            datapath.budget.spend(steps);
+        }
+        // What is left of the session's events follows the change or the reply.
+        self.connections[at].is_cut = true;
+    }
+
+    fn handle_event(&mut self, at: usize, event: session::Event, datapath: &mut Datapath<'_>) {
+        match event {
+            session::Event::Up { .. } => {
+                self.connections[at].came_up();
+                self.events.push(Event::ControllerUp(self.connections[at].peer.clone()));
+                self.tell_controller_status(at, ControllerStatusReason::ChannelStatus);
+            }
+            session::Event::Message { xid, message, bytes, offending, .. } => {
+                self.counters.messages += 1;
+                let is_statistics = matches!(message, Message::MultipartRequest(_));
+                match self.handle(at, xid, (message, bytes), datapath) {
+                    Ok(()) if self.is_busy(at) => {
+                        self.keep_request(offending.as_bytes());
+                        self.continue_change(datapath);
+                    }
+                    Ok(()) => {}
+                    Err(code) => {
+                        self.counters.failed += 1;
+                        self.connections[at].refuse(xid, code, offending.as_bytes());
+                    }
+                }
+                self.done_modelled(is_statistics, datapath);
+            }
+            session::Event::Refused(error) => {
+                let connection = &mut self.connections[at];
+                self.counters.refused += 1;
+                if !std::mem::replace(&mut connection.refused, true) {
+                    let event =
+                        Event::ControllerRefused(connection.peer.clone(), error.to_string());
+                    self.events.push(event);
+                }
+            }
+            session::Event::Down { why } => self.connections[at].end(&why.to_string()),
+        }
+    }
+
+    /// Goes on with a long reply as far as the controller reads. What a bundle changes is not seen before all of it
+    /// is.
+    pub(super) fn continue_dump(&mut self, at: usize, datapath: &mut Datapath<'_>) {
+        let connection = &mut self.connections[at];
+        while !connection.is_full()
+            && !self.ongoing.as_ref().is_some_and(|ongoing| ongoing.is_commit())
+            && let Some(dump) = &mut connection.dump
+        {
+            if datapath.budget.is_spent() {
+                return;
+            }
+            let xid = dump.xid();
+            let (pipeline, budget) = (&mut *datapath.pipeline, &mut datapath.budget);
+            let (now, rows) = (datapath.now, &mut self.rows);
+            match budget.run(PART_STEPS, |steps| dump.next(pipeline, now, rows, steps)).0 {
+                Part::None => continue,
+                Part::Rows { last } => {
+                    connection.reply_rows(xid, !last, &self.rows);
+                    self.rows.clear();
+                    if last {
+                        connection.dump = None;
+                    }
+                }
+                Part::Message { message, last } => {
+                    connection.reply(xid, &message);
+                    if last {
+                        connection.dump = None;
+                    }
+                }
+            }
+            // The controller reads this part while the next is made.
+            connection.flush(datapath.now);
+            datapath.budget.spend_unknown(CHANNEL_STEPS);
+        }
+    }
+}
+
+/// What handling an event costs beside the entries that it concerns.
+fn steps_of(event: &session::Event) -> u32 {
+    let session::Event::Message { message, .. } = event else { return SHORT_STEPS };
+    match message {
+        Message::FlowMod(_)
+        | Message::GroupMod(_)
+        | Message::MeterMod(_)
+        | Message::PortMod(_)
+        | Message::TableMod(_)
+        | Message::PacketOut(_)
+        | Message::BundleAddMessage(_)
+        | Message::Experimenter(_) => MESSAGE_STEPS,
+        Message::MultipartRequest(request) => match request.body {
+            MultipartRequestBody::Desc => SHORT_STEPS,
+            _ => MESSAGE_STEPS,
+        },
+        _ => SHORT_STEPS,
+    }
+}

@@ -1,0 +1,356 @@
+//! Control work of any kind is done in turns of bounded work: frames and other controllers wait for one turn at most.
+
+use openflow::model::bundle::{BundleAddMessage, BundleCommand, BundleControl, BundleFlags};
+use openflow::model::multipart::{FlowStatsRequest, MultipartReplyBody, MultipartRequestBody};
+use openflow::model::{Bucket, FlowModCommand, FlowModFlags, GroupMod, GroupModCommand};
+
+use super::*;
+
+const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
+
+/// Turns after which another controller's echo has to be answered: one to receive it, and some for the shares of others.
+const ECHO_TURNS: usize = 4;
+
+/// A switch with so many entries, with a controller of 1.4 that loads it and another one.
+fn loaded(entries: u32) -> Rig {
+    let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
+    rig.connect_as(Version::V1_3, 1 << 20);
+    rig.order(&Message::FlowMod(add(from_port(1), 2)));
+    for entry in 0..entries {
+        rig.send(0, &Message::FlowMod(add(numbered(entry), 2)));
+        if entry % 1024 == 1023 {
+            rig.settle();
+        }
+    }
+    finish(&mut rig, 0);
+    rig
+}
+
+/// A match that no frame of the tests has: one destination address of many.
+fn numbered(entry: u32) -> Match {
+    let address = Ipv4Addr::from(0x0b00_0000 + entry);
+    Match::ANY.with(Field::EthType, 0x0800u16).with_ipv4(Field::Ipv4Dst, address, 32)
+}
+
+fn put(message: Message) -> Message {
+    let (message, properties) = (Box::new(message), Vec::new());
+    Message::BundleAddMessage(BundleAddMessage { id: 1, flags: ATOMIC, message, properties })
+}
+
+fn control(command: BundleCommand) -> Message {
+    let (id, flags, is_reply, properties) = (1, ATOMIC, false, Vec::new());
+    Message::BundleControl(BundleControl { id, command, is_reply, flags, properties })
+}
+
+/// Has everything entries do go to this port, one non-strict modify.
+fn modify(matching: Match, port: u32) -> FlowMod {
+    FlowMod { command: FlowModCommand::Modify, ..add(matching, port) }
+}
+
+fn aggregate() -> Message {
+    Message::ask(MultipartRequestBody::Aggregate(FlowStatsRequest::default()))
+}
+
+/// Waits until a controller's requests so far are done.
+fn finish(rig: &mut Rig, who: usize) -> usize {
+    let barrier = rig.send(who, &Message::BarrierRequest);
+    until(rig, who, barrier)
+}
+
+/// Makes turns until a request is answered, and returns how many. Nothing else happens in them.
+fn until(rig: &mut Rig, who: usize, xid: Xid) -> usize {
+    for turn in 1..200_000 {
+        rig.step();
+        if rig.controllers[who].replies.iter().any(|(of, _)| *of == xid) {
+            return turn;
+        }
+    }
+    panic!("request {xid} is never answered");
+}
+
+/// The port by which a frame leaves that comes in now by port 1.
+fn way(rig: &mut Rig) -> usize {
+    let mut batch = Batch::new(1);
+    batch.push_bytes(&udp(0, 60));
+    rig.wires[0].as_mut().unwrap().transmit(&mut batch, rig.now).unwrap();
+    rig.node.turn(rig.now);
+    let left: Vec<usize> = (1..=3).filter(|&port| !rig.left(port).is_empty()).collect();
+    assert_eq!(left.len(), 1, "the frame leaves by one port: {left:?}");
+    left[0]
+}
+
+/// Makes turns until the first controller's request is answered. In each of them a frame is forwarded, and the second
+/// controller's echo is answered soon. Returns the ways of the frames.
+fn meanwhile(rig: &mut Rig, xid: Xid) -> Vec<usize> {
+    let mut ways = Vec::new();
+    let mut echo: Option<(Xid, usize)> = None;
+    for turn in 0..200_000 {
+        let (sent, since) = match echo {
+            Some(waiting) => waiting,
+            None => (rig.send(1, &Message::EchoRequest(vec![turn as u8])), turn),
+        };
+        rig.step();
+        ways.push(way(rig));
+        let is_answered = rig.controllers[1].replies.iter().any(|(of, _)| *of == sent);
+        echo = (!is_answered).then_some((sent, since));
+        assert!(is_answered || turn - since < ECHO_TURNS, "the echo of turn {since} waits");
+        if rig.controllers[0].replies.iter().any(|(of, _)| *of == xid) {
+            return ways;
+        }
+    }
+    panic!("request {xid} is never answered");
+}
+
+#[test]
+fn a_bundle_of_many_modifies_is_done_over_turns_and_seen_at_once() {
+    let mut rig = loaded(4096);
+    for entry in 0..499 {
+        rig.send(0, &put(Message::FlowMod(modify(numbered(entry), 3))));
+    }
+    rig.send(0, &put(Message::FlowMod(modify(Match::ANY, 3))));
+    finish(&mut rig, 0);
+    rig.controllers[0].replies.clear();
+    let commit = rig.send(0, &control(BundleCommand::Commit));
+    let ways = meanwhile(&mut rig, commit);
+    // 500 messages and 4,596 changes of 16 steps each.
+    assert!(ways.len() > 10, "the commit took {} turns", ways.len());
+    let old = ways.iter().take_while(|way| **way == 2).count();
+    assert!(old > 10 && ways[old..].iter().all(|way| *way == 3), "old, then new: {ways:?}");
+    assert_eq!(way(&mut rig), 3);
+    let [(_, Message::BundleControl(reply))] = &rig.controllers[0].replies[..] else {
+        panic!("{:?}", rig.controllers[0].replies)
+    };
+    assert!(reply.is_reply);
+}
+
+#[test]
+fn a_bundle_that_fails_late_is_rolled_back_over_turns_and_never_seen() {
+    let mut rig = loaded(4096);
+    let third = rig.connect_as(Version::V1_3, 1 << 20);
+    rig.send(0, &put(Message::FlowMod(modify(Match::ANY, 3))));
+    rig.send(0, &put(Message::FlowMod(FlowMod::delete(0, Match::ANY))));
+    rig.send(0, &put(Message::FlowMod(add(from_port(1), 99))));
+    finish(&mut rig, 0);
+    let commit = rig.send(0, &control(BundleCommand::Commit));
+    // What another one asks for meanwhile is told after the end.
+    let asked = rig.send(third, &aggregate());
+    let ways = meanwhile(&mut rig, commit);
+    assert!(ways.len() > 10 && ways.iter().all(|way| *way == 2), "{ways:?}");
+    until(&mut rig, third, asked);
+    assert_eq!(flows_told(&rig, third, asked), 4097);
+}
+
+/// The entries in the reply to an aggregate request.
+fn flows_told(rig: &Rig, who: usize, xid: Xid) -> u32 {
+    let reply = rig.controllers[who].replies.iter().find(|(of, _)| *of == xid);
+    let Some((_, Message::MultipartReply(reply))) = reply else { panic!("{reply:?}") };
+    let MultipartReplyBody::Aggregate(sum) = &reply.body else { panic!("{reply:?}") };
+    sum.flows
+}
+
+#[test]
+fn a_commit_is_completed_when_its_connection_closes_in_the_middle() {
+    let mut rig = loaded(4096);
+    rig.send(0, &put(Message::FlowMod(modify(Match::ANY, 3))));
+    finish(&mut rig, 0);
+    rig.send(0, &control(BundleCommand::Commit));
+    rig.step();
+    rig.step();
+    let before = rig.log.len();
+    // A channel whose other end is gone: the switch notices when it reads or sends.
+    let (_, gone) = ports::channel::memory::pair(1, "gone");
+    rig.controllers[0].channel = Box::new(gone);
+    let mut ways = Vec::new();
+    while way(&mut rig) == 2 {
+        ways.push(2);
+        rig.step();
+        assert!(ways.len() < 10_000, "the commit is never completed");
+    }
+    assert!(ways.len() > 5, "{} turns", ways.len());
+    rig.settle();
+    assert!(rig.log.len() > before, "the end is logged: {:?}", rig.log);
+    let asked = rig.send(1, &aggregate());
+    until(&mut rig, 1, asked);
+    assert_eq!(flows_told(&rig, 1, asked), 4097);
+}
+
+#[test]
+fn changes_of_others_wait_for_a_commit_and_nothing_expires_in_it() {
+    let mut rig = loaded(4096);
+    let brief = FlowMod { hard_timeout_s: 1, ..add(from_port(2), 1) };
+    rig.order(&Message::FlowMod(FlowMod { flags: FlowModFlags::SEND_FLOW_REMOVED, ..brief }));
+    rig.send(0, &put(Message::FlowMod(modify(Match::ANY, 3))));
+    finish(&mut rig, 0);
+    let commit = rig.send(0, &control(BundleCommand::Commit));
+    rig.step();
+    rig.step();
+    rig.now = rig.now + Nanos::from_secs(2);
+    rig.send(1, &Message::FlowMod(modify(from_port(1), 2)));
+    let barrier = rig.send(1, &Message::BarrierRequest);
+    let mut ways = Vec::new();
+    while !rig.controllers[1].replies.iter().any(|(of, _)| *of == barrier) {
+        rig.step();
+        ways.push(way(&mut rig));
+        let is_committed = rig.controllers[0].replies.iter().any(|(of, _)| *of == commit);
+        let removed = rig.news(0).iter().any(|it| matches!(it, Message::FlowRemoved(_)));
+        assert!(is_committed || !removed, "it expired in the middle of the bundle");
+        assert!(ways.len() < 10_000, "the other controller waits for ever");
+    }
+    let (old, new) = (
+        ways.iter().take_while(|way| **way == 2).count(),
+        ways.iter().filter(|way| **way == 3).count(),
+    );
+    assert!(old > 5 && new >= 1, "{ways:?}");
+    assert_eq!(ways.last(), Some(&2), "the other's change comes after the bundle: {ways:?}");
+}
+
+#[test]
+fn pipelined_aggregates_are_answered_over_turns() {
+    let mut rig = loaded(8192);
+    let mut last = 0;
+    for _ in 0..100 {
+        last = rig.send(0, &aggregate());
+    }
+    let ways = meanwhile(&mut rig, last);
+    // Each looks at 8,193 entries, of which a turn does 8,192.
+    assert!(ways.len() > 50, "{} turns", ways.len());
+    assert_eq!(flows_told(&rig, 0, last), 8193);
+}
+
+#[test]
+fn many_adds_at_once_are_done_over_turns() {
+    let mut rig = loaded(0);
+    let mut barrier = 0;
+    for entry in 0..8192 {
+        rig.send(0, &Message::FlowMod(add(numbered(entry), 2)));
+        if entry % 2048 == 2047 {
+            barrier = rig.send(0, &Message::BarrierRequest);
+            let ways = meanwhile(&mut rig, barrier);
+            assert!(ways.len() >= 8, "{} turns", ways.len());
+        }
+    }
+    assert!(barrier > 0);
+}
+
+#[test]
+fn a_dump_of_many_flows_is_sent_over_turns() {
+    let mut rig = loaded(16_384);
+    let all = MultipartRequestBody::Flow(FlowStatsRequest::default());
+    let request = rig.send(0, &Message::ask(all));
+    let barrier = rig.send(0, &Message::BarrierRequest);
+    let ways = meanwhile(&mut rig, barrier);
+    assert!(ways.len() >= 4, "{} turns", ways.len());
+    let parts = rig.controllers[0].replies.iter().filter(|(of, _)| *of == request);
+    let rows = parts.map(|(_, part)| match part {
+        Message::MultipartReply(reply) => match &reply.body {
+            MultipartReplyBody::Flow(rows) => rows.len(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(rows.sum::<usize>(), 16_385);
+}
+
+#[test]
+fn a_group_goes_with_many_entries_over_turns() {
+    let mut rig = loaded(0);
+    let bucket = Bucket { actions: vec![Action::output(3)], ..Bucket::default() };
+    let group = GroupMod { group: 9, buckets: vec![bucket], ..GroupMod::default() };
+    rig.order(&Message::GroupMod(group.clone()));
+    for entry in 0..4096 {
+        let to_group = FlowMod::add(numbered(entry), 5, vec![Action::Group(9)]);
+        rig.send(0, &Message::FlowMod(to_group));
+        if entry % 1024 == 1023 {
+            rig.settle();
+        }
+    }
+    finish(&mut rig, 0);
+    rig.send(0, &Message::GroupMod(GroupMod { command: GroupModCommand::Delete, ..group }));
+    let barrier = rig.send(0, &Message::BarrierRequest);
+    let ways = meanwhile(&mut rig, barrier);
+    // Each change is 16 steps, of which a turn has 8,192.
+    assert!(ways.len() >= 8, "{} turns", ways.len());
+    let asked = rig.send(0, &aggregate());
+    until(&mut rig, 0, asked);
+    assert_eq!(flows_told(&rig, 0, asked), 1);
+}
+
+#[test]
+fn a_non_strict_modify_and_a_delete_are_done_over_turns() {
+    let mut rig = loaded(8192);
+    for change in [modify(Match::ANY, 3), FlowMod::delete(0, numbered(0).with(Field::IpProto, 6u8))]
+    {
+        rig.send(0, &Message::FlowMod(change));
+    }
+    rig.send(0, &Message::FlowMod(FlowMod::delete(0, Match::ANY.with(Field::EthType, 0x0800u16))));
+    let barrier = rig.send(0, &Message::BarrierRequest);
+    let ways = meanwhile(&mut rig, barrier);
+    assert!(ways.len() >= 16, "{} turns", ways.len());
+    let asked = rig.send(0, &aggregate());
+    until(&mut rig, 0, asked);
+    assert_eq!((flows_told(&rig, 0, asked), way(&mut rig)), (1, 3));
+}
+
+#[test]
+fn a_barrier_is_answered_after_what_happened_before_it_is_told() {
+    let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
+    for entry in 0..2000 {
+        let flags = FlowModFlags::SEND_FLOW_REMOVED;
+        rig.send(0, &Message::FlowMod(FlowMod { flags, ..add(numbered(entry), 2) }));
+    }
+    finish(&mut rig, 0);
+    rig.steps /= 8;
+    rig.send(0, &Message::FlowMod(FlowMod::delete(0, Match::ANY)));
+    let turns = finish(&mut rig, 0);
+    // 2,000 removals of 16 steps, and 32 for telling each of them.
+    assert!(turns > 40, "{turns} turns");
+    assert_eq!(rig.news(0).len(), 2000);
+}
+
+#[test]
+fn of_a_thousand_connections_each_is_served_in_its_turn() {
+    let limits = crate::config::Limits { connections: 1002, ..Default::default() };
+    let settings = OpenFlowConfig { limits, ..OpenFlowConfig::default() };
+    let mut rig = Rig::speaking(Version::V1_4, settings);
+    rig.connect_as(Version::V1_3, 1 << 20);
+    rig.order(&Message::FlowMod(add(from_port(1), 2)));
+    for _ in 0..1000 {
+        let (ours, theirs) = ports::channel::memory::pair(1 << 16, "many");
+        rig.node.adopt(Box::new(ours), rig.now);
+        let versions = vec![Version::V1_3];
+        let settings = Settings { echo_idle: None, versions, ..Settings::new(End::Controller) };
+        rig.controllers.push(Controller {
+            session: Session::new(settings, rig.now),
+            channel: Box::new(theirs),
+            replies: Vec::new(),
+            news: Vec::new(),
+            reads: true,
+            down: false,
+        });
+    }
+    rig.settle();
+    let mut last = 0;
+    for who in 2..1002 {
+        for entry in 0..10 {
+            let matching = numbered(who as u32 * 10 + entry);
+            rig.send(who, &Message::FlowMod(add(matching, 2)));
+        }
+        last = rig.send(who, &Message::BarrierRequest);
+    }
+    let mut turns = 0;
+    let echo = rig.send(1, &Message::EchoRequest(vec![1]));
+    let mut echo_after = None;
+    while !rig.controllers[1001].replies.iter().any(|(of, _)| *of == last) {
+        rig.step();
+        assert_eq!(way(&mut rig), 2);
+        turns += 1;
+        let is_answered = rig.controllers[1].replies.iter().any(|(of, _)| *of == echo);
+        if is_answered {
+            echo_after.get_or_insert(turns);
+        }
+        assert!(turns < 1000, "the last one is never served");
+    }
+    // 10,000 entries of 32 steps, and a share of each connection in each cycle.
+    assert!(turns >= 40, "{turns} turns");
+    assert!(echo_after.is_some_and(|turns| turns <= 60), "{echo_after:?}");
+}
