@@ -10,7 +10,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use packet::field::FieldSet;
 use packet::time::Nanos;
 
 use crate::action::Action;
@@ -18,7 +17,9 @@ use crate::classifier::Verdict;
 use crate::counter::TableAccount;
 use crate::fast::aside::Edition;
 use crate::fast::slab::Slab;
-use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, Part};
+use crate::flow::{
+    FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, Named, Part,
+};
 use crate::forwarder::Outputs;
 use crate::instruction::Instructions;
 use crate::key::Key;
@@ -153,7 +154,7 @@ impl Flow {
 struct Shape {
     mask: Key,
     wide_mask: Wide,
-    named: FieldSet,
+    named: Named,
 }
 
 impl Tables {

@@ -94,7 +94,7 @@ use buffers::Buffers;
 use connection::Connection;
 use dialer::Dialer;
 use door::{Door, Guest};
-use failover::Failover;
+use failover::{Connected, Failover};
 use features::Features;
 use pace::Pace;
 use port_book::PortBook;
@@ -248,6 +248,12 @@ impl Agent {
         self.connections.iter().filter(|connection| connection.up).count()
     }
 
+    /// The sessions that are up, by whether they are a controller's for the fail mode.
+    fn connected(&self) -> Connected {
+        let management = self.connections.iter().filter(|it| it.up && it.is_management()).count();
+        Connected { controllers: self.controllers() - management, management }
+    }
+
     /// Takes a channel that was made elsewhere (in memory, for instance) as a controller's.
     pub fn adopt(&mut self, channel: Box<dyn Channel>, now: Nanos) {
         self.connect(channel, None, now);
@@ -262,7 +268,7 @@ impl Agent {
             self.serve_one(at, datapath);
         }
         self.tell_news(datapath);
-        let changed = self.failover.turn(self.controllers() > 0, datapath.now);
+        let changed = self.failover.turn(self.connected(), datapath.now);
         if let Some(misses) = changed {
             self.log_misses(misses);
         }
@@ -474,9 +480,9 @@ pub fn credentials(config: &OpenFlowConfig) -> Result<Option<Tls>, ChannelError>
     Ok(tls)
 }
 
-/// How long a standalone switch waits for a controller; one that has none to wait for does not.
+/// How long a standalone switch waits for a controller: not at all if none is configured.
 fn patience(config: &OpenFlowConfig) -> Nanos {
-    match config.controllers.is_empty() && config.listen.is_empty() {
+    match config.controllers.is_empty() {
         true => Nanos::ZERO,
         false => Nanos::from_millis(config.probe_ms),
     }

@@ -91,6 +91,22 @@ impl MessageKind {
         MessageKind::ALL.iter().copied().filter(move |kind| kind.code(version).is_some())
     }
 
+    /// The type of the experimenter message of the [`ONF`](super::ONF) that carries this kind in a
+    /// version without a code for it (extension 230: bundles in 1.3).
+    pub fn onf_type(self, version: Version) -> Option<u32> {
+        match (self, version) {
+            (MessageKind::BundleControl, Version::V1_3) => Some(2300),
+            (MessageKind::BundleAddMessage, Version::V1_3) => Some(2301),
+            _ => None,
+        }
+    }
+
+    /// The kind that the [`ONF`](super::ONF)'s experimenter message of this type carries.
+    pub fn from_onf_type(version: Version, code: u32) -> Option<MessageKind> {
+        let kinds = [MessageKind::BundleControl, MessageKind::BundleAddMessage];
+        kinds.into_iter().find(|kind| kind.onf_type(version) == Some(code))
+    }
+
     /// The kind of message that answers this one, if it is a request.
     pub fn reply(self) -> Option<MessageKind> {
         Some(match self {
