@@ -98,8 +98,8 @@ pub struct BucketSpec {
     pub watch_group: Option<GroupNo>,
     /// Its actions, in any order.
     pub actions: Actions,
-    /// The `max_len` of each output among them, as sent; empty if all are zero. Frames do not
-    /// depend on it: it is kept for group descriptions.
+    /// The `max_len` of each output among them to other than the control plane, as sent; empty if
+    /// all are zero. Frames do not depend on it: it is kept for group descriptions.
     pub output_bytes_max: Arc<[u16]>,
 }
 

@@ -27,8 +27,8 @@ pub struct Instructions {
     pub metadata: Option<(u64, u64)>,
     /// The table that goes on; without one the action set is done.
     pub goto: Option<u8>,
-    /// The `max_len` of each output of `apply`, then of `write`, as sent; empty if all are zero.
-    /// Frames do not depend on it: it is kept for flow statistics.
+    /// The `max_len` of each output of `apply`, then of `write`, to other than the control plane, as
+    /// sent; empty if all are zero. Frames do not depend on it: it is kept for flow statistics.
     pub output_bytes_max: Arc<[u16]>,
 }
 

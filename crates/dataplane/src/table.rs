@@ -17,9 +17,7 @@ use crate::classifier::Verdict;
 use crate::counter::TableAccount;
 use crate::fast::aside::Edition;
 use crate::fast::slab::Slab;
-use crate::flow::{
-    FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, Named, Part,
-};
+use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, FlowTotals, Named, Part};
 use crate::forwarder::Outputs;
 use crate::instruction::Instructions;
 use crate::key::Key;

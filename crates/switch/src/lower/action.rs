@@ -202,25 +202,28 @@ pub fn destination_down(port: model::PortNo) -> Option<Action> {
     }
 }
 
-/// The `max_len` of each output of these actions, in order, for [`actions_up`]; nothing if all are
-/// zero. The core keeps the number itself for frames to the controller only.
+/// The `max_len` of each output of these actions to other than the controller, in order, for
+/// [`actions_up`]; nothing if all are zero. For the controller the core's action has it.
 pub fn output_bytes_max<'a>(from: impl Iterator<Item = &'a model::Action>) -> Arc<[u16]> {
-    let outputs = from.filter_map(|action| match action {
-        model::Action::Output { bytes_max, .. } => Some(*bytes_max),
+    let outputs = from.filter_map(|action| match *action {
+        model::Action::Output { port: reserved::CONTROLLER, .. } => None,
+        model::Action::Output { bytes_max, .. } => Some(bytes_max),
         _ => None,
     });
     let sent: Vec<u16> = outputs.collect();
     if sent.iter().all(|bytes_max| *bytes_max == 0) { Arc::default() } else { sent.into() }
 }
 
-/// The actions in OpenFlow's terms; each output takes the next of the numbers in `bytes_max`.
+/// The actions in OpenFlow's terms. Each output to other than the controller takes the next of the
+/// numbers in `bytes_max`.
 pub fn actions_up(
     from: &[Action],
     bytes_max: &mut impl Iterator<Item = u16>,
 ) -> Vec<model::Action> {
     let with_bytes_max = |action| {
         let mut action = action_up(action);
-        if let model::Action::Output { bytes_max: sent, .. } = &mut action
+        if let model::Action::Output { port, bytes_max: sent } = &mut action
+            && *port != reserved::CONTROLLER
             && let Some(next) = bytes_max.next()
         {
             *sent = next;

@@ -12,9 +12,9 @@ use dataplane::flow::{
 use dataplane::instruction::Instructions;
 use dataplane::key;
 use dataplane::matching::Match;
+use openflow::model::matching::transport_fields;
 use openflow::model::multipart::{FlowStats, FlowStatsRequest};
 use openflow::model::table::TABLE_ALL;
-use openflow::model::matching::transport_fields;
 use openflow::model::{self, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved};
 use openflow::version::{ErrorCode, Version};
 use packet::field::{Field, FieldSet};
@@ -86,7 +86,8 @@ fn is_exact_in_1_0(matching: &Match) -> bool {
     }
     let asked = matching.fields_asked();
     let proto = matching.asked(FieldSet::NONE.with(Field::IpProto));
-    let ports = proto.first().and_then(|asked| transport_fields(ETH_TYPE_IPV6 as u16, asked.1 as u8));
+    let ports =
+        proto.first().and_then(|asked| transport_fields(ETH_TYPE_IPV6 as u16, asked.1 as u8));
     matching.asks_whole_key()
         && asked.has(Field::IpDscp)
         && asked.has(Field::IpProto)

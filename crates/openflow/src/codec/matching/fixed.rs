@@ -160,20 +160,12 @@ fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Re
             value @ 0..=0xff => writer.put::<1>(25, wildcard::IP_PROTO, value),
             value => return Err(What::Value { field: field.name(), value }),
         },
-        Field::TcpSrc
-        | Field::UdpSrc
-        | Field::SctpSrc
-        | Field::Icmpv4Type
-        | Field::Icmpv6Type
+        Field::TcpSrc | Field::UdpSrc | Field::SctpSrc | Field::Icmpv4Type | Field::Icmpv6Type
             if is_ip =>
         {
             writer.put::<2>(36, wildcard::TRANSPORT_SRC, whole(row)?);
         }
-        Field::TcpDst
-        | Field::UdpDst
-        | Field::SctpDst
-        | Field::Icmpv4Code
-        | Field::Icmpv6Code
+        Field::TcpDst | Field::UdpDst | Field::SctpDst | Field::Icmpv4Code | Field::Icmpv6Code
             if is_ip =>
         {
             writer.put::<2>(38, wildcard::TRANSPORT_DST, whole(row)?);
