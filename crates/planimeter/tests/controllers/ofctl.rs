@@ -218,3 +218,21 @@ pub fn every_version() {
     }
     assert_eq!(switch.end(), Some(0));
 }
+
+/// A standalone switch without configured controllers bridges from its start, and goes on while the
+/// tool is connected and after it has gone.
+pub fn does_not_stop_bridging() {
+    let rig = Rig::new(2);
+    let mut switch = rig.switch(&["--listen", "punix:socket", "--fail-mode", "standalone"]);
+    let [one, two] = &rig.hosts[..] else { panic!("two hosts") };
+    one.ask(two, 7001);
+    let session = Session { rig: &rig, version: 10 };
+    let monitor = rig.start("monitor", session.command(&["monitor", "100"]));
+    switch.wait_for(": connected");
+    one.ask(two, 7002);
+    session.run(&["dump-flows"]);
+    drop(monitor);
+    switch.wait_for(": closed the connection");
+    two.ask(one, 7003);
+    assert_eq!(switch.end(), Some(0));
+}
