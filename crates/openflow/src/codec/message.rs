@@ -148,6 +148,9 @@ fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Resul
 /// Bytes of an experimenter's type, which later versions have in front of the rest.
 const EXPERIMENTER_TYPE_BYTES: usize = 4;
 
+/// Bytes of number and type in front of a body that an experimenter message carries.
+const ONF_HEAD_BYTES: usize = 8;
+
 /// Appends vendor and body, as in messages and statistics. From 1.1 on the body has at least the
 /// four bytes of a type (padding in 1.1).
 pub(super) fn put_vendor(
@@ -241,7 +244,9 @@ pub(super) fn read_body(
         MessageKind::EchoRequest => Message::EchoRequest(reader.rest().to_vec()),
         MessageKind::EchoReply => Message::EchoReply(reader.rest().to_vec()),
         MessageKind::Experimenter => {
-            if let Some(kind) = read_onf_kind(version, reader) {
+            let mut ahead = reader.clone();
+            if let Some(kind) = MessageKind::carried_by(version, ahead.rest()) {
+                reader.skip(ONF_HEAD_BYTES)?;
                 return read_body(version, xid, kind, reader);
             }
             Message::Experimenter(read_vendor(version, reader)?)
@@ -336,16 +341,6 @@ fn read_error(version: Version, reader: &mut Reader) -> Result<ErrorMessage, Fau
         }
     }
     Ok(ErrorMessage { code, data: reader.rest().to_vec() })
-}
-
-/// Reads the head of an experimenter message that carries a kind of a later version; of any other,
-/// nothing.
-fn read_onf_kind(version: Version, reader: &mut Reader) -> Option<MessageKind> {
-    let mut ahead = reader.clone();
-    let head = (ahead.u32().ok()?, ahead.u32().ok()?);
-    let kind = MessageKind::from_onf_type(version, head.1).filter(|_| head.0 == ONF)?;
-    *reader = ahead;
-    Some(kind)
 }
 
 /// Reads vendor and body, as in messages and statistics.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{End, NO, VERSIONS, Version};
+use super::{End, NO, ONF, VERSIONS, Version};
 
 table! {
     /// A kind of message (`ofp_type`).
@@ -101,10 +101,14 @@ impl MessageKind {
         }
     }
 
-    /// The kind that the [`ONF`](super::ONF)'s experimenter message of this type carries.
-    pub fn from_onf_type(version: Version, code: u32) -> Option<MessageKind> {
+    /// The kind that an experimenter message with this body carries, if it is the
+    /// [`ONF`](super::ONF)'s and stands for one of a later version.
+    pub fn carried_by(version: Version, body: &[u8]) -> Option<MessageKind> {
+        let (&[a, b, c, d, e, f, g, h], _) = body.split_first_chunk()?;
+        let code = u32::from_be_bytes([e, f, g, h]);
         let kinds = [MessageKind::BundleControl, MessageKind::BundleAddMessage];
-        kinds.into_iter().find(|kind| kind.onf_type(version) == Some(code))
+        let is_kind = |kind: &MessageKind| kind.onf_type(version) == Some(code);
+        kinds.into_iter().find(|kind| u32::from_be_bytes([a, b, c, d]) == ONF && is_kind(kind))
     }
 
     /// The kind of message that answers this one, if it is a request.
