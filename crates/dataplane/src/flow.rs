@@ -31,6 +31,21 @@ pub struct Source {
     pub xid: u32,
 }
 
+/// What the control plane wrote into a match beyond what frames depend on; statistics repeat it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Named {
+    /// The fields that it named.
+    pub fields: FieldSet,
+    /// The upper bytes of a 16-bit ICMP type and code (OpenFlow 1.0), which no frame has.
+    pub icmp_upper: [u8; 2],
+}
+
+impl From<FieldSet> for Named {
+    fn from(fields: FieldSet) -> Named {
+        Named { fields, icmp_upper: [0; 2] }
+    }
+}
+
 /// What the control plane asks to be installed, or to be changed.
 #[derive(Debug, Clone)]
 pub struct FlowSpec {
@@ -38,8 +53,8 @@ pub struct FlowSpec {
     pub table: u8,
     /// Frames that it is for.
     pub matching: Match,
-    /// The fields of the match as they were said, to be found again in [`FlowRecord::named`].
-    pub named: FieldSet,
+    /// The fields of the match as they were sent, to be found again in [`FlowRecord::named`].
+    pub named: Named,
     /// The priority as it was said.
     pub priority: u16,
     /// Where it stands among the table's entries, higher first: [`rank_exact_first`], or the
@@ -96,7 +111,7 @@ impl FlowSpec {
         FlowSpec {
             table: 0,
             matching,
-            named: matching.fields_asked(),
+            named: matching.fields_asked().into(),
             priority,
             rank: priority.into(),
             cookie: 0,
@@ -137,8 +152,8 @@ pub struct FlowRecord {
     pub part: Part,
     /// Frames that it is for.
     pub matching: Match,
-    /// The fields of the match as they were said.
-    pub named: FieldSet,
+    /// The fields of the match as they were sent.
+    pub named: Named,
     /// Its priority as it was given.
     pub priority: u16,
     /// Where it stands among the table's entries.

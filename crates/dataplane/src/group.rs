@@ -10,6 +10,7 @@
 //! at most [`CHAIN_MAX`] groups one after the other.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use packet::frame::PortNo;
 use packet::time::Nanos;
@@ -97,13 +98,17 @@ pub struct BucketSpec {
     pub watch_group: Option<GroupNo>,
     /// Its actions, in any order.
     pub actions: Actions,
+    /// The `max_len` of each output among them to other than the control plane, as sent; empty if
+    /// all are zero. Frames do not depend on it: it is kept for group descriptions.
+    pub output_bytes_max: Arc<[u16]>,
 }
 
 impl BucketSpec {
     /// A bucket that watches nothing.
     pub fn new(id: BucketNo, weight: u16, actions: &[crate::action::Action]) -> BucketSpec {
         let actions = actions.into();
-        BucketSpec { id, weight, watch_port: None, watch_group: None, actions }
+        let output_bytes_max = Arc::default();
+        BucketSpec { id, weight, watch_port: None, watch_group: None, actions, output_bytes_max }
     }
 }
 

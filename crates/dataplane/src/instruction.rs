@@ -4,6 +4,8 @@
 //! triggers). An entry has each kind at most once, and they are done in the order of the fields here,
 //! whatever the order in which they were said. A list of actions of OpenFlow 1.0 is an `apply`.
 
+use std::sync::Arc;
+
 use packet::time::Nanos;
 
 use crate::action::{Action, Actions};
@@ -25,6 +27,9 @@ pub struct Instructions {
     pub metadata: Option<(u64, u64)>,
     /// The table that goes on; without one the action set is done.
     pub goto: Option<u8>,
+    /// The `max_len` of each output of `apply`, then of `write`, to other than the control plane, as
+    /// sent; empty if all are zero. Frames do not depend on it: it is kept for flow statistics.
+    pub output_bytes_max: Arc<[u16]>,
 }
 
 /// When an entry's statistics are told without being asked for. At least one limit is set.

@@ -10,7 +10,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use packet::field::FieldSet;
 use packet::time::Nanos;
 
 use crate::action::Action;
@@ -19,7 +18,7 @@ use crate::classifier::many::Entries;
 use crate::counter::TableAccount;
 use crate::fast::aside::Edition;
 use crate::fast::slab::Slab;
-use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, Part};
+use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, Named, Part};
 use crate::forwarder::Outputs;
 use crate::instruction::Instructions;
 use crate::key::Key;
@@ -161,7 +160,7 @@ impl Flow {
 struct Shape {
     mask: Key,
     wide_mask: Wide,
-    named: FieldSet,
+    named: Named,
 }
 
 impl Tables {

@@ -25,6 +25,9 @@ const OXM_BASIC: u16 = 0x8000;
 const MATCH_1_0: usize = 40;
 const MATCH_1_1: usize = 88;
 
+/// Experimenter and type of the message for a bundle in 1.3.
+const BUNDLE_ADD_1_3: [u8; 8] = [0x4f, 0x4e, 0x46, 0, 0, 0, 0x08, 0xfd];
+
 /// Messages within messages that are looked into.
 const DEPTH_MAX: u32 = 4;
 
@@ -156,6 +159,11 @@ fn later(message: &mut [u8], version: u8, kind: u8, to: Numbers<'_>, depth: u32)
         19 => answered(message, version, to),
         // A request that is forwarded, and a message for a bundle.
         32 => whole(behind(message, HEADER), to, depth - 1),
+        // A message for a bundle; in 1.3 inside an experimenter message (ONF extension 230).
+        4 if version == 4 && message.get(HEADER..24 - HEADER) == Some(&BUNDLE_ADD_1_3) => {
+            let length = number_16(message, 26);
+            whole(part(message, 24, length), to, depth - 1);
+        }
         34 => {
             let length = number_16(message, 18);
             whole(part(message, 16, length), to, depth - 1);

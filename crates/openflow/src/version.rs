@@ -73,6 +73,10 @@ pub enum End {
 /// Number of version columns.
 pub const VERSIONS: usize = 6;
 
+/// The Open Networking Foundation as an experimenter: by its extensions a version has what a later
+/// one brought.
+pub const ONF: u32 = 0x4f4e_4600;
+
 /// In a column: this version does not have it.
 pub(crate) const NO: i32 = -1;
 

@@ -101,7 +101,7 @@ use commit::Transaction;
 use connection::Connection;
 use dialer::Dialer;
 use door::{Door, Guest};
-use failover::Failover;
+use failover::{Connected, Failover};
 use features::Features;
 use ongoing::Ongoing;
 use pace::Pace;
@@ -279,6 +279,12 @@ impl Agent {
         self.connections.iter().filter(|connection| connection.up).count()
     }
 
+    /// The sessions that are up, by whether they are a controller's for the fail mode.
+    fn connected(&self) -> Connected {
+        let management = self.connections.iter().filter(|it| it.up && it.is_management()).count();
+        Connected { controllers: self.controllers() - management, management }
+    }
+
     /// Takes a channel that was made elsewhere (in memory, for instance) as a controller's.
     pub fn adopt(&mut self, channel: Box<dyn Channel>, now: Nanos) {
         self.connect(channel, None, now);
@@ -292,7 +298,7 @@ impl Agent {
         self.serve_connections(datapath);
         datapath.budget.extend();
         self.tell_news(datapath);
-        let changed = self.failover.turn(self.controllers() > 0, datapath.now);
+        let changed = self.failover.turn(self.connected(), datapath.now);
         if let Some(misses) = changed {
             self.log_misses(misses);
         }
@@ -413,9 +419,9 @@ pub fn credentials(config: &OpenFlowConfig) -> Result<Option<Tls>, ChannelError>
     Ok(tls)
 }
 
-/// How long a standalone switch waits for a controller; one that has none to wait for does not.
+/// How long a standalone switch waits for a controller: not at all if none is configured.
 fn patience(config: &OpenFlowConfig) -> Nanos {
-    match config.controllers.is_empty() && config.listen.is_empty() {
+    match config.controllers.is_empty() {
         true => Nanos::ZERO,
         false => Nanos::from_millis(config.probe_ms),
     }

@@ -31,6 +31,14 @@ pub use flow::{filter_down, flow_removed_up, flow_stats_up, spec_down};
 pub use instruction::{instructions_down, instructions_up};
 pub use matching::{match_down, match_up};
 
+/// The core's number of the first reserved port.
+const RESERVED: packet::frame::PortNo = reserved::MAX & 0xffff;
+
+/// Whether the core can number this port, which is not reserved.
+pub fn has_core_number(port: PortNo) -> bool {
+    port < RESERVED
+}
+
 /// A port number as the core has it: reserved ones within 16 bits.
 pub fn port_down(port: PortNo) -> packet::frame::PortNo {
     if port >= reserved::MAX { port & 0xffff } else { port }
@@ -38,7 +46,6 @@ pub fn port_down(port: PortNo) -> packet::frame::PortNo {
 
 /// A port number as OpenFlow has it.
 pub fn port_up(port: packet::frame::PortNo) -> PortNo {
-    const RESERVED: packet::frame::PortNo = reserved::MAX & 0xffff;
     if port >= RESERVED { port | (reserved::MAX - RESERVED) } else { port }
 }
 

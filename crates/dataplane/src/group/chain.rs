@@ -127,7 +127,11 @@ fn check_kind(spec: &GroupSpec) -> Result<(), GroupError> {
         GroupKind::All | GroupKind::Indirect => bucket.weight == 0,
     };
     let one = spec.kind != GroupKind::Indirect || spec.buckets.len() == 1;
-    if one && spec.buckets.iter().all(suits) {
+    // A select group of several buckets without any weight could never choose one.
+    let chooses = spec.kind != GroupKind::Select
+        || spec.buckets.len() < 2
+        || spec.buckets.iter().any(|bucket| bucket.weight > 0);
+    if one && chooses && spec.buckets.iter().all(suits) {
         Ok(())
     } else {
         Err(GroupError::InvalidGroup(spec.number))

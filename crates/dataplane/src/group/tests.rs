@@ -320,6 +320,10 @@ fn commands_are_refused_for_their_reasons_and_change_nothing() {
     assert_eq!(add(3, All, &[]), Err(GroupError::OutOfGroups(2)));
     assert_eq!(groups.modify(group(3, All, &[])), Err(GroupError::UnknownGroup(3)));
     assert_eq!(groups.modify(group(2, All, &three[..2])), Err(GroupError::OutOfBuckets(3)));
+    // A select group of several buckets needs a weight.
+    assert_eq!(groups.modify(group(1, Select, &three[1..])), invalid);
     // Its own buckets make room for what takes their place.
-    assert_eq!(groups.modify(group(1, Select, &three[1..])), Ok(()));
+    let weighted = [to_port(1, 0, 1), to_port(2, 1, 1)];
+    assert_eq!(groups.modify(group(1, Select, &weighted)), Ok(()));
+    assert_eq!(groups.modify(group(1, Select, &three[..1])), Ok(()));
 }

@@ -2,7 +2,8 @@
 //!
 //! Every field lies in a few whole bytes as some bits next to each other. These bytes are chosen
 //! an even number of bytes long and away from the header's start where a checksum covers them, so
-//! that the words whose change a checksum follows are those of the place.
+//! that the words whose change a checksum follows are those of the place. The last next header of
+//! IPv6 is one byte wherever it stands: the low byte of its word in the pseudo-header.
 
 use packet::field::{Field, VLAN_PRESENT};
 use packet::header::{arp, ethernet, icmpv6, ipv4, ipv6, sctp, tcp, udp};
@@ -17,7 +18,7 @@ pub enum Covered {
     /// That of the IPv4 header, where there is one.
     Header,
     /// That of the IPv4 header and that of a transport header with a pseudo header.
-    Address,
+    Pseudo,
     /// That of the transport header.
     Transport,
 }
@@ -102,7 +103,7 @@ impl Headers {
             Field::Ipv4Src | Field::Ipv4Dst => {
                 let source = field == Field::Ipv4Src;
                 let at = at + if source { ipv4::SOURCE_AT } else { ipv4::DESTINATION_AT };
-                let place = Place::new(at, 4, 0, 32, Covered::Address);
+                let place = Place::new(at, 4, 0, 32, Covered::Pseudo);
                 (self.network == Network::Ipv4).then_some(place)
             }
             Field::Ipv6Src | Field::Ipv6Dst | Field::Ipv6Flabel => self.ipv6_place(field),
@@ -128,10 +129,10 @@ impl Headers {
         let (shift, bits) = if field == Field::IpDscp { (2, 6) } else { (0, 2) };
         match (field, self.network) {
             (Field::IpProto, Network::Ipv4) => {
-                Some(Place::new(at + ipv4::TTL_AT, 2, 0, 8, Covered::Header))
+                Some(Place::new(at + ipv4::TTL_AT, 2, 0, 8, Covered::Pseudo))
             }
             (Field::IpProto, Network::Ipv6) => {
-                Some(Place::new(self.proto_at.into(), 1, 0, 8, Covered::No))
+                Some(Place::new(self.proto_at.into(), 1, 0, 8, Covered::Pseudo))
             }
             (_, Network::Ipv4) => Some(Place::new(at, 2, shift, bits, Covered::Header)),
             (_, Network::Ipv6) => Some(Place::new(at, 2, shift + 4, bits, Covered::No)),
@@ -143,9 +144,9 @@ impl Headers {
         let at = usize::from(self.network_at);
         let place = match field {
             Field::Ipv6Flabel => Place::new(at, 4, 0, 20, Covered::No),
-            Field::Ipv6Src => Place::new(at + ipv6::SOURCE_AT, 16, 0, 128, Covered::Address),
+            Field::Ipv6Src => Place::new(at + ipv6::SOURCE_AT, 16, 0, 128, Covered::Pseudo),
             _ => {
-                let covered = if self.routed { Covered::No } else { Covered::Address };
+                let covered = if self.routed { Covered::No } else { Covered::Pseudo };
                 Place::new(at + ipv6::DESTINATION_AT, 16, 0, 128, covered)
             }
         };

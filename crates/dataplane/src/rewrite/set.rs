@@ -3,7 +3,8 @@
 //! Source: OpenFlow Switch Specification 1.3.5, section 7.2.5 ("Set-Field"), and 1.5.1, section
 //! 7.2.6 (masks, "Copy-Field"). A field is that of the outermost header that has it; one that the
 //! frame does not have is not set. A field that says what follows (`eth_type`, `ip_proto`) is set
-//! as it stands, and nothing else is made to fit.
+//! as it stands, and nothing else is made to fit, except that the checksum of the transport header
+//! that was there follows the new protocol, as it follows the addresses of the pseudo-header.
 
 use packet::field::Field;
 use packet::frame::Frame;

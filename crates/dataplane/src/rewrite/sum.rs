@@ -16,7 +16,7 @@ pub fn correct(headers: &Headers, bytes: &mut [u8], place: &Place, old: u128, ne
     if old == new || place.covered == Covered::No {
         return;
     }
-    let change = Change { old, new, bytes: place.bytes };
+    let change = Change { old, new, bytes: place.bytes.next_multiple_of(2) };
     let v4 = headers.network == Network::Ipv4;
     if v4 && place.covered != Covered::Transport {
         let at = usize::from(headers.network_at) + ipv4::CHECKSUM_AT;
@@ -40,7 +40,8 @@ pub fn correct(headers: &Headers, bytes: &mut [u8], place: &Place, old: u128, ne
     }
 }
 
-/// Some bytes as they were and as they are, as numbers: an even count from an even offset.
+/// Some bytes as they were and as they are, as numbers: an even count from an even offset of what the
+/// checksum covers.
 struct Change {
     old: u128,
     new: u128,

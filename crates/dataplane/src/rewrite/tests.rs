@@ -120,6 +120,20 @@ fn any_mix_of_changes_changes_those_fields_and_leaves_all_checksums_right() {
 }
 
 #[test]
+fn the_transport_checksum_follows_the_protocol_in_the_pseudo_header() {
+    let tcp_at = 14 + 20 + tcp::CHECKSUM_AT;
+    let mut frame = builder().ipv4(ip()).tcp(tcp::Header::new(1, 2, tcp::SYN)).frame();
+    let before = get(frame.bytes(), tcp_at);
+    apply(&Action::set(field::Field::IpProto, 17), &mut frame);
+    assert_eq!(get(frame.bytes(), tcp_at), before - 11);
+    // ICMP's checksum covers no pseudo-header.
+    let mut frame = builder().ipv4(ip()).icmp(icmp::Header::echo_request(1, 2)).frame();
+    let before = frame.bytes()[34..].to_vec();
+    apply(&Action::set(field::Field::IpProto, 6), &mut frame);
+    assert_eq!(frame.bytes()[34..], before);
+}
+
+#[test]
 fn a_udp_checksum_of_zero_stays_and_a_wrong_one_stays_wrong() {
     let mut frame = builder().ipv4(ip()).udp(1, 2).payload(b"data").frame();
     let at = 14 + 20 + udp::CHECKSUM_AT;

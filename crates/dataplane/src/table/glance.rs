@@ -94,7 +94,7 @@ impl Glance<'_> {
 
     /// The fields of the match as they were said.
     pub fn named(&self) -> FieldSet {
-        self.flow.shape.named
+        self.flow.shape.named.fields
     }
 
     /// The values of those fields, in order, into `out`.

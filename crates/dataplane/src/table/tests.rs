@@ -6,7 +6,7 @@ use crate::dice::Dice;
 use crate::flow::{FlowError, FlowSpec, ModifyRules, rank_exact_first};
 use crate::forwarder::Event;
 use crate::key::Field;
-use packet::field;
+use packet::field::{self, FieldSet};
 
 const IPV4: (Field, u64) = (Field::EthType, 0x0800);
 
@@ -231,7 +231,7 @@ fn time_outs_remove_and_tell_with_the_last_counters() {
         idle_timeout: seconds(2),
         hard_timeout: seconds(10),
         cookie: 5,
-        named: FieldSet::NONE.with(field::Field::EthSrc),
+        named: FieldSet::NONE.with(field::Field::EthSrc).into(),
         ..notified(FlowSpec::new(exact(1), 0, &output(1)))
     };
     let hard = FlowSpec { hard_timeout: seconds(3), ..FlowSpec::new(from_port(1), 0, &output(1)) };

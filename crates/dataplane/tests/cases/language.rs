@@ -162,6 +162,7 @@ impl<'a> Line<'a> {
             write: self.actions_of("write").into(),
             metadata: self.masked("metadata"),
             goto: self.has("goto").then(|| self.number("goto") as u8),
+            ..Instructions::default()
         }
     }
 

@@ -32,7 +32,11 @@ impl Pair {
         let kind =
             if self.dice.roll(6) == 0 { GroupKind::Indirect } else { self.dice.pick(&kinds) };
         let count = if kind == GroupKind::Indirect { 1 } else { self.dice.roll(4) };
-        let buckets = (0..count).map(|_| self.draw_bucket(number, kind)).collect();
+        let mut buckets: Vec<_> = (0..count).map(|_| self.draw_bucket(number, kind)).collect();
+        if let Some(first) = buckets.first_mut().filter(|_| kind == GroupKind::Select) {
+            // Several buckets need a weight among them.
+            first.weight = first.weight.max(1);
+        }
         Group { kind, buckets }
     }
 
@@ -105,10 +109,17 @@ impl Pair {
         match self.dice.roll(4) {
             0 | 1 if !fixed && !old.buckets.is_empty() => {
                 let at = self.dice.roll(old.buckets.len() as u64) as usize;
-                return self.remove_bucket(number, at);
+                let others = old.buckets.iter().enumerate().filter(|(place, _)| *place != at);
+                let weightless = others.clone().all(|(_, bucket)| bucket.weight == 0);
+                if old.kind != GroupKind::Select || others.count() < 2 || !weightless {
+                    return self.remove_bucket(number, at);
+                }
             }
             2 if !fixed => {
-                let bucket = self.draw_bucket(number, old.kind);
+                let mut bucket = self.draw_bucket(number, old.kind);
+                if old.kind == GroupKind::Select && old.buckets.iter().all(|it| it.weight == 0) {
+                    bucket.weight = bucket.weight.max(1);
+                }
                 let more = vec![bucket_spec(&bucket)];
                 let first = self.dice.roll(2) == 0;
                 let place = if first { BucketPlace::First } else { BucketPlace::Last };

@@ -115,6 +115,12 @@ impl Watch {
             strange.bytes += bytes;
             return;
         };
+        let kind = match kind {
+            MessageKind::Experimenter => {
+                MessageKind::carried_by(version, head.body).unwrap_or(kind)
+            }
+            kind => kind,
+        };
         self.tally.count(from, kind, bytes);
         match kind {
             MessageKind::Error => self.error(from, at, (version, header.xid), head.body, told),

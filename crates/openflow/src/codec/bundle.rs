@@ -1,6 +1,7 @@
 //! Bundles as bytes, and messages inside messages.
 //!
 //! Source: OpenFlow 1.4.1 sections 7.3.9.6, 7.3.9.7 and 7.4.6, 1.5.1 sections 7.3.5.20 and 7.3.9.
+//! In 1.3 they stand inside experimenter messages (ONF extension 230), with the same bodies.
 //! The message in a bundle has the version and the transaction id of the one around it, and is one
 //! that a controller orders with: bundles do not hold bundles.
 
@@ -20,8 +21,11 @@ use crate::version::{End, ErrorCode, MessageKind, Version};
 /// Type of the properties about time.
 const TIME: u16 = 1;
 
-/// Where the message inside begins: behind header, number, padding and flags.
-const INNER_AT: usize = HEADER_BYTES + 8;
+/// Where the message inside begins behind what says its kind: behind number, padding and flags.
+const INNER_AT: usize = 8;
+
+/// Bytes of the experimenter's number and type, where an extension brings bundles.
+const EXTENSION_BYTES: usize = 8;
 
 const NANOSECONDS: u32 = 1_000_000_000;
 
@@ -122,7 +126,13 @@ pub(super) fn read_add(
 
 /// The bytes of the message inside a message for a bundle that can be read; nothing of one that cannot.
 pub fn bundled_bytes(message: &[u8]) -> &[u8] {
-    let inner = message.get(INNER_AT..).unwrap_or_default();
+    let is_extended = |header: Header| {
+        let version = Version::from_wire(header.version)?;
+        MessageKind::BundleAddMessage.onf_type(version)
+    };
+    let outer = Header::parse(message).ok();
+    let extension = outer.and_then(is_extended).map_or(0, |_| EXTENSION_BYTES);
+    let inner = message.get(HEADER_BYTES + extension + INNER_AT..).unwrap_or_default();
     let length = Header::parse(inner).map_or(0, |header| usize::from(header.length));
     inner.get(..length).unwrap_or_default()
 }
@@ -314,7 +324,8 @@ fn read_feature_properties(reader: &mut Reader) -> Result<Vec<BundleFeaturePrope
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::{body_of, check, refused};
+    use super::super::check::{body_of, bytes as bytes_of, check, refused};
+    use super::super::decode;
     use super::*;
     use crate::model::message::Message;
     use crate::model::table::TableMod;
@@ -337,6 +348,50 @@ mod tests {
         let refused = |hex: &str| refused(Version::V1_4, MessageKind::BundleControl, hex);
         assert_eq!(refused("00000011 0008 0000"), ErrorCode::BundleBadType);
         assert_eq!(refused("00000011 0000 0004"), ErrorCode::BundleBadFlags);
+    }
+
+    #[test]
+    fn in_1_3_an_experimenter_message_carries_bundles() {
+        let control = Message::BundleControl(BundleControl {
+            id: 0x11,
+            command: BundleCommand::Open,
+            is_reply: false,
+            flags: BundleFlags::ATOMIC | BundleFlags::ORDERED,
+            properties: Vec::new(),
+        });
+        let mut bytes = Vec::new();
+        append(Version::V1_3, 7, &control, &mut bytes, 0).unwrap();
+        let hex = "04040018 00000007 4f4e4600 000008fc 00000011 00000003";
+        assert_eq!(bytes, bytes_of(hex));
+        assert_eq!(decode(&bytes).unwrap().1, control);
+        let inner = Message::TableMod(TableMod { table: 3, ..TableMod::default() });
+        let (flags, properties) = (BundleFlags::NONE, Vec::new());
+        let add = BundleAddMessage { id: 1, flags, message: Box::new(inner), properties };
+        let add = Message::BundleAddMessage(add);
+        bytes.clear();
+        append(Version::V1_3, 7, &add, &mut bytes, 0).unwrap();
+        let hex = "04040028 00000007 4f4e4600 000008fd 00000001 00000000 \
+                   04110010 00000007 03000000 00000000";
+        assert_eq!(bytes, bytes_of(hex));
+        assert_eq!(decode(&bytes).unwrap().1, add);
+        assert_eq!(bundled_bytes(&bytes), &bytes[24..]);
+        assert!(append(Version::V1_2, 7, &add, &mut bytes, 0).is_err());
+        // A bundle inside a bundle, and another type of this experimenter's.
+        let refused = |hex: &str| decode(&bytes_of(hex)).unwrap_err().answer;
+        let nested = "04040028 00000007 4f4e4600 000008fd 00000001 00000000 \
+                      04040010 00000007 4f4e4600 000008fd";
+        assert_eq!(refused(nested), Some(ErrorCode::BundleMessageUnsupported));
+        let other = decode(&bytes_of("04040010 00000007 4f4e4600 000008fe")).unwrap().1;
+        assert_eq!(other.kind(), MessageKind::Experimenter);
+    }
+
+    #[test]
+    fn errors_of_bundles_in_1_3_name_the_experimenter() {
+        let error = |code, data: &[u8]| Message::error(code, data);
+        check(Version::V1_3, &error(ErrorCode::BundleBadId, &[1, 2]), "ffff 08fe 4f4e4600 0102");
+        check(Version::V1_4, &error(ErrorCode::BundleBadId, &[1, 2]), "0011 0002 0102");
+        let other = ErrorCode::Other { family: 0xffff, code: 2302 };
+        check(Version::V1_3, &error(other, &[0, 0, 0x23, 0x20]), "ffff 08fe 00002320");
     }
 
     #[test]

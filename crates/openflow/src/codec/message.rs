@@ -17,7 +17,7 @@ use crate::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX, Xid};
 use crate::model::action::Experimenter;
 use crate::model::message::{ErrorMessage, Hello, HelloElement, Message};
 use crate::model::role::ControllerStatus;
-use crate::version::{ErrorCode, MessageKind, Version};
+use crate::version::{ErrorCode, MessageKind, ONF, Version};
 
 /// Hello element that holds a bitmap of versions (1.3.1 section A.5.1).
 const HELLO_VERSION_BITMAP: u16 = 1;
@@ -48,9 +48,15 @@ pub(super) fn append(
     start: usize,
 ) -> Result<(), What> {
     let kind = message.kind();
-    let code = kind.code(version).ok_or(What::Message(kind))?;
+    let extension = kind.onf_type(version);
+    let wire_kind = if extension.is_some() { MessageKind::Experimenter } else { kind };
+    let code = wire_kind.code(version).ok_or(What::Message(kind))?;
     let header = Header { version: version.wire(), kind: code, length: 0, xid };
     out.extend_from_slice(&header.bytes());
+    if let Some(extension) = extension {
+        out.put_u32(ONF);
+        out.put_u32(extension);
+    }
     body(version, xid, message, out)?;
     let bytes = out.len() - start;
     if bytes > MESSAGE_BYTES_MAX {
@@ -132,12 +138,18 @@ fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Resul
     let (family, code) = error.code.to_wire(version).ok_or(What::Error(error.code))?;
     out.put_u16(family);
     out.put_u16(code);
+    if let Some(experimenter) = error.code.experimenter(version) {
+        out.put_u32(experimenter);
+    }
     out.extend_from_slice(&error.data);
     Ok(())
 }
 
 /// Bytes of an experimenter's type, which later versions have in front of the rest.
 const EXPERIMENTER_TYPE_BYTES: usize = 4;
+
+/// Bytes of number and type in front of a body that an experimenter message carries.
+const ONF_HEAD_BYTES: usize = 8;
 
 /// Appends vendor and body, as in messages and statistics. From 1.1 on the body has at least the
 /// four bytes of a type (padding in 1.1).
@@ -231,7 +243,14 @@ pub(super) fn read_body(
         MessageKind::Error => Message::Error(read_error(version, reader)?),
         MessageKind::EchoRequest => Message::EchoRequest(reader.rest().to_vec()),
         MessageKind::EchoReply => Message::EchoReply(reader.rest().to_vec()),
-        MessageKind::Experimenter => Message::Experimenter(read_vendor(version, reader)?),
+        MessageKind::Experimenter => {
+            let mut ahead = reader.clone();
+            if let Some(kind) = MessageKind::carried_by(version, ahead.rest()) {
+                reader.skip(ONF_HEAD_BYTES)?;
+                return read_body(version, xid, kind, reader);
+            }
+            Message::Experimenter(read_vendor(version, reader)?)
+        }
         MessageKind::FeaturesRequest => Message::FeaturesRequest,
         MessageKind::FeaturesReply => {
             Message::FeaturesReply(switch::read_features(version, reader)?)
@@ -311,8 +330,16 @@ fn read_hello(reader: &mut Reader) -> Hello {
 }
 
 fn read_error(version: Version, reader: &mut Reader) -> Result<ErrorMessage, Fault> {
-    let (family, code) = (reader.u16()?, reader.u16()?);
-    let code = ErrorCode::from_wire(version, family, code);
+    let (family, number) = (reader.u16()?, reader.u16()?);
+    let mut code = ErrorCode::from_wire(version, family, number);
+    if let Some(experimenter) = code.experimenter(version) {
+        let mut ahead = reader.clone();
+        if ahead.u32() == Ok(experimenter) {
+            *reader = ahead;
+        } else {
+            code = ErrorCode::Other { family, code: number };
+        }
+    }
     Ok(ErrorMessage { code, data: reader.rest().to_vec() })
 }
 

@@ -1,8 +1,8 @@
 //! Bundles: messages that are done together.
 //!
 //! Source: OpenFlow 1.4.1 sections 7.3.9.6 and 7.3.9.7 (`ofp_bundle_ctrl_msg`,
-//! `ofp_bundle_add_msg`), 1.5.1 sections 7.3.9 and 7.3.5.20 (`ofp_bundle_features`). A message in a
-//! bundle has the transaction id of the message that brings it.
+//! `ofp_bundle_add_msg`), 1.5.1 sections 7.3.9 and 7.3.5.20 (`ofp_bundle_features`); for 1.3, ONF
+//! extension 230. A message in a bundle has the transaction id of the message that brings it.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ bits! {
     BundleFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// All of it or nothing.
-        ATOMIC "atomic"                              [NO, NO, NO, NO,  0,  0];
+        ATOMIC "atomic"                              [NO, NO, NO,  0,  0,  0];
         /// In the order of its messages.
-        ORDERED "ordered"                            [NO, NO, NO, NO,  1,  1];
+        ORDERED "ordered"                            [NO, NO, NO,  1,  1,  1];
         /// At a set time.
         TIME "time"                                  [NO, NO, NO, NO, NO,  2];
     }

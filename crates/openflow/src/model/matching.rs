@@ -61,6 +61,20 @@ pub struct ExperimenterField {
 pub struct Match {
     fields: Vec<FieldMatch>,
     experimenter: Vec<ExperimenterField>,
+    icmp_upper: [u8; 2],
+}
+
+/// The fields behind IP that OpenFlow 1.0 and 1.1 write as transport ports: source and destination,
+/// or ICMP type and code.
+pub fn transport_fields(eth_type: u16, proto: u8) -> Option<(Field, Field)> {
+    match (eth_type, proto) {
+        (0x0800, 1) => Some((Field::Icmpv4Type, Field::Icmpv4Code)),
+        (0x86dd, 58) => Some((Field::Icmpv6Type, Field::Icmpv6Code)),
+        (0x0800 | 0x86dd, 6) => Some((Field::TcpSrc, Field::TcpDst)),
+        (0x0800 | 0x86dd, 17) => Some((Field::UdpSrc, Field::UdpDst)),
+        (0x0800 | 0x86dd, 132) => Some((Field::SctpSrc, Field::SctpDst)),
+        _ => None,
+    }
 }
 
 /// An Ethernet address as a field's value.
@@ -105,11 +119,12 @@ impl FieldMatch {
 
 impl Match {
     /// Matches every frame.
-    pub const ANY: Match = Match { fields: Vec::new(), experimenter: Vec::new() };
+    pub const ANY: Match =
+        Match { fields: Vec::new(), experimenter: Vec::new(), icmp_upper: [0; 2] };
 
     /// Matches every frame; has room for this many fields.
     pub fn with_capacity(fields: usize) -> Match {
-        Match { fields: Vec::with_capacity(fields), experimenter: Vec::new() }
+        Match { fields: Vec::with_capacity(fields), ..Match::ANY }
     }
 
     /// This match, and the field has exactly this value.
@@ -162,6 +177,13 @@ impl Match {
         self
     }
 
+    /// This match with these upper bytes of the 16-bit ICMP type and code of 1.0.
+    #[must_use]
+    pub fn with_icmp_upper(mut self, upper: [u8; 2]) -> Match {
+        self.icmp_upper = upper;
+        self
+    }
+
     /// This match with any value of the field.
     #[must_use]
     pub fn without(mut self, field: Field) -> Match {
@@ -211,6 +233,12 @@ impl Match {
     /// The fields that somebody else defines.
     pub fn experimenter(&self) -> &[ExperimenterField] {
         &self.experimenter
+    }
+
+    /// The upper bytes of the 16-bit ICMP type and code of 1.0, of which only the lower bytes are
+    /// matched (OpenFlow 1.0.0, table 3). Zero elsewhere.
+    pub fn icmp_upper(&self) -> [u8; 2] {
+        self.icmp_upper
     }
 
     /// Which fields are named.
@@ -351,12 +379,22 @@ impl fmt::Display for ExperimenterField {
     }
 }
 
+/// A field of eight bits as the 16 that were sent.
+fn with_upper(row: &FieldMatch, upper: u8) -> FieldMatch {
+    FieldMatch { value: row.value | u128::from(upper) << 8, ..*row }
+}
+
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_any() {
             return f.write_str("any");
         }
-        super::text::list(f, &self.fields)?;
+        let as_sent = |row: &FieldMatch| match row.field {
+            Field::Icmpv4Type | Field::Icmpv6Type => with_upper(row, self.icmp_upper[0]),
+            Field::Icmpv4Code | Field::Icmpv6Code => with_upper(row, self.icmp_upper[1]),
+            _ => *row,
+        };
+        super::text::list(f, &self.fields.iter().map(as_sent).collect::<Vec<_>>())?;
         if !self.fields.is_empty() && !self.experimenter.is_empty() {
             f.write_str(",")?;
         }

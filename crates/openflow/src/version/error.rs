@@ -8,7 +8,7 @@ mod nearest;
 
 use std::fmt;
 
-use super::{NO, VERSIONS, Version};
+use super::{NO, ONF, VERSIONS, Version};
 
 table! {
     /// The family of an error (`ofp_error_type`).
@@ -48,8 +48,8 @@ table! {
         AsyncConfigFailed "async_config_failed"    [    NO,     NO,     NO,     NO,     15,     15];
         /// The flow monitor cannot be set up so.
         FlowMonitorFailed "flow_monitor_failed"    [    NO,     NO,     NO,     NO,     16,     16];
-        /// The bundle cannot be done.
-        BundleFailed "bundle_failed"               [    NO,     NO,     NO,     NO,     17,     17];
+        /// The bundle cannot be done. 1.3 has this by ONF's extension 230.
+        BundleFailed "bundle_failed"               [    NO,     NO,     NO, 0xffff,     17,     17];
         /// What somebody else defines:
         /// the code is theirs, and the data starts with their number.
         Experimenter "experimenter"                [    NO,     NO, 0xffff, 0xffff, 0xffff, 0xffff];
@@ -407,37 +407,37 @@ errors! {
     /// The port or group to ask for is wrong.
     FlowMonitorBadOut FlowMonitorFailed "bad_out"                     [NO, NO, NO, NO,  7,  7];
     /// Something else.
-    BundleUnknown BundleFailed "unknown"                              [NO, NO, NO, NO,  0,  0];
+    BundleUnknown BundleFailed "unknown"                              [NO, NO, NO, 2300,  0,  0];
     /// Not permitted.
-    BundlePermission BundleFailed "permission"                        [NO, NO, NO, NO,  1,  1];
+    BundlePermission BundleFailed "permission"                        [NO, NO, NO, 2301,  1,  1];
     /// There is no such bundle.
-    BundleBadId BundleFailed "bad_id"                                 [NO, NO, NO, NO,  2,  2];
+    BundleBadId BundleFailed "bad_id"                                 [NO, NO, NO, 2302,  2,  2];
     /// There is such a bundle already.
-    BundleExists BundleFailed "exists"                                [NO, NO, NO, NO,  3,  3];
+    BundleExists BundleFailed "exists"                                [NO, NO, NO, 2303,  3,  3];
     /// The bundle takes no more messages.
-    BundleClosed BundleFailed "closed"                                [NO, NO, NO, NO,  4,  4];
+    BundleClosed BundleFailed "closed"                                [NO, NO, NO, 2304,  4,  4];
     /// No room for another bundle.
-    BundleOutOfBundles BundleFailed "out_of_bundles"                  [NO, NO, NO, NO,  5,  5];
+    BundleOutOfBundles BundleFailed "out_of_bundles"                  [NO, NO, NO, 2305,  5,  5];
     /// The type of control is unknown.
-    BundleBadType BundleFailed "bad_type"                             [NO, NO, NO, NO,  6,  6];
+    BundleBadType BundleFailed "bad_type"                             [NO, NO, NO, 2306,  6,  6];
     /// A flag is unknown, or not that of the bundle.
-    BundleBadFlags BundleFailed "bad_flags"                           [NO, NO, NO, NO,  7,  7];
+    BundleBadFlags BundleFailed "bad_flags"                           [NO, NO, NO, 2307,  7,  7];
     /// The length of the message inside does not fit.
-    BundleMessageBadLength BundleFailed "message_bad_length"          [NO, NO, NO, NO,  8,  8];
+    BundleMessageBadLength BundleFailed "message_bad_length"          [NO, NO, NO, 2308,  8,  8];
     /// The message inside has another transaction id.
-    BundleMessageBadXid BundleFailed "message_bad_xid"                [NO, NO, NO, NO,  9,  9];
+    BundleMessageBadXid BundleFailed "message_bad_xid"                [NO, NO, NO, 2309,  9,  9];
     /// A bundle cannot hold such a message.
-    BundleMessageUnsupported BundleFailed "message_unsupported"       [NO, NO, NO, NO, 10, 10];
+    BundleMessageUnsupported BundleFailed "message_unsupported"       [NO, NO, NO, 2310, 10, 10];
     /// The bundle cannot hold these messages together.
-    BundleMessageConflict BundleFailed "message_conflict"             [NO, NO, NO, NO, 11, 11];
+    BundleMessageConflict BundleFailed "message_conflict"             [NO, NO, NO, 2311, 11, 11];
     /// No room for so many messages.
-    BundleMessageTooMany BundleFailed "message_too_many"              [NO, NO, NO, NO, 12, 12];
+    BundleMessageTooMany BundleFailed "message_too_many"              [NO, NO, NO, 2312, 12, 12];
     /// A message inside cannot be done.
-    BundleMessageFailed BundleFailed "message_failed"                 [NO, NO, NO, NO, 13, 13];
+    BundleMessageFailed BundleFailed "message_failed"                 [NO, NO, NO, 2313, 13, 13];
     /// The bundle has been open too long.
-    BundleTimeout BundleFailed "timeout"                              [NO, NO, NO, NO, 14, 14];
+    BundleTimeout BundleFailed "timeout"                              [NO, NO, NO, 2314, 14, 14];
     /// Another bundle holds what this one needs.
-    BundleInProgress BundleFailed "in_progress"                       [NO, NO, NO, NO, 15, 15];
+    BundleInProgress BundleFailed "in_progress"                       [NO, NO, NO, 2315, 15, 15];
     /// Bundles cannot be done at a set time.
     BundleScheduleUnsupported BundleFailed "schedule_unsupported"     [NO, NO, NO, NO, NO, 16];
     /// The set time is too far ahead.
@@ -455,6 +455,15 @@ impl ErrorCode {
         let row = self.row()?;
         let code = row.codes[version.column()];
         Some((row.family.code(version)?, (code != NO).then_some(code as u16)?))
+    }
+
+    /// The experimenter whose number stands before the data, if this version has the error by an
+    /// extension of theirs.
+    pub fn experimenter(self, version: Version) -> Option<u32> {
+        let family = self.row()?.family;
+        let is_theirs = family != ErrorType::Experimenter
+            && family.code(version)? == ErrorType::Experimenter.code(version)?;
+        is_theirs.then_some(ONF)
     }
 
     /// What these type and code fields mean in this version; [`ErrorCode::Other`] if nothing.

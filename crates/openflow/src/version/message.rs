@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{End, NO, VERSIONS, Version};
+use super::{End, NO, ONF, VERSIONS, Version};
 
 table! {
     /// A kind of message (`ofp_type`).
@@ -89,6 +89,26 @@ impl MessageKind {
     /// The kinds that this version has.
     pub fn of(version: Version) -> impl Iterator<Item = MessageKind> {
         MessageKind::ALL.iter().copied().filter(move |kind| kind.code(version).is_some())
+    }
+
+    /// The type of the experimenter message of the [`ONF`](super::ONF) that carries this kind in a
+    /// version without a code for it (extension 230: bundles in 1.3).
+    pub fn onf_type(self, version: Version) -> Option<u32> {
+        match (self, version) {
+            (MessageKind::BundleControl, Version::V1_3) => Some(2300),
+            (MessageKind::BundleAddMessage, Version::V1_3) => Some(2301),
+            _ => None,
+        }
+    }
+
+    /// The kind that an experimenter message with this body carries, if it is the
+    /// [`ONF`](super::ONF)'s and stands for one of a later version.
+    pub fn carried_by(version: Version, body: &[u8]) -> Option<MessageKind> {
+        let (&[a, b, c, d, e, f, g, h], _) = body.split_first_chunk()?;
+        let code = u32::from_be_bytes([e, f, g, h]);
+        let kinds = [MessageKind::BundleControl, MessageKind::BundleAddMessage];
+        let is_kind = |kind: &MessageKind| kind.onf_type(version) == Some(code);
+        kinds.into_iter().find(|kind| u32::from_be_bytes([a, b, c, d]) == ONF && is_kind(kind))
     }
 
     /// The kind of message that answers this one, if it is a request.

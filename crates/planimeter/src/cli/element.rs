@@ -68,7 +68,8 @@ pub struct SwitchArguments {
     /// The switch's identity, up to 16 hexadecimal digits; otherwise made from the first port
     #[arg(long, value_name = "HEX")]
     datapath_id: Option<String>,
-    /// What happens to unknown frames while no controller is connected
+    /// Where frames without a matching entry go while no controller (--controller) is connected;
+    /// connections to --listen do not count [default: secure]
     #[arg(long, value_enum)]
     fail_mode: Option<FailModeArgument>,
     /// Entries of the exact-match hash table
@@ -94,9 +95,9 @@ pub struct SwitchArguments {
 /// The words that `--fail-mode` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum FailModeArgument {
-    /// Flows stay, unknown frames are dropped
+    /// Drop them
     Secure,
-    /// It forwards as a learning bridge
+    /// Forward them as a learning bridge does; at once without --controller
     Standalone,
 }
 

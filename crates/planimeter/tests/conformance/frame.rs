@@ -291,9 +291,9 @@ fn around(ether_type: u16, packet: Vec<u8>, given: &mut Given) -> Result<Vec<u8>
                 header.extend(ether_type.to_be_bytes());
                 ether_type = get(2, 0x8100) as u16;
             }
-            // mpls=LABEL/CLASS/TTL/TYPE; the bottom bit follows from the place.
+            // mpls=LABEL/CLASS/TTL/TYPE/BOTTOM; the bottom bit follows from the place otherwise.
             "mpls" => {
-                let bottom = u64::from(!below_is_mpls);
+                let bottom = get(4, u64::from(!below_is_mpls));
                 let entry = get(0, 0) << 12 | get(1, 0) << 9 | bottom << 8 | get(2, 64);
                 header.extend((entry as u32).to_be_bytes());
                 ether_type = get(3, 0x8847) as u16;

@@ -53,22 +53,22 @@ const ROWS: &[Row] = rows! {
     VlanVid "1.0+" [""] "udp vlan=5/3" "5" "6" / "0x1003" => "udp vlan=6/3";
     VlanPcp "1.0+" ["vlan_vid=any"] "udp vlan=5/3" "3" "4" / "" => "udp vlan=5/4";
     IpDscp "1.0+" ["eth_type=0x0800"] "udp ip_dscp=10" "10" "46" / "" => "udp ip_dscp=46";
-    IpDscp "1.2+" ["eth_type=0x86dd"] "udp6 ip_dscp=10" "10" "46" / "" => "udp6 ip_dscp=46";
+    IpDscp "1.0 1.2+" ["eth_type=0x86dd"] "udp6 ip_dscp=10" "10" "46" / "" => "udp6 ip_dscp=46";
     IpEcn "1.2+" ["eth_type=0x0800"] "udp ip_ecn=1" "1" "2" / "" => "udp ip_ecn=2";
     IpEcn "1.2+" ["eth_type=0x86dd"] "udp6 ip_ecn=1" "1" "2" / "" => "udp6 ip_ecn=2";
-    IpProto "1.0+" ["eth_type=0x0800"] "udp" "17" "6" / "";
-    IpProto "1.2+" ["eth_type=0x86dd"] "tcp6" "6" "17" / "";
+    IpProto "1.0+" ["eth_type=0x0800"] "udp" "17" "6" / "" => "udp ip_proto=6";
+    IpProto "1.0 1.2+" ["eth_type=0x86dd"] "tcp6" "6" "17" / "" => "tcp6 ip_proto=17";
     Ipv4Src "1.0+" ["eth_type=0x0800"] "udp" "10.0.0.1" "10.0.0.242" / "0.0.0.15"
         => "udp ipv4_src=10.0.0.242";
     Ipv4Dst "1.0+" ["eth_type=0x0800"] "tcp" "10.0.0.2" "10.0.0.241" / "0.0.0.15"
         => "tcp ipv4_dst=10.0.0.241";
     TcpSrc "1.0+" ["eth_type=0x0800 ip_proto=6"] "tcp" "1000" "1001" / "" => "tcp tcp_src=1001";
     TcpDst "1.0+" ["eth_type=0x0800 ip_proto=6"] "tcp" "2000" "2001" / "" => "tcp tcp_dst=2001";
-    TcpDst "1.2+" ["eth_type=0x86dd ip_proto=6"] "tcp6" "2000" "2001" / ""
+    TcpDst "1.0 1.2+" ["eth_type=0x86dd ip_proto=6"] "tcp6" "2000" "2001" / ""
         => "tcp6 tcp_dst=2001";
     UdpSrc "1.0+" ["eth_type=0x0800 ip_proto=17"] "udp" "1000" "1001" / "" => "udp udp_src=1001";
     UdpDst "1.0+" ["eth_type=0x0800 ip_proto=17"] "udp" "2000" "2001" / "" => "udp udp_dst=2001";
-    UdpSrc "1.2+" ["eth_type=0x86dd ip_proto=17"] "udp6" "1000" "1001" / ""
+    UdpSrc "1.0 1.2+" ["eth_type=0x86dd ip_proto=17"] "udp6" "1000" "1001" / ""
         => "udp6 udp_src=1001";
     SctpSrc "1.1+" ["eth_type=0x0800 ip_proto=132"] "sctp" "1000" "1001" / ""
         => "sctp sctp_src=1001";
@@ -91,9 +91,9 @@ const ROWS: &[Row] = rows! {
         => "icmp6 ipv6_dst=fd00::f1";
     Ipv6Flabel "1.2+" ["eth_type=0x86dd"] "udp6 ipv6_flabel=0x12345" "0x12345" "0x12346"
         / "" => "udp6 ipv6_flabel=0x12346";
-    Icmpv6Type "1.2+" ["eth_type=0x86dd ip_proto=58"] "icmp6" "128" "129" / ""
+    Icmpv6Type "1.0 1.2+" ["eth_type=0x86dd ip_proto=58"] "icmp6" "128" "129" / ""
         => "icmp6 icmpv6_type=129";
-    Icmpv6Code "1.2+" ["eth_type=0x86dd ip_proto=58"] "icmp6 icmpv6_code=3" "3" "4" / ""
+    Icmpv6Code "1.0 1.2+" ["eth_type=0x86dd ip_proto=58"] "icmp6 icmpv6_code=3" "3" "4" / ""
         => "icmp6 icmpv6_code=4";
     Ipv6NdTarget "1.2+" ["eth_type=0x86dd ip_proto=58 icmpv6_type=135"] "ns" "fd00::9"
         "fd00::8" / "" => "ns ipv6_nd_target=fd00::8";
@@ -104,7 +104,8 @@ const ROWS: &[Row] = rows! {
     MplsLabel "1.1+" ["eth_type=0x8847"] "udp mpls=77/5/33" "77" "78" / ""
         => "udp mpls=78/5/33";
     MplsTc "1.1+" ["eth_type=0x8847"] "udp mpls=77/5/33" "5" "6" / "" => "udp mpls=77/6/33";
-    MplsBos "1.3+" ["eth_type=0x8847"] "udp mpls=77/5/33" "1" "0" / "";
+    MplsBos "1.3+" ["eth_type=0x8847"] "udp mpls=77/5/33" "1" "0" / ""
+        => "udp mpls=77/5/33/0x8847/0";
     PbbIsid "1.3+" ["eth_type=0x88e7"] "udp pbb=0x123456" "0x123456" "0x123457" / "0x00000f"
         => "udp pbb=0x123457";
     TunnelId "1.3+" [""] "udp" "0" "5" / "";

@@ -38,6 +38,7 @@ const TESTS: &[Test<String>] = &[
     ("faucet_forwards_and_refuses", faucet_needs, faucet::forwards_and_refuses),
     ("faucet_sets_table_features", faucet_needs, faucet::sets_table_features),
     ("ovs_ofctl_in_every_version", ofctl_needs, ofctl::every_version),
+    ("ovs_ofctl_does_not_stop_bridging", ofctl_needs, ofctl::does_not_stop_bridging),
     ("proxy_between_faucet_and_ours", faucet_needs, proxied::faucet_and_ours),
     ("proxy_between_os_ken_and_ovs", os_ken_and_ovs_need, proxied::os_ken_and_open_vswitch),
 ];

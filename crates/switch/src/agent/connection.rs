@@ -148,6 +148,11 @@ impl Connection {
         self.guest.as_ref().filter(|_| !self.up)
     }
 
+    /// Whether it came in through a listener.
+    pub fn is_management(&self) -> bool {
+        self.guest.is_some()
+    }
+
     /// Whether it is a guest that has said nothing.
     pub fn is_silent(&self) -> bool {
         self.guest().is_some_and(|guest| guest.progress == Progress::Silent)

@@ -1,8 +1,18 @@
-//! What happens to frames without match while there is no controller.
+//! Fail mode: where frames without a matching entry go while no controller is connected.
 //!
-//! Source: OpenFlow switch specification 1.0.0, section 4.3, and Open vSwitch's two fail modes,
-//! whose names users know. As soon as the last controller is gone such frames are dropped, for
-//! nobody would answer; a switch that fails standalone bridges them once it has waited in vain.
+//! Source: OpenFlow switch specification 1.0.0, section 4.3, 1.3.5, section 6.3.2, and the two fail
+//! modes of Open vSwitch. Only the controllers that the switch connects to (`--controller`) count
+//! for the fail mode. A connection that came in through a listener (`--listen`) is a management
+//! connection, as the `ptcp:` targets of Open vSwitch are: it neither stops a standalone switch from
+//! bridging nor keeps it from starting.
+//!
+//! - A secure switch never bridges.
+//! - A standalone switch without configured controllers bridges from the start.
+//! - A standalone switch with configured controllers bridges once none of them has been connected
+//!   for the patience time, until one is.
+//!
+//! A switch that does not bridge sends such frames to whatever connections there are, and drops them
+//! if there is none.
 
 use packet::time::Nanos;
 
@@ -19,34 +29,45 @@ pub enum Misses {
     Bridged,
 }
 
-/// The state between "connected" and "given up".
+/// The connections that have finished their handshake.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connected {
+    /// Controllers that the switch connected to.
+    pub controllers: usize,
+    /// Connections that came in through a listener.
+    pub management: usize,
+}
+
+/// Whether a controller is connected, and since when none is.
 #[derive(Debug)]
 pub struct Failover {
     mode: FailMode,
     patience: Nanos,
-    /// Since when there is no controller; `None` while there is one.
+    /// Since when no controller is connected; `None` while one is.
     alone_since: Option<Nanos>,
     misses: Misses,
 }
 
 impl Failover {
-    /// A switch that starts at `now` without a controller, and waits for one so long before it
-    /// goes on without.
+    /// The state of a switch that starts at `now` without a connection. `patience` is how long a
+    /// standalone switch waits for a controller before it bridges: zero if none is configured.
     pub fn new(mode: FailMode, patience: Nanos, now: Nanos) -> Self {
         Failover { mode, patience, alone_since: Some(now), misses: Misses::Dropped }
     }
 
-    /// Takes note of whether there is a controller; returns where misses go if that changes.
-    pub fn turn(&mut self, connected: bool, now: Nanos) -> Option<Misses> {
-        let misses = if connected {
+    /// Updates the state; returns where frames without match go if that changes.
+    pub fn turn(&mut self, connected: Connected, now: Nanos) -> Option<Misses> {
+        if connected.controllers > 0 {
             self.alone_since = None;
-            Misses::ToController
-        } else {
+        }
+        let gives_up = connected.controllers == 0 && {
             let since = *self.alone_since.get_or_insert(now);
-            match self.mode {
-                FailMode::Standalone if now.since(since) >= self.patience => Misses::Bridged,
-                _ => Misses::Dropped,
-            }
+            self.mode == FailMode::Standalone && now.since(since) >= self.patience
+        };
+        let misses = match connected.controllers + connected.management {
+            _ if gives_up => Misses::Bridged,
+            0 => Misses::Dropped,
+            _ => Misses::ToController,
         };
         (std::mem::replace(&mut self.misses, misses) != misses).then_some(misses)
     }
@@ -56,9 +77,9 @@ impl Failover {
         self.misses
     }
 
-    /// When it will go on without a controller.
+    /// When a standalone switch starts to bridge.
     pub fn next_event(&self) -> Option<Nanos> {
-        let waits = self.mode == FailMode::Standalone && self.misses == Misses::Dropped;
+        let waits = self.mode == FailMode::Standalone && self.misses != Misses::Bridged;
         let since = self.alone_since.filter(|_| waits)?;
         Some(since.saturating_add(self.patience))
     }
@@ -70,26 +91,50 @@ mod tests {
 
     const PATIENCE: Nanos = Nanos(100);
 
+    const NONE: Connected = Connected { controllers: 0, management: 0 };
+    const CONTROLLER: Connected = Connected { controllers: 1, management: 0 };
+    const MANAGEMENT: Connected = Connected { controllers: 0, management: 1 };
+
     #[test]
     fn standalone_bridges_after_the_patience_and_stops_when_a_controller_comes() {
         let mut failover = Failover::new(FailMode::Standalone, PATIENCE, Nanos(5));
-        assert_eq!(failover.turn(false, Nanos(104)), None);
+        assert_eq!(failover.turn(NONE, Nanos(104)), None);
         assert_eq!(failover.next_event(), Some(Nanos(105)));
-        assert_eq!(failover.turn(false, Nanos(105)), Some(Misses::Bridged));
-        assert_eq!(failover.turn(false, Nanos(106)), None);
-        assert_eq!(failover.turn(true, Nanos(200)), Some(Misses::ToController));
-        assert_eq!(failover.turn(false, Nanos(300)), Some(Misses::Dropped));
-        assert_eq!(failover.turn(false, Nanos(399)), None);
-        assert_eq!(failover.turn(false, Nanos(400)), Some(Misses::Bridged));
+        assert_eq!(failover.turn(NONE, Nanos(105)), Some(Misses::Bridged));
+        assert_eq!(failover.turn(NONE, Nanos(106)), None);
+        assert_eq!(failover.turn(CONTROLLER, Nanos(200)), Some(Misses::ToController));
         assert_eq!(failover.next_event(), None);
+        assert_eq!(failover.turn(NONE, Nanos(300)), Some(Misses::Dropped));
+        assert_eq!(failover.turn(NONE, Nanos(399)), None);
+        assert_eq!(failover.turn(NONE, Nanos(400)), Some(Misses::Bridged));
+        assert_eq!(failover.next_event(), None);
+    }
+
+    #[test]
+    fn management_connections_neither_stop_nor_delay_bridging() {
+        let mut failover = Failover::new(FailMode::Standalone, PATIENCE, Nanos(0));
+        assert_eq!(failover.turn(MANAGEMENT, Nanos(50)), Some(Misses::ToController));
+        assert_eq!(failover.next_event(), Some(Nanos(100)));
+        assert_eq!(failover.turn(MANAGEMENT, Nanos(100)), Some(Misses::Bridged));
+        assert_eq!(failover.turn(NONE, Nanos(101)), None);
+        assert_eq!(failover.turn(MANAGEMENT, Nanos(102)), None);
+        let both = Connected { controllers: 1, management: 1 };
+        assert_eq!(failover.turn(both, Nanos(103)), Some(Misses::ToController));
+    }
+
+    #[test]
+    fn standalone_without_configured_controllers_bridges_at_once() {
+        let mut failover = Failover::new(FailMode::Standalone, Nanos::ZERO, Nanos(7));
+        assert_eq!(failover.turn(MANAGEMENT, Nanos(7)), Some(Misses::Bridged));
     }
 
     #[test]
     fn secure_never_bridges() {
         let mut failover = Failover::new(FailMode::Secure, PATIENCE, Nanos(0));
-        assert_eq!(failover.turn(true, Nanos(1)), Some(Misses::ToController));
-        assert_eq!(failover.turn(false, Nanos(2)), Some(Misses::Dropped));
-        assert_eq!(failover.turn(false, Nanos(1_000_000)), None);
+        assert_eq!(failover.turn(CONTROLLER, Nanos(1)), Some(Misses::ToController));
+        assert_eq!(failover.turn(MANAGEMENT, Nanos(2)), None);
+        assert_eq!(failover.turn(NONE, Nanos(3)), Some(Misses::Dropped));
+        assert_eq!(failover.turn(NONE, Nanos(1_000_000)), None);
         assert_eq!(failover.next_event(), None);
     }
 }

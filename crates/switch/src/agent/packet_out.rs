@@ -6,6 +6,8 @@
 //! `in_phy_port` can only be the same port, as none is stacked on another here, `packet_type` only
 //! Ethernet. `actset_output` changes nothing: an action set is empty at its beginning.
 //!
+//! A packet-out without a buffer and without data sends nothing.
+//!
 //! Invariant: a packet-out is done whole, or is refused and sends nothing.
 
 use dataplane::action::Action;
@@ -76,11 +78,14 @@ impl Agent {
     ) -> Result<(), ErrorCode> {
         let world = self.world(who, datapath);
         let actions = lower::actions_down(&packet.actions, Place::PacketOut, &world)?;
-        let in_port = self.check_in_port(packet.in_port, who.version)?;
+        let in_port = in_port_down(packet.in_port, who.version)?;
         let begins = fields_down(&packet.fields, packet.in_port, in_port)?;
         if let Some(id) = packet.buffer_id {
             let named = (packet.in_port != reserved::NONE).then_some(begins);
             return self.release(id, named, &actions, datapath);
+        }
+        if packet.data.is_empty() {
+            return Ok(());
         }
         if packet.data.len() > FRAME_BYTES_MAX {
             return Err(ErrorCode::RequestBadLength);
@@ -98,19 +103,6 @@ impl Agent {
         match &mut self.transaction {
             Some(transaction) => transaction.late.push_back(Late::Frame(departure)),
             None => departure.leave(&mut self.buffers, datapath),
-        }
-    }
-
-    /// The port that a packet-out's frame is said to have come in on.
-    fn check_in_port(&mut self, port: u32, version: Version) -> Result<PortNo, ErrorCode> {
-        let named = match port {
-            reserved::CONTROLLER | reserved::LOCAL => true,
-            reserved::NONE => version <= Version::V1_1,
-            port => version == Version::V1_0 || self.ports.find(port).is_some(),
-        };
-        match named {
-            true => Ok(lower::port_down(port)),
-            false => Err(ErrorCode::RequestBadPort),
         }
     }
 
@@ -134,6 +126,18 @@ impl Agent {
         );
         Ok(())
     }
+}
+
+/// The ingress port of a packet-out as the core numbers it. It need not exist: the switch takes the
+/// number as it is, as Open vSwitch does. In 1.5 it has to be among the fields (section 7.3.6).
+fn in_port_down(port: u32, version: Version) -> Result<PortNo, ErrorCode> {
+    let is_valid = match port {
+        reserved::CONTROLLER | reserved::LOCAL => true,
+        reserved::NONE => version < Version::V1_5,
+        port if port >= reserved::MAX => version == Version::V1_0,
+        port => lower::has_core_number(port),
+    };
+    if is_valid { Ok(lower::port_down(port)) } else { Err(ErrorCode::RequestBadPort) }
 }
 
 /// With which fields a frame begins that came in on this port (as the controller and as the core

@@ -3,6 +3,8 @@
 //! Source: OpenFlow switch specification 1.0.0, sections 3.3 and 5.4.4; 1.3.5, sections 5.12, 7.2.5
 //! and 7.4.4 (`ofp_bad_action`).
 
+use std::sync::Arc;
+
 use dataplane::action::Action;
 use dataplane::pipeline::Pipeline;
 use openflow::model::nicira::NICIRA;
@@ -150,13 +152,11 @@ fn output_down(
 const OF_THE_WAY: [Field; 5] =
     [Field::InPort, Field::InPhyPort, Field::Metadata, Field::ActsetOutput, Field::PacketType];
 
-/// Fields that follow from how the frame is made up.
-const OF_THE_FORM: [Field; 2] = [Field::Ipv6Exthdr, Field::MplsBos];
-
-/// Whether set-field and copy-field may write it.
+/// Whether set-field and copy-field may write it. `ipv6_exthdr` is no field of the frame: it follows
+/// from the headers that there are.
 pub fn is_writable(field: Field, version: Version) -> bool {
     let metadata = field == Field::Metadata && version >= Version::V1_5;
-    metadata || (!OF_THE_WAY.contains(&field) && !OF_THE_FORM.contains(&field))
+    metadata || (!OF_THE_WAY.contains(&field) && field != Field::Ipv6Exthdr)
 }
 
 fn set_field_down(set: &FieldMatch, version: Version) -> Result<Action, ErrorCode> {
@@ -202,9 +202,35 @@ pub fn destination_down(port: model::PortNo) -> Option<Action> {
     }
 }
 
-/// The actions in OpenFlow's terms.
-pub fn actions_up(from: &[Action]) -> Vec<model::Action> {
-    from.iter().map(action_up).collect()
+/// The `max_len` of each output of these actions to other than the controller, in order, for
+/// [`actions_up`]; nothing if all are zero. For the controller the core's action has it.
+pub fn output_bytes_max<'a>(from: impl Iterator<Item = &'a model::Action>) -> Arc<[u16]> {
+    let outputs = from.filter_map(|action| match *action {
+        model::Action::Output { port: reserved::CONTROLLER, .. } => None,
+        model::Action::Output { bytes_max, .. } => Some(bytes_max),
+        _ => None,
+    });
+    let sent: Vec<u16> = outputs.collect();
+    if sent.iter().all(|bytes_max| *bytes_max == 0) { Arc::default() } else { sent.into() }
+}
+
+/// The actions in OpenFlow's terms. Each output to other than the controller takes the next of the
+/// numbers in `bytes_max`.
+pub fn actions_up(
+    from: &[Action],
+    bytes_max: &mut impl Iterator<Item = u16>,
+) -> Vec<model::Action> {
+    let with_bytes_max = |action| {
+        let mut action = action_up(action);
+        if let model::Action::Output { port, bytes_max: sent } = &mut action
+            && *port != reserved::CONTROLLER
+            && let Some(next) = bytes_max.next()
+        {
+            *sent = next;
+        }
+        action
+    };
+    from.iter().map(with_bytes_max).collect()
 }
 
 fn action_up(from: &Action) -> model::Action {

@@ -7,15 +7,17 @@
 use std::sync::Arc;
 
 use dataplane::flow::{
-    self, FlowFilter, FlowFlags, FlowRecord, FlowSpec, ModifyRules, Part, Source, rank_exact_first,
+    self, FlowFilter, FlowFlags, FlowRecord, FlowSpec, ModifyRules, Named, Part, RANK_EXACT, Source,
 };
 use dataplane::instruction::Instructions;
+use dataplane::key;
 use dataplane::matching::Match;
+use openflow::model::matching::transport_fields;
 use openflow::model::multipart::{FlowStats, FlowStatsRequest};
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{self, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved};
 use openflow::version::{ErrorCode, Version};
-use packet::field::FieldSet;
+use packet::field::{Field, FieldSet};
 
 use super::action::destination_down;
 use super::{instructions_up, match_down, match_up, seconds_down, seconds_up};
@@ -35,7 +37,7 @@ pub struct Speaker {
 /// The entry that a flow-mod asks for, whose match came to this.
 pub fn spec_down(
     from: &FlowMod,
-    (matching, named): (Match, FieldSet),
+    (matching, named): (Match, Named),
     instructions: Arc<Instructions>,
     speaker: Speaker,
 ) -> FlowSpec {
@@ -67,11 +69,29 @@ pub fn spec_down(
     }
 }
 
+const ETH_TYPE_IPV6: u64 = 0x86dd;
+
 fn rank(matching: &Match, priority: u16, version: Version) -> u32 {
     match version {
-        Version::V1_0 => rank_exact_first(matching, priority),
+        Version::V1_0 if is_exact_in_1_0(matching) => RANK_EXACT,
         _ => priority.into(),
     }
+}
+
+/// Whether a match leaves none of the twelve fields of 1.0 open that its frames have. The core keeps
+/// those behind the Ethernet header of IPv6 apart from the others.
+fn is_exact_in_1_0(matching: &Match) -> bool {
+    if matching.field(key::Field::EthType).0 != ETH_TYPE_IPV6 {
+        return matching.is_exact();
+    }
+    let asked = matching.fields_asked();
+    let proto = matching.asked(FieldSet::NONE.with(Field::IpProto));
+    let ports =
+        proto.first().and_then(|asked| transport_fields(ETH_TYPE_IPV6 as u16, asked.1 as u8));
+    matching.asks_whole_key()
+        && asked.has(Field::IpDscp)
+        && asked.has(Field::IpProto)
+        && ports.is_none_or(|(src, dst)| asked.has(src) && asked.has(dst))
 }
 
 /// A flow-mod without a table of its own means the first.

@@ -12,7 +12,7 @@ use openflow::model::group::{
 use openflow::model::reserved;
 use openflow::version::ErrorCode;
 
-use super::action::{Place, World, actions_down, actions_up};
+use super::action::{Place, World, actions_down, actions_up, output_bytes_max};
 use super::{port_down, port_up};
 
 /// The group that a group-mod describes.
@@ -36,6 +36,7 @@ fn bucket_down(from: &Bucket, world: &World<'_>) -> Result<BucketSpec, ErrorCode
         watch_port: port,
         watch_group: (from.watch_group != GROUP_ANY).then_some(from.watch_group),
         actions: actions_down(&from.actions, Place::Bucket, world)?.into(),
+        output_bytes_max: output_bytes_max(from.actions.iter()),
     })
 }
 
@@ -97,7 +98,7 @@ fn bucket_up(from: &BucketSpec) -> Bucket {
         weight: from.weight,
         watch_port: from.watch_port.map_or(reserved::NONE, port_up),
         watch_group: from.watch_group.unwrap_or(GROUP_ANY),
-        actions: actions_up(&from.actions),
+        actions: actions_up(&from.actions, &mut from.output_bytes_max.iter().copied()),
         experimenter: Vec::new(),
     }
 }

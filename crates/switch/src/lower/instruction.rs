@@ -7,7 +7,7 @@ use openflow::model::instruction::{Counters, StatTriggerFlags};
 use openflow::model::{self, Action, Instruction};
 use openflow::version::{ErrorCode, Version};
 
-use super::action::{Place, World, actions_down, actions_up};
+use super::action::{Place, World, actions_down, actions_up, output_bytes_max};
 use super::sense::{applied_make_sense, written_make_sense};
 
 /// The instructions of an entry in `table` for frames that match, or what is wrong with them.
@@ -27,6 +27,8 @@ pub fn instructions_down(
         seen |= bit;
         one_down(instruction, matching, table, world, &mut to)?;
     }
+    let lists = |of: fn(&Instruction) -> &[Action]| from.iter().flat_map(of);
+    to.output_bytes_max = output_bytes_max(lists(applied).chain(lists(written)));
     Ok(to)
 }
 
@@ -62,6 +64,16 @@ fn one_down(
     Ok(())
 }
 
+/// The actions of an apply-actions instruction.
+fn applied(from: &Instruction) -> &[Action] {
+    if let Instruction::ApplyActions(actions) = from { actions } else { &[] }
+}
+
+/// The actions of a write-actions instruction.
+fn written(from: &Instruction) -> &[Action] {
+    if let Instruction::WriteActions(actions) = from { actions } else { &[] }
+}
+
 fn list_down(
     actions: &[Action],
     matching: &model::Match,
@@ -95,16 +107,17 @@ fn trigger_down(flags: StatTriggerFlags, from: &Counters) -> Result<StatTrigger,
 /// The instructions in OpenFlow's terms, in the order in which they are done.
 pub fn instructions_up(from: &Instructions) -> Vec<Instruction> {
     let mut to = Vec::new();
+    let mut bytes_max = from.output_bytes_max.iter().copied();
     to.extend(from.trigger.as_ref().map(trigger_up));
     to.extend(from.meter.map(Instruction::Meter));
     if !from.apply.is_empty() {
-        to.push(Instruction::ApplyActions(actions_up(&from.apply)));
+        to.push(Instruction::ApplyActions(actions_up(&from.apply, &mut bytes_max)));
     }
     if from.clear {
         to.push(Instruction::ClearActions);
     }
     if !from.write.is_empty() {
-        to.push(Instruction::WriteActions(actions_up(&from.write)));
+        to.push(Instruction::WriteActions(actions_up(&from.write, &mut bytes_max)));
     }
     to.extend(from.metadata.map(|(value, mask)| Instruction::WriteMetadata { value, mask }));
     to.extend(from.goto.map(Instruction::GotoTable));

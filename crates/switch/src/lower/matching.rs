@@ -1,22 +1,23 @@
 //! Matches: the same fields on both sides, but for the numbers of ports.
 //!
 //! The core's matches are canonical: they forget fields that cannot matter. So that a controller
-//! finds its own words again in statistics, the set of fields that it named goes along.
+//! finds its own words again in statistics, the set of fields that it named goes along ([`Named`]).
 
+use dataplane::flow::Named;
 use dataplane::matching::{Asked, Match};
 use openflow::model::{self, FieldMatch, reserved};
 use openflow::version::ErrorCode;
-use packet::field::FieldSet;
 
 use super::{is_port, port_down, port_up};
 
 /// The core's match and the fields that were named, or what cannot be matched.
-pub fn match_down(from: &model::Match) -> Result<(Match, FieldSet), ErrorCode> {
+pub fn match_down(from: &model::Match) -> Result<(Match, Named), ErrorCode> {
     if !from.experimenter().is_empty() {
         return Err(ErrorCode::MatchBadField);
     }
     from.fields().iter().try_for_each(check)?;
-    Ok((Match::asking_each(from.fields().iter().map(field_down)), from.names()))
+    let named = Named { fields: from.names(), icmp_upper: from.icmp_upper() };
+    Ok((Match::asking_each(from.fields().iter().map(field_down)), named))
 }
 
 /// Refuses numbers that no port can have.
@@ -37,10 +38,10 @@ fn field_down(from: &FieldMatch) -> Asked {
 }
 
 /// The match in OpenFlow's terms, with the fields that were named.
-pub fn match_up(from: &Match, named: FieldSet) -> model::Match {
-    let fields = from.asked(named).into_iter().map(|(field, value, mask)| {
+pub fn match_up(from: &Match, named: Named) -> model::Match {
+    let fields = from.asked(named.fields).into_iter().map(|(field, value, mask)| {
         let value = if is_port(field) { port_up(value as u32).into() } else { value };
         FieldMatch { field, value, mask }
     });
-    fields.collect()
+    fields.collect::<model::Match>().with_icmp_upper(named.icmp_upper)
 }

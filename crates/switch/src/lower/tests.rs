@@ -1,15 +1,17 @@
 //! There and back again, and what is refused on the way.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use dataplane::action::Action;
+use dataplane::flow::{RANK_EXACT, Source};
 use dataplane::key::{self, wide::Wide};
 use dataplane::pipeline::{Pipeline, Settings};
 use dataplane::queue::{PortQueues, QueueSpec};
 use openflow::model::{self, Field, FieldMatch, Match, VLAN_PRESENT};
 use openflow::version::{ErrorCode, Version};
 
-use super::action::Place;
+use super::action::{Place, output_bytes_max};
 use super::*;
 
 /// Two ports, of which the second has a queue.
@@ -97,6 +99,40 @@ fn untagged_and_fields_of_other_types_come_back() {
 }
 
 #[test]
+fn an_ipv6_match_of_1_0_is_exact_only_with_the_fields_of_ip() {
+    let speaker = flow::Speaker { version: Version::V1_0, parts: true, source: Source::default() };
+    let rank = |matching: &Match| {
+        let change = model::FlowMod { matching: matching.clone(), ..model::FlowMod::default() };
+        let spec = spec_down(&change, match_down(matching).unwrap(), Arc::default(), speaker);
+        spec.rank
+    };
+    let layer2 = Match::ANY
+        .with(Field::InPort, 3u8)
+        .with_mac(Field::EthSrc, [2, 0, 0, 0, 0x80, 1])
+        .with_mac(Field::EthDst, [2, 0, 0, 0, 0x80, 2])
+        .untagged();
+    assert_eq!(rank(&layer2.clone().with(Field::EthType, 0x88ccu16)), RANK_EXACT);
+    let ipv6 = layer2.with(Field::EthType, 0x86ddu16);
+    let open = u32::from(model::PRIORITY_DEFAULT);
+    assert_eq!(rank(&ipv6), open);
+    let tcp = ipv6.with(Field::IpDscp, 0u8).with(Field::IpProto, 6u8);
+    assert_eq!(rank(&tcp), open);
+    let whole = tcp.clone().with(Field::TcpSrc, 7u8).with(Field::TcpDst, 8u8);
+    assert_eq!(rank(&whole), RANK_EXACT);
+    assert_eq!(rank(&tcp.with(Field::IpProto, 59u8)), RANK_EXACT);
+}
+
+#[test]
+fn the_upper_bytes_of_an_icmp_type_come_back() {
+    let matching = Match::ANY
+        .with(Field::EthType, 0x0800u16)
+        .with(Field::IpProto, 1u8)
+        .with(Field::Icmpv4Type, 8u8)
+        .with_icmp_upper([1, 0]);
+    assert_eq!(there_and_back(&matching), matching);
+}
+
+#[test]
 fn what_cannot_matter_is_not_told() {
     let matching = Match::ANY.with(Field::TcpDst, 80u8).with(Field::Ipv4Src, 7u8);
     assert_eq!(there_and_back(&matching), Match::ANY);
@@ -160,7 +196,7 @@ fn actions_come_back_as_they_were() {
     ];
     let pipeline = pipeline();
     let down = actions_down(&all, Place::PacketOut, &world(&pipeline)).unwrap();
-    assert_eq!(actions_up(&down), all);
+    assert_eq!(actions_up(&down, &mut output_bytes_max(all.iter()).iter().copied()), all);
     assert_eq!(down[16], Action::set(packet::field::Field::IpDscp, 0x3f));
 }
 

@@ -22,6 +22,7 @@ use openflow::session::{self, Session, Settings};
 use openflow::version::{End, ErrorCode, Version};
 use packet::frame::Batch;
 use packet::time::Clock;
+use ports::channel::Connecting;
 use ports::memory::{MemoryPort, pair_stamped};
 use ports::port::Port;
 
@@ -110,11 +111,25 @@ impl Rig {
         let label = format!("c{}", self.controllers.len());
         let (ours, theirs) = ports::channel::memory::pair(bytes, &label);
         self.node.adopt(Box::new(ours), self.now);
+        self.speak(version, Box::new(theirs))
+    }
+
+    /// Connects a controller of 1.0 to a Unix socket that the switch listens on.
+    fn dial(&mut self, path: &std::path::Path) -> usize {
+        let url = format!("unix:{}", path.display()).parse().unwrap();
+        let deadline = Nanos::from_secs(1);
+        let mut attempt = Connecting::start_with(&url, None, self.now, deadline).unwrap();
+        let channel = attempt.finish(self.now).unwrap().expect("the switch listens");
+        self.speak(Version::V1_0, channel)
+    }
+
+    /// Brings up a controller of this version on a channel.
+    fn speak(&mut self, version: Version, channel: Box<dyn Channel>) -> usize {
         let versions = vec![version];
         let settings = Settings { echo_idle: None, versions, ..Settings::new(End::Controller) };
         self.controllers.push(Controller {
             session: Session::new(settings, self.now),
-            channel: Box::new(theirs),
+            channel,
             replies: Vec::new(),
             news: Vec::new(),
             reads: true,

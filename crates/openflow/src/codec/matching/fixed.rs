@@ -9,12 +9,16 @@
 //! many of its low bits do not, and 32 or more mean none does. Fields that do not count are
 //! written as zero and not looked at when read. A field of a header that the other fields do not
 //! ask for does not count either (section 3.4); a priority without an identifier asks for any tag.
+//! The fields of IP and of what it carries, addresses aside, are read for IPv6 too: the text does not
+//! mention IPv6, but an entry without them would match more than the controller asked for. Of an
+//! ICMP type or code only the low byte is matched (table 3).
 
 use super::super::bytes::Reader;
 use super::super::port::{port_from_wire, port_to_wire};
 use super::super::{Fault, What};
-use crate::model::matching::{Field, FieldMatch, FieldSet, Match, VLAN_PRESENT, prefix_mask};
-use crate::version::ErrorCode;
+use crate::model::matching::{
+    Field, FieldMatch, FieldSet, Match, VLAN_PRESENT, prefix_mask, transport_fields,
+};
 
 /// Bytes of a 1.0 match.
 const MATCH_BYTES: usize = 40;
@@ -27,6 +31,7 @@ const NOTHING_NAMED: u32 = 0x0038_20ff;
 
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const ARP: u16 = 0x0806;
+const IPV6: u16 = 0x86dd;
 
 /// The fields that share a place, and the lowest of their wildcard bits.
 const PLACES: [(u32, &[Field]); 12] = [
@@ -128,6 +133,9 @@ pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
             _ => put_whole(&mut writer, eth_type, row)?,
         }
     }
+    let [type_upper, code_upper] = value.icmp_upper();
+    writer.bytes[36] |= type_upper;
+    writer.bytes[38] |= code_upper;
     writer.bytes[..4].copy_from_slice(&writer.wildcards.to_be_bytes());
     out.extend_from_slice(&writer.bytes);
     Ok(())
@@ -136,7 +144,7 @@ pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
 /// Writes a field that knows no mask.
 fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Result<(), What> {
     let field = row.field;
-    let is_ipv4 = eth_type == Some(IPV4);
+    let is_ip = matches!(eth_type, Some(IPV4 | IPV6));
     match field {
         Field::InPort => {
             let port = port_to_wire(whole(row)? as u32)?;
@@ -146,16 +154,20 @@ fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Re
         Field::EthDst => writer.put::<6>(12, wildcard::ETH_DST, whole(row)?),
         Field::VlanPcp => writer.put::<1>(20, wildcard::VLAN_PCP, whole(row)?),
         Field::EthType => writer.put::<2>(22, wildcard::ETH_TYPE, whole(row)?),
-        Field::IpDscp if is_ipv4 => writer.put::<1>(24, wildcard::IP_DSCP, whole(row)? << 2),
-        Field::IpProto if is_ipv4 => writer.put::<1>(25, wildcard::IP_PROTO, whole(row)?),
+        Field::IpDscp if is_ip => writer.put::<1>(24, wildcard::IP_DSCP, whole(row)? << 2),
+        Field::IpProto if is_ip => writer.put::<1>(25, wildcard::IP_PROTO, whole(row)?),
         Field::ArpOp => match whole(row)? {
             value @ 0..=0xff => writer.put::<1>(25, wildcard::IP_PROTO, value),
             value => return Err(What::Value { field: field.name(), value }),
         },
-        Field::TcpSrc | Field::UdpSrc | Field::SctpSrc | Field::Icmpv4Type if is_ipv4 => {
+        Field::TcpSrc | Field::UdpSrc | Field::SctpSrc | Field::Icmpv4Type | Field::Icmpv6Type
+            if is_ip =>
+        {
             writer.put::<2>(36, wildcard::TRANSPORT_SRC, whole(row)?);
         }
-        Field::TcpDst | Field::UdpDst | Field::SctpDst | Field::Icmpv4Code if is_ipv4 => {
+        Field::TcpDst | Field::UdpDst | Field::SctpDst | Field::Icmpv4Code | Field::Icmpv6Code
+            if is_ip =>
+        {
             writer.put::<2>(38, wildcard::TRANSPORT_DST, whole(row)?);
         }
         field => return Err(What::Field(field)),
@@ -166,7 +178,6 @@ fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Re
 /// What has been read of a match.
 struct Parts {
     bytes: [u8; MATCH_BYTES],
-    at: usize,
     wildcards: u32,
 }
 
@@ -192,23 +203,13 @@ impl Parts {
         let open = (self.wildcards >> shift & IP_WILDCARD).min(32);
         FieldMatch::masked(field, self.u32(at), prefix_mask((32 - open) as u8))
     }
-
-    /// A transport port, or a type or code that has to fit its byte.
-    fn transport(&self, field: Field, at: usize) -> Result<FieldMatch, Fault> {
-        let value = self.u16(at);
-        if u128::from(value) > field.ones() {
-            return Err(Fault::value(self.at + at, value, ErrorCode::FlowModUnsupported));
-        }
-        Ok(FieldMatch::exact(field, value))
-    }
 }
 
 /// Reads a match.
 pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
-    let at = reader.at();
     let bytes = reader.array::<MATCH_BYTES>()?;
     let wildcards = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let parts = Parts { bytes, at, wildcards };
+    let parts = Parts { bytes, wildcards };
     let named = PLACES.iter().filter(|(bit, _)| parts.counts(1 << bit)).count();
     let mut matching = Match::with_capacity(named);
     let mut exact = |bit: u32, field: Field, value: u128| {
@@ -224,7 +225,12 @@ pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
     read_tag(&parts, &mut matching);
     if parts.counts(wildcard::ETH_TYPE) {
         match parts.u16(22) {
-            IPV4 => read_ipv4(&parts, &mut matching)?,
+            IPV4 => {
+                matching.set(parts.ip(Field::Ipv4Src, 28, IP_SRC_SHIFT));
+                matching.set(parts.ip(Field::Ipv4Dst, 32, IP_DST_SHIFT));
+                return Ok(read_ip(&parts, IPV4, matching));
+            }
+            IPV6 => return Ok(read_ip(&parts, IPV6, matching)),
             ARP => read_arp(&parts, &mut matching),
             _ => {}
         }
@@ -248,35 +254,28 @@ fn read_tag(parts: &Parts, matching: &mut Match) {
     }
 }
 
-fn read_ipv4(parts: &Parts, matching: &mut Match) -> Result<(), Fault> {
+/// Adds the fields of IP other than addresses, and those of the transport header.
+fn read_ip(parts: &Parts, eth_type: u16, mut matching: Match) -> Match {
     if parts.counts(wildcard::IP_DSCP) {
         matching.set(FieldMatch::exact(Field::IpDscp, parts.bytes[24] >> 2));
     }
-    let proto = parts.counts(wildcard::IP_PROTO).then_some(parts.bytes[25]);
-    if let Some(proto) = proto {
-        matching.set(FieldMatch::exact(Field::IpProto, proto));
+    if !parts.counts(wildcard::IP_PROTO) {
+        return matching;
     }
-    matching.set(parts.ip(Field::Ipv4Src, 28, IP_SRC_SHIFT));
-    matching.set(parts.ip(Field::Ipv4Dst, 32, IP_DST_SHIFT));
-    let Some((src, dst)) = proto.and_then(transport_fields) else { return Ok(()) };
-    if parts.counts(wildcard::TRANSPORT_SRC) {
-        matching.set(parts.transport(src, 36)?);
+    let proto = parts.bytes[25];
+    matching.set(FieldMatch::exact(Field::IpProto, proto));
+    let Some((src, dst)) = transport_fields(eth_type, proto) else { return matching };
+    let mut upper = [0; 2];
+    let places = [(wildcard::TRANSPORT_SRC, src, 36), (wildcard::TRANSPORT_DST, dst, 38)];
+    for (upper, (bit, field, at)) in upper.iter_mut().zip(places) {
+        if parts.counts(bit) {
+            matching.set(FieldMatch::exact(field, parts.u16(at)));
+            if field.bits() == 8 {
+                *upper = parts.bytes[at];
+            }
+        }
     }
-    if parts.counts(wildcard::TRANSPORT_DST) {
-        matching.set(parts.transport(dst, 38)?);
-    }
-    Ok(())
-}
-
-/// What the transport ports are fields of.
-pub(super) fn transport_fields(proto: u8) -> Option<(Field, Field)> {
-    match proto {
-        1 => Some((Field::Icmpv4Type, Field::Icmpv4Code)),
-        6 => Some((Field::TcpSrc, Field::TcpDst)),
-        17 => Some((Field::UdpSrc, Field::UdpDst)),
-        132 => Some((Field::SctpSrc, Field::SctpDst)),
-        _ => None,
-    }
+    matching.with_icmp_upper(upper)
 }
 
 fn read_arp(parts: &Parts, matching: &mut Match) {

@@ -13,8 +13,8 @@ use packet::error::{Malformed, Why};
 
 use super::super::bytes::{Put, Reader};
 use super::super::{Fault, What};
-use super::fixed::{ARP, IPV4, transport_fields, whole};
-use crate::model::matching::{Field, FieldMatch, Match, VLAN_PRESENT, bits_mac};
+use super::fixed::{ARP, IPV4, whole};
+use crate::model::matching::{Field, FieldMatch, Match, VLAN_PRESENT, bits_mac, transport_fields};
 use crate::version::ErrorCode;
 
 /// Bytes of the structure.
@@ -330,7 +330,9 @@ fn read_ipv4(fields: &Fields, matching: &mut Match) -> Result<(), u64> {
     let [src, dst] = fields.ips;
     matching.set(FieldMatch::masked(Field::Ipv4Src, src.0, !src.1));
     matching.set(FieldMatch::masked(Field::Ipv4Dst, dst.0, !dst.1));
-    let Some((src, dst)) = proto.and_then(transport_fields) else { return Ok(()) };
+    let Some((src, dst)) = proto.and_then(|proto| transport_fields(IPV4, proto)) else {
+        return Ok(());
+    };
     if fields.counts(wildcard::TRANSPORT_SRC) {
         matching.set(exact(src, fields.ports[0].into())?);
     }

@@ -100,7 +100,7 @@ mod tests {
             (GroupModBadWatch, Version::V1_1, GroupModInvalid),
             (RequestBadPort, Version::V1_1, ActionBadOutPort),
             (RequestIsSlave, Version::V1_1, RequestPermission),
-            (BundleTimeout, Version::V1_3, RequestPermission),
+            (BundleTimeout, Version::V1_2, RequestPermission),
         ] {
             assert_eq!(error.nearest(version), nearest, "{version} {error}");
         }

@@ -225,6 +225,32 @@ fn a_standalone_switch_goes_on_alone_as_a_learning_bridge() {
     assert_eq!(rig.news(0).len(), 1, "and a new controller is asked again");
 }
 
+#[test]
+fn management_connections_do_not_stop_a_standalone_switch_from_bridging() {
+    let folder = std::env::temp_dir().join(format!("switch-{}-manage", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("s");
+    let mut rig = Rig::new(OpenFlowConfig {
+        fail_mode: FailMode::Standalone,
+        listen: vec![format!("punix:{}", path.display())],
+        ..OpenFlowConfig::default()
+    });
+    let bridges = |rig: &mut Rig| {
+        rig.settle();
+        rig.arrive(1, &udp(0, 60));
+        [1, 2, 3].map(|port| rig.left(port).len()) == [0, 1, 1]
+    };
+    assert!(bridges(&mut rig), "at once, as no controller is configured");
+    rig.dial(&path);
+    assert!(rig.controllers[0].news.is_empty());
+    assert!(bridges(&mut rig), "while a management connection is up");
+    let flows = rig.ask(0, &Message::ask(MultipartRequestBody::Desc));
+    assert_eq!(flows.len(), 1, "which is answered");
+    rig.controllers.clear();
+    assert!(bridges(&mut rig), "when it has gone");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// A generator that is the same everywhere (Marsaglia's xorshift).
 struct Dice(u64);
 

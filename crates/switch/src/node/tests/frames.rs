@@ -196,7 +196,8 @@ fn a_packet_out_with_other_fields_is_refused_and_sends_nothing() {
         (1, Match::ANY.with(Field::InPhyPort, 2u8), ErrorCode::RequestBadPort),
         (1, Match::ANY.with(Field::PacketType, 0x1_0800u32), ErrorCode::MatchBadValue),
         (reserved::NONE, Match::ANY.with(Field::Metadata, 1u8), ErrorCode::RequestBadPort),
-        (9, Match::ANY, ErrorCode::RequestBadPort),
+        (reserved::TABLE, Match::ANY, ErrorCode::RequestBadPort),
+        (0x1_0000, Match::ANY, ErrorCode::RequestBadPort),
     ] {
         let order = through_tables(in_port, fields, &[]);
         assert_eq!(rig.refused(&order).0, code, "{order}");
