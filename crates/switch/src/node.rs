@@ -126,6 +126,9 @@ impl Node {
         };
         if let Some(http) = &http {
             events.push(Event::TakesPrograms(http.address().to_string()));
+            if http.accepts_anyone() {
+                events.push(Event::AcceptsAnyone(http.address().to_string()));
+            }
         }
         let (apart, workshop) = (None, None);
         Ok(Node { forward, events, agent, forces, control, services, http, door, apart, workshop })
