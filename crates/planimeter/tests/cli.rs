@@ -16,6 +16,8 @@ mod hooks;
 mod installed;
 #[path = "cli/joining.rs"]
 mod joining;
+#[path = "cli/listening.rs"]
+mod listening;
 #[path = "cli/plans.rs"]
 mod plans;
 #[path = "cli/serving.rs"]

@@ -25,6 +25,7 @@ pub struct Arguments {
     /// Answer requests that call this server by this name, besides its addresses and localhost
     #[arg(long = "server-name", value_name = "NAME")]
     pub names: Vec<String>,
+    /// Limits on connections.
     #[command(flatten)]
     pub connections: connections::Arguments,
     /// Show the runs of all who use this store for teams, to which those of DIR are sent, and those that begin here:

@@ -62,7 +62,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 64,
-            connections_per_source: 16,
+            connections_per_source: 48,
             handshakes: 32,
             handshakes_per_source: 16,
             handshake_ms: 5_000,
