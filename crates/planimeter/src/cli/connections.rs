@@ -4,7 +4,7 @@ use ports::channel::ConnectionLimits;
 
 /// The flags.
 #[derive(clap::Args, Clone, Copy)]
-pub struct Arguments {
+pub struct ConnectionArguments {
     /// Connections at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: Option<u16>,
@@ -13,7 +13,7 @@ pub struct Arguments {
     connections_per_source: Option<u16>,
 }
 
-impl Arguments {
+impl ConnectionArguments {
     /// These limits, with those that the command line gives.
     pub fn limits(&self, default: ConnectionLimits) -> ConnectionLimits {
         let or = |given: Option<u16>, default| given.map_or(default, usize::from);

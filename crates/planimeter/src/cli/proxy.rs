@@ -58,7 +58,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
     #[command(flatten)]
-    connections: connections::Arguments,
+    connections: connections::ConnectionArguments,
     /// End after this time; otherwise Ctrl-C ends it
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,

@@ -27,7 +27,7 @@ pub struct Arguments {
     pub names: Vec<String>,
     /// Limits on connections.
     #[command(flatten)]
-    pub connections: connections::Arguments,
+    pub connections: connections::ConnectionArguments,
     /// Show the runs of all who use this store for teams, to which those of DIR are sent, and those that begin here:
     /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
     #[arg(long, value_name = "URL")]

@@ -33,7 +33,7 @@ pub struct Services {
     #[arg(long = "server-name", value_name = "NAME", requires = "http")]
     names: Vec<String>,
     #[command(flatten)]
-    connections: connections::Arguments,
+    connections: connections::ConnectionArguments,
 }
 
 impl Services {
