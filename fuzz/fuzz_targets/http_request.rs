@@ -1,7 +1,8 @@
-//! Any bytes as what a client says to an element over HTTP, in pieces: nothing panics, what comes back begins as an answer,
-//! and what is asked for is what a client may ask.
+//! Any bytes as what a client says to an element over HTTP, in pieces and pipelined: nothing panics, what comes back begins as an
+//! answer, what is asked for is what a client may ask, and one turn answers a limited number of requests.
 //!
-//! The first byte says whether a token is wanted; then each piece has its length before it.
+//! The first byte says whether a token is wanted, whether a name is given, and how often the whole input is repeated on the
+//! connection; then each piece has its length before it.
 
 #![no_main]
 
@@ -10,34 +11,60 @@ use packet::time::Nanos;
 use ports::channel::{Channel, memory};
 use serde_json::json;
 use switch::control::{Answered, Request};
-use switch::services::http::Client;
+use switch::services::http::site::ServerNames;
+use switch::services::http::{Access, Client, READ_BYTES, REQUESTS_A_TURN, REQUESTS_A_TURN_OF_ONE};
+
+/// Bytes that the channel holds: more than one read.
+const CHANNEL_BYTES: usize = 4 * READ_BYTES;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&first, mut rest)) = bytes.split_first() else { return };
-    let token = (first & 1 == 1).then_some("secret");
-    let (mut near, far) = memory::pair(1 << 16, "http");
+    let Some((&first, input)) = bytes.split_first() else { return };
+    let names = if first & 4 == 4 { vec!["element.example".to_owned()] } else { Vec::new() };
+    let token = (first & 1 == 1).then(|| "secret".to_owned());
+    let access = Access { token, names: ServerNames::new(names) };
+    let (mut near, far) = memory::pair(CHANNEL_BYTES, "http");
     let mut client = Client::new(Box::new(far), Nanos::ZERO);
-    let (mut buffer, mut now) = (vec![0; 4096], Nanos::ZERO);
+    let (mut buffer, mut now) = (vec![0; READ_BYTES], Nanos::ZERO);
     let mut later = first & 2 == 2;
+    // Up to 32,768 times, as far as the channel has room: requests come pipelined by the thousand.
+    let repeats = 1usize << (first >> 4);
+    let mut pieces = Vec::new();
+    let mut rest = input;
     while let [octets, behind @ ..] = rest {
         let (piece, others) = behind.split_at(usize::from(*octets).min(behind.len()));
         rest = others;
+        pieces.push(piece);
+    }
+    let last = pieces.pop().map(|piece| {
+        let repeats = repeats.min(CHANNEL_BYTES / piece.len().max(1)).max(1);
+        piece.repeat(repeats)
+    });
+    let pieces = pieces.into_iter().map(<[u8]>::to_vec).chain(last);
+    for piece in pieces {
         now = now.saturating_add(Nanos::from_millis(10));
-        let sent = near.transmit(piece).unwrap_or(0);
-        assert!(sent == piece.len() || sent == 0);
-        let mut carry = |request: Request| {
-            assert!(!matches!(request, Request::SetComponents(_) | Request::AddMacs(_)));
-            // Every other one takes its time.
-            later = !later;
-            if later { Answered::Later(request) } else { Answered::Now(Ok(json!({ "generation": 2 }))) }
-        };
-        let stays = client.turn(now, &mut buffer, token, &mut carry).is_ok();
-        let mut said = vec![0; 1 << 16];
-        if let Ok(count @ 1..) = near.receive(&mut said) {
-            assert!(said[..count].starts_with(b"HTTP/1.1 "), "{:?}", &said[..count.min(40)]);
-        }
-        if !stays {
-            return;
+        let mut sent = near.transmit(&piece).unwrap_or(0);
+        // As many turns as a server would take, at most.
+        for _ in 0..64 {
+            let mut requests = 0;
+            let mut carry = |request: Request| {
+                assert!(!matches!(request, Request::SetComponents(_) | Request::AddMacs(_)));
+                requests += 1;
+                // Every other one takes its time.
+                later = !later;
+                if later { Answered::Later(request) } else { Answered::Now(Ok(json!({ "generation": 2 }))) }
+            };
+            let mut left = REQUESTS_A_TURN;
+            let stays = client.turn(now, &mut buffer, &access, &mut left, &mut carry).is_ok();
+            // One that was left from the turn before is not among them.
+            assert!(requests <= REQUESTS_A_TURN_OF_ONE + 1);
+            let mut said = vec![0; CHANNEL_BYTES];
+            if let Ok(count @ 1..) = near.receive(&mut said) {
+                assert!(said[..count].starts_with(b"HTTP/1.1 "), "{:?}", &said[..count.min(40)]);
+            }
+            if !stays {
+                return;
+            }
+            sent += near.transmit(&piece[sent..]).unwrap_or(0);
         }
     }
 });

@@ -145,9 +145,9 @@ fn services() -> Vec<(&'static str, String, Vec<u8>)> {
     let ask = [1, 1, 8, 1, 3, 0, 0, 0, 7, 0, 0];
     all.push(("ethernet_chunks", "two".into(), [chunk(1), chunk(0), ask.to_vec()].concat()));
     let requests = [
-        "POST /program?name=a%20b HTTP/1.1\r\nContent-Length: 4\r\n\r\n<fe>",
-        "GET /components/nh/IPv4NextHopTable%5B2%5D/MTU HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n",
-        "POST /check HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
+        "POST /program?name=a%20b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n<fe>",
+        "GET /components/nh/IPv4NextHopTable%5B2%5D/MTU HTTP/1.1\r\nHost: [::1]:80\r\nAuthorization: Bearer secret\r\n\r\n",
+        "POST /check HTTP/1.0\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
     ];
     for (number, text) in requests.iter().enumerate() {
         let pieces =
@@ -155,6 +155,10 @@ fn services() -> Vec<(&'static str, String, Vec<u8>)> {
         let seed = std::iter::once(number as u8).chain(pieces).collect();
         all.push(("http_request", number.to_string(), seed));
     }
+    // The target repeats the last piece 2^15 times.
+    let request = b"GET /about HTTP/1.1\nHost: [::1]\n\n";
+    let seed = [&[0xf0, request.len() as u8][..], request].concat();
+    all.push(("http_request", "pipelined".into(), seed));
     all
 }
 

@@ -4,14 +4,17 @@
 //! the other. One thread carries all of them: it waits for descriptors, moves bytes, and looks at them after they
 //! have left. Source: OFLOPS's message dumps, and cbench's question turned round: what a real controller and
 //! a real switch make of each other. Invariants: nothing that is not understood stops or changes anything; no more
-//! than [`SESSIONS_MAX`] connections of [`relay::BUFFER_BYTES`] each way are held.
+//! than [`CONNECTIONS`] of [`relay::BUFFER_BYTES`] each way are held.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use openflow::version::End;
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
+use ports::channel::admission::{Held, Room};
+use ports::channel::{
+    Channel, ChannelError, Connecting, ConnectionLimits, Listener, Source, Tls, Url,
+};
 use ports::clock::{self, Wait};
 
 /// Bytes from one channel to another and back.
@@ -31,8 +34,9 @@ use relay::{ENDS, Over, Places, Relay, place};
 use tally::Tally;
 use watch::{Event, Watch};
 
-/// Connections at a time; more are not taken until one ends.
-pub const SESSIONS_MAX: usize = 1024;
+/// Connections at a time where no other limits are set. More than all are not accepted until one ends; more of one
+/// source are reset.
+pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 1024, per_source: 512 };
 
 /// Switches that are told apart; what others do is added up.
 pub const NAMES_MAX: usize = 1024;
@@ -90,6 +94,9 @@ pub struct Proxy {
     sessions: Vec<Session>,
     count: u64,
     redial_at: Nanos,
+    limits: ConnectionLimits,
+    /// Whether the last connection was refused, so that a row of them is told once.
+    is_refusing: bool,
     tallies: BTreeMap<String, Tally>,
 }
 
@@ -119,8 +126,15 @@ impl Proxy {
             sessions: Vec::new(),
             count: 0,
             redial_at: Nanos::ZERO,
+            limits: CONNECTIONS,
+            is_refusing: false,
             tallies: BTreeMap::new(),
         }
+    }
+
+    /// Sets how many connections are held.
+    pub fn set_limits(&mut self, limits: ConnectionLimits) {
+        self.limits = limits;
     }
 
     /// The addresses that it listens on, controller's side and switch's.
@@ -158,10 +172,14 @@ impl Proxy {
     /// Takes who comes, dials who is to be dialled, and joins who is there.
     fn join(&mut self, told: &mut dyn FnMut(News)) {
         for end in ENDS {
-            while self.held() < SESSIONS_MAX {
+            while self.held() < self.limits.total {
                 let Door::Listen(listener) = &mut self.doors[place(end)] else { break };
                 match listener.accept() {
-                    Ok(Some(channel)) => self.came(end, channel, told),
+                    Ok(Some(channel)) if self.has_room(channel.source()) => {
+                        self.is_refusing = false;
+                        self.came(end, channel, told);
+                    }
+                    Ok(Some(channel)) => self.refuse(channel, told),
                     Ok(None) => break,
                     Err(error) => {
                         told(News::Failed(error.to_string()));
@@ -186,6 +204,33 @@ impl Proxy {
                 self.begin(controller, switch, told);
             }
         }
+    }
+
+    /// Whether a source may have one more connection.
+    fn has_room(&self, source: Option<Source>) -> bool {
+        let waiting = self.waiting.iter().flatten().map(|channel| channel.source());
+        let opening = self.opening.iter().filter_map(|opening| opening.there.as_ref());
+        let opening = opening.map(|(_, channel)| channel.source());
+        let comes = |end: &End| matches!(self.doors[place(*end)], Door::Listen(_));
+        let ends = ENDS.into_iter().filter(comes);
+        let joined = ends.flat_map(|end| self.sessions.iter().map(move |it| it.relay.source(end)));
+        let held = waiting.chain(opening).chain(joined);
+        let held: Vec<Held> = held.map(|source| Held { id: 0, source, pending: None }).collect();
+        // All places are counted by connections, these by their ends.
+        let limits = ConnectionLimits { total: usize::MAX, ..self.limits };
+        limits.room_for(&held, source) == Room::Free
+    }
+
+    /// Resets a connection of a source that has as many as it may.
+    fn refuse(&mut self, mut channel: Box<dyn Channel>, told: &mut dyn FnMut(News)) {
+        if !std::mem::replace(&mut self.is_refusing, true) {
+            told(News::Failed(format!(
+                "{}: refused: its host has as many connections as one may have (hint: raise \
+                 --connections-per-source)",
+                channel.peer()
+            )));
+        }
+        channel.abort();
     }
 
     /// Somebody connected on this side.
@@ -255,7 +300,7 @@ impl Proxy {
         for descriptor in self.opening.iter().filter_map(|it| it.attempt.descriptor()) {
             wait.add_to_write(descriptor);
         }
-        if self.held() < SESSIONS_MAX {
+        if self.held() < self.limits.total {
             for door in &self.doors {
                 if let Door::Listen(listener) = door {
                     wait.add(listener.descriptor(), false);
@@ -326,6 +371,6 @@ fn unreachable_side(
 
 /// Who a switch is as long as it does not say so: its host, or its address without what changes.
 fn host_of(switch: &dyn Channel) -> String {
-    let host = switch.source().map(|host| host.to_string());
+    let host = switch.source().and_then(Source::address).map(|host| host.to_string());
     host.unwrap_or_else(|| switch.peer().to_string())
 }

@@ -34,11 +34,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use ports::channel::ConnectionLimits;
+use switch::services::http::site::ServerNames;
 use tokio::sync::Semaphore;
 
 pub use door::{Token, TokenError};
 pub use elsewhere::Elsewhere;
-pub use listen::Server;
+pub use listen::{CONNECTIONS, Server};
 
 use elsewhere::Kept;
 use metrics::Counts;
@@ -61,6 +63,10 @@ pub struct Wanted {
     pub program: PathBuf,
     /// A store for teams.
     pub store: Option<Elsewhere>,
+    /// Names of this server besides its addresses and `localhost`.
+    pub names: Vec<String>,
+    /// Connections at once.
+    pub limits: ConnectionLimits,
 }
 
 /// What all answers share.
@@ -68,6 +74,8 @@ pub(crate) struct Shared {
     folder: PathBuf,
     elsewhere: Option<Kept>,
     token: Token,
+    names: ServerNames,
+    limits: ConnectionLimits,
     port: u16,
     watching: Watching,
     starter: Starter,
@@ -78,7 +86,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     fn new(wanted: Wanted, address: SocketAddr) -> Arc<Shared> {
-        let Wanted { folder, token, program, store } = wanted;
+        let Wanted { folder, token, program, store, names, limits } = wanted;
         let asked = store.as_ref().and_then(|store| store.asked.clone());
         Arc::new(Shared {
             watching: Watching::begin(folder.clone()),
@@ -86,6 +94,8 @@ impl Shared {
             elsewhere: store.map(Kept::new),
             folder,
             token,
+            names: ServerNames::new(names),
+            limits,
             port: address.port(),
             counts: Counts::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),

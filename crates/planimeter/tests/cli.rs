@@ -16,6 +16,8 @@ mod hooks;
 mod installed;
 #[path = "cli/joining.rs"]
 mod joining;
+#[path = "cli/listening.rs"]
+mod listening;
 #[path = "cli/plans.rs"]
 mod plans;
 #[path = "cli/serving.rs"]
@@ -49,6 +51,9 @@ const SHORT: [&str; 12] = [
 
 /// Arguments, exit code, and what the line has to name.
 type Row = (&'static [&'static str], i32, &'static [&'static str]);
+
+/// A program that can be run.
+const BRIDGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe/bridge.fe.xml");
 
 /// A file called `taken` is in the way, `empty` is a folder with nothing in it, and the
 /// other files hold what their names say.
@@ -210,6 +215,26 @@ const WRONG: &[Row] = &[
     (&["switch", "--port", "1=tap:a", "--config", "unknown.toml"], 2, &["line 2", "colour"]),
     (&["switch", "--port", "1=tap:a", "--listen", "pssl:0"], 2, &["certificate", "pssl:0"]),
     (&["switch", "--port", "1=tap:a", "--controller", "ssl:127.0.0.1"], 2, &["ca_cert"]),
+    (
+        &["progfe", "--program", BRIDGE, "--port", "1=tap:a", "--forces", "ptcp::0.0.0.0"],
+        2,
+        &["forces: cannot listen on ptcp:6704:0.0.0.0", "--insecure"],
+    ),
+    (
+        &["progfe", "--program", BRIDGE, "--port", "1=tap:a", "--forces", "pssl::0.0.0.0"],
+        2,
+        &["forces: cannot listen on pssl:6704:0.0.0.0", "--ca-cert"],
+    ),
+    (
+        &["progfe", "--program", BRIDGE, "--port", "1=tap:a", "--http", "0.0.0.0:80"],
+        2,
+        &["http: cannot listen on 0.0.0.0:80", "--http-token"],
+    ),
+    (
+        &["fe", "--listen", "ptcp::0.0.0.0", "get", "FEPO.CEID"],
+        2,
+        &["ptcp:6704:0.0.0.0", "--insecure"],
+    ),
     (&["switch", "--port", "1=tap:a", "--ca-cert", "nowhere"], 2, &["nowhere", "cannot be read"]),
     (&["switch", "--port", "1=tap:a", "--ca-cert", "taken"], 2, &["taken", "no certificate"]),
     (&["switch", "--port", "1=tap:a", "--certificate", "taken"], 2, &["taken", "private_key"]),

@@ -976,7 +976,7 @@ fn a_switch_that_cannot_start() {
     fs::write(place.path().join("file"), "keep").unwrap();
     for (arguments, words) in [
         (["--port", "1=afpacket:nosuch0"], &["port 1", "nosuch0", "ip link"][..]),
-        (["--listen", "ptcp:6699"], &["ptcp:6699", "in use"]),
+        (["--listen", "ptcp:6699:0.0.0.0"], &["ptcp:6699", "in use"]),
         (["--listen", "punix:file"], &["punix:file", "in use"]),
         (["--listen", "punix:nowhere/socket"], &["nowhere/socket"]),
         (["--control", "file"], &["file", "in use"]),

@@ -5,13 +5,14 @@
 //! [`Connecting`] dials the active ones. Framing, versions and keep-alive belong to whoever
 //! speaks a protocol on top.
 
-use std::net::IpAddr;
 use std::os::fd::RawFd;
 
 use packet::time::Stamp;
 
 use wire::{Direction, Remarks, Unseen};
 
+/// Limits on the connections that a listener accepts.
+pub mod admission;
 /// Messages on a channel.
 pub mod framed;
 /// Several channels to one other end.
@@ -34,9 +35,11 @@ pub mod url;
 pub mod wire;
 
 mod dial;
+mod exposure;
 mod listen;
 mod stream;
 
+pub use admission::{ConnectionLimits, Source};
 pub use dial::Connecting;
 pub use listen::Listener;
 pub use tls::Tls;
@@ -92,8 +95,8 @@ pub trait Channel: Send {
         Progress::Open
     }
 
-    /// The host at the other end, where the channel knows it.
-    fn source(&self) -> Option<IpAddr> {
+    /// The host or user at the other end, where the channel knows it.
+    fn source(&self) -> Option<Source> {
         None
     }
 
@@ -141,6 +144,8 @@ pub enum ChannelError {
     WrongDirection(Url),
     /// The kernel has no SCTP (the address).
     NoSctp(Url),
+    /// Other hosts reach this address to listen on, and nothing authenticates them.
+    Unauthenticated(Url),
     /// TLS did not come about, or broke: with whom, and why.
     Tls {
         /// The other end.
@@ -185,6 +190,11 @@ impl std::fmt::Display for ChannelError {
             ChannelError::NoSctp(url) => write!(
                 f,
                 "{url}: this kernel has no SCTP; load it (modprobe sctp, CONFIG_IP_SCTP) or use tcp:"
+            ),
+            ChannelError::Unauthenticated(url) => write!(
+                f,
+                "cannot listen on {url}: other hosts can connect to it without authentication (hint: use pssl: with \
+                 --ca-cert, listen on 127.0.0.1, or allow it with --insecure)"
             ),
             ChannelError::Tls { peer, why } => write!(f, "TLS with {peer}: {why}"),
             ChannelError::Credentials { setting, file: Some(file), why } => {

@@ -59,6 +59,8 @@ unsafe impl Plain for libc::tpacket_req {}
 // SAFETY: as above.
 unsafe impl Plain for libc::linger {}
 // SAFETY: as above.
+unsafe impl Plain for libc::ucred {}
+// SAFETY: as above.
 unsafe impl Plain for libc::tpacket_req3 {}
 // SAFETY: as above.
 unsafe impl Plain for libc::tpacket_stats {}

@@ -144,7 +144,6 @@ pub struct Agent {
     listeners: Vec<Listener>,
     dialers: Vec<Dialer>,
     connections: Vec<Connection>,
-    connections_max: usize,
     /// Who may come in, and who did not.
     pub door: Door,
     /// What was told, and what was not.
@@ -240,7 +239,6 @@ impl Agent {
             listeners: Vec::new(),
             dialers: Vec::new(),
             connections: Vec::new(),
-            connections_max: config.limits.connections,
             door: Door::new(&config.limits),
             counters: AgentCounters::default(),
             events: Vec::new(),
@@ -257,6 +255,9 @@ impl Agent {
         for text in &config.listen {
             let listener = Listener::open_with(&text.parse()?, tls.as_ref())?;
             agent.events.push(Event::Listening(listener.address().to_string()));
+            if listener.address().accepts_anyone(config.ca_cert.is_some()) {
+                agent.events.push(Event::AcceptsAnyone(listener.address().to_string()));
+            }
             agent.listeners.push(listener);
         }
         let pause_max = Nanos::from_millis(config.backoff_ms_max);

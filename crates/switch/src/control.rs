@@ -6,13 +6,14 @@
 //! events as `{"event": ...}` between them, and by `{"events_lost": N}` that it did not read fast enough.
 //!
 //! Invariant: a client that does not read its answers is not read from either, so a client costs
-//! at most one request, one answer and [`EVENT_BYTES_MAX`] of events, and there are at most `CLIENTS_MAX`
-//! of them.
+//! at most one request, one read, one answer and [`EVENT_BYTES_MAX`] of events, and there are at most
+//! [`CONNECTIONS`] of them. A turn answers at most [`REQUESTS_A_TURN`] requests of each.
 
 use std::os::fd::RawFd;
 
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Listener, Url};
+use ports::channel::admission::{Held, Room};
+use ports::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use serde_json::{Value, json};
 
 /// What can be asked.
@@ -33,8 +34,12 @@ pub enum Answered {
 /// How a request is carried out.
 pub type Carry<'a> = &'a mut dyn FnMut(Request) -> Answered;
 
-/// Most connections at once; one more is closed at once.
-pub const CLIENTS_MAX: usize = 8;
+/// Connections at once. One more takes the place of one that has not sent a request, or is closed.
+pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 16, per_source: 8 };
+/// Connections that are accepted in one turn.
+const ACCEPTS_A_TURN: usize = 16;
+/// Requests of one client that are answered in one turn.
+pub const REQUESTS_A_TURN: usize = 16;
 /// Longest request: 128K routes fit.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 /// A client that does not read its answer is tried again after this long.
@@ -48,15 +53,24 @@ const READ_BYTES: usize = 64 << 10;
 pub struct Control {
     listener: Listener,
     clients: Vec<Client>,
+    accepted: u64,
     buffer: Vec<u8>,
 }
 
 struct Client {
     channel: Box<dyn Channel>,
-    /// Bytes read and not used up.
+    /// Which connection of the socket it is.
+    number: u64,
+    /// Whether it has sent a request.
+    has_spoken: bool,
+    /// Bytes read.
     input: Vec<u8>,
-    /// How many of them are known to hold no line's end.
+    /// How many of them were answered.
+    used: usize,
+    /// Up to where they are known to hold no further line's end.
     searched: usize,
+    /// Whether they may hold a whole request that has not been answered.
+    has_unread: bool,
     output: Vec<u8>,
     sent: usize,
     /// What it asked and is not done yet.
@@ -72,20 +86,37 @@ impl Control {
     /// Listens on a socket file. A file that a dead process left is replaced.
     pub fn open(path: &std::path::Path) -> Result<Self, ChannelError> {
         let listener = Listener::open(&Url::PassiveUnix(path.to_path_buf()))?;
-        Ok(Control { listener, clients: Vec::new(), buffer: vec![0; READ_BYTES] })
+        Ok(Control { listener, clients: Vec::new(), accepted: 0, buffer: vec![0; READ_BYTES] })
     }
 
-    /// Accepts clients, and answers the requests that they sent. Returns how many were answered.
+    /// Accepts clients, and answers the requests that they sent, as many of each as one turn may take. Returns how
+    /// many were answered.
     pub fn turn(&mut self, answer: Carry<'_>) -> usize {
-        while let Ok(Some(channel)) = self.listener.accept() {
-            if self.clients.len() < CLIENTS_MAX {
-                self.clients.push(Client::new(channel));
-            }
+        for _ in 0..ACCEPTS_A_TURN {
+            let Ok(Some(channel)) = self.listener.accept() else { break };
+            self.admit(channel);
         }
         let mut answered = 0;
         let buffer = &mut self.buffer;
         self.clients.retain_mut(|client| client.turn(buffer, answer, &mut answered).is_ok());
         answered
+    }
+
+    /// Gives a connection a place, if there is one.
+    fn admit(&mut self, channel: Box<dyn Channel>) {
+        let held = |(id, client): (usize, &Client)| Held {
+            id,
+            source: client.channel.source(),
+            pending: (!client.has_spoken).then_some((Progress::Silent, client.number)),
+        };
+        let all: Vec<Held> = self.clients.iter().enumerate().map(held).collect();
+        match CONNECTIONS.room_for(&all, channel.source()) {
+            Room::Free => {}
+            Room::InsteadOf(at) => drop(self.clients.remove(at)),
+            Room::Refused(_) => return,
+        }
+        self.accepted += 1;
+        self.clients.push(Client::new(channel, self.accepted));
     }
 
     /// Tells an event to who watches.
@@ -96,26 +127,40 @@ impl Control {
 
     /// The descriptors to wait for until readable: clients that owe us reading are left out.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let readable = |client: &&Client| !client.owes() && client.asked.is_none();
+        let readable =
+            |client: &&Client| !client.owes() && client.asked.is_none() && !client.has_unread;
         let clients = self.clients.iter().filter(readable);
         let clients = clients.filter_map(|client| client.channel.descriptor());
         std::iter::once(self.listener.descriptor()).chain(clients)
     }
 
-    /// When a client that owes us reading is tried again.
+    /// When there is something to do although nothing comes: requests are left, or a client owes us reading.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
-        let waits = |client: &Client| client.owes() || client.asked.is_some();
-        self.clients.iter().any(waits).then(|| now.saturating_add(OWED_RETRY))
+        let due = |client: &Client| match client.owes() || client.asked.is_some() {
+            true => Some(now.saturating_add(OWED_RETRY)),
+            false => client.has_unread.then_some(now),
+        };
+        self.clients.iter().filter_map(due).min()
     }
 }
 
 impl Client {
-    fn new(channel: Box<dyn Channel>) -> Self {
-        let (input, output) = (Vec::new(), Vec::new());
-        let (watches, events_lost) = (false, 0);
-        let (searched, sent, closing) = (0, 0, false);
-        let asked = None;
-        Client { channel, input, searched, output, sent, asked, watches, events_lost, closing }
+    fn new(channel: Box<dyn Channel>, number: u64) -> Self {
+        Client {
+            channel,
+            number,
+            has_spoken: false,
+            input: Vec::new(),
+            used: 0,
+            searched: 0,
+            has_unread: false,
+            output: Vec::new(),
+            sent: 0,
+            asked: None,
+            watches: false,
+            events_lost: 0,
+            closing: false,
+        }
     }
 
     fn tell(&mut self, event: &Value) {
@@ -146,18 +191,23 @@ impl Client {
         if self.owes() || self.closing {
             return if self.owes() { Ok(()) } else { self.closed() };
         }
+        let mut left = REQUESTS_A_TURN;
         if let Some(asked) = self.asked.take() {
             self.carry(asked, answer, answered);
             self.flush()?;
-            self.read(answer, answered)?;
-            if self.asked.is_some() || self.owes() {
-                return Ok(());
-            }
+        }
+        self.read(&mut left, answer, answered)?;
+        if self.asked.is_some() || self.owes() || self.has_unread {
+            return Ok(());
         }
         let count = self.channel.receive(buffer)?;
-        self.input.extend_from_slice(&buffer[..count]);
-        self.read(answer, answered)?;
-        if self.input.len() > LINE_BYTES_MAX && self.searched > LINE_BYTES_MAX {
+        if count > 0 {
+            self.drop_used();
+            self.input.extend_from_slice(&buffer[..count]);
+            self.has_unread = true;
+        }
+        self.read(&mut left, answer, answered)?;
+        if self.searched - self.used > LINE_BYTES_MAX {
             self.reply(Err(format!("a request has at most {LINE_BYTES_MAX} bytes")));
             self.closing = true;
             self.flush()?;
@@ -165,11 +215,19 @@ impl Client {
         Ok(())
     }
 
-    /// Answers what was asked, as far as the client reads its answers and nothing takes its time.
-    fn read(&mut self, answer: Carry<'_>, answered: &mut usize) -> Result<(), ChannelError> {
-        while self.asked.is_none() && !self.owes() {
-            let Some(line) = self.line() else { break };
-            match Request::read(&line) {
+    /// Answers what was asked, as far as the client reads its answers, nothing takes its time and this turn has
+    /// requests left.
+    fn read(
+        &mut self,
+        left: &mut usize,
+        answer: Carry<'_>,
+        answered: &mut usize,
+    ) -> Result<(), ChannelError> {
+        while self.has_unread && self.asked.is_none() && !self.owes() && *left > 0 {
+            let Some(request) = self.request() else { break };
+            *left -= 1;
+            self.has_spoken = true;
+            match request {
                 Ok(request) => self.carry(request, answer, answered),
                 Err(why) => {
                     self.reply(Err(why));
@@ -194,20 +252,27 @@ impl Client {
         }
     }
 
-    /// The next whole line, without its end.
-    fn line(&mut self) -> Option<Vec<u8>> {
+    /// The request in the next whole line, or why it is none.
+    fn request(&mut self) -> Option<Result<Request, String>> {
         match self.input[self.searched..].iter().position(|&byte| byte == b'\n') {
             Some(at) => {
-                let rest = self.input.split_off(self.searched + at + 1);
-                let mut line = std::mem::replace(&mut self.input, rest);
-                self.searched = 0;
-                line.pop();
-                Some(line)
+                let end = self.searched + at;
+                let request = Request::read(&self.input[self.used..end]);
+                (self.used, self.searched) = (end + 1, end + 1);
+                Some(request)
             }
             None => {
-                self.searched = self.input.len();
+                (self.searched, self.has_unread) = (self.input.len(), false);
                 None
             }
+        }
+    }
+
+    /// Forgets what was answered, and with it the room that a long request needed.
+    fn drop_used(&mut self) {
+        if self.used > 0 {
+            self.input = self.input.split_off(self.used);
+            (self.searched, self.used) = (self.searched - self.used, 0);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use packet::frame::PortNo;
+use ports::channel::admission::Refusal;
 
 /// Something happened that a person wants in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,12 +17,14 @@ pub enum Event {
     /// A controller's message was not understood, the first one on its connection (its name, and
     /// what is wrong with it). It was answered with an error.
     ControllerRefused(String, String),
-    /// A connection was refused because there were too many (its name).
-    ControllerTooMany(String),
+    /// A connection was refused because there were too many: its name, and which limit was reached.
+    ControllerTooMany(String, Refusal),
     /// So many connections ended before they came up, and were not worth a line each.
     ControllersUnlogged(u64),
     /// It listens for controllers there.
     Listening(String),
+    /// It listens there, and nothing authenticates those who connect.
+    AcceptsAnyone(String),
     /// It takes programs there.
     TakesPrograms(String),
     /// No controller: frames without match are dropped, flows stay.
@@ -59,9 +62,15 @@ impl fmt::Display for Event {
             Event::ControllerRefused(peer, why) => {
                 write!(f, "controller {peer}: sent what cannot be understood: {why}")
             }
-            Event::ControllerTooMany(peer) => {
-                write!(f, "controller {peer}: refused, as many are connected as may be")
-            }
+            Event::ControllerTooMany(peer, Refusal::Total) => write!(
+                f,
+                "controller {peer}: refused: all places are taken (hint: raise limits.connections)"
+            ),
+            Event::ControllerTooMany(peer, Refusal::PerSource) => write!(
+                f,
+                "controller {peer}: refused: its host has as many connections as one may have (hint: raise \
+                 limits.connections_per_source)"
+            ),
             Event::ControllersUnlogged(count) => {
                 write!(f, "controllers: {count} more connections ended before they came up")
             }
@@ -69,6 +78,11 @@ impl fmt::Display for Event {
                 write!(f, "configuration: {key} has no effect any more (hint: set {now})")
             }
             Event::Listening(url) => write!(f, "listening for controllers on {url}"),
+            Event::AcceptsAnyone(url) => write!(
+                f,
+                "warning: {url} accepts any client without authentication (hint: use pssl: with --ca-cert, or \
+                 listen on 127.0.0.1)"
+            ),
             Event::TakesPrograms(url) => write!(f, "taking programs on {url}"),
             Event::FailSecure => {
                 f.write_str("no controller: frames that match no flow are dropped")

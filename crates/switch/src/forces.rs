@@ -76,6 +76,9 @@ impl Forces {
             let peer = Peer::open(config.id_of(place), &ce.url, tls.as_ref())?;
             let listens = peer.addresses().into_iter().map(|url| url.to_string());
             events.extend(listens.map(Event::ListeningForCes));
+            if ce.url.accepts_anyone(config.ca_cert.is_some()) {
+                events.push(Event::AcceptsAnyone(ce.url.to_string()));
+            }
             peers.push(peer);
         }
         let settings = FeSettings {

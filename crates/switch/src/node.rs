@@ -136,6 +136,9 @@ impl Node {
         };
         if let Some(http) = &http {
             events.push(Event::TakesPrograms(http.address().to_string()));
+            if http.accepts_anyone() {
+                events.push(Event::AcceptsAnyone(http.address().to_string()));
+            }
         }
         Ok(Node {
             forward,

@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -67,10 +67,10 @@ impl Rig {
         }
         let mut node = Node::open(&config, ports, 1, clock::now()).expect("it starts");
         let address = |url: &Url| match url {
-            Url::PassiveTcp(address) | Url::PassiveTls(address) => *address,
-            other => panic!("{other}"),
+            Url::PassiveTcp(address) | Url::PassiveTls(address) => Some(*address),
+            _ => None,
         };
-        let addresses = node.addresses().map(address).collect();
+        let addresses = node.addresses().filter_map(address).collect();
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
         let spin = config.spin;
@@ -155,10 +155,24 @@ impl Controller {
     /// Connects and waits until the switch does what it is told.
     fn connect(to: SocketAddr, tls: Option<&Tls>) -> Controller {
         let url = if tls.is_some() { Url::Tls(to) } else { Url::Tcp(to) };
-        let channel = Connecting::wait_with(&url, tls, PATIENCE).unwrap();
-        let mut controller = Controller::new(channel);
+        Controller::connect_to(&url, tls)
+    }
+
+    fn connect_to(url: &Url, tls: Option<&Tls>) -> Controller {
+        let mut controller = Controller::new(Connecting::wait_with(url, tls, PATIENCE).unwrap());
         controller.works();
         controller
+    }
+
+    /// Connects, says hello, and is closed.
+    fn is_refused(url: &Url) {
+        let mut channel = Connecting::wait(url, PATIENCE).unwrap();
+        let until = clock::now() + PATIENCE;
+        let _ = channel.transmit(&HELLO);
+        while channel.receive(&mut [0; 100]).is_ok() {
+            assert!(clock::now() < until, "it may stay");
+            std::thread::yield_now();
+        }
     }
 
     /// A barrier is answered.
@@ -334,6 +348,75 @@ fn a_controller_that_says_nothing_is_seen_off() {
     assert_eq!(rig.count("handshakes_timed_out"), 1);
     let log = rig.stop();
     assert!(log.iter().any(|line| line.ends_with("were not done in time")), "{log:?}");
+}
+
+#[test]
+fn controllers_of_one_source_keep_neither_others_nor_the_configured_one_out() {
+    let _alone = alone();
+    let sockets = folder("sockets");
+    let unix = |name: &str| format!("unix:{}", sockets.join(name).display());
+    let settings = OpenFlowConfig {
+        listen: vec!["ptcp:0:127.0.0.1".to_string(), format!("p{}", unix("switch"))],
+        controllers: vec![unix("controller")],
+        backoff_ms_max: 50,
+        limits: Limits { connections: 4, connections_per_source: 2, ..Limits::default() },
+        ..OpenFlowConfig::default()
+    };
+    let rig = Rig::start("sources", settings);
+    let (host, user) = (Url::Tcp(rig.addresses[0]), unix("switch").parse().unwrap());
+    let of_host = [(); 2].map(|()| Controller::connect_to(&host, None));
+    Controller::is_refused(&host);
+    // A user is another source than a host, and has places although the host has taken all it may.
+    let of_user = [(); 2].map(|()| Controller::connect_to(&user, None));
+    Controller::is_refused(&user);
+    assert_eq!(rig.count("connections_refused"), 2);
+    // All places are taken now; the configured controller has one of its own.
+    let socket = std::os::unix::net::UnixListener::bind(sockets.join("controller")).unwrap();
+    let (mut configured, _) = socket.accept().unwrap();
+    configured.write_all(&[HELLO, BARRIER].concat()).unwrap();
+    let mut answer = vec![0; 4096];
+    let mut heard = Vec::new();
+    while !holds_barrier_reply(&heard) {
+        let count = configured.read(&mut answer).unwrap();
+        assert!(count > 0, "it was closed");
+        heard.extend(&answer[..count]);
+    }
+    for mut controller in of_host.into_iter().chain(of_user) {
+        controller.works();
+    }
+    let log = rig.stop();
+    let per_source = |line: &&String| line.contains("(hint: raise limits.connections_per_source)");
+    assert_eq!(log.iter().filter(per_source).count(), 2, "{log:?}");
+    std::fs::remove_dir_all(sockets).unwrap();
+}
+
+#[test]
+fn a_listener_that_authenticates_nobody_says_so_once() {
+    let _alone = alone();
+    let files = certificates(&folder("anyone-pki"));
+    for (listen, ca_cert, warnings) in [
+        ("ptcp:0", None, 0),
+        ("ptcp:0:0.0.0.0", None, 1),
+        ("pssl:0", None, 1),
+        ("pssl:0:0.0.0.0", files.ca_cert.clone(), 0),
+    ] {
+        let settings = OpenFlowConfig {
+            listen: vec![listen.to_string()],
+            private_key: files.private_key.clone(),
+            certificate: files.certificate.clone(),
+            ca_cert,
+            ..OpenFlowConfig::default()
+        };
+        let rig = Rig::start("anyone", settings);
+        let is_loopback = rig.addresses[0].ip().is_loopback();
+        assert_eq!(is_loopback, !listen.ends_with("0.0.0.0"), "{listen}");
+        // The second answer comes from the loop, which logs what happened in the same turn.
+        assert_eq!([(); 2].map(|()| rig.count("connected")), [0, 0]);
+        let log = rig.stop();
+        let says = log.iter().filter(|line| line.contains("without authentication")).count();
+        assert_eq!(says, warnings, "{listen}: {log:?}");
+    }
+    let _ = std::fs::remove_dir_all(folder("anyone-pki"));
 }
 
 #[test]

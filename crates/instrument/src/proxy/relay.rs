@@ -8,7 +8,7 @@
 
 use openflow::version::End;
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError};
+use ports::channel::{Channel, ChannelError, Source};
 use ports::clock::{self, Wait};
 
 use crate::trial::Histogram;
@@ -86,6 +86,11 @@ impl Relay {
     /// The names of controller and switch.
     pub fn peers(&self) -> [&str; 2] {
         [self.ends[0].peer(), self.ends[1].peer()]
+    }
+
+    /// Where an end's connection leads.
+    pub fn source(&self, end: End) -> Option<Source> {
+        self.ends[place(end)].source()
     }
 
     /// Moves what can be moved, and shows it: from whom, when it was read, and the bytes. When it is over, how.

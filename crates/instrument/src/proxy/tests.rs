@@ -271,6 +271,33 @@ fn both_sides_may_come_and_several_switches_at_once() {
 }
 
 #[test]
+fn one_source_has_only_its_share_of_connections() {
+    let any: Url = "ptcp:0".parse().unwrap();
+    let open = || Door::open(&any, None).unwrap();
+    let mut proxy = Proxy::new(open(), open(), None);
+    proxy.set_limits(ConnectionLimits { total: 8, per_source: 2 });
+    let [_, Some(Url::PassiveTcp(down))] = proxy.listens() else { panic!() };
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let thread = thread::spawn(move || {
+        let mut news = Vec::new();
+        proxy.run(&flag, &mut |it| news.push(it)).unwrap();
+        news
+    });
+    let held: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(down).unwrap()).collect();
+    for _ in 0..3 {
+        let mut refused = TcpStream::connect(down).unwrap();
+        refused.set_read_timeout(Some(PATIENCE_STD)).unwrap();
+        let error = refused.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    drop(held);
+    stop.store(true, Ordering::Relaxed);
+    let news = thread.join().unwrap();
+    assert!(matches!(&news[..], [News::Failed(why)] if why.contains("--connections-per-source")));
+}
+
+#[test]
 fn what_it_adds_is_measured() {
     let added = added::measure().unwrap();
     assert_eq!((added.straight.count(), added.through.count()), (300, 300));

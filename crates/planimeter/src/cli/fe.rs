@@ -55,6 +55,9 @@ pub struct Arguments {
     /// The certificate of the CA that vouches for elements, in PEM
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
+    /// Let other hosts connect to --listen although nothing authenticates them
+    #[arg(long)]
+    insecure: bool,
     #[command(subcommand)]
     order: Order,
 }
@@ -181,6 +184,8 @@ fn associate(arguments: &Arguments) -> Result<ControlElement, Failure> {
     };
     let tls = if files.is_empty() { None } else { Some(Tls::load(&files)) };
     let tls = tls.transpose().map_err(|error| usage(&error))?;
+    let checked = url.require_authentication(files.ca_cert.is_some(), arguments.insecure);
+    checked.map_err(|error| usage(&error))?;
     let patience = arguments.patience.clamp(1, 3600);
     let mut settings = CeSettings::new(id);
     settings.gives = Some(Id(1));

@@ -21,6 +21,8 @@ pub mod place;
 mod joining;
 /// Made-up names in place of real ones.
 mod masking;
+/// Limits on the connections of a listener.
+pub mod connections;
 /// A store for teams.
 pub mod team;
 /// `planimeter bundle`.

@@ -51,6 +51,9 @@ pub struct Arguments {
     program: Option<PathBuf>,
     #[command(flatten)]
     services: Services,
+    /// Let other hosts connect to --forces and --http although nothing authenticates them
+    #[arg(long)]
+    insecure: bool,
 }
 
 /// Control elements.
@@ -72,7 +75,7 @@ struct Forces {
 }
 
 impl Forces {
-    fn config(&self) -> Result<ForcesConfig, Failure> {
+    fn config(&self, is_insecure: bool) -> Result<ForcesConfig, Failure> {
         let ces = self
             .ces
             .iter()
@@ -82,6 +85,7 @@ impl Forces {
             private_key: self.private_key.clone(),
             certificate: self.certificate.clone(),
             ca_cert: self.ca_cert.clone(),
+            is_insecure,
         })
     }
 }
@@ -128,8 +132,8 @@ pub fn run_command(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn element(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = arguments.program.as_deref().unwrap_or(Path::new(""));
     let mut config = ProGfeConfig::new(Arc::new(load(file)?));
-    config.forces = arguments.forces.config()?;
-    arguments.services.tell(&mut config)?;
+    config.forces = arguments.forces.config(arguments.insecure)?;
+    arguments.services.tell(&mut config, arguments.insecure)?;
     run(&told(Kind::ProGfe(config), &arguments.common)?)
 }
 

@@ -16,12 +16,13 @@ use std::time::Duration;
 use instrument::proxy::added::{self, Added};
 use instrument::proxy::relay::Over;
 use instrument::proxy::watch::Event;
-use instrument::proxy::{Door, News, Proxy};
+use instrument::proxy::{CONNECTIONS, Door, News, Proxy};
 use openflow::version::End;
 use ports::channel::tls::Files;
 use ports::channel::{ChannelError, Tls, Url};
 use serde_json::{Value, json};
 
+use super::connections;
 use super::failure::Failure;
 use super::out::{remark, say, to_stdout};
 use crate::proxied::{self, Proxied};
@@ -56,6 +57,8 @@ pub struct Arguments {
     /// The certificate of the CA that vouches for both sides, in PEM
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
+    #[command(flatten)]
+    connections: connections::ConnectionArguments,
     /// End after this time; otherwise Ctrl-C ends it
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
@@ -79,12 +82,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let added = added::measure()
         .map_err(|error| Failure::need(format!("the loopback interface is needed: {error}")))?;
     let [controllers, switches] = doors;
-    let proxy = Proxy::new(controllers, switches, tls.clone());
+    let mut proxy = Proxy::new(controllers, switches, tls.clone());
+    proxy.set_limits(arguments.connections.limits(CONNECTIONS));
     let stop = super::stop::flag()?;
     let listens = proxy.listens();
     for (side, url) in ["the controller", "switches"].into_iter().zip(&listens) {
         if let Some(url) = url {
             remark!("waiting for {side} on {url}; Ctrl-C ends it");
+            if url.accepts_anyone(arguments.ca_cert.is_some()) {
+                remark!(
+                    "warning: {url} accepts any client without authentication (hint: use pssl: with --ca-cert, or listen on 127.0.0.1)"
+                );
+            }
         }
     }
     let begun = proxied::Begun::now();
@@ -160,8 +169,8 @@ fn sides(arguments: &Arguments) -> Result<[Url; 2], Failure> {
             "--listen is for the side that is not named; leave it out, or one of --switch and --controller",
         )),
         _ => Err(Failure::usage(
-            "two sides are needed: where switches dial their controller, --listen ptcp:6653 --controller \
-             tcp:IP:PORT; where a switch listens, --listen ptcp:6653 --switch tcp:IP:PORT",
+            "two sides are needed: where switches dial their controller, --listen ptcp:6653:IP --controller \
+             tcp:IP:PORT; where a switch listens, --listen ptcp:6653:IP --switch tcp:IP:PORT",
         )),
     }
 }

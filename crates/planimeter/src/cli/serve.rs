@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use super::out::{remark, say};
-use super::{place, stop, team};
-use crate::serve::{Elsewhere, Server, Token, Wanted};
+use super::{connections, place, stop, team};
+use crate::serve::{CONNECTIONS, Elsewhere, Server, Token, Wanted};
 
 /// Arguments of `planimeter serve`.
 #[derive(clap::Args)]
@@ -22,6 +22,12 @@ pub struct Arguments {
     /// Take the token from this file instead of making one at each start, such as for Prometheus
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
+    /// Answer requests that call this server by this name, besides its addresses and localhost
+    #[arg(long = "server-name", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Limits on connections.
+    #[command(flatten)]
+    pub connections: connections::ConnectionArguments,
     /// Show the runs of all who use this store for teams, to which those of DIR are sent, and those that begin here:
     /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
     #[arg(long, value_name = "URL")]
@@ -54,7 +60,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let program = place::surroundings()?.program;
     let text = token.text().to_string();
     let both = store.as_ref().map(|store| format!(" and {}", store.address)).unwrap_or_default();
-    let wanted = Wanted { folder: folder.clone(), token, program, store };
+    let (names, limits) = (arguments.names.clone(), arguments.connections.limits(CONNECTIONS));
+    let wanted = Wanted { folder: folder.clone(), token, program, store, names, limits };
     let server = Server::open(arguments.listen, wanted).map_err(|error| {
         Failure::usage(format!(
             "--listen {}: {error}; choose another, such as --listen 127.0.0.1:0",

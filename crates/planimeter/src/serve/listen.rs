@@ -1,32 +1,42 @@
 //! Connections: a few at once, each with a limit for its head and for how long it may take over it.
 //!
-//! One thread serves all of them; what needs the disk for longer goes to a few others. Invariants: a client that sends nothing, sends slowly or does not
-//! read holds its own connection and nothing else; one too many is told so and let go.
+//! One thread serves all of them; what needs the disk for longer goes to a few others. Invariants:
+//! - A client that sends nothing, sends slowly or does not read holds its own connection and nothing else.
+//! - A new connection that has no place takes that of one without a complete request, by the rules of
+//!   [`ports::channel::admission`]. If there is none, it is told so and closed.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use ports::channel::admission::{Held, Room};
+use ports::channel::{ConnectionLimits, Progress, Source};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::{Shared, Stop, Wanted, routes};
 
-/// Connections at once.
-pub const CONNECTIONS_MAX: usize = 64;
+/// Connections at once where the command line has no other limits.
+pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 32 };
+
+/// Connections at once that are told that there is no place for them.
+const REFUSALS_MAX: usize = 64;
 
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// How long a head may take, and how long a connection may be silent between two.
-const HEAD: Duration = Duration::from_secs(10);
+const HEAD: Duration = Duration::from_secs(2);
 
 /// How often is looked whether the server is to end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -93,13 +103,14 @@ async fn until(stop: &Stop) {
 }
 
 async fn accept(listener: &TcpListener, router: &Router, shared: &Arc<Shared>) {
-    let [places, refusals] = [(); 2].map(|()| Arc::new(Semaphore::new(CONNECTIONS_MAX)));
+    let mut connections = Connections::new(shared.limits);
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, address)) = listener.accept().await else {
             sleep(PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Some(place) = connections.admit(Source::Host(address.ip())) else {
             shared.counts.refused.fetch_add(1, Ordering::Relaxed);
             if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
                 tokio::spawn(async move {
@@ -109,14 +120,94 @@ async fn accept(listener: &TcpListener, router: &Router, shared: &Arc<Shared>) {
             }
             continue;
         };
-        let service = TowerToHyperService::new(router.clone());
-        tokio::spawn(async move {
+        let (number, has_asked) = (place.number, Arc::clone(&place.has_asked));
+        let routes = TowerToHyperService::new(router.clone());
+        let service = service_fn(move |request| {
+            has_asked.store(true, Ordering::Relaxed);
+            routes.call(request)
+        });
+        let task = tokio::spawn(async move {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_BYTES_MAX);
             // How a client goes is its own affair.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
             drop(place);
         });
+        connections.serves(number, task.abort_handle());
+    }
+}
+
+/// The connections that are served, by their numbers.
+type OpenConnections = Arc<Mutex<BTreeMap<usize, Open>>>;
+
+/// Who has a place.
+struct Connections {
+    limits: ConnectionLimits,
+    open: OpenConnections,
+    accepted: usize,
+}
+
+struct Open {
+    source: Source,
+    has_asked: Arc<AtomicBool>,
+    task: Option<AbortHandle>,
+}
+
+/// A connection's place, given back when it is dropped.
+struct Place {
+    number: usize,
+    /// Whether the client has sent a complete request.
+    has_asked: Arc<AtomicBool>,
+    open: OpenConnections,
+}
+
+impl Connections {
+    fn new(limits: ConnectionLimits) -> Connections {
+        Connections { limits, open: Arc::default(), accepted: 0 }
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a connection of this source, if there is one or another connection gives way.
+    fn admit(&mut self, source: Source) -> Option<Place> {
+        let mut open = self.open();
+        let held = |(&number, it): (&usize, &Open)| Held {
+            id: number,
+            source: Some(it.source),
+            pending: (!it.has_asked.load(Ordering::Relaxed))
+                .then_some((Progress::Silent, number as u64)),
+        };
+        let all: Vec<Held> = open.iter().map(held).collect();
+        match self.limits.room_for(&all, Some(source)) {
+            Room::Free => {}
+            Room::InsteadOf(number) => {
+                if let Some(task) = open.remove(&number).and_then(|it| it.task) {
+                    task.abort();
+                }
+            }
+            Room::Refused(_) => return None,
+        }
+        drop(open);
+        self.accepted += 1;
+        let (number, has_asked) = (self.accepted, Arc::new(AtomicBool::new(false)));
+        let entry = Open { source, has_asked: Arc::clone(&has_asked), task: None };
+        self.open().insert(number, entry);
+        Some(Place { number, has_asked, open: Arc::clone(&self.open) })
+    }
+
+    /// This task serves a connection.
+    fn serves(&self, number: usize, task: AbortHandle) {
+        if let Some(open) = self.open().get_mut(&number) {
+            open.task = Some(task);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
     }
 }
 

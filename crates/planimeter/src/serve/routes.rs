@@ -81,7 +81,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let token = query.iter().find(|(key, _)| key == "token").map(|(_, value)| value.as_str());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let caller = Caller { headers: request.headers(), token, changes };
-    let mut answer = match door::judge(&shared.token, shared.port, &caller) {
+    let mut answer = match door::judge(&shared.token, &shared.names, shared.port, &caller) {
         Verdict::Welcome => answered(request, next).await,
         Verdict::FirstVisit if request.uri().path() == "/" && !changes => first_visit(&shared),
         // What a page brings along asks without the token.
@@ -98,7 +98,8 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
         ),
         Verdict::OtherHost => line(
             StatusCode::MISDIRECTED_REQUEST,
-            "ask for this server by its address or as localhost",
+            "the Host is not this server (hint: request it by its address or as localhost, or add the name with \
+             --server-name)",
         ),
         Verdict::OtherPage => {
             line(StatusCode::FORBIDDEN, "only pages of this server may change anything")

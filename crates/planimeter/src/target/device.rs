@@ -245,7 +245,7 @@ impl fmt::Display for DeviceError {
         match self {
             DeviceError::BadAddress(why) => write!(
                 f,
-                "{why}: write openflow:tcp:IP:PORT,ports=1@eth1+2@eth2, or openflow:ptcp:6653,ports=... for a \
+                "{why}: write openflow:tcp:IP:PORT,ports=1@eth1+2@eth2, or openflow:ptcp:6653:IP,ports=... for a \
                  switch that connects to us"
             ),
             DeviceError::NoPorts => f.write_str(

@@ -421,8 +421,9 @@ pub fn programs_come_by_http() {
     let _element = net.start(&example("own-agent.fe.xml"), &["--http", "127.0.0.1:8080"]);
     let ask = |method: &str, path: &str, body: &str| {
         let length = body.len();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {length}");
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}"
+        );
         let stream = net.element.run(|| TcpStream::connect("127.0.0.1:8080")).unwrap();
         let mut stream = stream.unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

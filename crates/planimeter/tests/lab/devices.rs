@@ -358,7 +358,7 @@ pub fn what_is_wrong_with_a_device_is_told() {
         (at("6653,ports=1@dev-1+9@dev-2"), "the switch has no port 9; it has 1, 2, 3"),
         (at("6654,ports=1@dev-1+2@dev-2"), "nobody listens on tcp:10.99.0.2:6654: look at"),
         (
-            "openflow:ptcp:6655,ports=1@dev-1+2@dev-2".into(),
+            "openflow:ptcp:6655:0.0.0.0,ports=1@dev-1+2@dev-2".into(),
             "no switch connected to ptcp:6655:0.0.0.0 in time: let the switch's controller",
         ),
         ("device:ports=1@dev-1+2@dev-2".into(), "(dev-1) does not come up at port 2 (dev-2)"),

@@ -2,22 +2,23 @@
 //!
 //! One end dials them one after the other, the last one first; the other listens, and what comes from one
 //! host belongs together in the order in which it came. Invariant: at most one attempt at a time, and at
-//! most [`GUESTS_MAX`] accepted channels of which others are missing, none for longer than
+//! most [`GUESTS`] accepted channels of which others are missing, none for longer than
 //! [`PATIENCE`].
 
-use std::net::IpAddr;
 use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 
-use super::{Channel, ChannelError, Connecting, Listener, Tls, Url};
+use super::admission::{ConnectionLimits, Held, Room, Source};
+use super::{Channel, ChannelError, Connecting, Listener, Progress, Tls, Url};
 
 /// Channels to one other end.
 pub const CHANNELS: usize = 3;
 /// How long all of them may take to be made.
 pub const PATIENCE: Nanos = Nanos::from_secs(5);
-/// Channels of which others are missing.
-pub const GUESTS_MAX: usize = 64;
+/// Channels of which others are missing. One more takes the place of the oldest one of its source, or of the source
+/// that has most of them.
+pub const GUESTS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 12 };
 /// Channels that are accepted in one turn.
 const ACCEPTS_A_TURN: usize = 16;
 
@@ -91,7 +92,7 @@ pub struct Doors {
 
 struct Guest {
     door: usize,
-    source: Option<IpAddr>,
+    source: Option<Source>,
     since: Nanos,
     channel: Box<dyn Channel>,
 }
@@ -113,11 +114,15 @@ impl Doors {
         for (door, listener) in self.listeners.iter_mut().enumerate() {
             for _ in 0..ACCEPTS_A_TURN {
                 let Some(channel) = listener.accept()? else { break };
-                if self.guests.len() >= GUESTS_MAX {
-                    self.guests.remove(0);
-                    self.turned_away += 1;
-                }
                 let source = channel.source();
+                match GUESTS.room_for(&held(&self.guests), source) {
+                    Room::Free => {}
+                    Room::InsteadOf(at) => {
+                        self.guests.remove(at);
+                        self.turned_away += 1;
+                    }
+                    Room::Refused(_) => unreachable!("every guest is pending"),
+                }
                 self.guests.push(Guest { door, source, since: now, channel });
             }
         }
@@ -160,6 +165,13 @@ impl Doors {
     pub fn next_event(&self) -> Option<Nanos> {
         self.guests.iter().map(|guest| guest.since.saturating_add(PATIENCE)).min()
     }
+}
+
+/// The places of guests, the oldest first.
+fn held(guests: &[Guest]) -> Vec<Held> {
+    let guests = guests.iter().enumerate();
+    let pending = |at| Some((Progress::Silent, at as u64));
+    guests.map(|(at, guest)| Held { id: at, source: guest.source, pending: pending(at) }).collect()
 }
 
 impl Url {
@@ -253,11 +265,11 @@ mod tests {
         assert_eq!((doors.guests.len(), doors.turned_away), (0, 1));
         // Many of them are bounded.
         let strangers: Vec<_> =
-            (0..GUESTS_MAX + 5).map(|_| Connecting::wait(&to[1], PATIENCE).unwrap()).collect();
+            (0..GUESTS.total + 5).map(|_| Connecting::wait(&to[1], PATIENCE).unwrap()).collect();
         for _ in 0..100 {
             assert!(doors.turn(now).unwrap().is_none());
         }
-        assert!(doors.guests.len() <= GUESTS_MAX);
+        assert!(doors.guests.len() <= GUESTS.per_source, "one source has no more places");
         drop(strangers);
     }
 

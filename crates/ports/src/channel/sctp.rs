@@ -11,8 +11,8 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
-use super::Channel;
 use super::stream::{Socket, Stream};
+use super::{Channel, Source};
 use crate::sys::{self, Plain};
 
 /// The protocol's number.
@@ -95,7 +95,8 @@ pub(super) fn channel(socket: TcpStream, peer: SocketAddr) -> io::Result<Box<dyn
     let descriptor = socket.as_raw_fd();
     sys::set_option(descriptor, PROTOCOL, NODELAY, &(1 as libc::c_int))?;
     sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BYTES)?;
-    Ok(Box::new(Stream::new(SctpSocket(socket), format!("sctp:{peer}"), Some(peer.ip()))))
+    let source = Some(Source::Host(peer.ip()));
+    Ok(Box::new(Stream::new(SctpSocket(socket), format!("sctp:{peer}"), source)))
 }
 
 /// A non-blocking socket that listens on `address`, and the address that it got.

@@ -3,11 +3,11 @@
 //! A reset, a broken pipe and an orderly end all mean that the other end is gone.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-use super::{Channel, ChannelError, Progress};
+use super::{Channel, ChannelError, Progress, Source};
 use crate::sys;
 
 /// What sockets of both families can do.
@@ -50,14 +50,14 @@ impl Socket for UnixStream {
 pub struct Stream<S> {
     socket: S,
     peer: String,
-    source: Option<IpAddr>,
+    source: Option<Source>,
     progress: Progress,
     was_reset: bool,
 }
 
 impl<S> Stream<S> {
-    /// The channel over `socket`, which must be non-blocking, to a peer of this name and host.
-    pub fn new(socket: S, peer: String, source: Option<IpAddr>) -> Self {
+    /// The channel over `socket`, which must be non-blocking, to a peer of this name and source.
+    pub fn new(socket: S, peer: String, source: Option<Source>) -> Self {
         Stream { socket, peer, source, progress: Progress::Silent, was_reset: false }
     }
 
@@ -127,7 +127,7 @@ impl<S: Socket> Channel for Stream<S> {
         self.progress
     }
 
-    fn source(&self) -> Option<IpAddr> {
+    fn source(&self) -> Option<Source> {
         self.source
     }
 

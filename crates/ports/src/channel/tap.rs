@@ -12,7 +12,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +20,7 @@ use packet::header::{ethernet, ipv4, ipv6, tcp};
 use packet::time::{Clock, Nanos, Stamp};
 
 use super::wire::{Direction, Passage, Remarks, Segment, Unseen};
-use super::{Channel, ChannelError, Progress};
+use super::{Channel, ChannelError, Progress, Source};
 use crate::capture::{CaptureOptions, CaptureWriter};
 use crate::clock::{self, RealtimeLine};
 use crate::{interface, sys};
@@ -321,7 +320,7 @@ impl Channel for TappedChannel {
         self.channel.progress()
     }
 
-    fn source(&self) -> Option<IpAddr> {
+    fn source(&self) -> Option<Source> {
         self.channel.source()
     }
 

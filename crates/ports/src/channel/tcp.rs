@@ -5,14 +5,14 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use super::Channel;
 use super::stream::Stream;
+use super::{Channel, Source};
 
 /// A channel over a TCP connection to `peer`.
 pub(super) fn channel(socket: TcpStream, peer: SocketAddr) -> io::Result<Box<dyn Channel>> {
     socket.set_nonblocking(true)?;
     socket.set_nodelay(true)?;
-    Ok(Box::new(Stream::new(socket, format!("tcp:{peer}"), Some(peer.ip()))))
+    Ok(Box::new(Stream::new(socket, format!("tcp:{peer}"), Some(Source::Host(peer.ip())))))
 }
 
 /// A non-blocking socket that listens on `address`, and the address that it got.

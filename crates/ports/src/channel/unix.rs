@@ -6,17 +6,22 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use super::Channel;
 use super::stream::Stream;
+use super::{Channel, Source};
+use crate::sys;
 
 /// A channel over a Unix socket connection; its peer is named by the file.
 pub(super) fn channel(socket: UnixStream, path: &Path) -> io::Result<Box<dyn Channel>> {
     socket.set_nonblocking(true)?;
-    Ok(Box::new(Stream::new(socket, format!("unix:{}", path.display()), None)))
+    let peer: io::Result<libc::ucred> =
+        sys::option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
+    let source = peer.ok().map(|peer| Source::User(peer.uid));
+    Ok(Box::new(Stream::new(socket, format!("unix:{}", path.display()), source)))
 }
 
 /// A listening socket together with its file.

@@ -3,7 +3,8 @@
 //! `tcp:IP[:PORT]`, `ssl:IP[:PORT]` and `unix:FILE` are to connect to, `ptcp:[PORT][:IP]`,
 //! `pssl:[PORT][:IP]` and `punix:FILE` to listen on (`tls:` and `ptls:` are read as `ssl:` and
 //! `pssl:`), `sctp:` and `psctp:` are as `tcp:` and `ptcp:` where the kernel has SCTP; an IPv6 address stands in brackets, and the port is 6653 (the one that IANA gave to
-//! OpenFlow) where none is written. Names are not looked up: a measurement must not depend on a
+//! OpenFlow) where none is written. A listener without an address accepts connections on 127.0.0.1 only, where
+//! Open vSwitch accepts them on every address; `ptcp:6653:0.0.0.0` or `ptcp:6653:[::]` does that here. Names are not looked up: a measurement must not depend on a
 //! resolver.
 
 use std::fmt;
@@ -24,7 +25,8 @@ pub const PATH_BYTES_MAX: usize = 107;
 pub enum Url {
     /// `tcp:IP:PORT`: connect there.
     Tcp(SocketAddr),
-    /// `ptcp:PORT:IP`: listen there; port 0 lets the system choose.
+    /// `ptcp:PORT:IP`: listen there; port 0 lets the system choose, and the address is 127.0.0.1 where none is
+    /// written.
     PassiveTcp(SocketAddr),
     /// `ssl:IP:PORT`: connect there and speak TLS.
     Tls(SocketAddr),
@@ -127,7 +129,7 @@ fn passive(text: &str, default: u16) -> Result<SocketAddr, &'static str> {
     };
     let port = if port.is_empty() { default } else { number(port)? };
     let address = match address {
-        None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        None => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Some(text) => {
             let inside = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
             ip(inside.unwrap_or(text))?
@@ -178,17 +180,18 @@ mod tests {
             ("tcp:127.0.0.1", "tcp:127.0.0.1:6653"),
             ("tcp:[::1]:1", "tcp:[::1]:1"),
             ("tcp:[::1]", "tcp:[::1]:6653"),
-            ("ptcp:6653", "ptcp:6653:0.0.0.0"),
-            ("ptcp:", "ptcp:6653:0.0.0.0"),
+            ("ptcp:6653", "ptcp:6653:127.0.0.1"),
+            ("ptcp:", "ptcp:6653:127.0.0.1"),
+            ("ptcp:6653:0.0.0.0", "ptcp:6653:0.0.0.0"),
             ("ptcp:0:127.0.0.1", "ptcp:0:127.0.0.1"),
             ("ptcp:1:[::]", "ptcp:1:[::]"),
             ("ptcp::127.0.0.1", "ptcp:6653:127.0.0.1"),
             ("ssl:127.0.0.1:6633", "ssl:127.0.0.1:6633"),
             ("tls:[::1]", "ssl:[::1]:6653"),
-            ("pssl:", "pssl:6653:0.0.0.0"),
+            ("pssl:", "pssl:6653:127.0.0.1"),
             ("ptls:0:[::1]", "pssl:0:[::1]"),
             ("sctp:127.0.0.1:6704", "sctp:127.0.0.1:6704"),
-            ("psctp:6704", "psctp:6704:0.0.0.0"),
+            ("psctp:6704", "psctp:6704:127.0.0.1"),
             ("unix:/run/x.sock", "unix:/run/x.sock"),
             ("punix:a:b", "punix:a:b"),
         ] {

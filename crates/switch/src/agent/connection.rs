@@ -143,6 +143,11 @@ impl Connection {
         self.guest = guest;
     }
 
+    /// What the door knows of it, if a listener accepted it.
+    pub fn accepted(&self) -> Option<&Guest> {
+        self.guest.as_ref()
+    }
+
     /// What the door knows of it, as long as it has not come up.
     pub fn guest(&self) -> Option<&Guest> {
         self.guest.as_ref().filter(|_| !self.up)

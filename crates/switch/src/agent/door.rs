@@ -6,13 +6,15 @@
 //! that has most of them, the oldest. So neither silent strangers, however many, nor talking ones
 //! of other hosts keep a controller out that begins as a controller does.
 //!
-//! Invariant: at most `Limits::handshakes` guests for each listener and `Limits::connections` in
-//! all; a second begins at most so many of them and accepts at most so many, whatever comes.
-
-use std::net::IpAddr;
+//! Invariants:
+//! - At most `Limits::handshakes` guests for each listener, and `Limits::connections` accepted connections in all, of
+//!   which one source has at most `Limits::connections_per_source`.
+//! - Connections that the switch makes itself to configured controllers have places of their own.
+//! - A second begins at most so many guests and accepts at most so many, whatever comes.
 
 use packet::time::Nanos;
-use ports::channel::Progress;
+use ports::channel::admission::{ConnectionLimits, Held, Room};
+use ports::channel::{Progress, Source};
 
 use crate::config::Limits;
 
@@ -68,8 +70,8 @@ impl Tickets {
 pub struct Guest {
     /// Which listener accepted it.
     pub listener: usize,
-    /// The host it comes from, if that is known.
-    pub source: Option<IpAddr>,
+    /// The host or user it comes from, if that is known.
+    pub source: Option<Source>,
     /// When it came.
     pub since: Nanos,
     /// How far it has come.
@@ -159,31 +161,32 @@ impl Door {
         guest.since.saturating_add(Nanos::from_millis(self.limits.handshake_ms))
     }
 
-    /// Which guest, by its place among `guests`, has to go for a new one of this listener and
-    /// host. `connections` are there in all, guests included.
+    /// Looks for a place for a new connection of this listener and source. `accepted` are all connections that
+    /// listeners accepted, each with its place and with whether it is still a guest.
     pub fn room_for(
         &self,
-        guests: &[(usize, Guest)],
+        accepted: &[(usize, Guest, bool)],
         listener: usize,
-        source: Option<IpAddr>,
-        connections: usize,
+        source: Option<Source>,
     ) -> Room {
-        let here = |guest: &Guest| guest.listener == listener;
-        let alike = |guest: &Guest| here(guest) && guest.source == source;
-        let count =
-            |test: &dyn Fn(&Guest) -> bool| guests.iter().filter(|(_, guest)| test(guest)).count();
-        if count(&alike) >= self.limits.handshakes_per_source {
-            return Room::of(first_to_go(guests, alike));
+        let held = |&(id, guest, is_guest): &(usize, Guest, bool)| Held {
+            id,
+            source: guest.source,
+            pending: is_guest.then_some((guest.progress, guest.since.0)),
+        };
+        let here = accepted.iter().filter(|(_, guest, is)| *is && guest.listener == listener);
+        let guests: Vec<Held> = here.map(held).collect();
+        let handshakes = ConnectionLimits {
+            total: self.limits.handshakes,
+            per_source: self.limits.handshakes_per_source,
+        };
+        match handshakes.room_for(&guests, source) {
+            Room::Free => {
+                let all: Vec<Held> = accepted.iter().map(held).collect();
+                self.limits.of_connections().room_for(&all, source)
+            }
+            other => other,
         }
-        if count(&here) >= self.limits.handshakes {
-            let crowd = crowd(guests, here);
-            return Room::of(first_to_go(guests, |guest| here(guest) && guest.source == crowd));
-        }
-        if connections >= self.limits.connections {
-            let crowd = crowd(guests, |_| true);
-            return Room::of(first_to_go(guests, |guest| guest.source == crowd));
-        }
-        Room::Enough
     }
 
     /// Whether the end of a guest is worth a line in the log.
@@ -225,87 +228,68 @@ impl Door {
     }
 }
 
-/// Whether there is room for one more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
-    /// There is.
-    Enough,
-    /// If this connection goes.
-    Instead(usize),
-    /// There is none.
-    None,
-}
-
-impl Room {
-    fn of(goes: Option<usize>) -> Room {
-        goes.map_or(Room::None, Room::Instead)
-    }
-}
-
-/// Of these guests the one that makes room: the oldest of those that have come least far.
-fn first_to_go(guests: &[(usize, Guest)], among: impl Fn(&Guest) -> bool) -> Option<usize> {
-    let among = guests.iter().filter(|(_, guest)| among(guest));
-    among.min_by_key(|(_, guest)| (guest.progress, guest.since)).map(|(at, _)| *at)
-}
-
-/// The host that most of these guests come from.
-fn crowd(guests: &[(usize, Guest)], among: impl Fn(&Guest) -> bool) -> Option<IpAddr> {
-    let mut sources: Vec<_> =
-        guests.iter().filter(|(_, guest)| among(guest)).map(|(_, guest)| guest.source).collect();
-    sources.sort_unstable();
-    sources
-        .chunk_by(|left, right| left == right)
-        .max_by_key(|alike| alike.len())?
-        .first()
-        .copied()?
-}
-
 fn earlier(due: Option<Nanos>, other: Nanos) -> Option<Nanos> {
     Some(due.map_or(other, |due| due.min(other)))
 }
 
 #[cfg(test)]
 mod tests {
+    use ports::channel::admission::Refusal;
+
     use super::*;
 
     fn guest(listener: usize, host: u8, since: u64, progress: Progress) -> Guest {
-        let source = (host > 0).then(|| IpAddr::from([10, 0, 0, host]));
+        let source = (host > 0).then(|| Source::Host([10, 0, 0, host].into()));
         Guest { listener, source, since: Nanos(since), progress }
     }
 
-    fn check(guests: &[Guest], newcomer: (usize, u8), connections: usize, wanted: Room) {
-        let limits =
-            Limits { handshakes: 4, handshakes_per_source: 3, connections: 8, ..Limits::default() };
-        let guests: Vec<_> = guests.iter().copied().enumerate().collect();
+    /// A place for one more of this listener and host beside guests and controllers.
+    fn check(guests: &[Guest], controllers: &[Guest], newcomer: (usize, u8), wanted: Room) {
+        let limits = Limits {
+            handshakes: 4,
+            handshakes_per_source: 3,
+            connections: 8,
+            connections_per_source: 4,
+            ..Limits::default()
+        };
+        let guests = guests.iter().map(|guest| (*guest, true));
+        let accepted = guests.chain(controllers.iter().map(|guest| (*guest, false)));
+        let accepted: Vec<_> = accepted.enumerate().map(|(at, (it, is))| (at, it, is)).collect();
         let (listener, host) = newcomer;
         let source = guest(0, host, 0, Progress::Silent).source;
-        let room = Door::new(&limits).room_for(&guests, listener, source, connections);
-        assert_eq!(room, wanted, "{newcomer:?} among {guests:?}");
+        let room = Door::new(&limits).room_for(&accepted, listener, source);
+        assert_eq!(room, wanted, "{newcomer:?} among {accepted:?}");
     }
 
     #[test]
     fn who_makes_room() {
         use Progress::{Agreeing, Open, Silent};
-        check(&[], (0, 1), 0, Room::Enough);
-        check(&[], (0, 1), 8, Room::None);
-        // As many of one host as may be: the oldest that has said nothing, else the oldest.
+        check(&[], &[], (0, 1), Room::Free);
+        // As many handshakes of one host as may be: the oldest that has said nothing gives way.
         let three = [guest(0, 1, 1, Open), guest(0, 1, 3, Silent), guest(0, 1, 2, Silent)];
-        check(&three, (0, 1), 3, Room::Instead(2));
-        check(&three, (0, 2), 3, Room::Enough);
-        check(&three, (1, 1), 3, Room::Enough);
-        let talking = [guest(0, 1, 5, Agreeing), guest(0, 1, 3, Open), guest(0, 1, 6, Agreeing)];
-        check(&talking, (0, 1), 3, Room::Instead(0));
-        // A full listener: one of the host that has most goes, though others are older.
+        check(&three, &[], (0, 1), Room::InsteadOf(2));
+        check(&three, &[], (0, 2), Room::Free);
+        check(&three, &[], (1, 1), Room::Free);
+        // A full listener: one of the host that has most gives way, though others are older.
         let four = [
             guest(0, 2, 1, Silent),
             guest(0, 1, 9, Agreeing),
             guest(0, 1, 8, Agreeing),
             guest(0, 0, 2, Silent),
         ];
-        check(&four, (0, 3), 4, Room::Instead(2));
-        check(&four, (1, 3), 4, Room::Enough);
-        // A full house: a guest of any listener goes.
-        check(&four, (1, 3), 8, Room::Instead(2));
+        check(&four, &[], (0, 3), Room::InsteadOf(2));
+        check(&four, &[], (1, 3), Room::Free);
+        // Controllers of one host: no more of it, and all others.
+        let up = |host, count| vec![guest(0, host, 1, Open); count];
+        check(&[], &up(1, 4), (0, 1), Room::Refused(Refusal::PerSource));
+        check(&[], &up(1, 4), (1, 1), Room::Refused(Refusal::PerSource));
+        check(&[], &up(1, 4), (0, 2), Room::Free);
+        check(&three[..2], &up(1, 2), (1, 1), Room::InsteadOf(1));
+        // All places are taken: a guest of any listener gives way, and no controller does.
+        let controllers = [up(5, 2), up(6, 2)].concat();
+        check(&four, &controllers, (1, 3), Room::InsteadOf(2));
+        let controllers = [up(5, 4), up(6, 4)].concat();
+        check(&[], &controllers, (0, 1), Room::Refused(Refusal::Total));
     }
 
     #[test]

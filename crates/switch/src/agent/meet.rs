@@ -6,11 +6,12 @@
 
 use packet::time::Nanos;
 use ports::channel::Channel;
+use ports::channel::admission::{Refusal, Room};
 
 use crate::event::Event;
 
 use super::connection::Connection;
-use super::door::{ACCEPTS_A_TURN, Guest, Room};
+use super::door::{ACCEPTS_A_TURN, Guest};
 use super::{Agent, Datapath};
 
 impl Agent {
@@ -46,16 +47,15 @@ impl Agent {
             }
         };
         self.door.accepted(now);
-        let guests: Vec<_> = self.guests().collect();
-        let present = self.connections.iter().filter(|connection| connection.ended.is_none());
-        match self.door.room_for(&guests, listener, channel.source(), present.count()) {
-            Room::Enough => {}
-            Room::Instead(at) => {
+        let accepted: Vec<_> = self.accepted().collect();
+        match self.door.room_for(&accepted, listener, channel.source()) {
+            Room::Free => {}
+            Room::InsteadOf(at) => {
                 self.door.counters.displaced += 1;
                 self.connections[at].end("made room for another connection: it took too long");
             }
-            Room::None => {
-                self.too_many(&*channel, now);
+            Room::Refused(refusal) => {
+                self.too_many(&*channel, refusal, now);
                 return true;
             }
         }
@@ -65,10 +65,11 @@ impl Agent {
         true
     }
 
-    /// The connections that have not come up, each with its place.
-    fn guests(&self) -> impl Iterator<Item = (usize, Guest)> + '_ {
+    /// The connections that listeners accepted, each with its place and with whether it is still a guest.
+    fn accepted(&self) -> impl Iterator<Item = (usize, Guest, bool)> + '_ {
         self.connections.iter().enumerate().filter_map(|(at, connection)| {
-            connection.guest().filter(|_| connection.ended.is_none()).map(|guest| (at, *guest))
+            let accepted = connection.accepted().filter(|_| connection.ended.is_none())?;
+            Some((at, *accepted, !connection.up))
         })
     }
 
@@ -106,21 +107,20 @@ impl Agent {
         }
     }
 
-    /// Takes a channel that no listener accepted.
+    /// Takes a channel that no listener accepted. Those to configured controllers have places of their own: there
+    /// is at most one for each dialer.
     pub(super) fn connect(&mut self, channel: Box<dyn Channel>, dialer: Option<usize>, now: Nanos) {
-        if self.connections.len() < self.connections_max {
+        let undialled = self.connections.iter().filter(|it| it.dialer.is_none()).count();
+        if dialer.is_some() || undialled < self.limits.connections {
             return self.admit(channel, dialer, None, now);
         }
-        self.too_many(&*channel, now);
-        if let Some(dialer) = dialer {
-            self.dialers[dialer].lost(false, now);
-        }
+        self.too_many(&*channel, Refusal::Total, now);
     }
 
-    fn too_many(&mut self, channel: &dyn Channel, now: Nanos) {
+    fn too_many(&mut self, channel: &dyn Channel, refusal: Refusal, now: Nanos) {
         self.door.counters.refused += 1;
         if self.door.is_logged(now) {
-            self.events.push(Event::ControllerTooMany(channel.peer().to_string()));
+            self.events.push(Event::ControllerTooMany(channel.peer().to_string(), refusal));
         }
     }
 

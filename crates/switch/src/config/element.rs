@@ -59,6 +59,18 @@ impl ProGfeConfig {
                 problems.push(Problem::NotInProgram(port.number));
             }
         }
+        if let Some(http) = &self.http
+            && http.token.is_none()
+            && !http.is_insecure
+            && !http.address.ip().to_canonical().is_loopback()
+        {
+            let why = format!(
+                "cannot listen on {}: other hosts could program the element without authentication (hint: name a \
+                 file with a token by --http-token, or allow it with --insecure)",
+                http.address
+            );
+            problems.push(Problem::BadUrl { key: "http", why });
+        }
         self.forces.validate(problems);
     }
 }

@@ -26,6 +26,8 @@ pub struct ForcesConfig {
     pub certificate: Option<PathBuf>,
     /// The certificate of the CA that vouches for control elements, in PEM.
     pub ca_cert: Option<PathBuf>,
+    /// Whether addresses that other hosts reach may be listened on without TLS and a CA.
+    pub is_insecure: bool,
 }
 
 /// A control element: where its channel of high priority is, and its id.
@@ -83,6 +85,11 @@ impl ForcesConfig {
             problems.push(Problem::TooMany { key: "forces", have: self.ces.len(), max: CES_MAX });
             return;
         }
+        for ce in &self.ces {
+            let checked = ce.url.require_authentication(self.ca_cert.is_some(), self.is_insecure);
+            let why = checked.err().map(|error| error.to_string());
+            problems.extend(why.map(|why| Problem::BadUrl { key: "forces", why }));
+        }
         for place in 0..self.ces.len() {
             let id = self.id_of(place);
             if (0..place).any(|other| self.id_of(other) == id) {
@@ -96,6 +103,27 @@ impl ForcesConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn listening_beyond_loopback_needs_authentication_or_is_allowed_explicitly() {
+        for (url, has_ca, is_insecure, is_rejected) in [
+            ("ptcp:6704", false, false, false),
+            ("ptcp:6704:0.0.0.0", false, false, true),
+            ("ptcp:6704:[::]", true, false, true),
+            ("ptcp:6704:0.0.0.0", false, true, false),
+            ("pssl:6704:0.0.0.0", false, false, true),
+            ("pssl:6704:0.0.0.0", true, false, false),
+            ("tcp:10.0.0.1", false, false, false),
+        ] {
+            let ca_cert = has_ca.then(|| PathBuf::from("ca.pem"));
+            let ces = vec![url.parse().unwrap()];
+            let config = ForcesConfig { ces, ca_cert, is_insecure, ..ForcesConfig::default() };
+            let mut problems = Vec::new();
+            config.validate(&mut problems);
+            let hint = problems.iter().any(|problem| problem.to_string().contains("(hint: "));
+            assert_eq!((!problems.is_empty(), hint), (is_rejected, is_rejected), "{url}");
+        }
+    }
 
     #[test]
     fn control_elements_are_told_by_address_and_id() {

@@ -3,6 +3,7 @@
 //! Invariant: every one has a name, a range, and the OpenFlow error or the counter (of the control
 //! socket's `controllers`) that tells of reaching it.
 
+use ports::channel::ConnectionLimits;
 use serde::Deserialize;
 
 use super::Problem;
@@ -11,15 +12,19 @@ use super::Problem;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Connections at once, whoever made them. One more is closed and counted as
-    /// `connections_refused`.
+    /// Connections that listeners accept at once. One more takes the place of one on which TLS and
+    /// hello are not done; if there is none, it is closed and counted as `connections_refused`.
+    /// Connections that the switch makes to its controllers are not among them.
     pub connections: usize,
+    /// Those of them that come from one source: a host (loopback addresses are one, and so is an
+    /// IPv6 /64 prefix), or a user on Unix sockets. One more is treated in the same way.
+    pub connections_per_source: usize,
     /// Connections of one listener on which TLS and hello are not done yet. One more takes the
     /// place of another, counted as `handshakes_displaced`: of one that has said nothing, if there
     /// is any, and of the host that has most.
     pub handshakes: usize,
-    /// Those of them that come from one host (those of Unix sockets count as one). One more takes
-    /// the place of another of this host, counted in the same way.
+    /// Those of them that come from one source. One more takes the place of another of this source,
+    /// counted in the same way.
     pub handshakes_per_source: usize,
     /// A connection on which TLS and hello are not done for so long is closed and counted as
     /// `handshakes_timed_out`.
@@ -59,6 +64,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 64,
+            connections_per_source: 48,
             handshakes: 32,
             handshakes_per_source: 16,
             handshake_ms: 5_000,
@@ -79,10 +85,16 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Limits on the connections that listeners accept.
+    pub fn of_connections(&self) -> ConnectionLimits {
+        ConnectionLimits { total: self.connections, per_source: self.connections_per_source }
+    }
+
     pub(super) fn validate(&self, problems: &mut Vec<Problem>) {
         let range = |key, have: u64, min, max| Problem::check(key, have, min, max);
         let checks = [
             range("limits.connections", self.connections as u64, 1, 4096),
+            range("limits.connections_per_source", self.connections_per_source as u64, 1, 4096),
             range("limits.handshakes", self.handshakes as u64, 1, 256),
             range("limits.handshakes_per_source", self.handshakes_per_source as u64, 1, 256),
             range("limits.handshake_ms", self.handshake_ms, 10, 3_600_000),

@@ -131,13 +131,44 @@ fn a_client_that_does_not_read_is_not_read_from() {
 }
 
 #[test]
-fn more_clients_than_the_limit_are_closed() {
+fn silent_clients_give_way_and_those_with_a_request_stay() {
     let mut rig = Rig::new("crowd");
-    let mut clients: Vec<_> = (0..=CLIENTS_MAX).map(|_| rig.connect()).collect();
+    let mut asking: Vec<_> = (1..CONNECTIONS.per_source).map(|_| rig.connect()).collect();
+    for client in &mut asking {
+        assert!(ask(&mut rig, client, "{\"get\":\"macs\"}\n").contains("ok"));
+    }
+    let mut silent: Vec<_> = (0..20).map(|_| rig.connect()).collect();
     rig.turn();
-    assert_eq!(rig.control.clients.len(), CLIENTS_MAX);
-    assert_eq!(clients[CLIENTS_MAX].read(&mut [0; 9]).unwrap(), 0);
-    assert!(ask(&mut rig, &mut clients[0], "{\"get\":\"macs\"}\n").contains("ok"));
+    rig.turn();
+    assert_eq!(rig.control.clients.len(), CONNECTIONS.per_source, "one user has no more places");
+    assert_eq!(silent[18].read(&mut [0; 9]).unwrap(), 0);
+    // The last one has the place of the others, and a further one has its place once it asks no more.
+    assert!(ask(&mut rig, &mut silent[19], "{\"get\":\"macs\"}\n").contains("ok"));
+    let mut refused = rig.connect();
+    rig.turn();
+    assert_eq!(refused.read(&mut [0; 9]).unwrap(), 0);
+    assert!(ask(&mut rig, &mut asking[0], "{\"get\":\"macs\"}\n").contains("ok"));
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
+    const REQUESTS: usize = 500;
+    let mut rig = Rig::new("pipelined");
+    let mut client = rig.connect();
+    client.write_all(&b"[]\n".repeat(REQUESTS)).unwrap();
+    let (mut answered, mut turns) = (0, 0);
+    while answered < REQUESTS {
+        let now = rig.turn();
+        assert!(now <= REQUESTS_A_TURN, "{now} requests in one turn");
+        answered += now;
+        turns += 1;
+        assert!(turns < 10 * REQUESTS);
+        if answered > 0 && answered < REQUESTS {
+            assert!(rig.control.next_event(Nanos::ZERO).is_some(), "there is more to do");
+        }
+        client.set_nonblocking(true).unwrap();
+        while client.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
+    }
 }
 
 #[test]

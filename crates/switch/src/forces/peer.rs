@@ -7,10 +7,13 @@ use ::forces::wire::{Id, frame_octets};
 use packet::time::Nanos;
 use ports::channel::framed::Framed;
 use ports::channel::group::{Channels, Dialling, Doors, PATIENCE};
-use ports::channel::{ChannelError, Tls, Url};
+use ports::channel::{ChannelError, Source, Tls, Url};
 
 /// Bytes that wait at a channel; more stay with the association, which has limits of its own.
 pub const OWED_MAX: usize = 1 << 20;
+
+/// Sources of which channels wait until they are wanted.
+const WAITING_MAX: usize = 8;
 
 /// How long doors are left alone that cannot let anybody in, since descriptors or memory are short.
 const DOOR_REST: Nanos = Nanos::from_secs(1);
@@ -27,8 +30,9 @@ pub struct Peer {
     way: Way,
     /// Whether the association wants channels, and since when.
     wanted: Option<Nanos>,
-    /// Channels that came and are not wanted yet.
-    waiting: Option<Channels>,
+    /// Channels that came and are not wanted yet, those of each source once and the first one first: whoever comes
+    /// again and again does not keep others out.
+    waiting: Vec<Channels>,
     /// Until when its doors are left alone.
     rests_until: Option<Nanos>,
     /// Why nobody can be let in, until somebody is or the log has it.
@@ -65,7 +69,7 @@ impl Peer {
             true => Way::Doors(Doors::open(&urls, tls)?),
             false => Way::Idle,
         };
-        let (trouble, why, wanted, waiting, up) = (None, None, None, None, None);
+        let (trouble, why, wanted, waiting, up) = (None, None, None, Vec::new(), None);
         let (rests_until, shut) = (None, None);
         Ok(Peer { id, trouble, why, urls, way, wanted, waiting, rests_until, shut, up })
     }
@@ -120,8 +124,8 @@ impl Peer {
             }
             Way::Dialling(dialling) => match dialling.turn(now) {
                 Ok(None) => {}
-                Ok(channels) => {
-                    self.waiting = channels;
+                Ok(Some(channels)) => {
+                    self.waiting = vec![channels];
                     self.way = Way::Idle;
                 }
                 Err(error) => {
@@ -143,9 +147,9 @@ impl Peer {
             self.trouble = Some(why.clone());
             return Some(Met::Nobody(is_new.then_some(why)));
         }
-        if let Some(channels) = self.waiting.take() {
+        if !self.waiting.is_empty() {
             self.wanted = None;
-            let mut channels = channels;
+            let mut channels = self.waiting.remove(0);
             for (channel, kind) in channels.iter_mut().zip(Channel::ALL) {
                 channel.label(kind.payload_protocol());
             }
@@ -166,8 +170,7 @@ impl Peer {
         let was_shut = self.rests_until.take().is_some();
         match met {
             Ok(None) => {}
-            // The latest: what came before it may be left from an end that is gone.
-            Ok(channels) => self.waiting = channels,
+            Ok(Some(channels)) => self.keep_waiting(channels),
             Err(error) => {
                 // Whoever knocks is heard all the time: without a rest that would be a loop.
                 self.rests_until = Some(now.saturating_add(DOOR_REST));
@@ -178,6 +181,18 @@ impl Peer {
         }
     }
 
+    /// Keeps channels that came: in place of older ones of the same source, which may be left from an end that is
+    /// gone, otherwise behind those of others. When too many wait, these are closed.
+    fn keep_waiting(&mut self, channels: Channels) {
+        let source = |channels: &Channels| channels[0].source().map(Source::counted);
+        let new = source(&channels);
+        match self.waiting.iter().position(|waiting| source(waiting) == new) {
+            Some(at) => self.waiting[at] = channels,
+            None if self.waiting.len() < WAITING_MAX => self.waiting.push(channels),
+            None => {}
+        }
+    }
+
     /// Why nobody can be let in at its doors, said once.
     pub fn take_shut(&mut self) -> Option<String> {
         self.shut.take()
@@ -185,7 +200,7 @@ impl Peer {
 
     /// Whether it came although it is not wanted yet.
     pub fn has_come(&self) -> bool {
-        self.waiting.is_some() && self.wanted.is_none()
+        !self.waiting.is_empty() && self.wanted.is_none()
     }
 
     /// One of its channels, if they are there.
@@ -221,7 +236,7 @@ impl Peer {
         let held = self.up.iter().flatten().any(Framed::holds_received);
         let soon = held
             || matches!(self.way, Way::Failed(_))
-            || self.waiting.is_some() && self.wanted.is_some();
+            || !self.waiting.is_empty() && self.wanted.is_some();
         let way = match &self.way {
             Way::Dialling(dialling) => Some(dialling.deadline()),
             Way::Doors(doors) => {
@@ -233,5 +248,35 @@ impl Peer {
             Way::Idle | Way::Failed(_) => None,
         };
         [way, soon.then_some(now)].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ports::channel::{Connecting, Listener};
+
+    use super::*;
+
+    /// Channels to a listener at this address, whose source is that of the address.
+    fn channels(url: &str) -> Channels {
+        let listener = Listener::open(&url.parse().unwrap()).unwrap();
+        let to = listener.address_to_connect();
+        [(); 3].map(|()| Connecting::wait(&to, PATIENCE).unwrap())
+    }
+
+    #[test]
+    fn channels_of_one_source_wait_once_and_keep_no_other_source_out() {
+        let url: Url = "ptcp:0".parse().unwrap();
+        let mut peer = Peer::open(Id(0x4000_0001), &url, None).unwrap();
+        let socket = std::env::temp_dir().join(format!("peer-{}.sock", std::process::id()));
+        let user = format!("punix:{}", socket.display());
+        peer.keep_waiting(channels("ptcp:0"));
+        peer.keep_waiting(channels(&user));
+        let latest = channels("ptcp:0:[::1]");
+        let name = latest[0].peer().to_owned();
+        peer.keep_waiting(latest);
+        let waiting: Vec<&str> = peer.waiting.iter().map(|channels| channels[0].peer()).collect();
+        assert_eq!(waiting, [name.as_str(), &user[1..]]);
+        assert!(peer.has_come());
     }
 }

@@ -130,7 +130,8 @@ impl Rig {
         let program = program.unwrap_or_else(|| panic!("{problems}"));
         let now = Nanos::from_secs(1);
         let Files { private_key, certificate, ca_cert } = files;
-        let config = ForcesConfig { ces: config, private_key, certificate, ca_cert };
+        let is_insecure = false;
+        let config = ForcesConfig { ces: config, private_key, certificate, ca_cert, is_insecure };
         let mut forces = Forces::open(&config, &program, now).unwrap().expect("one is named");
         // Doors whose ports the system chose are in no row.
         for (peer, ce) in forces.peers.iter_mut().zip(&ces) {
@@ -443,6 +444,19 @@ fn a_control_element_whom_no_known_ca_vouches_for_is_refused_and_named_once() {
     }
     assert_eq!(said, 1, "{:?}", rig.log);
     assert!(!rig.forces.is_controlled() && rig.forwards());
+}
+
+#[test]
+fn a_listener_that_authenticates_nobody_says_so_once() {
+    let (program, _) = Program::load(&Source::new("bridge", PROGRAM), &no_files);
+    let program = program.unwrap();
+    for (url, warnings) in [("ptcp:0", 0), ("ptcp:0:0.0.0.0", 1)] {
+        let (ces, is_insecure) = (vec![url.parse().unwrap()], true);
+        let config = ForcesConfig { ces, is_insecure, ..ForcesConfig::default() };
+        let forces = Forces::open(&config, &program, Nanos::ZERO).unwrap().unwrap();
+        let says = |event: &&Event| matches!(event, Event::AcceptsAnyone(_));
+        assert_eq!(forces.events.iter().filter(says).count(), warnings, "{url}");
+    }
 }
 
 #[test]

@@ -10,58 +10,109 @@
 //! ```
 //!
 //! RFC 9112 as far as that needs it: bodies with a length, one request after the other on a connection. The
-//! heads are read by `httparse`. Invariant: nothing waits here; a client costs at most [`HEAD_BYTES_MAX`], a body of
-//! [`BODY_BYTES_MAX`] and one answer, there are [`CLIENTS_MAX`] of them, and who is silent for
-//! [`SILENCE_MAX`] is gone.
+//! heads are read by `httparse`. Invariants:
+//! - Nothing waits here, and one turn answers at most [`REQUESTS_A_TURN`] requests, of one client at most
+//!   [`REQUESTS_A_TURN_OF_ONE`]; the others stay where they are for the next turn.
+//! - A client costs at most [`HEAD_BYTES_MAX`], a body of [`BODY_BYTES_MAX`], one read and one answer beyond
+//!   [`OUTPUT_BYTES`]. Every byte is copied a bounded number of times.
+//! - A head is complete [`HEAD_TIME_MAX`] after the server began to wait for it or after its first byte, and a client
+//!   that sends nothing for [`SILENCE_MAX`] is closed.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Listener, Url};
+use ports::channel::admission::{Held, Room};
+use ports::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use serde_json::Value;
 
-use crate::control::request::{ComponentAt, Document, Nothing, What};
+use crate::control::request::What;
 use crate::control::{Answered, Carry, Request};
+
+/// What a request asks for.
+mod request;
+/// Which servers and pages a request names.
+pub mod site;
+
+use request::asked;
+use site::ServerNames;
 
 /// Bytes of a request's head.
 pub const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a program.
 pub const BODY_BYTES_MAX: usize = progfe::xml::TEXT_BYTES_MAX;
-/// Clients at once; one more is closed at once.
-pub const CLIENTS_MAX: usize = 16;
+/// Connections at once where the configuration has no other limits. A new one takes the place of an idle one.
+pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 16, per_source: 8 };
 /// Time without a byte after which a client is closed.
 pub const SILENCE_MAX: Nanos = Nanos::from_secs(30);
+/// Time in which the head of a request has to be complete.
+pub const HEAD_TIME_MAX: Nanos = Nanos::from_secs(2);
+/// Requests that are answered in one turn.
+pub const REQUESTS_A_TURN: usize = 32;
+/// Requests of one client that are answered in one turn.
+pub const REQUESTS_A_TURN_OF_ONE: usize = 8;
+/// Bytes of answers after which a client has to read before its next request is answered.
+const OUTPUT_BYTES: usize = 64 << 10;
+/// Connections that are accepted in one turn.
+const ACCEPTS_A_TURN: usize = 16;
 /// A client that does not read its answer is tried again after this long.
 const OWED_RETRY: Nanos = Nanos::from_millis(1);
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
-const READ_BYTES: usize = 64 << 10;
+/// Bytes of one read.
+pub const READ_BYTES: usize = 64 << 10;
 
-/// Where it listens, and who may ask.
+/// Where the server listens, and whom it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpConfig {
     /// The address.
     pub address: SocketAddr,
     /// What a request has to show as `Authorization: Bearer TOKEN`, if anything.
     pub token: Option<String>,
+    /// Names of this server besides its addresses and `localhost`.
+    pub names: Vec<String>,
+    /// Connections at once.
+    pub limits: ConnectionLimits,
+    /// Whether other hosts may connect although there is no token.
+    pub is_insecure: bool,
 }
 
 /// The socket and its clients.
 pub struct Http {
     listener: Listener,
-    token: Option<String>,
+    access: Access,
+    limits: ConnectionLimits,
     clients: Vec<Client>,
+    accepted: u64,
     buffer: Vec<u8>,
+}
+
+/// Which requests are answered.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// What a request has to show as `Authorization: Bearer TOKEN`, if anything.
+    pub token: Option<String>,
+    /// Names of this server.
+    pub names: ServerNames,
 }
 
 /// A client of the server, however its channel came about.
 pub struct Client {
     channel: Box<dyn Channel>,
     input: Vec<u8>,
+    /// Bytes of `input` that were answered.
+    used: usize,
+    /// Whether `input` may hold a whole request behind those bytes.
+    has_unread: bool,
     output: Vec<u8>,
     sent: usize,
     heard: Nanos,
+    /// Since when a head is awaited that has to come soon: the first one, or one that has begun.
+    head_since: Option<Nanos>,
+    /// Which connection of the server it is.
+    number: u64,
+    /// Whether it has sent a whole head.
+    has_spoken: bool,
     /// What it asked and is not done yet.
     asked: Option<Request>,
     /// Whether it was told to go on with a body.
@@ -78,11 +129,14 @@ struct Answer {
 }
 
 impl Http {
-    /// Listens.
+    /// Listens where a valid configuration says.
     pub fn open(config: &HttpConfig) -> Result<Http, ChannelError> {
-        let listener = Listener::open(&Url::PassiveTcp(config.address))?;
-        let token = config.token.clone();
-        Ok(Http { listener, token, clients: Vec::new(), buffer: vec![0; READ_BYTES] })
+        let url = Url::PassiveTcp(config.address);
+        let listener = Listener::open(&url)?;
+        let names = ServerNames::new(config.names.clone());
+        let access = Access { token: config.token.clone(), names };
+        let (clients, buffer) = (Vec::new(), vec![0; READ_BYTES]);
+        Ok(Http { listener, access, limits: config.limits, clients, accepted: 0, buffer })
     }
 
     /// Where it listens, with the port that the system chose.
@@ -90,20 +144,50 @@ impl Http {
         self.listener.address()
     }
 
-    /// Accepts clients and answers what they asked.
+    /// Whether other hosts can connect and nothing authenticates them.
+    pub fn accepts_anyone(&self) -> bool {
+        self.access.token.is_none() && self.address().accepts_anyone(false)
+    }
+
+    /// Accepts clients and answers what they asked, as much as one turn may take.
     pub fn turn(&mut self, now: Nanos, carry: Carry<'_>) {
-        while let Ok(Some(channel)) = self.listener.accept() {
-            if self.clients.len() < CLIENTS_MAX {
-                self.clients.push(Client::new(channel, now));
-            }
+        for _ in 0..ACCEPTS_A_TURN {
+            let Ok(Some(channel)) = self.listener.accept() else { break };
+            self.admit(channel, now);
         }
-        let (token, buffer) = (self.token.as_deref(), &mut self.buffer);
-        self.clients.retain_mut(|client| client.turn(now, buffer, token, carry).is_ok());
+        let mut requests_left = REQUESTS_A_TURN;
+        let (access, buffer) = (&self.access, &mut self.buffer);
+        self.clients.retain_mut(|client| {
+            client.turn(now, buffer, access, &mut requests_left, carry).is_ok()
+        });
+        // The next turn begins with another client.
+        if !self.clients.is_empty() {
+            self.clients.rotate_left(1);
+        }
+    }
+
+    /// Gives a connection a place, if there is one or an idle one gives way.
+    fn admit(&mut self, channel: Box<dyn Channel>, now: Nanos) {
+        let held = |(id, client): (usize, &Client)| Held {
+            id,
+            source: client.channel.source(),
+            pending: client.pending(),
+        };
+        let all: Vec<Held> = self.clients.iter().enumerate().map(held).collect();
+        match self.limits.room_for(&all, channel.source()) {
+            Room::Free => {}
+            Room::InsteadOf(at) => drop(self.clients.swap_remove(at)),
+            Room::Refused(_) => return,
+        }
+        self.accepted += 1;
+        let mut client = Client::new(channel, now);
+        client.number = self.accepted;
+        self.clients.push(client);
     }
 
     /// The descriptors to wait for until readable: clients that owe us reading are left out.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let hears = |client: &&Client| !client.owes() && client.asked.is_none();
+        let hears = |client: &&Client| !client.is_busy();
         let clients = self.clients.iter().filter(hears);
         let clients = clients.filter_map(|client| client.channel.descriptor());
         std::iter::once(self.listener.descriptor()).chain(clients)
@@ -111,57 +195,150 @@ impl Http {
 
     /// When there is something to do although nothing comes.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
-        let due = |client: &Client| match client.owes() || client.asked.is_some() {
-            true => now.saturating_add(OWED_RETRY),
-            false => client.heard.saturating_add(SILENCE_MAX),
-        };
-        self.clients.iter().map(due).min()
+        self.clients.iter().map(|client| client.due(now)).min()
     }
 }
 
 impl Client {
     /// One that has not said anything yet.
     pub fn new(channel: Box<dyn Channel>, heard: Nanos) -> Client {
-        let (input, output) = (Vec::new(), Vec::new());
-        let (asked, continued, closing) = (None, false, false);
-        Client { channel, input, output, sent: 0, heard, asked, continued, closing }
+        Client {
+            channel,
+            input: Vec::new(),
+            used: 0,
+            has_unread: false,
+            output: Vec::new(),
+            sent: 0,
+            heard,
+            head_since: Some(heard),
+            number: 0,
+            has_spoken: false,
+            asked: None,
+            continued: false,
+            closing: false,
+        }
     }
 
     fn owes(&self) -> bool {
         self.sent < self.output.len()
     }
 
-    /// One round of read, answer, write. An error ends the connection, of which there is nothing to say.
+    /// Whether nothing more is received for now.
+    fn is_busy(&self) -> bool {
+        self.owes() || self.asked.is_some() || self.has_unread
+    }
+
+    /// What limits know of it: idle connections are pending, those without any request first.
+    fn pending(&self) -> Option<(Progress, u64)> {
+        let progress = if self.has_spoken { Progress::Open } else { Progress::Silent };
+        (!self.is_busy()).then_some((progress, self.number))
+    }
+
+    fn due(&self, now: Nanos) -> Nanos {
+        match self.owes() || self.asked.is_some() {
+            true => now.saturating_add(OWED_RETRY),
+            false => self.deadline().unwrap_or(now),
+        }
+    }
+
+    /// When it is closed if it neither sends nor reads; a client that waits for us has no deadline.
+    fn deadline(&self) -> Option<Nanos> {
+        let silent = self.heard.saturating_add(SILENCE_MAX);
+        let head = self.head_since.map(|since| since.saturating_add(HEAD_TIME_MAX));
+        match self.is_busy() {
+            true => self.owes().then_some(silent),
+            false => Some(head.map_or(silent, |head| head.min(silent))),
+        }
+    }
+
+    /// One round of read, answer, write, which answers at most so many requests. An error ends the connection, of
+    /// which there is nothing to say.
     #[allow(clippy::result_unit_err, reason = "nobody is told why a client is gone")]
     pub fn turn(
         &mut self,
         now: Nanos,
         buffer: &mut [u8],
-        token: Option<&str>,
+        access: &Access,
+        requests_left: &mut usize,
+        carry: Carry<'_>,
+    ) -> Result<(), ()> {
+        let mut own_left = REQUESTS_A_TURN_OF_ONE.min(*requests_left);
+        let before = own_left;
+        let outcome = self.work(now, buffer, access, &mut own_left, carry);
+        *requests_left -= before - own_left;
+        outcome
+    }
+
+    fn work(
+        &mut self,
+        now: Nanos,
+        buffer: &mut [u8],
+        access: &Access,
+        requests_left: &mut usize,
         carry: Carry<'_>,
     ) -> Result<(), ()> {
         self.flush()?;
         if let Some(asked) = self.asked.take() {
             self.heard = now;
             self.carry(asked, carry);
-            if self.asked.is_none() {
-                self.read(token, carry);
-            }
-            self.flush()?;
         }
-        if !self.owes() && self.asked.is_none() {
+        self.answer_waiting(now, access, requests_left, carry)?;
+        if !self.is_busy() {
             if self.closing {
                 return Err(());
             }
             let count = self.channel.receive(buffer).map_err(drop)?;
             if count > 0 {
                 self.heard = now;
+                if self.used > 0 {
+                    // Also frees the room that a large body needed.
+                    self.input = self.input.split_off(self.used);
+                    self.used = 0;
+                }
                 self.input.extend_from_slice(&buffer[..count]);
-                self.read(token, carry);
-                self.flush()?;
+                self.has_unread = true;
+                self.head_since.get_or_insert(now);
+                self.answer_waiting(now, access, requests_left, carry)?;
             }
         }
-        if now.since(self.heard) >= SILENCE_MAX { Err(()) } else { Ok(()) }
+        if self.deadline().is_some_and(|deadline| now >= deadline) { Err(()) } else { Ok(()) }
+    }
+
+    /// Answers the requests that have come, as many as this turn has left and as the client reads answers.
+    fn answer_waiting(
+        &mut self,
+        now: Nanos,
+        access: &Access,
+        requests_left: &mut usize,
+        carry: Carry<'_>,
+    ) -> Result<(), ()> {
+        while self.has_unread && self.asked.is_none() && *requests_left > 0 {
+            if self.output.len() >= OUTPUT_BYTES {
+                self.flush()?;
+                if self.owes() {
+                    break;
+                }
+            }
+            match self.next_request(access) {
+                Next::Incomplete => self.has_unread = false,
+                Next::Request(request) => {
+                    *requests_left -= 1;
+                    (self.has_spoken, self.head_since) = (true, None);
+                    match request {
+                        Ok(request) => self.carry(request, carry),
+                        Err(answer) => answer.write(self.closing, &mut self.output),
+                    }
+                    if self.closing {
+                        (self.input, self.used) = (Vec::new(), 0);
+                    }
+                    self.has_unread = self.used < self.input.len();
+                    if self.has_unread {
+                        self.head_since = Some(now);
+                    }
+                }
+            }
+        }
+        self.flush()
     }
 
     fn flush(&mut self) -> Result<(), ()> {
@@ -185,49 +362,40 @@ impl Client {
         }
     }
 
-    /// Answers the request at the front of what came, if it is whole.
-    fn read(&mut self, token: Option<&str>, carry: Carry<'_>) {
-        if self.input.is_empty() {
-            return;
-        }
+    /// The request at the front of what came.
+    fn next_request(&mut self, access: &Access) -> Next {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut head = httparse::Request::new(&mut headers);
-        let input = std::mem::take(&mut self.input);
-        let (request, used) = match head.parse(&input) {
-            Err(error) => (Err(self.last(Answer::of("400 Bad Request", error.to_string()))), 0),
+        let input = &self.input[self.used..];
+        let request = match head.parse(input) {
+            Err(error) => Err(Answer::of("400 Bad Request", error.to_string())),
             Ok(httparse::Status::Partial) if input.len() > HEAD_BYTES_MAX => {
                 let what = format!("a head has at most {HEAD_BYTES_MAX} bytes");
-                (Err(self.last(Answer::of("431 Request Header Fields Too Large", what))), 0)
+                Err(Answer::of("431 Request Header Fields Too Large", what))
             }
-            Ok(httparse::Status::Partial) => {
-                self.input = input;
-                return;
-            }
-            Ok(httparse::Status::Complete(body_at)) => match asked(&head, token) {
-                // Whose body is not read cannot be understood any further.
-                Err(answer) => (Err(self.last(answer)), 0),
-                Ok(asked) => {
-                    let Some(body) = input[body_at..].get(..asked.body_bytes) else {
-                        if asked.expects && !std::mem::replace(&mut self.continued, true) {
-                            self.output.extend(b"HTTP/1.1 100 Continue\r\n\r\n");
-                        }
-                        self.input = input;
-                        return;
-                    };
-                    self.continued = false;
-                    self.closing |= asked.closes;
-                    (asked.request(body), body_at + asked.body_bytes)
+            Ok(httparse::Status::Partial) => return Next::Incomplete,
+            Ok(httparse::Status::Complete(body_at)) => {
+                match asked(&head, &access.names, access.token.as_deref()) {
+                    Err(answer) => Err(answer),
+                    Ok(asked) => {
+                        (self.has_spoken, self.head_since) = (true, None);
+                        let Some(body) = input[body_at..].get(..asked.body_bytes) else {
+                            if asked.expects && !std::mem::replace(&mut self.continued, true) {
+                                self.output.extend(b"HTTP/1.1 100 Continue\r\n\r\n");
+                            }
+                            return Next::Incomplete;
+                        };
+                        let request = asked.request(body);
+                        self.continued = false;
+                        self.closing |= asked.closes;
+                        self.used += body_at + asked.body_bytes;
+                        return Next::Request(request);
+                    }
                 }
-            },
+            }
         };
-        self.input = if self.closing { Vec::new() } else { input[used..].to_vec() };
-        match request {
-            Ok(request) => self.carry(request, carry),
-            Err(answer) => answer.write(self.closing, &mut self.output),
-        }
-        if !self.closing && self.asked.is_none() && self.output.len() < BODY_BYTES_MAX {
-            self.read(token, carry);
-        }
+        // Where a body ends that is not read cannot be known.
+        Next::Request(request.map_err(|answer| self.last(answer)))
     }
 
     fn last(&mut self, answer: Answer) -> Answer {
@@ -236,101 +404,12 @@ impl Client {
     }
 }
 
-/// What a request's head asks for.
-struct Asked {
-    is_post: bool,
-    path: String,
-    query: String,
-    body_bytes: usize,
-    expects: bool,
-    closes: bool,
-}
-
-/// Understands a head, and refuses whoever may not ask.
-fn asked(head: &httparse::Request<'_, '_>, token: Option<&str>) -> Result<Asked, Answer> {
-    let value = |name: &str| {
-        let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-        found.map(|header| std::str::from_utf8(header.value).unwrap_or("").trim())
-    };
-    let shown = value("authorization").and_then(|shown| shown.strip_prefix("Bearer "));
-    match token {
-        Some(token) if !shown.is_some_and(|shown| is_same(shown, token)) => {
-            return Err(Answer::of(
-                "401 Unauthorized",
-                "show the token: Authorization: Bearer ...",
-            ));
-        }
-        // A page of somebody else's in a browser on this host must not program the element.
-        None if value("origin").is_some() => {
-            return Err(Answer::of("403 Forbidden", "pages may ask only with a token"));
-        }
-        _ => {}
-    }
-    let is_post = match head.method {
-        Some("GET") => false,
-        Some("POST") => true,
-        _ => return Err(Answer::of("405 Method Not Allowed", "GET and POST are answered")),
-    };
-    if value("transfer-encoding").is_some() {
-        return Err(Answer::of("411 Length Required", "send the body with a Content-Length"));
-    }
-    let body_bytes = match value("content-length") {
-        None => 0,
-        Some(text) => match text.parse() {
-            Ok(bytes) if bytes <= BODY_BYTES_MAX => bytes,
-            Ok(_) => {
-                let what = format!("a program has at most {BODY_BYTES_MAX} bytes");
-                return Err(Answer::of("413 Content Too Large", what));
-            }
-            Err(_) => return Err(Answer::of("400 Bad Request", "Content-Length is no number")),
-        },
-    };
-    let target = head.path.unwrap_or("/");
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let is_old = head.version == Some(0);
-    let connection = value("connection").unwrap_or("");
-    Ok(Asked {
-        is_post,
-        path: unescaped(path),
-        query: query.to_owned(),
-        body_bytes,
-        expects: value("expect").is_some_and(|it| it.eq_ignore_ascii_case("100-continue")),
-        closes: is_old || connection.eq_ignore_ascii_case("close"),
-    })
-}
-
-impl Asked {
-    fn request(&self, body: &[u8]) -> Result<Request, Answer> {
-        let program = || {
-            let text = String::from_utf8(body.to_vec())
-                .map_err(|_| Answer::of("400 Bad Request", "the program is no UTF-8"))?;
-            let name = self.query.split('&').find_map(|part| part.strip_prefix("name="));
-            let name = unescaped(name.unwrap_or("program.fe.xml"));
-            Ok(Document { name, text, number: None })
-        };
-        let path: Vec<&str> = self.path.trim_matches('/').split('/').collect();
-        match (self.is_post, &path[..]) {
-            (true, ["program"]) => program().map(Request::Load),
-            (true, ["check"]) => program().map(Request::Check),
-            (true, ["roll-back"]) => Ok(Request::RollBack(Nothing {})),
-            (false, ["program"]) => Ok(Request::Get(What::Program)),
-            (false, ["counters"]) => Ok(Request::Get(What::Counters)),
-            (false, ["agents"]) => Ok(Request::Get(What::Agents)),
-            (false, ["about"]) => Ok(Request::Get(What::About)),
-            (false, ["components", instance, component @ ..]) if !component.is_empty() => {
-                let (instance, path) = ((*instance).to_owned(), component.join("."));
-                Ok(Request::GetComponent(ComponentAt { instance, path, value: String::new() }))
-            }
-            (true, ["counters" | "agents" | "about"]) | (false, ["check" | "roll-back"]) => {
-                Err(Answer::of("405 Method Not Allowed", "this path takes the other method"))
-            }
-            _ => Err(Answer::of(
-                "404 Not Found",
-                "there are /program, /check, /roll-back, /counters, /agents, /about and \
-                 /components/INSTANCE/PATH",
-            )),
-        }
-    }
+/// What comes next from a client.
+enum Next {
+    /// Nothing whole.
+    Incomplete,
+    /// A request, or the answer to one that is rejected.
+    Request(Result<Request, Answer>),
 }
 
 /// How an answer is written.
@@ -382,33 +461,6 @@ impl Answer {
         out.extend(head.as_bytes());
         out.extend(self.body.as_bytes());
     }
-}
-
-/// Whether two texts are the same, without saying by the time it takes where they differ.
-fn is_same(one: &str, other: &str) -> bool {
-    let differing = one.bytes().zip(other.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
-    one.len() == other.len() && differing == 0
-}
-
-/// A part of a target with `%HH` as the bytes that they stand for.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ use crate::plane::Element;
 const READ_BYTES: usize = 64 << 10;
 /// A program that does not read is tried again after this long.
 const OWED_RETRY: Nanos = Nanos::from_millis(1);
+/// Connections that are accepted in one turn.
+const ACCEPTS_A_TURN: usize = 8;
 /// A socket that could not be opened is tried again after this long.
 const OPEN_RETRY: Nanos = Nanos::from_secs(1);
 
@@ -101,9 +103,9 @@ impl Place {
         now: Nanos,
     ) {
         // One program at a time: whoever comes later is told so by the end of his stream.
-        while let Ok(listener) = &mut self.listener
-            && let Ok(Some(channel)) = listener.accept()
-        {
+        for _ in 0..ACCEPTS_A_TURN {
+            let Ok(listener) = &mut self.listener else { break };
+            let Ok(Some(channel)) = listener.accept() else { break };
             self.channel.get_or_insert(channel);
         }
         let Some(channel) = &mut self.channel else { return };

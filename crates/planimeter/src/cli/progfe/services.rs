@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use packet::frame::PortNo;
 use switch::config::ProGfeConfig;
-use switch::services::http::HttpConfig;
+use switch::services::http::{CONNECTIONS, HttpConfig};
 
+use crate::cli::connections;
 use crate::cli::element::read;
 use crate::cli::failure::Failure;
 
@@ -25,23 +26,27 @@ pub struct Services {
     /// Take programs by HTTP at this address and port, such as 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     http: Option<String>,
-    /// A file with the token that who asks by HTTP has to show
+    /// File with the bearer token that HTTP clients must send
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token: Option<PathBuf>,
+    /// Answer HTTP requests that call the element by this name, besides its addresses and localhost
+    #[arg(long = "server-name", value_name = "NAME", requires = "http")]
+    names: Vec<String>,
+    #[command(flatten)]
+    connections: connections::ConnectionArguments,
 }
 
 impl Services {
     /// Tells an element.
-    pub fn tell(&self, config: &mut ProGfeConfig) -> Result<(), Failure> {
+    pub fn tell(&self, config: &mut ProGfeConfig, is_insecure: bool) -> Result<(), Failure> {
         config.agents.clone_from(&self.agents);
-        config.http = self.http()?;
+        config.http = self.http(is_insecure)?;
         config.ethernet = self.ethernet;
         Ok(())
     }
 
-    /// A port alone is one of this host. Whoever reaches another address could program the element, and
-    /// needs a token.
-    fn http(&self) -> Result<Option<HttpConfig>, Failure> {
+    /// A port alone is one of this host.
+    fn http(&self, is_insecure: bool) -> Result<Option<HttpConfig>, Failure> {
         let Some(text) = &self.http else { return Ok(None) };
         let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let address: SocketAddr = port.or_else(|_| text.parse()).map_err(|_| {
@@ -53,12 +58,7 @@ impl Services {
             let what = format!("--http-token: a token has at least {TOKEN_BYTES_MIN} characters");
             return Err(Failure::usage(what));
         }
-        if token.is_none() && !address.ip().is_loopback() {
-            return Err(Failure::usage(format!(
-                "--http {text}: others than this host reach that address, and could program the \
-                 element; name a file with a token by --http-token"
-            )));
-        }
-        Ok(Some(HttpConfig { address, token }))
+        let (names, limits) = (self.names.clone(), self.connections.limits(CONNECTIONS));
+        Ok(Some(HttpConfig { address, token, names, limits, is_insecure }))
     }
 }

@@ -43,6 +43,10 @@ pub fn take(names: &[&str], settings: &device::Device) -> Result<Taken, TargetEr
 pub fn not_reached(error: &ControlError, said: &Said) -> TargetError {
     let is_called = said.url.as_ref().is_some_and(ports::channel::Url::is_passive);
     let remedy = match error {
+        ControlError::Nobody(url) if url.is_local() => {
+            "only this host reaches that address: listen on one that the switch reaches, as in \
+             openflow:ptcp:6653:0.0.0.0"
+        }
         ControlError::Nobody(_) => {
             "let the switch's controller be this host, or give --set device_wait=SECONDS"
         }
@@ -60,7 +64,7 @@ pub fn not_reached(error: &ControlError, said: &Said) -> TargetError {
         _ if is_called => "look at the address that the switch is told",
         _ => {
             "look at the address, or at whether the switch lets this host in; one that connects by itself is \
-              named openflow:ptcp:PORT"
+              named openflow:ptcp:PORT:IP"
         }
     };
     TargetError::CannotHold(format!("{error}: {remedy}"))

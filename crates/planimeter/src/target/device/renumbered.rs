@@ -8,7 +8,6 @@
 //! Invariants: numbers are exchanged and never two made one, so that what was read of a switch can be put back by the
 //! same channel; bytes that are no messages pass as they are; at most one message and what one read brings is held back.
 
-use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use openflow::header::{HEADER_BYTES, Header};
 use openflow::renumber::renumber;
 use packet::time::Stamp;
 use ports::channel::wire::{Direction, Remarks, Unseen};
-use ports::channel::{Channel, ChannelError, Progress};
+use ports::channel::{Channel, ChannelError, Progress, Source};
 
 /// Bytes of messages that are looked at before some of them are handed on; a message may be longer.
 const PIECE_BYTES: usize = 64 << 10;
@@ -241,7 +240,7 @@ impl Channel for Renumbered {
         self.channel.progress()
     }
 
-    fn source(&self) -> Option<IpAddr> {
+    fn source(&self) -> Option<Source> {
         self.channel.source()
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustls::Connection;
 
 use super::{Tls, words};
-use crate::channel::{Channel, ChannelError, Progress};
+use crate::channel::{Channel, ChannelError, Progress, Source};
 
 /// Encrypted bytes that may wait for the socket.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
@@ -219,8 +219,8 @@ impl Channel for TlsStream {
         }
     }
 
-    fn source(&self) -> Option<IpAddr> {
-        Some(self.source)
+    fn source(&self) -> Option<Source> {
+        Some(Source::Host(self.source))
     }
 
     fn peer(&self) -> &str {

@@ -455,8 +455,8 @@ fn files_that_cannot_be_used_are_named_with_the_remedy() {
     for (tls, url, words) in [
         (None, &active, "ca_cert: ssl:127.0.0.1:1 needs it"),
         (Some(&no_ca), &active, "ca_cert: ssl:127.0.0.1:1 needs it"),
-        (None, &passive, "certificate: pssl:1:0.0.0.0 needs it"),
-        (Some(&only_ca), &passive, "certificate: pssl:1:0.0.0.0 needs it"),
+        (None, &passive, "certificate: pssl:1:127.0.0.1 needs it"),
+        (Some(&only_ca), &passive, "certificate: pssl:1:127.0.0.1 needs it"),
     ] {
         let error = Tls::check(tls, url).unwrap_err().to_string();
         assert!(error.contains(words), "{error} lacks {words}");

@@ -1,9 +1,14 @@
 //! Requests as clients send them, cut anywhere, and such that should not be.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use ports::channel::memory;
+use ports::clock;
 use serde_json::json;
 
 use super::*;
+use crate::control::request::{ComponentAt, Document, Nothing};
 
 /// A client of a server that answers with what it was asked; what was asked, and what came back.
 struct Talk {
@@ -25,23 +30,33 @@ impl Talk {
         let mut rest = bytes;
         let (mut stays, mut said) = (true, Vec::new());
         let mut buffer = vec![0; READ_BYTES];
+        let access = Access {
+            token: token.map(str::to_owned),
+            names: ServerNames::new(vec!["element.example".into()]),
+        };
         loop {
             let sent = self.near.transmit(rest).unwrap_or(0);
             rest = &rest[sent..];
             let asked = &mut self.asked;
-            let outcome = self.client.turn(self.now, &mut buffer, token, &mut |request| {
-                asked.push(request.clone());
-                Answered::Now(match request {
-                    Request::Load(it) if it.text.contains("bad") => Err("a:1:2: error".into()),
-                    Request::Get(What::Program) => Ok(json!({ "text": "<fe/>" })),
-                    _ => Ok(json!({ "generation": 2 })),
-                })
-            });
+            let outcome = self.client.turn(
+                self.now,
+                &mut buffer,
+                &access,
+                &mut { REQUESTS_A_TURN },
+                &mut |request| {
+                    asked.push(request.clone());
+                    Answered::Now(match request {
+                        Request::Load(it) if it.text.contains("bad") => Err("a:1:2: error".into()),
+                        Request::Get(What::Program) => Ok(json!({ "text": "<fe/>" })),
+                        _ => Ok(json!({ "generation": 2 })),
+                    })
+                },
+            );
             stays &= outcome.is_ok();
             while let Ok(count @ 1..) = self.near.receive(&mut buffer) {
                 said.extend_from_slice(&buffer[..count]);
             }
-            if rest.is_empty() || !stays {
+            if rest.is_empty() && !self.client.has_unread || !stays {
                 break;
             }
         }
@@ -49,7 +64,9 @@ impl Talk {
         if stays {
             stays = self
                 .client
-                .turn(self.now, &mut buffer, token, &mut |_| Answered::Now(Ok(json!(1))))
+                .turn(self.now, &mut buffer, &access, &mut { REQUESTS_A_TURN }, &mut |_| {
+                    Answered::Now(Ok(json!(1)))
+                })
                 .is_ok();
         }
         (String::from_utf8(said).unwrap(), stays)
@@ -57,12 +74,12 @@ impl Talk {
 }
 
 fn get(path: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").into_bytes()
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes()
 }
 
 fn post(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}")
+    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}")
         .into_bytes()
 }
 
@@ -124,11 +141,25 @@ fn what_should_not_be_is_refused_and_closed() {
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(HEADERS_MAX + 1));
     for (bytes, status) in [
         ("\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n".to_owned(), "400"),
-        ("PUT /program HTTP/1.1\r\n\r\n".to_owned(), "405"),
-        ("POST /program HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), "411"),
-        ("POST /program HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(), "400"),
-        ("POST /program HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n".to_owned(), "413"),
-        ("POST /program HTTP/1.1\r\nOrigin: http://evil\r\n\r\n".to_owned(), "403"),
+        ("PUT /program HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), "405"),
+        (
+            "POST /program HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                .to_owned(),
+            "411",
+        ),
+        (
+            "POST /program HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n".to_owned(),
+            "400",
+        ),
+        (
+            "POST /program HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n"
+                .to_owned(),
+            "413",
+        ),
+        (
+            "POST /program HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil\r\n\r\n".to_owned(),
+            "403",
+        ),
         (long, "431"),
         (many, "400"),
     ] {
@@ -150,7 +181,7 @@ fn what_should_not_be_is_refused_and_closed() {
 fn who_has_to_show_a_token_shows_it() {
     let token = Some("0123456789abcdef");
     let with = |shown: &str| {
-        format!("GET /about HTTP/1.1\r\nAuthorization: {shown}\r\nOrigin: http://page\r\n\r\n")
+        format!("GET /about HTTP/1.1\r\nHost: 10.0.0.1:80\r\nAuthorization: {shown}\r\n\r\n")
     };
     for shown in ["", "Bearer ", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {
         let (said, stays) = Talk::new().say(with(shown).as_bytes(), token);
@@ -163,17 +194,17 @@ fn who_has_to_show_a_token_shows_it() {
 #[test]
 fn a_body_is_waited_for_once_the_client_was_told_to_send_it() {
     let mut talk = Talk::new();
-    let head = "POST /check HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+    let head = "POST /check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
     assert_eq!(talk.say(head.as_bytes(), None).0, "HTTP/1.1 100 Continue\r\n\r\n");
     assert_eq!(talk.say(b"<f", None).0, "");
     assert!(talk.say(b"e/>", None).0.starts_with("HTTP/1.1 200"));
     talk.now = SILENCE_MAX;
-    assert!(!talk.say(b"", None).1, "who is silent is gone");
+    assert!(!talk.say(b"", None).1, "a silent client is closed");
 }
 
 #[test]
 fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
-    let good = b"POST /program?name=a%20b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n<fe>GET /components/nh/T%5B2%5D HTTP/1.1\r\n\r\n";
+    let good = b"POST /program?name=a%20b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n<fe>GET /components/nh/T%5B2%5D HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let words: [&[u8]; 8] =
         [b"\r\n\r\n", b"%", b"99999999999999999999", b"-1", b" ", b"\0", b"\xff", b"HTTP/1.0"];
     let mut number = 1u64;
@@ -200,4 +231,123 @@ fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
         answered += usize::from(said.starts_with("HTTP/1.1 2"));
     }
     assert!(answered > 100, "{answered}");
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
+    const REQUESTS: usize = 4_000;
+    // The size that once ended the process: each request was answered in a stack frame of its own, with a copy of the
+    // rest. Debug builds need more stack than release builds, and two threads more than one.
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let answered = small.spawn(|| {
+        let (mut near, far) = memory::pair(1 << 22, "http");
+        let mut client = Client::new(Box::new(far), Nanos::ZERO);
+        let request = b"GET /about HTTP/1.1\nHost: [::1]\n\n";
+        let bytes = request.repeat(REQUESTS);
+        assert_eq!(near.transmit(&bytes).unwrap(), bytes.len());
+        let (access, mut buffer) = (Access::default(), vec![0; READ_BYTES]);
+        let (mut answered, mut turns) = (0, 0);
+        while answered < REQUESTS {
+            let before = answered;
+            let mut left = REQUESTS_A_TURN;
+            let turned = client.turn(Nanos::ZERO, &mut buffer, &access, &mut left, &mut |_| {
+                answered += 1;
+                Answered::Now(Ok(json!(1)))
+            });
+            assert!(turned.is_ok());
+            let now = answered - before;
+            assert!((1..=REQUESTS_A_TURN_OF_ONE).contains(&now), "{now} requests in one turn");
+            assert_eq!(REQUESTS_A_TURN - left, now, "what is left for other clients");
+            assert!(client.input.len() <= 2 * READ_BYTES && client.output.len() <= OUTPUT_BYTES);
+            turns += 1;
+            while near.receive(&mut buffer).unwrap() > 0 {}
+        }
+        assert!(turns >= REQUESTS / REQUESTS_A_TURN_OF_ONE);
+        answered
+    });
+    assert_eq!(answered.unwrap().join().unwrap(), REQUESTS);
+}
+
+#[test]
+fn a_turn_with_no_request_left_answers_none_and_comes_again_at_once() {
+    let (mut near, far) = memory::pair(1 << 20, "http");
+    let mut client = Client::new(Box::new(far), Nanos::ZERO);
+    let (access, mut buffer) = (Access::default(), vec![0; READ_BYTES]);
+    near.transmit(&get("/about")).unwrap();
+    let now = Nanos::from_secs(1);
+    for (left, answers) in [(0, 0), (1, 1)] {
+        let mut count = 0;
+        let turned = client.turn(now, &mut buffer, &access, &mut { left }, &mut |_| {
+            count += 1;
+            Answered::Now(Ok(json!(1)))
+        });
+        assert_eq!((turned, count), (Ok(()), answers));
+        assert_eq!(client.due(now) == now, answers == 0, "there is more to do only then");
+    }
+}
+
+#[test]
+fn a_host_that_is_not_this_server_and_a_page_of_another_site_are_rejected() {
+    let with = |headers: &str| {
+        let bytes = format!("GET /about HTTP/1.1\r\n{headers}\r\n");
+        Talk::new().say(bytes.as_bytes(), None).0
+    };
+    for (headers, status) in [
+        ("", "421"),
+        ("Host: evil.example:8080\r\n", "421"),
+        ("Host: localhost\r\nHost: localhost\r\n", "421"),
+        ("Host: localhost:8080\r\nOrigin: http://evil.example\r\n", "403"),
+        ("Host: localhost:8080\r\nSec-Fetch-Site: cross-site\r\n", "403"),
+        ("Host: localhost:8080\r\nOrigin: http://localhost:8080\r\n", "200"),
+        ("Host: 10.0.0.1:8080\r\nSec-Fetch-Site: none\r\n", "200"),
+        ("Host: element.example\r\n", "200"),
+    ] {
+        let answer = with(headers);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}\n{answer}");
+    }
+}
+
+#[test]
+fn a_head_has_little_time_and_an_idle_client_more() {
+    let mut talk = Talk::new();
+    talk.now = Nanos(HEAD_TIME_MAX.0 - 1);
+    assert!(talk.say(b"", None).1);
+    talk.now = HEAD_TIME_MAX;
+    assert!(!talk.say(b"", None).1, "no request came");
+    let mut talk = Talk::new();
+    assert!(talk.say(&get("/about"), None).1);
+    talk.now = Nanos(SILENCE_MAX.0 - 1);
+    assert!(talk.say(b"GET /ab", None).1, "it was idle");
+    talk.now = talk.now.saturating_add(HEAD_TIME_MAX);
+    assert!(!talk.say(b"out", None).1, "the head is not complete");
+}
+
+#[test]
+fn silent_connections_give_way_to_new_ones() {
+    let limits = ConnectionLimits { total: 4, per_source: 3 };
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let (token, names) = (None, Vec::new());
+    let config = HttpConfig { address, token, names, limits, is_insecure: false };
+    let mut http = Http::open(&config).unwrap();
+    let Url::PassiveTcp(address) = *http.address() else { panic!("{}", http.address()) };
+    let until = clock::now().saturating_add(Nanos::from_secs(30));
+    let mut silent = Vec::new();
+    let turn = |http: &mut Http| http.turn(Nanos::ZERO, &mut |_| Answered::Now(Ok(json!(1))));
+    while http.accepted < 20 {
+        if silent.len() < 20 {
+            silent.push(TcpStream::connect(address).unwrap());
+        }
+        turn(&mut http);
+        assert!(http.clients.len() <= limits.per_source, "one source has no more places");
+        assert!(clock::now() < until);
+    }
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(&get("/about")).unwrap();
+    client.set_nonblocking(true).unwrap();
+    let mut answer = [0; 12];
+    while client.read(&mut answer).is_err() {
+        turn(&mut http);
+        assert!(clock::now() < until);
+    }
+    assert_eq!(&answer, b"HTTP/1.1 200");
 }

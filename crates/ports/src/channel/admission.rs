@@ -1,0 +1,191 @@
+//! Limits on the connections that a listener accepts, in total and per source.
+//!
+//! A connection is *pending* until its handshake or its first request is complete. A listener that has no place for a
+//! new connection closes a pending one instead: one of the same source if that source is at its limit, otherwise one
+//! of the source with the most pending connections. Established connections are never closed for new ones.
+//!
+//! Invariants:
+//! - One source has at most `per_source` places, so that one host or user cannot take all of them.
+//! - Loopback addresses are one source, and so are the addresses of an IPv6 /64 prefix (RFC 4291, section 2.5.4),
+//!   which one host can choose freely.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::Progress;
+
+/// The other end of a connection, as far as limits distinguish ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// A host.
+    Host(IpAddr),
+    /// A user of this host, by number, who connected to a Unix socket.
+    User(u32),
+}
+
+/// Bits of an IPv6 address that identify a host's network.
+const PREFIX_BITS: u32 = 64;
+
+impl Source {
+    /// The source that limits count for this one: see the module's invariants.
+    pub fn counted(self) -> Source {
+        match self {
+            Source::User(user) => Source::User(user),
+            Source::Host(address) => match address.to_canonical() {
+                address if address.is_loopback() => Source::Host(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V4(address) => Source::Host(address.into()),
+                IpAddr::V6(address) => {
+                    let prefix = address.to_bits() >> PREFIX_BITS << PREFIX_BITS;
+                    Source::Host(Ipv6Addr::from_bits(prefix).into())
+                }
+            },
+        }
+    }
+
+    /// The host's address, if it is a host.
+    pub fn address(self) -> Option<IpAddr> {
+        match self {
+            Source::Host(address) => Some(address),
+            Source::User(_) => None,
+        }
+    }
+}
+
+/// How many connections a listener holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// All connections.
+    pub total: usize,
+    /// Connections of one source. Those whose source is unknown count as one source.
+    pub per_source: usize,
+}
+
+/// A connection that has a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// The caller's number of this connection.
+    pub id: usize,
+    /// Its source.
+    pub source: Option<Source>,
+    /// For a pending connection, how far it is, and a number that grows with the time at which it was accepted.
+    pub pending: Option<(Progress, u64)>,
+}
+
+/// Whether a new connection has a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// It has.
+    Free,
+    /// It has the place of the pending connection with this number, which has to be closed.
+    InsteadOf(usize),
+    /// It has none.
+    Refused(Refusal),
+}
+
+/// Which limit leaves no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The limit of all connections.
+    Total,
+    /// The limit of one source.
+    PerSource,
+}
+
+impl ConnectionLimits {
+    /// Looks for a place for a new connection of this source beside those that are held.
+    pub fn room_for(&self, held: &[Held], source: Option<Source>) -> Room {
+        let source = source.map(Source::counted);
+        let is_same = |held: &Held| held.source.map(Source::counted) == source;
+        let same = held.iter().filter(|held| is_same(held)).count();
+        let (refusal, closed) = if same >= self.per_source {
+            (Refusal::PerSource, first_to_close(held, is_same))
+        } else if held.len() >= self.total {
+            let crowd = most_pending(held);
+            let in_crowd = |held: &Held| Some(held.source.map(Source::counted)) == crowd;
+            (Refusal::Total, first_to_close(held, in_crowd))
+        } else {
+            return Room::Free;
+        };
+        closed.map_or(Room::Refused(refusal), Room::InsteadOf)
+    }
+}
+
+/// The oldest of the pending connections that are least far.
+fn first_to_close(held: &[Held], among: impl Fn(&Held) -> bool) -> Option<usize> {
+    let pending = held.iter().filter(|held| held.pending.is_some() && among(held));
+    pending.min_by_key(|held| held.pending).map(|held| held.id)
+}
+
+/// The source with the most pending connections.
+fn most_pending(held: &[Held]) -> Option<Option<Source>> {
+    let pending = held.iter().filter(|held| held.pending.is_some());
+    let mut sources: Vec<_> = pending.map(|held| held.source.map(Source::counted)).collect();
+    sources.sort_unstable();
+    let groups = sources.chunk_by(|left, right| left == right);
+    groups.max_by_key(|group| group.len()).map(|group| group[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: ConnectionLimits = ConnectionLimits { total: 4, per_source: 3 };
+
+    fn host(number: u8) -> Option<Source> {
+        (number > 0).then(|| Source::Host(IpAddr::from([10, 0, 0, number])))
+    }
+
+    fn held(all: &[(u8, Option<(Progress, u64)>)]) -> Vec<Held> {
+        let one = |(id, &(number, pending)): (usize, &(u8, _))| Held {
+            id: id + 100,
+            source: host(number),
+            pending,
+        };
+        all.iter().enumerate().map(one).collect()
+    }
+
+    fn check(all: &[(u8, Option<(Progress, u64)>)], newcomer: u8, wanted: Room) {
+        let room = LIMITS.room_for(&held(all), host(newcomer));
+        assert_eq!(room, wanted, "{newcomer} among {all:?}");
+    }
+
+    #[test]
+    fn a_pending_connection_gives_way_and_an_established_one_never_does() {
+        use Progress::{Agreeing, Open, Silent};
+        check(&[], 1, Room::Free);
+        // One source is at its limit: its oldest silent connection gives way, then its oldest.
+        let three = [(1, Some((Open, 1))), (1, Some((Silent, 3))), (1, Some((Silent, 2)))];
+        check(&three, 1, Room::InsteadOf(102));
+        check(&three, 2, Room::Free);
+        let talking = [(1, Some((Agreeing, 5))), (1, Some((Open, 3))), (1, Some((Agreeing, 6)))];
+        check(&talking, 1, Room::InsteadOf(100));
+        let established = [(1, None), (1, None), (1, None), (2, Some((Silent, 1)))];
+        check(&established, 1, Room::Refused(Refusal::PerSource));
+        // All places are taken: one of the source with the most pending connections gives way.
+        check(&established, 2, Room::InsteadOf(103));
+        let four = [
+            (2, Some((Silent, 1))),
+            (1, Some((Agreeing, 9))),
+            (1, Some((Agreeing, 8))),
+            (0, Some((Silent, 2))),
+        ];
+        check(&four, 3, Room::InsteadOf(102));
+        check(&[(1, None), (1, None), (2, None), (3, None)], 4, Room::Refused(Refusal::Total));
+    }
+
+    #[test]
+    fn addresses_that_one_host_can_choose_are_one_source() {
+        let counted = |text: &str| Source::Host(text.parse().unwrap()).counted();
+        for (one, other, is_same) in [
+            ("127.0.0.1", "127.9.9.9", true),
+            ("127.0.0.1", "::1", true),
+            ("127.0.0.1", "::ffff:127.0.0.2", true),
+            ("10.0.0.1", "::ffff:10.0.0.1", true),
+            ("10.0.0.1", "10.0.0.2", false),
+            ("2001:db8::1", "2001:db8::ffff:0:0:2", true),
+            ("2001:db8::1", "2001:db8:0:1::1", false),
+        ] {
+            assert_eq!(counted(one) == counted(other), is_same, "{one} and {other}");
+        }
+        assert_ne!(Source::User(0).counted(), Source::User(1).counted());
+    }
+}

@@ -1,0 +1,131 @@
+//! Which server and which page a request names: protection of HTTP servers on private addresses against browsers.
+//!
+//! A browser can be made to send requests here in two ways. A name of another site can resolve to this host's address
+//! (DNS rebinding): then the request's `Host` is that name. A page of another site can send requests to this host's
+//! address (cross-site request forgery): then `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C, Fetch Metadata Request
+//! Headers) say so. Programs other than browsers send neither header.
+//!
+//! Invariant: a name is accepted only if it is an IP address, which a browser does not look up, `localhost`, or a name
+//! that the user gave.
+
+use std::net::IpAddr;
+
+/// The names by which requests may call a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerNames(Vec<String>);
+
+/// What a request says about its way here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Provenance<'a> {
+    /// The `Host` header, if there is exactly one.
+    pub host: Option<&'a str>,
+    /// The `Origin` header.
+    pub origin: Option<&'a str>,
+    /// The `Sec-Fetch-Site` header.
+    pub fetch_site: Option<&'a str>,
+}
+
+/// Why a request is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    /// Its `Host` is none of the server's names.
+    Host,
+    /// A page of another site sent it.
+    Page,
+}
+
+impl ServerNames {
+    /// Those of a server with these names besides its addresses and `localhost`.
+    pub fn new(names: Vec<String>) -> ServerNames {
+        ServerNames(names)
+    }
+
+    /// Checks the host, and the page if the request `is_guarded` against pages of other sites.
+    pub fn check(&self, request: &Provenance<'_>, is_guarded: bool) -> Result<(), Foreign> {
+        let host = request.host.filter(|host| self.has(host)).ok_or(Foreign::Host)?;
+        match !is_guarded || is_own_page(host, request) {
+            true => Ok(()),
+            false => Err(Foreign::Page),
+        }
+    }
+
+    /// Whether a `Host` header (RFC 9110, section 7.2) names this server.
+    fn has(&self, host: &str) -> bool {
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+            _ => (host, None),
+        };
+        if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+            return false;
+        }
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        address.unwrap_or(name).parse::<IpAddr>().is_ok()
+            || name.eq_ignore_ascii_case("localhost")
+            || self.0.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Whether a page of this server sent a request, or no page.
+fn is_own_page(host: &str, request: &Provenance<'_>) -> bool {
+    match (request.origin, request.fetch_site) {
+        (Some(origin), _) => origin.eq_ignore_ascii_case(&format!("http://{host}")),
+        (None, Some(site)) => matches!(site, "same-origin" | "none"),
+        (None, None) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(
+        host: Option<&str>,
+        origin: Option<&str>,
+        fetch_site: Option<&str>,
+    ) -> Result<(), Foreign> {
+        let names = ServerNames::new(vec!["element.example".into()]);
+        names.check(&Provenance { host, origin, fetch_site }, true)
+    }
+
+    #[test]
+    fn a_name_that_resolves_here_but_was_not_given_is_rejected() {
+        for host in
+            ["evil.example:7700", "localhost.evil.example", "", "127.0.0.1:x", "[::1", "a:b:c", "?"]
+        {
+            assert_eq!(check(Some(host), None, None), Err(Foreign::Host), "{host}");
+        }
+        assert_eq!(check(None, None, None), Err(Foreign::Host));
+        for host in [
+            "localhost:7700",
+            "LOCALHOST",
+            "[::1]:7700",
+            "[::1]",
+            "10.1.2.3:80",
+            "Element.example:1",
+        ] {
+            assert_eq!(check(Some(host), None, None), Ok(()), "{host}");
+        }
+        let none = ServerNames::default();
+        let named = Provenance { host: Some("element.example"), ..Provenance::default() };
+        assert_eq!(none.check(&named, false), Err(Foreign::Host));
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_rejected_where_that_is_guarded() {
+        let host = Some("127.0.0.1:7700");
+        assert_eq!(check(host, Some("http://127.0.0.1:7700"), None), Ok(()));
+        for site in ["same-origin", "none"] {
+            assert_eq!(check(host, None, Some(site)), Ok(()), "{site}");
+        }
+        for origin in
+            ["http://evil.example", "null", "https://127.0.0.1:7700", "http://127.0.0.1", "?"]
+        {
+            assert_eq!(check(host, Some(origin), None), Err(Foreign::Page), "{origin}");
+        }
+        for site in ["cross-site", "same-site", "?"] {
+            assert_eq!(check(host, None, Some(site)), Err(Foreign::Page), "{site}");
+        }
+        let foreign = Provenance { host, origin: Some("http://evil.example"), fetch_site: None };
+        assert_eq!(ServerNames::default().check(&foreign, false), Ok(()));
+    }
+}
