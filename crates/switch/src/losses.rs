@@ -59,3 +59,74 @@ fn lost(lane: &mut Lane) -> Vec<Lost> {
     lost.push(("transmit_full", lane.drops.transmit_full));
     lost
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use packet::frame::Batch;
+    use packet::time::Clock;
+    use ports::port::{Port, PortCounters, PortError, PortFacts};
+
+    use super::*;
+
+    /// A port that carries nothing and counts what a test says.
+    pub(crate) struct Counting(pub(crate) PortCounters, PortFacts);
+
+    impl Counting {
+        pub(crate) fn lane(number: u32, drops: &[(PortDrop, u64)]) -> Lane {
+            let facts = PortFacts {
+                name: "counting".into(),
+                kind: "counting",
+                mac: [0; 6],
+                frame_bytes_max: 1514,
+                stamps: Clock::Virtual,
+            };
+            let counters = PortCounters { drops: drops.to_vec(), ..PortCounters::default() };
+            Lane::new(number, Box::new(Counting(counters, facts)))
+        }
+    }
+
+    impl Port for Counting {
+        fn facts(&self) -> &PortFacts {
+            &self.1
+        }
+
+        fn receive(&mut self, _: &mut Batch, _: Nanos) -> Result<usize, PortError> {
+            Ok(0)
+        }
+
+        fn transmit(&mut self, _: &mut Batch, _: Nanos) -> Result<usize, PortError> {
+            Ok(0)
+        }
+
+        fn counters(&mut self) -> PortCounters {
+            self.0.clone()
+        }
+    }
+
+    fn reported(report: &mut LossReport, lanes: &mut [Lane], at_ms: u64) -> Vec<String> {
+        let mut events = Vec::new();
+        report.report(lanes, &mut events, Nanos::from_millis(at_ms));
+        events.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_port_is_named_once_a_second_while_it_loses_frames() {
+        use PortDrop::{InjectedLoss, ReceiveInvalid, ReceiveTooLong};
+        let nothing: [String; 0] = [];
+        let mut report = LossReport::default();
+        let lost = [(ReceiveTooLong, 3), (InjectedLoss, 9), (ReceiveInvalid, 1)];
+        let mut lanes = [Counting::lane(1, &[]), Counting::lane(2, &lost)];
+        lanes[0].drops.transmit_full = 5;
+        let both = [
+            "port 1: 5 frames lost: transmit_full 5",
+            "port 2: 4 frames lost: receive_too_long 3, receive_invalid 1",
+        ];
+        assert_eq!(reported(&mut report, &mut lanes, 0), both);
+        lanes[0].drops.transmit_full = 7;
+        assert_eq!(reported(&mut report, &mut lanes, 999), nothing);
+        lanes[0].drops.transmit_full = 8;
+        let more = ["port 1: 3 frames lost: transmit_full 3"];
+        assert_eq!(reported(&mut report, &mut lanes, 1000), more);
+        assert_eq!(reported(&mut report, &mut lanes, 5000), nothing);
+    }
+}

@@ -150,3 +150,31 @@ pub fn stats(lane: &mut Lane, age: Nanos) -> PortStats {
         properties: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::losses::tests::Counting;
+
+    /// OpenFlow 1.3.5, section 7.3.5.6: what a port loses on its way in is received, not sent.
+    #[test]
+    fn frames_lost_on_reception_are_counted_as_received() {
+        let lost = |reason| {
+            let mut lane = Counting::lane(1, &[(reason, 5)]);
+            (lane.drops.transmit_full, lane.drops.port_down) = (20, 300);
+            let stats = stats(&mut lane, Nanos::ZERO);
+            (stats.rx_dropped, stats.rx_errors, stats.tx_dropped - 320)
+        };
+        for (reason, counted) in [
+            (PortDrop::ReceiveRingFull, (5, 0, 0)),
+            (PortDrop::ReceiveTooLong, (5, 0, 0)),
+            (PortDrop::ReceiveInvalid, (0, 5, 0)),
+            (PortDrop::PeerBroken, (0, 5, 0)),
+            (PortDrop::TransmitRefused, (0, 0, 5)),
+            (PortDrop::TooLong, (0, 0, 5)),
+            (PortDrop::LinkQueueFull, (0, 0, 5)),
+        ] {
+            assert_eq!(lost(reason), counted, "{reason:?}");
+        }
+    }
+}
