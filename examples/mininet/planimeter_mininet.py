@@ -65,17 +65,29 @@ class PlanimeterSwitch(Switch):
     def start(self, controllers):
         """Starts the switch and returns when it is ready."""
         self.folder = tempfile.mkdtemp(prefix=f"planimeter-{self.name}-")
-        log = os.path.join(self.folder, "log")
         program = os.environ.get("PLANIMETER", self.program)
         command = [program, *self.arguments(controllers)]
-        with open(log, "wb") as errors:
+        with open(self.log_file(), "wb") as errors:
             # The namespace of the switch's shell: the root's, unless inNamespace is set.
             self.process = self.popen(command, stdout=errors, stderr=errors)
         deadline = time.monotonic() + PATIENCE_S
-        while b"ready" not in (text := read(log)):
+        while "ready" not in self.log():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{self.name}: {text.decode(errors='replace').strip()}")
+                raise RuntimeError(f"{self.name}: {self.log().strip()}")
             time.sleep(0.01)
+
+    def connected(self):
+        """Returns whether a controller is connected, or the switch forwards as a bridge."""
+        return ": connected" in self.log() or "are bridged" in self.log()
+
+    def log_file(self):
+        """Returns the path of the log."""
+        return os.path.join(self.folder, "log")
+
+    def log(self):
+        """Returns what the switch wrote to its log."""
+        with open(self.log_file(), encoding="utf-8", errors="replace") as file:
+            return file.read()
 
     def stop(self, deleteIntfs=True):
         """Stops the switch, and deletes its interfaces if asked."""
@@ -91,12 +103,6 @@ class PlanimeterSwitch(Switch):
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder = None
         super().stop(deleteIntfs)
-
-
-def read(path):
-    """Returns the bytes of a file."""
-    with open(path, "rb") as file:
-        return file.read()
 
 
 switches = {"planimeter": PlanimeterSwitch}

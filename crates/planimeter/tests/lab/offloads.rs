@@ -228,14 +228,15 @@ pub fn mininet_needs() -> Result<(), Need> {
 pub fn mininet_measures_with_iperf() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mininet/planimeter_mininet.py");
     for more in ["--controller default", "--controller none"] {
-        // Mininet ends processes by their names: it sees only its own.
+        // Mininet ends processes and deletes files by their names: it sees only its own.
         let mn = format!("mn --custom {file} --switch planimeter {more} --test iperf");
-        let script = format!("ip link set lo up && exec {mn}");
+        let script = format!("mount -t tmpfs none /tmp && ip link set lo up && exec {mn}");
         let place = Place::new();
         let said = Command::new("unshare")
             .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"])
             .args(["sh", "-c", &script])
             .env("PLANIMETER", env!("CARGO_BIN_EXE_planimeter"))
+            .env("OVS_RUNDIR", "/tmp")
             .current_dir(place.path())
             .output()
             .unwrap();
