@@ -1,4 +1,4 @@
-//! Divides a merged frame into the frames that it stands for.
+//! Segments a merged frame into the frames that it stands for.
 //!
 //! The kernel keeps consecutive TCP segments or UDP datagrams of one flow as one large frame
 //! (Linux `Documentation/networking/segmentation-offloads.rst`: TSO, GSO, GRO). Whoever sees such a
@@ -16,7 +16,7 @@ use crate::header::{ethernet, ipv4, ipv6, put_u16, put_u32, tcp, u16_at, u32_at,
 /// tags.
 pub const MERGED_BYTES_MAX: usize = 0xffff + ethernet::HEADER_BYTES + 4 * vlan::VLAN_DEPTH_MAX;
 
-/// The protocol whose payload is divided.
+/// The protocol whose payload is segmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP: sequence numbers go on from segment to segment.
@@ -25,7 +25,7 @@ pub enum Protocol {
     Udp,
 }
 
-/// A merged frame and how much of it is divided already. The buffer is kept for the next one.
+/// A merged frame and how much of it is segmented already. The buffer is kept for the next one.
 #[derive(Debug, Default)]
 pub struct Segmenter {
     bytes: Vec<u8>,
@@ -57,17 +57,22 @@ impl Segmenter {
         &mut self.bytes
     }
 
-    /// The bytes of the buffer, to be changed before it is divided.
+    /// The bytes of the buffer, to be changed before it is segmented.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Starts to divide the frame in the buffer into segments of `size` payload bytes, the last
-    /// one perhaps shorter. Returns false, and there are no segments, if the frame does not
-    /// consist of Ethernet, IP and `protocol`, or if a segment would be too long for a frame.
-    pub fn begin(&mut self, protocol: Protocol, size: usize) -> bool {
+    /// Starts to segment the frame in the buffer into pieces of `size` payload bytes, the last
+    /// one perhaps shorter. Where it is known, `transport_at` is the offset of the header of
+    /// `protocol`: behind a tunnel's headers it is not the first one of that protocol. Returns
+    /// false, and there are no segments, if the frame does not consist of Ethernet, IP and
+    /// `protocol`, or if a segment would be too long for a frame.
+    pub fn begin(&mut self, protocol: Protocol, size: usize, transport_at: Option<usize>) -> bool {
         let layout = Layout::of(&self.bytes, protocol);
-        let Some(layout) = layout.filter(|it| size > 0 && it.fits(size)) else {
+        let is_right = |it: &Layout| {
+            size > 0 && it.fits(size) && transport_at.is_none_or(|at| at == it.transport_at)
+        };
+        let Some(layout) = layout.filter(is_right) else {
             self.buffer(0);
             return false;
         };

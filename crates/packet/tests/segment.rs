@@ -15,7 +15,7 @@ const CWR: u8 = 0x80;
 fn segments(merged: &[u8], protocol: Protocol, size: usize) -> Option<Vec<Vec<u8>>> {
     let mut segmenter = Segmenter::default();
     segmenter.buffer(merged.len()).copy_from_slice(merged);
-    segmenter.begin(protocol, size).then(|| rest(&mut segmenter))
+    segmenter.begin(protocol, size, None).then(|| rest(&mut segmenter))
 }
 
 fn rest(segmenter: &mut Segmenter) -> Vec<Vec<u8>> {
@@ -70,7 +70,7 @@ proptest! {
         };
         let builder = builder(tags, is_ipv6, identification, &ip_options);
         let merged = builder.tcp(header).payload(&payload).bytes_unpadded();
-        let segments = segments(&merged, Protocol::Tcp, size).expect("it can be divided");
+        let segments = segments(&merged, Protocol::Tcp, size).expect("it can be segmented");
         prop_assert_eq!(segments.len(), payload.len().div_ceil(size));
         let mut whole: Vec<u8> = Vec::new();
         for (index, bytes) in segments.iter().enumerate() {
@@ -104,7 +104,7 @@ proptest! {
     ) {
         let merged = builder(tags, is_ipv6, 7, &[]).udp(4000, 5000).payload(&payload);
         let segments =
-            segments(&merged.bytes_unpadded(), Protocol::Udp, size).expect("it can be divided");
+            segments(&merged.bytes_unpadded(), Protocol::Udp, size).expect("it can be segmented");
         let mut whole: Vec<u8> = Vec::new();
         for bytes in &segments {
             let packet = Packet::parse(bytes).expect("faultless");
@@ -120,7 +120,7 @@ proptest! {
 
     /// The kernel is trusted, but nothing that it says makes us panic or send a frame that is too long.
     #[test]
-    fn any_bytes_and_sizes_are_divided_or_rejected(
+    fn any_bytes_and_sizes_are_segmented_or_rejected(
         at in 0usize..80,
         noise in vec(any::<u8>(), 0..8),
         cut in 0usize..400,
@@ -147,13 +147,13 @@ proptest! {
 }
 
 #[test]
-fn a_packet_of_the_greatest_length_is_divided_whole() {
+fn a_packet_of_the_greatest_length_is_segmented_whole() {
     let payload: Vec<u8> = (0..0xffff - 40).map(|n| (n % 251) as u8).collect();
     let merged =
         builder(8, false, 0xffff, &[]).tcp(tcp::Header::new(1, 2, tcp::PSH)).payload(&payload);
     let merged = merged.bytes_unpadded();
     assert_eq!(merged.len(), MERGED_BYTES_MAX);
-    let all = segments(&merged, Protocol::Tcp, 1448).expect("it can be divided");
+    let all = segments(&merged, Protocol::Tcp, 1448).expect("it can be segmented");
     assert_eq!(all.len(), payload.len().div_ceil(1448));
     assert!(all.iter().all(|bytes| Packet::of(bytes).verify_checksums() == Ok(())));
 }
@@ -179,16 +179,19 @@ fn what_is_no_merged_frame_is_rejected() {
 }
 
 #[test]
-fn a_frame_that_comes_before_the_last_is_divided_replaces_it() {
+fn a_frame_that_comes_before_the_last_is_segmented_replaces_it() {
     let merged = builder(0, false, 1, &[]).udp(1, 2).payload(&[1; 100]).bytes_unpadded();
     let (mut segmenter, mut frame) = (Segmenter::default(), Frame::default());
     assert!(!segmenter.next_into(&mut frame));
     for _ in 0..2 {
         segmenter.buffer(merged.len()).copy_from_slice(&merged);
-        assert!(segmenter.begin(Protocol::Udp, 30) && segmenter.next_into(&mut frame));
+        assert!(segmenter.begin(Protocol::Udp, 30, Some(34)) && segmenter.next_into(&mut frame));
         assert!(segmenter.has_next());
     }
     assert_eq!(rest(&mut segmenter).len(), 3);
     segmenter.buffer(10);
     assert!(!segmenter.has_next());
+    // What is to be segmented is behind another header of the same protocol: a tunnel.
+    segmenter.buffer(merged.len()).copy_from_slice(&merged);
+    assert!(!segmenter.begin(Protocol::Udp, 30, Some(84)) && !segmenter.has_next());
 }

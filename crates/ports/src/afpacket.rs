@@ -4,7 +4,7 @@
 //! `Documentation/networking/packet_mmap.rst`) and leave in batches, past the queueing
 //! discipline. A frame leaves byte for byte as it entered the interface: the VLAN tag that the
 //! kernel takes out is put back, and a checksum that it left to hardware is completed. A frame
-//! that the kernel merged of several is divided into those again, if [`Options`] says so. A frame
+//! that the kernel merged of several is segmented again, if [`Options`] says so. A frame
 //! that left through this interface is never received. Which ring, and why, is in
 //! `docs/decisions/0002-afpacket-rings.md`.
 
@@ -67,7 +67,7 @@ pub struct Options {
     pub qdisc_bypass: bool,
     /// Only frames of this Ethernet type are received; all where it is none.
     pub ether_type: Option<u16>,
-    /// Whether a frame that the kernel merged of several (TSO, GSO, GRO) is divided into those
+    /// Whether a frame that the kernel merged of several (TSO, GSO, GRO) is segmented
     /// again, and a frame longer than a slot of the ring is received. Otherwise such frames are
     /// counted as lost.
     pub segment_merged: bool,
@@ -75,7 +75,7 @@ pub struct Options {
 
 impl Options {
     /// For whoever forwards: prompt delivery, stamps at delivery, 2 MiB (1024 frames of up to
-    /// 1500 bytes), merged frames divided.
+    /// 1500 bytes), merged frames segmented.
     pub fn forwarder() -> Self {
         Options {
             delivery: Delivery::Prompt,
@@ -248,6 +248,10 @@ impl AfPacketPort {
     fn take(&mut self, batch: &mut Batch, limit: usize, now: Nanos) {
         let AfPacketPort { ring, merged, line, counters, socket, options, .. } = self;
         ring.take(limit, |raw| {
+            let Some(raw) = raw else {
+                counters.lose(PortDrop::ReceiveInvalid, 1);
+                return true;
+            };
             if raw.outgoing && !raw.is_queued {
                 return true;
             }
@@ -282,7 +286,7 @@ impl Port for AfPacketPort {
         self.revive(now)?;
         let before = batch.len();
         loop {
-            self.merged.divide(batch, &mut self.counters);
+            self.merged.segment_into(batch, &mut self.counters);
             let room = batch.room();
             self.take(batch, room, now);
             if !self.merged.has_next() || batch.room() == 0 {

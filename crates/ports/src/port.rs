@@ -278,7 +278,7 @@ pub enum PortDrop {
     ReceiveRingFull,
     /// A frame arrived that is longer than the port takes, or that the kernel merged of several.
     ReceiveTooLong,
-    /// A frame arrived that the kernel merged and that cannot be divided again.
+    /// A frame arrived that the kernel merged and that cannot be segmented again, or its slot is invalid.
     ReceiveInvalid,
     /// The kernel or the link refused the frame on sending.
     TransmitRefused,

@@ -2,7 +2,7 @@
 //!
 //! The kernel puts the beginning of such a frame into a slot, which keeps its place in the order,
 //! and the whole frame into the socket's receive queue (`PACKET_COPY_THRESH`). A merged frame is
-//! divided by [`Segmenter`] over as many calls as the caller's batches need.
+//! segmented by [`Segmenter`] over as many calls as the caller's batches need.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ use super::restore::{self, TAG_AT, TAG_BYTES};
 use super::ring::{Raw, VIRTIO_BYTES};
 use crate::port::{PortCounters, PortDrop};
 
-/// The merged frame that is being divided, if there is one.
+/// The merged frame that is being segmented, if there is one.
 #[derive(Default)]
 pub struct MergedFrame {
     segmenter: Segmenter,
@@ -32,7 +32,7 @@ impl MergedFrame {
 
     /// Appends the segments that are left, as far as there is room.
     #[inline]
-    pub fn divide(&mut self, batch: &mut Batch, counters: &mut PortCounters) {
+    pub fn segment_into(&mut self, batch: &mut Batch, counters: &mut PortCounters) {
         while self.segmenter.has_next() {
             let Some(frame) = batch.push_slot() else { return };
             self.segmenter.next_into(frame);
@@ -44,7 +44,7 @@ impl MergedFrame {
 
     /// Takes a frame that is merged or longer than its slot, by `socket` if such frames are
     /// wanted. A long frame that is not merged goes to the batch. Returns false if the frame has
-    /// to be divided before others are taken.
+    /// to be segmented before others are taken.
     #[cold]
     pub fn take(
         &mut self,
@@ -69,18 +69,20 @@ impl MergedFrame {
         }
         let outcome = lost.and_then(|()| {
             let bytes = self.segmenter.bytes_mut();
+            let shift = length - raw.length;
             if let Some((tpid, tci)) = tag {
                 bytes[TAG_AT..TAG_AT + TAG_BYTES].copy_from_slice(&restore::tag_bytes(tpid, tci));
             }
             match raw.merged {
                 Some(merged) => {
-                    let begins = |protocol| self.segmenter.begin(protocol, merged.size);
+                    let transport_at = raw.checksum.map(|(from, _)| from + shift);
+                    let begins =
+                        |protocol| self.segmenter.begin(protocol, merged.size, transport_at);
                     let is_begun = merged.protocol.is_some_and(begins);
                     if is_begun { Ok(()) } else { Err(PortDrop::ReceiveInvalid) }
                 }
                 None => {
                     if let Some((from, place)) = raw.checksum {
-                        let shift = length - raw.length;
                         restore::complete(bytes, from + shift, place);
                     }
                     push(bytes, stamp, batch, counters)
@@ -239,7 +241,7 @@ mod tests {
                     assert_eq!(counters.rx_frames, lengths.len() as u64);
                     return (lengths, counters.drops);
                 }
-                merged.divide(&mut batch, &mut counters);
+                merged.segment_into(&mut batch, &mut counters);
             }
         }
 
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_from_the_queue_is_divided_over_several_batches() {
+    fn a_frame_from_the_queue_is_segmented_over_several_batches() {
         let whole = datagram(5000);
         let queue = Queue::of(&[&whole]);
         let (lengths, lost) = queue.take(&raw(&whole[..100], whole.len(), 999));
@@ -295,6 +297,9 @@ mod tests {
         let protocol = Some(Merged { protocol: Some(Protocol::Tcp), size: 1000 });
         assert_eq!(lost(&Raw { merged: protocol, ..good }, &[&whole]), PortDrop::ReceiveInvalid);
         assert_eq!(lost(&raw(&whole[..100], whole.len(), 0), &[&whole]), PortDrop::ReceiveInvalid);
+        let good = raw(&whole[..100], whole.len(), 1000);
+        let tunnelled = Raw { checksum: Some((84, 6)), ..good };
+        assert_eq!(lost(&tunnelled, &[&whole]), PortDrop::ReceiveInvalid);
         // Longer than any frame, with and without a tag, and cut without being in the queue.
         let huge = vec![0; MERGED_BYTES_MAX + 1];
         let too_long = lost(&raw(&huge[..100], huge.len(), 1000), &[&huge]);

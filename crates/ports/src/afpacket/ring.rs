@@ -30,7 +30,7 @@ pub struct Raw<'a> {
     pub checksum: Option<(usize, usize)>,
     /// Whether it left through the interface rather than came in.
     pub outgoing: bool,
-    /// How to divide it, if it is several frames that the kernel merged.
+    /// How to segment it, if it is several frames that the kernel merged.
     pub merged: Option<Merged>,
     /// Whether the socket's receive queue has the whole frame, because it did not fit here.
     pub is_queued: bool,
@@ -39,7 +39,7 @@ pub struct Raw<'a> {
 /// What the virtio header says of a merged frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merged {
-    /// What is divided; none of what we know.
+    /// What is segmented; none of what we know.
     pub protocol: Option<Protocol>,
     /// Payload bytes of a segment.
     pub size: usize,
@@ -142,10 +142,11 @@ pub enum Ring {
 }
 
 impl Ring {
-    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their room back. It
-    /// stops after a frame for which `use_frame` returns false.
+    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their room back; none for
+    /// a slot whose header points outside it. It stops after a frame for which `use_frame` returns
+    /// false.
     #[inline]
-    pub fn take(&mut self, limit: usize, use_frame: impl FnMut(Raw<'_>) -> bool) {
+    pub fn take(&mut self, limit: usize, use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         match self {
             Ring::Frames(ring) => ring.take(limit, use_frame),
             Ring::Blocks(ring) => ring.take(limit, use_frame),

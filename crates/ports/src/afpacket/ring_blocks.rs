@@ -60,10 +60,9 @@ impl BlockRing {
         Ok(BlockRing { mapping, block_bytes, blocks, next: 0, left: None })
     }
 
-    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives finished blocks back.
-    /// It stops after a frame for which `use_frame` returns false.
+    /// As [`super::ring::Ring::take`]; finished blocks are given back.
     #[inline]
-    pub fn take(&mut self, mut limit: usize, mut use_frame: impl FnMut(Raw<'_>) -> bool) {
+    pub fn take(&mut self, mut limit: usize, mut use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         while limit > 0 {
             let Some((mut left, mut offset)) = self.left.or_else(|| self.begin()) else { return };
             while left > 0 && limit > 0 {
@@ -96,7 +95,11 @@ impl BlockRing {
     /// Shows the frame whose header starts at `offset`; returns how far the next one is, and
     /// whether to go on.
     #[inline]
-    fn show(&self, offset: usize, use_frame: &mut impl FnMut(Raw<'_>) -> bool) -> (usize, bool) {
+    fn show(
+        &self,
+        offset: usize,
+        use_frame: &mut impl FnMut(Option<Raw<'_>>) -> bool,
+    ) -> (usize, bool) {
         let end = (self.next + 1) * self.block_bytes;
         let slot = self.mapping.at(offset, size_of::<libc::tpacket3_hdr>());
         // SAFETY: the kernel says that a header starts here, aligned; it and the rest of the block
@@ -104,7 +107,7 @@ impl BlockRing {
         unsafe {
             let header = &*slot.cast::<libc::tpacket3_hdr>();
             let raw = frame(slot, end - offset, ADDRESS, &fields(header));
-            (header.tp_next_offset as usize, raw.is_none_or(use_frame))
+            (header.tp_next_offset as usize, use_frame(raw))
         }
     }
 

@@ -48,10 +48,9 @@ impl FrameRing {
         Ok(FrameRing { mapping, slot_bytes, slots, next: 0 })
     }
 
-    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their slots back. It
-    /// stops after a frame for which `use_frame` returns false.
+    /// As [`super::ring::Ring::take`].
     #[inline]
-    pub fn take(&mut self, limit: usize, mut use_frame: impl FnMut(Raw<'_>) -> bool) {
+    pub fn take(&mut self, limit: usize, mut use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         for _ in 0..limit {
             let offset = self.next * self.slot_bytes;
             let status = self.mapping.status(offset).load(Ordering::Acquire);
@@ -63,8 +62,7 @@ impl FrameRing {
             // ours until its status is set to the kernel's below.
             let goes_on = unsafe {
                 let header = &*slot.cast::<libc::tpacket2_hdr>();
-                let raw = frame(slot, self.slot_bytes, ADDRESS, &fields(header, status));
-                raw.is_none_or(&mut use_frame)
+                use_frame(frame(slot, self.slot_bytes, ADDRESS, &fields(header, status)))
             };
             self.mapping.status(offset).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
