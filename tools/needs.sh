@@ -21,6 +21,7 @@ if [ "$1" = tests ]; then
     need node nodejs
     need npm npm
     need setcap libcap2-bin
+    need mn mininet
     # A server for tests, which start their own: no cluster of the system's is made for it.
     ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"

@@ -19,6 +19,8 @@ pub mod field;
 pub mod parse;
 /// A frame from its headers, with lengths and checksums that are right.
 pub mod build;
+/// Merged frames, segmented into the frames that they stand for.
+pub mod segment;
 /// The sums that guard headers and payloads, whole and incremental.
 pub mod checksum;
 /// Which frames a capture keeps.

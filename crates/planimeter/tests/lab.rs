@@ -20,6 +20,8 @@ mod hosts;
 mod transfers;
 #[path = "lab/joining.rs"]
 mod joining;
+#[path = "lab/offloads.rs"]
+mod offloads;
 #[path = "lab/observed.rs"]
 mod observed;
 #[path = "common/one_by_one.rs"]
@@ -53,7 +55,7 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 55] = [
+const TESTS: [Test<Need>; 59] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("every_tagger_puts_the_tag_on_that_it_should", tagging_needs, every_tagger_tags),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
@@ -127,6 +129,14 @@ const TESTS: [Test<Need>; 55] = [
         hosts::iperf_needs,
         transfers::a_window_and_a_frame_size_are_what_was_asked_for,
     ),
+    ("a_bridge_carries_merged_frames", offloads::needs, offloads::a_bridge_carries_merged_frames),
+    ("a_router_carries_merged_frames", offloads::needs, offloads::a_router_carries_merged_frames),
+    (
+        "a_switch_carries_merged_frames_and_rewrites_them",
+        offloads::needs,
+        offloads::a_switch_carries_merged_frames_and_rewrites_them,
+    ),
+    ("mininet_measures_with_iperf", offloads::mininet_needs, offloads::mininet_measures_with_iperf),
     ("iperf3_makes_the_load_of_statistics", hosts::iperf_needs, hosts::iperf_makes_the_load),
     (
         "a_router_is_reprogrammed_over_forces",

@@ -4,6 +4,7 @@
 //! `Documentation/networking/packet_mmap.rst`) and leave in batches, past the queueing
 //! discipline. A frame leaves byte for byte as it entered the interface: the VLAN tag that the
 //! kernel takes out is put back, and a checksum that it left to hardware is completed. A frame
+//! that the kernel merged of several is segmented again, if [`Options`] says so. A frame
 //! that left through this interface is never received. Which ring, and why, is in
 //! `docs/decisions/0002-afpacket-rings.md`.
 
@@ -19,6 +20,7 @@ use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 use crate::sys;
 
+mod merged;
 mod restore;
 mod ring;
 mod ring_blocks;
@@ -26,6 +28,7 @@ mod ring_frames;
 mod socket;
 mod transmit;
 
+use merged::MergedFrame;
 use ring::{Raw, Ring};
 use transmit::Transmitter;
 
@@ -64,11 +67,15 @@ pub struct Options {
     pub qdisc_bypass: bool,
     /// Only frames of this Ethernet type are received; all where it is none.
     pub ether_type: Option<u16>,
+    /// Whether a frame that the kernel merged of several (TSO, GSO, GRO) is segmented
+    /// again, and a frame longer than a slot of the ring is received. Otherwise such frames are
+    /// counted as lost.
+    pub segment_merged: bool,
 }
 
 impl Options {
     /// For whoever forwards: prompt delivery, stamps at delivery, 2 MiB (1024 frames of up to
-    /// 1500 bytes).
+    /// 1500 bytes), merged frames segmented.
     pub fn forwarder() -> Self {
         Options {
             delivery: Delivery::Prompt,
@@ -77,15 +84,18 @@ impl Options {
             promiscuous: true,
             qdisc_bypass: true,
             ether_type: None,
+            segment_merged: true,
         }
     }
 
-    /// For whoever measures: delivery in blocks, stamps at arrival, 16 MiB.
+    /// For whoever measures: delivery in blocks, stamps at arrival, 16 MiB. Merged frames are
+    /// counted as lost, since no generator sends them.
     pub fn monitor() -> Self {
         Options {
             delivery: Delivery::Batched,
             stamps: Stamps::AtArrival,
             ring_bytes: 16 << 20,
+            segment_merged: false,
             ..Options::forwarder()
         }
     }
@@ -112,6 +122,7 @@ pub struct AfPacketPort {
     socket: OwnedFd,
     ring: Ring,
     transmitter: Transmitter,
+    merged: MergedFrame,
     line: RealtimeLine,
     counters: PortCounters,
     state: State,
@@ -151,6 +162,7 @@ impl AfPacketPort {
             interface,
             socket,
             ring,
+            merged: MergedFrame::default(),
             line: RealtimeLine::measure(),
             counters: PortCounters::default(),
             state: State::Up,
@@ -231,6 +243,29 @@ impl AfPacketPort {
         Ok(())
     }
 
+    /// Appends frames from the ring, at most `limit`, up to and without the next merged one.
+    #[inline]
+    fn take(&mut self, batch: &mut Batch, limit: usize, now: Nanos) {
+        let AfPacketPort { ring, merged, line, counters, socket, options, .. } = self;
+        ring.take(limit, |raw| {
+            let Some(raw) = raw else {
+                counters.lose(PortDrop::ReceiveInvalid, 1);
+                return true;
+            };
+            if raw.outgoing && !raw.is_queued {
+                return true;
+            }
+            let at = line.monotonic(raw.realtime_ns, now);
+            let stamp = Stamp { at, clock: Clock::Kernel };
+            if raw.is_cut() || raw.merged.is_some() {
+                let socket = options.segment_merged.then_some(socket.as_raw_fd());
+                return merged.take(&raw, stamp, (batch, counters), socket);
+            }
+            deliver(&raw, batch, counters, stamp);
+            true
+        });
+    }
+
     /// Adds the drops that the kernel counted since it was last asked.
     fn collect_drops(&mut self) {
         let drops = socket::drops(self.socket.as_raw_fd(), self.options.delivery);
@@ -250,8 +285,14 @@ impl Port for AfPacketPort {
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         self.revive(now)?;
         let before = batch.len();
-        let (line, counters) = (&mut self.line, &mut self.counters);
-        self.ring.take(batch.room(), |raw| deliver(&raw, batch, line, counters, now));
+        loop {
+            self.merged.segment_into(batch, &mut self.counters);
+            let room = batch.room();
+            self.take(batch, room, now);
+            if !self.merged.has_next() || batch.room() == 0 {
+                break;
+            }
+        }
         let count = batch.len() - before;
         if count == 0 && now >= self.check_at {
             self.check_at = now.saturating_add(CHECK_INTERVAL);
@@ -303,27 +344,23 @@ impl Port for AfPacketPort {
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.as_raw_fd())
     }
+
+    fn next_event(&self) -> Option<Nanos> {
+        // The descriptor does not announce the rest of a merged frame.
+        self.merged.has_next().then_some(Nanos::ZERO)
+    }
 }
 
 /// Copies a frame out of the ring, as it was on the link.
-fn deliver(
-    raw: &Raw<'_>,
-    batch: &mut Batch,
-    line: &mut RealtimeLine,
-    counters: &mut PortCounters,
-    now: Nanos,
-) {
-    if raw.outgoing {
-        return;
-    }
-    if raw.is_cut() || raw.bytes.len() + restore::TAG_BYTES > FRAME_BYTES_MAX {
-        counters.lose(PortDrop::TooLong, 1);
+#[inline]
+fn deliver(raw: &Raw<'_>, batch: &mut Batch, counters: &mut PortCounters, stamp: Stamp) {
+    if raw.bytes.len() + restore::TAG_BYTES > FRAME_BYTES_MAX {
+        counters.lose(PortDrop::ReceiveTooLong, 1);
         return;
     }
     let Some(frame) = batch.push_slot() else { return };
     restore::fill(frame, raw);
-    let at = line.monotonic(raw.realtime_ns, now);
-    frame.stamp = Some(Stamp { at, clock: Clock::Kernel });
+    frame.stamp = Some(stamp);
     counters.rx_frames += 1;
     counters.rx_bytes += frame.len() as u64;
 }

@@ -155,7 +155,7 @@ impl PcapPort {
             let Event::Frame(captured) = event else { continue };
             let length = captured.original_bytes.saturating_sub(u32::from(captured.fcs_bytes));
             if length as usize > FRAME_BYTES_MAX {
-                self.counters.lose(PortDrop::TooLong, 1);
+                self.counters.lose(PortDrop::ReceiveTooLong, 1);
                 continue;
             }
             let Some(frame) = batch.push_slot() else { return };

@@ -276,9 +276,13 @@ impl PortCounters {
 pub enum PortDrop {
     /// The receive ring was full: whoever reads the port was too slow.
     ReceiveRingFull,
+    /// A frame arrived that is longer than the port takes, or that the kernel merged of several.
+    ReceiveTooLong,
+    /// A frame arrived that the kernel merged and that cannot be segmented again, or its slot is invalid.
+    ReceiveInvalid,
     /// The kernel or the link refused the frame on sending.
     TransmitRefused,
-    /// Longer than the link allows.
+    /// Longer than the link that it was to be sent on allows.
     TooLong,
     /// Lost on purpose by a fault wrapper.
     InjectedLoss,
@@ -293,6 +297,8 @@ impl PortDrop {
     pub fn name(self) -> &'static str {
         match self {
             PortDrop::ReceiveRingFull => "receive_ring_full",
+            PortDrop::ReceiveTooLong => "receive_too_long",
+            PortDrop::ReceiveInvalid => "receive_invalid",
             PortDrop::TransmitRefused => "transmit_refused",
             PortDrop::TooLong => "too_long",
             PortDrop::InjectedLoss => "injected_loss",

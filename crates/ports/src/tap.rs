@@ -108,7 +108,7 @@ impl Port for TapPort {
                 Err(error) => return Err(self.error("receiving from", error)),
             };
             if length > FRAME_BYTES_MAX {
-                self.counters.lose(PortDrop::TooLong, 1);
+                self.counters.lose(PortDrop::ReceiveTooLong, 1);
                 continue;
             }
             let Some(frame) = batch.push_slot() else { break };

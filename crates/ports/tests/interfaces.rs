@@ -11,9 +11,11 @@ use std::net::UdpSocket;
 
 use common::{
     PATIENCE, check_transport, collect, failure, frame, in_namespace, ip, number, numbered, ours,
-    recovery, send, send_partial, veth,
+    recovery, send, send_partial, send_virtio, veth,
 };
+use packet::build::Builder;
 use packet::frame::Batch;
+use packet::header::tcp;
 use packet::time::{Clock, Nanos};
 use ports::afpacket::{AfPacketPort, Delivery, Options, Stamps};
 use ports::clock::{self, Wait};
@@ -290,16 +292,132 @@ fn what_is_too_long_is_counted_and_holds_up_nothing() {
         assert_eq!(counters.lost(PortDrop::TooLong), 3);
         assert_eq!(counters.lost(PortDrop::TransmitRefused), 1);
         assert_eq!((counters.tx_frames, counters.tx_bytes), (2, 120));
-        // Received ones are counted too: what the kernel merged or does not fit the slot.
         ip("link set left mtu 9000");
         let mut left = open("left", Delivery::Prompt);
         ip("link set right mtu 9000");
         send(&mut left, &[frame(&[0x88, 0xb5], 9000), numbered(3)]);
+        // A port for forwarding takes them past the ring, another one counts them.
+        assert_eq!(collect(&mut right, 2, ours), [frame(&[0x88, 0xb5], 9000), numbered(3)]);
+        assert_eq!(right.counters().drops, []);
+        let mut left = open("left", Delivery::Prompt);
+        ip("link set right mtu 1500");
+        let options = Options { segment_merged: false, ..Options::forwarder() };
+        let mut right = AfPacketPort::open("right", &options).unwrap();
+        ip("link set right mtu 9000");
+        send(&mut left, &[frame(&[0x88, 0xb5], 9000), numbered(3)]);
         assert_eq!(collect(&mut right, 1, ours), [numbered(3)]);
-        assert_eq!(right.counters().lost(PortDrop::TooLong), 1);
+        assert_eq!(right.counters().drops, [(PortDrop::ReceiveTooLong, 1)]);
         let mut right = open("right", Delivery::Batched);
         send(&mut left, &[frame(&[0x88, 0xb5], 9000)]);
         assert_eq!(collect(&mut right, 1, ours), [frame(&[0x88, 0xb5], 9000)]);
+    });
+}
+
+/// Bytes of Ethernet, IPv4 and TCP headers without options, and where the checksum of the latter is.
+const HEADERS: usize = 54;
+const TRANSPORT_AT: u16 = 34;
+
+/// A merged frame: IPv4 and TCP (kind 1) or UDP (kind 5) with this payload, as the kernel has it.
+fn merged(kind: u8, payload: usize) -> (Vec<u8>, u16) {
+    let source = packet::header::ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let builder = Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]).ipv4(source);
+    let (builder, place) = match kind {
+        1 => (builder.tcp(tcp::Header::new(4000, 5000, tcp::ACK | tcp::PSH)), 16),
+        _ => (builder.udp(4000, 5000), 6),
+    };
+    let bytes: Vec<u8> = (0..payload).map(|n| (n % 251) as u8).collect();
+    (builder.payload(&bytes).bytes_unpadded(), place)
+}
+
+/// Those bytes behind the headers of segments, one after the other.
+fn payload_of(segments: &[Vec<u8>], headers: usize) -> Vec<u8> {
+    segments.iter().flat_map(|bytes| bytes[headers..].to_vec()).collect()
+}
+
+#[test]
+fn a_merged_frame_is_received_as_the_frames_that_it_stands_for() {
+    in_namespace(|| {
+        veth();
+        for (delivery, kind) in DELIVERIES.into_iter().flat_map(|it| [(it, 1), (it, 5)]) {
+            let mut right = open("right", delivery);
+            let mut left = open("left", delivery);
+            let headers = if kind == 1 { HEADERS } else { HEADERS - 12 };
+            // Shorter than a slot of the ring, longer, and as long as there is.
+            for payload in [1500, 10_000, 65_000] {
+                send(&mut left, &[numbered(1)]);
+                let (bytes, place) = merged(kind, payload);
+                send_virtio("left", &bytes, [kind, headers as u8], 1000, [TRANSPORT_AT, place]);
+                send(&mut left, &[numbered(2)]);
+                let count = payload.div_ceil(1000);
+                let arrived = collect(&mut right, count + 2, ours);
+                assert_eq!((&arrived[0], &arrived[count + 1]), (&numbered(1), &numbered(2)));
+                let segments = &arrived[1..=count];
+                segments.iter().for_each(|segment| check_transport(segment, 14));
+                assert_eq!(payload_of(segments, headers), bytes[headers..], "{delivery:?} {kind}");
+            }
+            let counters = right.counters();
+            assert_eq!((counters.drops, counters.rx_frames), (vec![], 2 + 10 + 65 + 6));
+        }
+    });
+}
+
+#[test]
+fn segments_have_the_tag_that_the_merged_frame_had() {
+    in_namespace(|| {
+        veth();
+        let mut right = open("right", Delivery::Prompt);
+        let (mut bytes, place) = merged(1, 5000);
+        bytes.splice(12..12, [0x81, 0x00, 0x20, 0x05]);
+        send_virtio("left", &bytes, [1, HEADERS as u8 + 4], 1000, [TRANSPORT_AT + 4, place]);
+        let segments = collect(&mut right, 5, ours);
+        for segment in &segments {
+            assert_eq!(segment[12..18], [0x81, 0x00, 0x20, 0x05, 0x08, 0x00]);
+            check_transport(segment, 18);
+        }
+        assert_eq!(payload_of(&segments, HEADERS + 4), bytes[HEADERS + 4..]);
+    });
+}
+
+#[test]
+fn merged_frames_that_find_no_room_are_counted() {
+    in_namespace(|| {
+        veth();
+        let mut right = open("right", Delivery::Prompt);
+        let (bytes, place) = merged(1, 60_000);
+        const SENT: u64 = 500;
+        for _ in 0..SENT {
+            send_virtio("left", &bytes, [1, HEADERS as u8], 1000, [TRANSPORT_AT, place]);
+        }
+        let mut left = open("left", Delivery::Prompt);
+        send(&mut left, &[numbered(1)]);
+        let mut arrived = 0;
+        while !collect(&mut right, 1, ours).contains(&numbered(1)) {
+            arrived += 1;
+        }
+        let counters = right.counters();
+        assert!(arrived > 0);
+        assert_eq!(counters.rx_frames % 60, 1, "all of a merged frame or nothing");
+        let lost = counters.lost(PortDrop::ReceiveRingFull);
+        assert_eq!((counters.rx_frames / 60 + lost, counters.drops.len()), (SENT, 1));
+    });
+}
+
+#[test]
+fn a_port_that_measures_counts_merged_frames_as_lost() {
+    in_namespace(|| {
+        veth();
+        for delivery in DELIVERIES {
+            let options = Options { delivery, ..Options::monitor() };
+            let mut right = AfPacketPort::open("right", &options).unwrap();
+            let mut left = open("left", delivery);
+            for payload in [1500, 10_000] {
+                let (bytes, place) = merged(1, payload);
+                send_virtio("left", &bytes, [1, HEADERS as u8], 1000, [TRANSPORT_AT, place]);
+            }
+            send(&mut left, &[numbered(1)]);
+            assert_eq!(collect(&mut right, 1, ours), [numbered(1)]);
+            assert_eq!(right.counters().drops, [(PortDrop::ReceiveTooLong, 2)]);
+        }
     });
 }
 

@@ -480,7 +480,7 @@ fn what_is_too_long_or_short_is_counted_and_holds_up_nothing() {
         let mut left = afpacket("left");
         send(&mut left, &[frame(&[0x88, 0xb5], 3000), numbered(3)]);
         assert_eq!(collect(&mut right, 1, ours), [numbered(3)]);
-        assert_eq!(right.counters().lost(PortDrop::TooLong), 1);
+        assert_eq!(right.counters().lost(PortDrop::ReceiveTooLong), 1);
         let mut right = {
             drop(right);
             xdp("right")

@@ -35,6 +35,8 @@ pub enum Event {
     PortDown(PortNo, String),
     /// A port's link came up.
     PortUp(PortNo),
+    /// A port lost frames since this was last reported: its number, and how many by reason.
+    FramesLost(PortNo, Vec<(&'static str, u64)>),
     /// An association with a control element was made: which one, and whether it is the primary one.
     CeAssociated(String, bool),
     /// An association is over: with which one, and why.
@@ -92,6 +94,16 @@ impl fmt::Display for Event {
             }
             Event::PortDown(number, why) => write!(f, "port {number}: down: {why}"),
             Event::PortUp(number) => write!(f, "port {number}: up"),
+            Event::FramesLost(number, lost) => {
+                let total: u64 = lost.iter().map(|(_, frames)| frames).sum();
+                write!(f, "port {number}: {total} frames lost:")?;
+                let mut separator = "";
+                for (reason, frames) in lost {
+                    write!(f, "{separator} {reason} {frames}")?;
+                    separator = ",";
+                }
+                Ok(())
+            }
             Event::CeAssociated(name, true) => {
                 write!(f, "control element {name}: associated, and the primary one")
             }

@@ -310,7 +310,7 @@ impl<F: Forwarder> ForwardLoop<F> {
 }
 
 impl Lane {
-    fn new(number: PortNo, port: Box<dyn Port>) -> Self {
+    pub(crate) fn new(number: PortNo, port: Box<dyn Port>) -> Self {
         Lane {
             number,
             port,

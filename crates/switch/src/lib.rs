@@ -25,6 +25,8 @@ pub mod lower;
 pub mod control;
 /// What a running switch tells whoever runs it.
 pub mod event;
+/// Reports of frames that ports lost.
+mod losses;
 /// One whole switch, bridge or router.
 pub mod node;
 /// Agents of an element that is programmed by a graph, and its events.

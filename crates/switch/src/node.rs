@@ -26,6 +26,7 @@ use crate::control::{Answered, Control, Request};
 use crate::event::Event;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
+use crate::losses::LossReport;
 use crate::plane::{Plane, PlaneError};
 use crate::services::Services;
 use crate::services::ethernet::door::Door;
@@ -47,6 +48,8 @@ pub struct Node {
     pub forward: ForwardLoop<Plane>,
     /// What happened that belongs into a log; whoever runs the node drains it.
     pub events: Vec<Event>,
+    /// What ports lost, as far as it was reported.
+    losses: LossReport,
     agent: Option<Agent>,
     forces: Option<Forces>,
     control: Option<Control>,
@@ -143,6 +146,7 @@ impl Node {
         Ok(Node {
             forward,
             events,
+            losses: LossReport::default(),
             agent,
             forces,
             control,
@@ -206,6 +210,7 @@ impl Node {
         while let Some((number, up)) = self.forward.link_change(now) {
             self.link_changed(number, up, now);
         }
+        self.losses.report(&mut self.forward.lanes, &mut self.events, now);
         let Node { forward, agent, forces, control, events, services, http, door, .. } = self;
         let (apart, workshop) = (&mut self.apart, &mut self.workshop);
         if let Some(agent) = agent {

@@ -530,7 +530,10 @@ fn duration_forwarded(arrivals: &Arrivals, duration: Nanos) -> Nanos {
 /// Where a port's loss belongs in the account, and its name there.
 pub fn name_of(reason: PortDrop) -> (Place, &'static str) {
     let place = match reason {
-        PortDrop::ReceiveRingFull | PortDrop::TooLong => Place::Tester,
+        PortDrop::ReceiveRingFull
+        | PortDrop::ReceiveTooLong
+        | PortDrop::ReceiveInvalid
+        | PortDrop::TooLong => Place::Tester,
         PortDrop::TransmitRefused
         | PortDrop::InjectedLoss
         | PortDrop::LinkQueueFull

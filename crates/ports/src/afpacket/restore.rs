@@ -13,7 +13,7 @@ use super::ring::Raw;
 pub const TAG_BYTES: usize = 4;
 
 /// Where the tag belongs: after both addresses.
-const TAG_AT: usize = 12;
+pub const TAG_AT: usize = 12;
 
 /// Makes `frame` the frame that `raw` was on the link.
 #[inline]
@@ -37,9 +37,14 @@ fn fill_tagged(frame: &mut Frame, bytes: &[u8], tpid: u16, tci: u16) {
     frame.resize(bytes.len() + TAG_BYTES);
     let whole = frame.bytes_mut();
     whole[..TAG_AT].copy_from_slice(&bytes[..TAG_AT]);
-    whole[TAG_AT..TAG_AT + 2].copy_from_slice(&tpid.to_be_bytes());
-    whole[TAG_AT + 2..TAG_AT + 4].copy_from_slice(&tci.to_be_bytes());
-    whole[TAG_AT + 4..].copy_from_slice(&bytes[TAG_AT..]);
+    whole[TAG_AT..TAG_AT + TAG_BYTES].copy_from_slice(&tag_bytes(tpid, tci));
+    whole[TAG_AT + TAG_BYTES..].copy_from_slice(&bytes[TAG_AT..]);
+}
+
+/// A tag as it is on the link.
+pub fn tag_bytes(tpid: u16, tci: u16) -> [u8; TAG_BYTES] {
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    [a, b, c, d]
 }
 
 /// Where the checksum of SCTP stands in its header; no other protocol has one there.
@@ -47,7 +52,7 @@ const SCTP_PLACE: usize = 8;
 
 /// Sums the bytes from `from` to the end, over the partial sum that already stands there, and
 /// puts the result `place` bytes behind `from`. Offsets outside the frame change nothing.
-fn complete(bytes: &mut [u8], from: usize, place: usize) {
+pub fn complete(bytes: &mut [u8], from: usize, place: usize) {
     let Some(covered) = bytes.get_mut(from..) else { return };
     let is_sctp = place == SCTP_PLACE;
     let Some(field) = covered.get_mut(place..place + if is_sctp { 4 } else { 2 }) else { return };
@@ -74,7 +79,8 @@ mod tests {
             tag: None,
             checksum: None,
             outgoing: false,
-            merged: false,
+            merged: None,
+            is_queued: false,
         }
     }
 

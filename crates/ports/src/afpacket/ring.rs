@@ -10,6 +10,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
+use packet::segment::Protocol;
+
 use super::ring_blocks::BlockRing;
 use super::ring_frames::FrameRing;
 
@@ -28,14 +30,25 @@ pub struct Raw<'a> {
     pub checksum: Option<(usize, usize)>,
     /// Whether it left through the interface rather than came in.
     pub outgoing: bool,
-    /// Whether it is several frames that the kernel holds as one.
-    pub merged: bool,
+    /// How to segment it, if it is several frames that the kernel merged.
+    pub merged: Option<Merged>,
+    /// Whether the socket's receive queue has the whole frame, because it did not fit here.
+    pub is_queued: bool,
+}
+
+/// What the virtio header says of a merged frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merged {
+    /// What is segmented; none of what we know.
+    pub protocol: Option<Protocol>,
+    /// Payload bytes of a segment.
+    pub size: usize,
 }
 
 impl Raw<'_> {
-    /// Whether these are not the bytes of one frame: cut to fit the ring, or merged.
+    /// Whether these are not all of the frame's bytes, because it did not fit.
     pub fn is_cut(&self) -> bool {
-        self.bytes.len() < self.length || self.merged
+        self.bytes.len() < self.length
     }
 }
 
@@ -56,6 +69,12 @@ pub const VIRTIO_BYTES: usize = 10;
 
 /// In the virtio header's flags: a checksum is to be completed.
 const NEEDS_CHECKSUM: u8 = 1;
+
+/// What the virtio header says of merged frames (VIRTIO 1.2, section 5.1.6).
+const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
+const GSO_UDP: u8 = 5;
+const GSO_ECN: u8 = 0x80;
 
 /// The frame that `fields` describes, in the slot that starts at `slot` and whose link-layer
 /// address stands at `address`.
@@ -91,8 +110,18 @@ pub unsafe fn frame<'a>(
         tag: tag(fields),
         checksum: (virtio[0] & NEEDS_CHECKSUM != 0).then(|| (half(6), half(8))),
         outgoing: kind == libc::PACKET_OUTGOING,
-        merged: virtio[1] != 0,
+        merged: (virtio[1] != 0).then(|| merged(virtio[1], half(4))),
+        is_queued: fields.status & libc::TP_STATUS_COPY != 0,
     })
+}
+
+fn merged(kind: u8, size: usize) -> Merged {
+    let protocol = match kind & !GSO_ECN {
+        GSO_TCPV4 | GSO_TCPV6 => Some(Protocol::Tcp),
+        GSO_UDP => Some(Protocol::Udp),
+        _ => None,
+    };
+    Merged { protocol, size }
 }
 
 /// The tag that the kernel took out of the frame. Before Linux 3.14 it did not tell the protocol
@@ -113,9 +142,11 @@ pub enum Ring {
 }
 
 impl Ring {
-    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their room back.
+    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their room back; none for
+    /// a slot whose header points outside it. It stops after a frame for which `use_frame` returns
+    /// false.
     #[inline]
-    pub fn take(&mut self, limit: usize, use_frame: impl FnMut(Raw<'_>)) {
+    pub fn take(&mut self, limit: usize, use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         match self {
             Ring::Frames(ring) => ring.take(limit, use_frame),
             Ring::Blocks(ring) => ring.take(limit, use_frame),

@@ -60,15 +60,16 @@ impl BlockRing {
         Ok(BlockRing { mapping, block_bytes, blocks, next: 0, left: None })
     }
 
-    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives finished blocks back.
+    /// As [`super::ring::Ring::take`]; finished blocks are given back.
     #[inline]
-    pub fn take(&mut self, mut limit: usize, mut use_frame: impl FnMut(Raw<'_>)) {
+    pub fn take(&mut self, mut limit: usize, mut use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         while limit > 0 {
             let Some((mut left, mut offset)) = self.left.or_else(|| self.begin()) else { return };
             while left > 0 && limit > 0 {
-                offset += self.show(offset, &mut use_frame);
+                let (bytes, goes_on) = self.show(offset, &mut use_frame);
+                offset += bytes;
                 left -= 1;
-                limit -= 1;
+                limit = if goes_on { limit - 1 } else { 0 };
             }
             self.left = Some((left, offset));
             if left == 0 {
@@ -91,19 +92,22 @@ impl BlockRing {
         Some((header.num_pkts, block + header.offset_to_first_pkt as usize))
     }
 
-    /// Shows the frame whose header starts at `offset`; returns how far the next one is.
+    /// Shows the frame whose header starts at `offset`; returns how far the next one is, and
+    /// whether to go on.
     #[inline]
-    fn show(&self, offset: usize, use_frame: &mut impl FnMut(Raw<'_>)) -> usize {
+    fn show(
+        &self,
+        offset: usize,
+        use_frame: &mut impl FnMut(Option<Raw<'_>>) -> bool,
+    ) -> (usize, bool) {
         let end = (self.next + 1) * self.block_bytes;
         let slot = self.mapping.at(offset, size_of::<libc::tpacket3_hdr>());
         // SAFETY: the kernel says that a header starts here, aligned; it and the rest of the block
         // are inside the mapping and ours until `finish`.
         unsafe {
             let header = &*slot.cast::<libc::tpacket3_hdr>();
-            if let Some(raw) = frame(slot, end - offset, ADDRESS, &fields(header)) {
-                use_frame(raw);
-            }
-            header.tp_next_offset as usize
+            let raw = frame(slot, end - offset, ADDRESS, &fields(header));
+            (header.tp_next_offset as usize, use_frame(raw))
         }
     }
 

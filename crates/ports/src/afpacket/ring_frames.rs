@@ -48,9 +48,9 @@ impl FrameRing {
         Ok(FrameRing { mapping, slot_bytes, slots, next: 0 })
     }
 
-    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their slots back.
+    /// As [`super::ring::Ring::take`].
     #[inline]
-    pub fn take(&mut self, limit: usize, mut use_frame: impl FnMut(Raw<'_>)) {
+    pub fn take(&mut self, limit: usize, mut use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         for _ in 0..limit {
             let offset = self.next * self.slot_bytes;
             let status = self.mapping.status(offset).load(Ordering::Acquire);
@@ -60,14 +60,15 @@ impl FrameRing {
             let slot = self.mapping.at(offset, self.slot_bytes);
             // SAFETY: the slot is inside the mapping and aligned, starts with this header, and is
             // ours until its status is set to the kernel's below.
-            unsafe {
+            let goes_on = unsafe {
                 let header = &*slot.cast::<libc::tpacket2_hdr>();
-                if let Some(raw) = frame(slot, self.slot_bytes, ADDRESS, &fields(header, status)) {
-                    use_frame(raw);
-                }
-            }
+                use_frame(frame(slot, self.slot_bytes, ADDRESS, &fields(header, status)))
+            };
             self.mapping.status(offset).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
+            if !goes_on {
+                return;
+            }
         }
     }
 }

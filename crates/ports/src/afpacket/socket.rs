@@ -10,6 +10,8 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use packet::segment::MERGED_BYTES_MAX;
+
 use super::ring::Ring;
 use super::ring_blocks::BlockRing;
 use super::ring_frames::FrameRing;
@@ -22,6 +24,10 @@ type Failure = (&'static str, io::Error);
 
 /// Memory for frames that were sent and are not yet taken by their receiver, in bytes.
 const SEND_BUFFER_BYTES: libc::c_int = 8 << 20;
+
+/// Memory for frames that are longer than a slot, in bytes: above a hundred merged ones, which is
+/// more than a TCP connection with the system's usual limits has under way.
+const RECEIVE_BUFFER_BYTES: libc::c_int = 8 << 20;
 
 /// A socket that receives all frames that come in on the interface, and its ring.
 pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, Ring), Failure> {
@@ -42,7 +48,17 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
         sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
             .map_err(|error| ("asking for time stamps on", error))?;
     }
-    let frame_bytes = interface.mtu + HEADER_BYTES + super::restore::TAG_BYTES;
+    let mut frame_bytes = interface.mtu + HEADER_BYTES + super::restore::TAG_BYTES;
+    match options.delivery {
+        Delivery::Prompt if options.segment_merged => {
+            queue_long_frames(&socket).map_err(|error| ("asking for merged frames on", error))?
+        }
+        // Blocks have no slots: a merged frame takes the room that it needs.
+        Delivery::Batched if options.segment_merged => {
+            frame_bytes = frame_bytes.max(MERGED_BYTES_MAX);
+        }
+        Delivery::Prompt | Delivery::Batched => {}
+    }
     let ring_bytes = options.ring_bytes.max(64 << 10);
     let ring = match options.delivery {
         Delivery::Prompt => FrameRing::new(&socket, ring_bytes, frame_bytes).map(Ring::Frames),
@@ -55,6 +71,15 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
     let wanted = options.ether_type.unwrap_or(libc::ETH_P_ALL as u16);
     bind(&socket, interface, wanted).map_err(|error| ("binding to", error))?;
     Ok((socket, ring))
+}
+
+/// Has the kernel put a frame that is longer than a slot into the socket's receive queue too, as
+/// long as that has room.
+fn queue_long_frames(socket: &OwnedFd) -> io::Result<()> {
+    let buffer =
+        |name| sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &RECEIVE_BUFFER_BYTES);
+    buffer(libc::SO_RCVBUFFORCE).or_else(|_| buffer(libc::SO_RCVBUF))?;
+    packet_option(socket, libc::PACKET_COPY_THRESH, 1)
 }
 
 /// A socket that sends on the interface and receives nothing.

@@ -120,7 +120,7 @@ impl Queues {
         for queue in self.receivers.iter().map(Receiver::counters) {
             counters.rx_frames += queue.frames;
             counters.rx_bytes += queue.bytes;
-            counters.lose(PortDrop::TooLong, queue.too_long);
+            counters.lose(PortDrop::ReceiveTooLong, queue.too_long);
             counters.lose(PortDrop::PeerBroken, queue.broken);
         }
         for queue in self.transmitters.iter().map(Transmitter::counters) {

@@ -156,7 +156,7 @@ impl VhostPort {
         for _ in 0..self.receivers.len() {
             if let Some(end) = &mut self.receivers[self.current] {
                 let looked = end.look(limit);
-                self.counters.lose(PortDrop::TooLong, end.take_too_long());
+                self.counters.lose(PortDrop::ReceiveTooLong, end.take_too_long());
                 if let Err(fault) = looked {
                     // Of memory that was taken away anything may have been read.
                     let is_broken = end.ring().memory().is_broken();

@@ -372,7 +372,7 @@ impl Port for XdpPort {
             // A frame that finds no chunk is counted as dropped as well, as is one too long.
             let without_chunk = kernel.rx_fill_ring_empty_descs.min(kernel.rx_dropped);
             counters.lose(PortDrop::ReceiveRingFull, kernel.rx_ring_full + without_chunk);
-            counters.lose(PortDrop::TooLong, kernel.rx_dropped - without_chunk);
+            counters.lose(PortDrop::ReceiveTooLong, kernel.rx_dropped - without_chunk);
             counters.lose(PortDrop::TransmitRefused, kernel.tx_invalid_descs);
         }
         counters

@@ -128,9 +128,15 @@ pub fn check_transport(bytes: &[u8], at: usize) {
 
 /// Sends a frame whose checksum, `place` bytes behind `from`, is left to the interface.
 pub fn send_partial(interface: &str, bytes: &[u8], from: u16, place: u16) {
-    let mut message = vec![1, 0, 0, 0, 0, 0];
-    message.extend(from.to_ne_bytes());
-    message.extend(place.to_ne_bytes());
+    send_virtio(interface, bytes, [0, 0], 0, [from, place]);
+}
+
+/// Sends a frame with a virtio header: kind of merged frame and bytes of its headers, payload bytes
+/// of a segment, and where its checksum is to be completed.
+pub fn send_virtio(interface: &str, bytes: &[u8], [kind, head]: [u8; 2], size: u16, sum: [u16; 2]) {
+    let mut message = vec![1, kind];
+    let words = [u16::from(head), size, sum[0], sum[1]];
+    message.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
     message.extend(bytes);
     let name = std::ffi::CString::new(interface).unwrap();
     // SAFETY: every pointer is to a local value of the length that goes with it, and the

@@ -146,9 +146,9 @@ pub fn stats(lane: &mut Lane, age: Nanos) -> PortStats {
         tx_packets: counters.tx_frames,
         rx_bytes: counters.rx_bytes,
         tx_bytes: counters.tx_bytes,
-        rx_dropped: lost(&[PortDrop::ReceiveRingFull, PortDrop::PeerBroken]),
+        rx_dropped: lost(&[PortDrop::ReceiveRingFull, PortDrop::ReceiveTooLong]),
         tx_dropped: refused + lane.drops.transmit_full + lane.drops.port_down,
-        rx_errors: COUNTER_UNKNOWN,
+        rx_errors: lost(&[PortDrop::ReceiveInvalid, PortDrop::PeerBroken]),
         tx_errors: COUNTER_UNKNOWN,
         rx_frame_errors: COUNTER_UNKNOWN,
         rx_overruns: COUNTER_UNKNOWN,
@@ -156,5 +156,33 @@ pub fn stats(lane: &mut Lane, age: Nanos) -> PortStats {
         collisions: COUNTER_UNKNOWN,
         age: Some(age),
         properties: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::losses::tests::Counting;
+
+    /// OpenFlow 1.3.5, section 7.3.5.6: what a port loses on its way in is received, not sent.
+    #[test]
+    fn frames_lost_on_reception_are_counted_as_received() {
+        let lost = |reason| {
+            let mut lane = Counting::lane(1, &[(reason, 5)]);
+            (lane.drops.transmit_full, lane.drops.port_down) = (20, 300);
+            let stats = stats(&mut lane, Nanos::ZERO);
+            (stats.rx_dropped, stats.rx_errors, stats.tx_dropped - 320)
+        };
+        for (reason, counted) in [
+            (PortDrop::ReceiveRingFull, (5, 0, 0)),
+            (PortDrop::ReceiveTooLong, (5, 0, 0)),
+            (PortDrop::ReceiveInvalid, (0, 5, 0)),
+            (PortDrop::PeerBroken, (0, 5, 0)),
+            (PortDrop::TransmitRefused, (0, 0, 5)),
+            (PortDrop::TooLong, (0, 0, 5)),
+            (PortDrop::LinkQueueFull, (0, 0, 5)),
+        ] {
+            assert_eq!(lost(reason), counted, "{reason:?}");
+        }
     }
 }

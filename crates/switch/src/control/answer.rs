@@ -20,7 +20,6 @@ use dataplane::counter::DropCounters;
 use packet::frame::PortNo;
 use packet::header::ethernet;
 use packet::time::Nanos;
-use ports::port::PortDrop;
 use serde_json::{Map, Value, json};
 
 use super::request::{Request, What};
@@ -164,7 +163,7 @@ fn port_counters(lane: &mut Lane) -> Value {
     let counters = lane.port.counters();
     let mut drops: Map<String, Value> = Map::new();
     for &(reason, frames) in &counters.drops {
-        drops.insert(port_drop_name(reason).to_string(), json!(frames));
+        drops.insert(reason.name().to_string(), json!(frames));
     }
     for (name, frames) in
         [("transmit_full", lane.drops.transmit_full), ("port_down", lane.drops.port_down)]
@@ -183,18 +182,6 @@ fn port_counters(lane: &mut Lane) -> Value {
         "peer_faults": counters.peer_faults,
         "drops": drops,
     })
-}
-
-/// A reason's name on reports.
-fn port_drop_name(reason: PortDrop) -> &'static str {
-    match reason {
-        PortDrop::ReceiveRingFull => "receive_ring_full",
-        PortDrop::TransmitRefused => "transmit_refused",
-        PortDrop::TooLong => "too_long",
-        PortDrop::InjectedLoss => "injected_loss",
-        PortDrop::LinkQueueFull => "link_queue_full",
-        PortDrop::PeerBroken => "peer_broken",
-    }
 }
 
 fn drops(counters: &DropCounters) -> Value {

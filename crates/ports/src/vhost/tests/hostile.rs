@@ -149,7 +149,7 @@ fn a_frame_that_is_too_long_is_lost_alone() {
     assert_eq!(receive(&mut port), [frame(1, 60)]);
     assert_eq!(front.used(1).len(), 5);
     let counters = port.counters();
-    assert_eq!((counters.rx_frames, counters.lost(PortDrop::TooLong)), (3, 2));
+    assert_eq!((counters.rx_frames, counters.lost(PortDrop::ReceiveTooLong)), (3, 2));
     assert_eq!(counters.peer_faults, 0);
 }
 
