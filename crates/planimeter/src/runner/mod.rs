@@ -158,6 +158,14 @@ struct Run<'a> {
     /// Trials and outcomes of an earlier attempt.
     stored: Vec<Line>,
     /// What SNMP agents did not tell, each said once.
+        // What a target fails with once the user asked to stop is a consequence of that.
+        Err(error @ (RunError::Target(..) | RunError::Trial(..)))
+            if stop.load(Ordering::Relaxed) =>
+        {
+            telling.say(&format!("{error} (interrupted)"));
+            run.interrupted = true;
+            Ok(())
+        }
     problems_told: BTreeSet<String>,
     /// What a target could not hold, the first of all.
     refused: Option<(TargetKind, String)>,

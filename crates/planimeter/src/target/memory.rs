@@ -180,7 +180,7 @@ impl MemoryBench {
             let busy = Nanos::ZERO;
             let device = Simulated { node, service, busy_until, busy, agent, swaps, play, played };
             let mut rig = SimRig::new(near, device, key);
-            rig.agents = agents;
+            (rig.agents, rig.stop) = (agents, Arc::clone(&self.stop));
             AnyRig::Simulated(Box::new(rig))
         } else {
             pin::pin(0, &self.cores.instrument).map_err(super::veth::lab_error)?;
@@ -553,12 +553,13 @@ impl MemoryTarget {
         let now = self.now();
         self.controller = None;
         let node = self.node().expect("an OpenFlow target is a node");
-        let (controller, span) = installed(node, setup, Hop::ALONE, (now, is_live))?;
+        let (controller, span) = installed(node, setup, Hop::ALONE, (now, is_live), &stop)?;
         self.controller = Some(controller);
         match &mut self.rig {
             // What a model was given acts later than it was given.
             AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => {
                 rig.idle(span).map_err(|error| TargetError::failed("letting time pass", error))
+        let stop = Arc::clone(&self.stop);
             }
             _ => Ok(()),
         }

@@ -292,11 +292,11 @@ impl VethTarget {
     /// A trial in which the target is ended, started anew and given what it held.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
         let (setup, addresses) = (self.holds, self.addresses());
-        let Self { kind, site, peer, access, rig, remake, .. } = self;
+        let Self { kind, site, peer, access, rig, remake, stop, .. } = self;
         let cores = site.wiring.cores.clone();
         reset::trial(rig, trial, at, &cores, || {
             *access = restarted(peer, remake, site)?;
-            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup));
+            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup, stop));
             setup.as_ref().map_or(Ok(()), holds)
         })
     }
@@ -320,12 +320,12 @@ pub(super) fn give(
     access: &Access,
     peer: &mut dyn Peer,
     site: &Site,
-    (addresses, setup): (&Addresses, &Setup),
+    (addresses, setup, stop): (&Addresses, &Setup, &Arc<AtomicBool>),
 ) -> Result<(), TargetError> {
     match access {
         Access::OpenFlow { channel } => {
-            install_flows(channel, addresses, setup, Hop::ALONE)?;
-            if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
+            install_flows(channel, addresses, setup, Hop::ALONE, stop)?;
+            if matches!(kind, TargetKind::Model(_)) { model::settle(peer, stop) } else { Ok(()) }
         }
         Access::Control { .. } | Access::Install => {
             if let TargetKind::ProGfe(target) = kind {
@@ -349,13 +349,15 @@ fn install_flows(
     let url: Url = channel
         .parse()
         .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
-    let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..program::settings(setup) };
+    let (reply_timeout, stop) = (REPLY_TIMEOUT, Arc::clone(stop));
+    let settings = Settings { reply_timeout, stop, ..program::settings(setup) };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
     let flows = program::flows(setup, addresses).map(|flow| hop.led(flow));
     let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
     program::checked(&installed)
 }
+    stop: &Arc<AtomicBool>,
 
 /// The plan of a target of this kind. The rules of a program that tags are its own.
 pub(super) fn plan_of(kind: TargetKind, addresses: &Addresses, setup: &Setup) -> Plan {
@@ -439,7 +441,8 @@ impl Target for VethTarget {
             self.access = restarted(&mut self.peer, &mut self.remake, &self.site)?;
         }
         let addresses = self.addresses();
-        give(self.kind, &self.access, self.peer.as_mut(), &self.site, (&addresses, setup))?;
+        let what = (&addresses, setup, &self.stop);
+        give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { rig, peer, .. } = self;
         lesson::teach(self.kind, setup, &addresses, |trial| {
             rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;

@@ -9,6 +9,7 @@
 
 mod activation;
 mod bianco2010;
+mod bounded;
 mod bridges;
 #[path = "../common/mod.rs"]
 mod common;

@@ -10,7 +10,7 @@ use switch::behaviour::model::Model;
 use super::one_switch::{self, OneSwitch, Vice};
 
 /// Modules and settings with which each is short: what of a run is seen of them is their first point.
-const MODULES: &[(&str, &[&str])] = &[
+pub const MODULES: &[(&str, &[&str])] = &[
     ("rule-activation", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
     ("update-rate", &["rules_count=40", "batches=10", "under_way=2", "patience=0.3"]),
     ("packet-in", &["frame=96", "samples=20", "rate_max=2000"]),
