@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use instrument::stream::Stream;
 use results::store::team::address::Address;
+use results::derive::failed;
 use snmp::Credentials;
 
 use super::bundle;
-use super::failure::{self, Failure};
+use super::failure::{self, Failure, FailureKind};
 use super::joining::{self, Asked};
 use super::out::{remark, say, summary, to_stdout};
 use super::place;
@@ -262,6 +263,10 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
                 entries.push(entry);
             }
         }
+    }
+    if failed::has_failed(record) {
+        remark!("{}", failed::sentence(record).unwrap_or_default());
+        return failure::EXIT_IRREGULAR.into();
     }
     let effort = arguments.effort();
     let mut parameters = Parameters::at(effort);
@@ -602,3 +607,6 @@ fn explained(error: RunError) -> Failure {
         RunError::Claims(why) => Failure::need(why),
     }
 }
+        RunError::NoResult(error) => {
+            Failure { kind: FailureKind::Irregular, line: format!("no trial succeeded: {error}") }
+        }
