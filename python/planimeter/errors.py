@@ -23,7 +23,7 @@ class NeedMissing(PlanimeterError):
 
 
 class IrregularError(PlanimeterError):
-    """A result is irregular or limited by the tester, and `strict` was given (exit code 3)."""
+    """Every trial failed, or a result is irregular or limited by the tester and `strict` was given (exit code 3)."""
 
     run: Run | None = None
     """What was measured."""

@@ -8,6 +8,8 @@
 //! lets a simulated switch take its turn.
 
 use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::flow::FlowRemoved;
@@ -45,6 +47,9 @@ pub const UNASKED_MAX: usize = 1024;
 /// Rows (flows, ports, tables) that one statistics reply may have.
 pub const ROWS_MAX: usize = 1 << 20;
 
+/// Longest wait before the controller checks whether it has to stop.
+const STOP_CHECK_INTERVAL: Nanos = Nanos::from_millis(100);
+
 /// Reads of the channel before anything else has its turn.
 const READS_MAX: usize = 16;
 
@@ -61,6 +66,8 @@ pub struct Settings {
     pub batch_flows: usize,
     /// Barriers that may be unanswered while more flow-mods are sent.
     pub barriers_ahead: usize,
+    /// Ends every wait for the switch with [`ControlError::Interrupted`] when it becomes true.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// How to wait, and what time it is.
@@ -120,6 +127,7 @@ impl Settings {
             reply_timeout: Nanos::from_secs(5),
             batch_flows: 256,
             barriers_ahead: 2,
+            stop: Arc::default(),
         }
     }
 }
@@ -222,6 +230,9 @@ impl Controller {
     /// Receives, answers and sends what is waiting, without waiting: for whoever holds a
     /// connection through a long trial, so that the switch does not take it for dead.
     pub fn turn(&mut self, now: Nanos) -> Result<(), ControlError> {
+        if self.settings.stop.load(Ordering::Relaxed) {
+            return Err(ControlError::Interrupted);
+        }
         self.flush()?;
         for _ in 0..READS_MAX {
             if self.unread.is_empty() {
@@ -363,7 +374,8 @@ impl Controller {
     fn rest(&mut self, meanwhile: &mut dyn Meanwhile, deadline: Nanos) {
         let due = self.session.next_timeout().unwrap_or(Nanos::MAX);
         let wants_to_write = !self.session.transmit().is_empty();
-        meanwhile.rest(self.channel.descriptor(), wants_to_write, deadline.min(due));
+        let check = meanwhile.now().saturating_add(STOP_CHECK_INTERVAL);
+        meanwhile.rest(self.channel.descriptor(), wants_to_write, deadline.min(due).min(check));
     }
 
     fn flush(&mut self) -> Result<(), ControlError> {

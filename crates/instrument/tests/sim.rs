@@ -54,6 +54,16 @@ fn whoever_watches_is_shown_what_passed_in_virtual_time() {
 }
 
 #[test]
+fn a_trial_in_virtual_time_ends_when_it_is_told_to_stop() {
+    let mut rig = rig(2, wire);
+    rig.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let ended = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 100));
+    assert!(matches!(ended, Err(RigError::Interrupted)), "{ended:?}");
+    let ended = rig.idle(Nanos::from_secs(1));
+    assert!(matches!(ended, Err(RigError::Interrupted)), "{ended:?}");
+}
+
+#[test]
 fn each_fault_is_counted_in_its_class_and_in_no_other() {
     // Every hundredth frame suffers one fault; the faults take turns.
     let late = Nanos::from_micros(35);

@@ -317,6 +317,7 @@ pub fn record(done: &Proxied) -> Record {
         seed: 0,
         effort: record::Effort::Standard,
         partial: false,
+        failure: None,
         trials_planned: None,
         link: format!("control channel: {switch} and {controller}"),
         environment: crate::environment::read(),

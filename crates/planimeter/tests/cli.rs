@@ -10,6 +10,8 @@ mod common;
 mod bundles;
 #[path = "cli/comparing.rs"]
 mod comparing;
+#[path = "cli/failing.rs"]
+mod failing;
 #[path = "cli/hooks.rs"]
 mod hooks;
 #[path = "cli/installed.rs"]

@@ -6,6 +6,8 @@
 
 /// What kept forwarding rates from being higher.
 mod controller;
+/// Trials that failed.
+pub mod failed;
 mod limit;
 /// What a richer target costs.
 pub mod richer;
@@ -14,7 +16,7 @@ pub mod study;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::claims;
 use crate::compare;
@@ -341,8 +343,7 @@ fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
         let is_own = place.outcomes.iter().any(|outcome| outcome.metric == metric);
         let concerned = place.outcomes.iter().filter(|it| !is_own || it.metric == metric);
         let concerned: Vec<&Outcome> = concerned.copied().collect();
-        let flagged = concerned.iter().filter(|it| it.flags.contains(&Flag::Irregular)).count();
-        found.extend(irregular(&place.trials, flagged as u32));
+        found.extend(irregular(&place.trials, &concerned));
         found.extend(disturbed(&concerned));
         found.extend(not_warm(&place.trials));
     }
@@ -409,10 +410,21 @@ fn tester_limited(trials: &[&Trial]) -> Option<Warning> {
     })
 }
 
-fn irregular(trials: &[&Trial], outcomes: u32) -> Option<Warning> {
-    let flagged = trials.iter().filter(|trial| trial.flags.contains(&Flag::Irregular)).count();
-    let trials = flagged as u32 + outcomes;
-    (trials > 0).then_some(Warning::Irregular { trials })
+/// Irregular trials, and irregular searches: outcomes of one repeat at one point that rest on regular trials.
+fn irregular(trials: &[&Trial], outcomes: &[&Outcome]) -> Option<Warning> {
+    let is_irregular = |flags: &[Flag]| flags.contains(&Flag::Irregular);
+    let flagged: BTreeSet<u64> =
+        trials.iter().filter(|it| is_irregular(&it.flags)).map(|it| it.id).collect();
+    let mut searches: Vec<(&Point, u32, &[u64])> = Vec::new();
+    for outcome in outcomes.iter().filter(|it| is_irregular(&it.flags)) {
+        let search = (&outcome.point, outcome.repeat, &outcome.trials[..]);
+        let is_counted = outcome.trials.iter().any(|id| flagged.contains(id));
+        if !is_counted && !searches.contains(&search) {
+            searches.push(search);
+        }
+    }
+    let (trials, searches) = (flagged.len() as u32, searches.len() as u32);
+    (trials + searches > 0).then_some(Warning::Irregular { trials, searches })
 }
 
 /// Results that rest on a loss which may be the tester's doing.
@@ -545,12 +557,11 @@ fn warnings(record: &Record) -> Vec<Notice> {
                 outcome.experiment == experiment.source() && outcome.target == target.name
             };
             let outcomes: Vec<&Outcome> = record.outcomes.iter().filter(of_target).collect();
-            let flagged = outcomes.iter().filter(|it| it.flags.contains(&Flag::Irregular));
             let about = format!("{} on {}", experiment.id, target.name);
             let found = [
                 few_samples(record, &experiment.id, &target.name),
                 tester_limited(&limiting(&here, &outcomes)),
-                irregular(&here, flagged.count() as u32),
+                irregular(&here, &outcomes),
                 disturbed(&outcomes),
                 repeated(record, experiment, target),
                 not_warm(&here),

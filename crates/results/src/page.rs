@@ -15,6 +15,7 @@ mod trials;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::derive::failed;
 use crate::figure::{Figure, View, figure, json, of_series, of_spectra, shows_latency, svg, views};
 use crate::record::{Experiment, Record, gathered};
 use crate::report::sentence::{Piece, Sentence};
@@ -219,6 +220,7 @@ fn verdict(record: &Record, place: Place<'_>) -> Markup {
     let [hold, do_not, cannot] = words::answers(record);
     html! {
         section.verdict {
+            @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
             @if let Some(short) = words::short(record) { p.short { (short) } }
             h2 { "What was measured" }
             p { (words::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "Each of them" } "." } }

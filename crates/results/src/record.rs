@@ -75,6 +75,9 @@ pub struct Record {
     pub effort: Effort,
     /// Whether the run ended before everything planned was measured.
     pub partial: bool,
+    /// The error that ended the run early, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Trials that were planned, where the plan was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_planned: Option<u64>,

@@ -48,6 +48,7 @@ pub(crate) fn record() -> Record {
         seed: 7,
         effort: Effort::Quick,
         partial: false,
+        failure: None,
         trials_planned: None,
         link: "veth:afpacket".into(),
         environment: environment(),

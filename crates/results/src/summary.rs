@@ -9,6 +9,7 @@ pub use shown::shown;
 
 use std::fmt::Write;
 
+use crate::derive::failed;
 use crate::figure::views;
 use crate::record::{Record, Verdict, gathered};
 use crate::report::words;
@@ -46,6 +47,9 @@ pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -
 }
 
 fn run(out: &mut String, record: &Record) {
+    if let Some(failed) = failed::sentence(record) {
+        let _ = write!(out, "**{}**\n\n", plain(&failed));
+    }
     if let Some(short) = words::short(record) {
         let _ = write!(out, "**{}**\n\n", plain(&short));
     }

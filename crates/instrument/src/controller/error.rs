@@ -26,6 +26,8 @@ pub enum ControlError {
     Refused(MessageKind, ErrorMessage),
     /// The answer is of another type than what was asked for (what was asked).
     WrongAnswer(MessageKind),
+    /// The user asked to stop.
+    Interrupted,
     /// The request cannot be sent.
     Send(SendError),
     /// The switch sent more than a named limit allows.
@@ -63,6 +65,7 @@ impl std::fmt::Display for ControlError {
             ControlError::WrongAnswer(kind) => {
                 write!(f, "the switch answered a {kind} with something else")
             }
+            ControlError::Interrupted => write!(f, "interrupted"),
             ControlError::Send(error) => write!(f, "{error}"),
             ControlError::LimitReached(limit) => {
                 write!(f, "the switch sent more than {limit} allows")

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use packet::time::Nanos;
 use ports::port::Port;
@@ -15,6 +15,7 @@ use crate::rig::engine::{Engine, Prepared};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
 use crate::stage::agents::Agent;
+use crate::stage::sim::MOMENTS_MAX;
 use crate::trial::{Trial, TrialReport};
 
 /// Turns that tester and device may take at one moment before they count as restless.
@@ -39,6 +40,10 @@ pub struct SimRig<D> {
     pub gauge: &'static Gauge,
     /// The virtual time for whoever stamps, in nanoseconds.
     pub clock: Arc<AtomicU64>,
+    /// Ends the trial or module in progress when it becomes true, in the middle of any loop.
+    pub stop: Arc<AtomicBool>,
+    /// Moments after which a module is ended.
+    pub moments_max: u64,
     pub(crate) now: Nanos,
     pub(crate) key: u64,
     pub(crate) epoch: u16,
@@ -55,10 +60,20 @@ impl<D: Device> SimRig<D> {
             device,
             gauge: &GAUGE,
             clock: Arc::default(),
+            stop: Arc::default(),
+            moments_max: MOMENTS_MAX,
             now: Nanos::ZERO,
             key,
             epoch: 0,
             away: VecDeque::new(),
+        }
+    }
+
+    /// Returns an error once the user asked to stop.
+    pub(crate) fn check_stop(&self) -> Result<(), RigError> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(RigError::Interrupted),
+            false => Ok(()),
         }
     }
 
@@ -97,6 +112,7 @@ impl<D: Device> SimRig<D> {
     pub(crate) fn device_alone(&mut self) -> Result<Option<Nanos>, RigError> {
         self.clock.store(self.now.0, Ordering::Relaxed);
         for _ in 0..TURNS_MAX {
+            self.check_stop()?;
             match self.device.step(self.now) {
                 Some(at) if at <= self.now => {}
                 wake => return Ok(wake),
@@ -109,6 +125,7 @@ impl<D: Device> SimRig<D> {
     /// the device wants to go on.
     fn settle(&mut self, engine: &mut Engine) -> Result<Option<Nanos>, RigError> {
         for _ in 0..TURNS_MAX {
+            self.check_stop()?;
             // Receiving first lets go what a slow or delaying port has held until now.
             let now = self.now;
             let mut received = engine.receive(&mut self.ports, now, || now)?;
@@ -149,6 +166,7 @@ impl<D: Device> Rig for SimRig<D> {
             }
             let wake = match self.settle(&mut engine) {
                 Ok(wake) => wake,
+                Err(RigError::Interrupted) => return Err(RigError::Interrupted),
                 Err(error) => return Err(engine.broken(&mut self.ports, self.now, error)),
             };
             let ends_at = engine.ends_at();

@@ -2,6 +2,9 @@
 //!
 //! As in trials ([`crate::rig::sim`]), nothing depends on the host's speed or clock: the same module and
 //! the same device give the same report. Reacting takes no time.
+//!
+//! Invariants: a module ends after [`MOMENTS_MAX`] moments, whatever it waits for; every loop ends when the rig is
+//! told to stop.
 
 use std::sync::atomic::Ordering;
 
@@ -14,6 +17,13 @@ use crate::rig::sim::{Device, SimRig, TURNS_MAX};
 use crate::signature::EPOCHS;
 use crate::stage::agents::Agent;
 use crate::stage::{Scene, Stage, Wanted, World};
+
+/// Moments of virtual time in which something may happen before a module is ended: some minutes of real time. A
+/// module's own limit is one of virtual time, which says nothing about how long the host is busy with it.
+pub const MOMENTS_MAX: u64 = 1 << 28;
+
+/// The name of this limit in a report.
+const MOMENTS_LIMIT: &str = "MOMENTS_MAX";
 
 /// Makes a connection to a device, at once.
 pub type ConnectTo<'a, D> =
@@ -34,8 +44,13 @@ impl<D: Device> SimRig<D> {
         let mut stage =
             Stage::new(module.needs(), scene, signer, (ports, agents, false), self.now, true)
                 .shown_on(self.gauge, self.now);
-        let mut was_away = false;
+        let (mut was_away, mut moments) = (false, 0);
         while !stage.is_over() {
+            moments += 1;
+            if moments > self.moments_max {
+                stage.interrupt(Ended::Limit(MOMENTS_LIMIT), self.now);
+                break;
+            }
             let away = self.away_until();
             if !was_away {
                 // Between the events of its time it misses nothing.
@@ -48,11 +63,13 @@ impl<D: Device> SimRig<D> {
                 }),
                 None => self.settle_stage(&mut stage, module, connect),
             };
-            if let Err(RigError::Restless(now)) = settled {
-                // What is still under way would come at no moment.
-                stage.interrupt(Ended::Restless(now), now);
-                break;
+            // What is still under way would come at no moment.
+            match settled {
+                Err(RigError::Restless(now)) => stage.interrupt(Ended::Restless(now), now),
+                Err(_) => stage.interrupt(Ended::Interrupted, self.now),
+                Ok(()) => continue,
             }
+            break;
         }
         self.agents.iter_mut().for_each(Agent::forget);
         stage.finish(module, &mut self.ports)
@@ -67,6 +84,7 @@ impl<D: Device> SimRig<D> {
         connect: ConnectTo<'_, D>,
     ) -> Result<(), RigError> {
         for _ in 0..TURNS_MAX {
+            self.check_stop()?;
             let now = self.now;
             self.clock.store(now.0, Ordering::Relaxed);
             let device = &mut self.device;

@@ -1,5 +1,7 @@
 //! Switches that misbehave: nothing hangs, and the report says what was seen.
 
+use std::sync::atomic::Ordering;
+
 use instrument::module::*;
 use instrument::stage::{CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX};
 use openflow::model::message::Message;
@@ -45,6 +47,18 @@ fn a_switch_that_does_not_come_up_is_given_up_by_a_limit_with_a_name() {
     });
     assert!(matches!(report.ended, Ended::NotReady { .. }), "{}", report.ended);
     assert!(CONNECT_NS_MAX > Nanos::ZERO);
+}
+
+#[test]
+fn virtual_time_ends_after_so_many_moments_and_when_it_is_told_to_stop() {
+    let mut rig = rig(Vice::SilentAfter(11));
+    rig.moments_max = 1000;
+    let report = stage(&mut rig, &mut Activation::new(RULES, Nanos::from_secs(3600)));
+    assert_eq!(report.ended, Ended::Limit("MOMENTS_MAX"));
+    assert!(report.costs.turns < 10_000, "{}", report.costs.turns);
+    rig.stop.store(true, Ordering::Relaxed);
+    let report = stage(&mut rig, &mut Activation::new(RULES, Nanos::from_secs(3600)));
+    assert_eq!((report.ended, report.costs.turns), (Ended::Interrupted, 0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How a command can fail: one line that says what, where and how to mend it, and an exit code.
 //!
-//! Exit codes are PRODUCT.md's: 0 done, 1 a gate failed, 2 usage or bad input, 3 irregular under
+//! Exit codes: 0 done, 1 a gate failed, 2 usage or bad input, 3 every trial failed, or a result is irregular under
 //! `--strict`, 4 a need is missing, 130 interrupted.
 
 use std::fmt;
@@ -12,7 +12,7 @@ pub const EXIT_DONE: u8 = 0;
 pub const EXIT_GATE: u8 = 1;
 /// Usage or bad input.
 pub const EXIT_USAGE: u8 = 2;
-/// A result is irregular or limited by the tester, and `--strict` was given.
+/// Every trial failed; or a result is irregular or limited by the tester, and `--strict` was given.
 pub const EXIT_IRREGULAR: u8 = 3;
 /// A need is missing.
 pub const EXIT_NEED: u8 = 4;
@@ -33,7 +33,7 @@ pub struct Failure {
 pub enum FailureKind {
     /// The input is wrong: the command line, a file, an interface that does not exist.
     Usage,
-    /// A result is irregular or tester-limited, and that was not accepted.
+    /// No trial succeeded; or a result is irregular or tester-limited, and that was not accepted.
     Irregular,
     /// Rights, a program or a kernel feature are missing.
     Need,

@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use instrument::rig::RigError;
+use results::derive::failed;
 use results::record::{self, Ended, Line, Outcome, Record};
 use results::store::{Histograms, Store, StoreError};
 
@@ -100,6 +101,21 @@ pub enum RunError {
     Store(StoreError),
     /// The claims that come with the program cannot be read.
     Claims(String),
+    /// One of the above ended the run before any trial succeeded.
+    NoResult(Box<RunError>),
+}
+
+impl RunError {
+    /// The same where no trial succeeded before. What the machine lacks or a target cannot hold is known without a
+    /// trial, and stays what it is.
+    fn without_result(self) -> RunError {
+        match self {
+            RunError::Target(_, TargetError::Failed { .. })
+            | RunError::Trial(..)
+            | RunError::Hook(_) => RunError::NoResult(Box::new(self)),
+            other => other,
+        }
+    }
 }
 
 impl From<StoreError> for RunError {
@@ -116,6 +132,7 @@ impl std::fmt::Display for RunError {
             RunError::Hook(error) => write!(f, "{error}"),
             RunError::Store(error) => write!(f, "{error}"),
             RunError::Claims(why) => write!(f, "{why}"),
+            RunError::NoResult(error) => write!(f, "{error}"),
         }
     }
 }
@@ -141,10 +158,24 @@ pub fn run(
             run.interrupted = true;
             Ok(())
         }
+        // What a target fails with once the user asked to stop is a consequence of that.
+        Err(error @ (RunError::Target(..) | RunError::Trial(..)))
+            if stop.load(Ordering::Relaxed) =>
+        {
+            telling.say(&format!("{error} (interrupted)"));
+            run.interrupted = true;
+            Ok(())
+        }
         outcome => outcome,
     };
+    run.record.failure = outcome.as_ref().err().map(ToString::to_string);
     let finished = run.finish(stop.load(Ordering::Relaxed) || outcome.is_err());
-    let finished = outcome.and(finished);
+    let finished = match (outcome, finished) {
+        (Err(error), Ok(finished)) if failed::has_failed(&finished.record) => {
+            Err(error.without_result())
+        }
+        (outcome, finished) => outcome.and(finished),
+    };
     let partial = finished.as_ref().map_or(true, |finished| finished.record.partial);
     telling.end(partial, finished.as_ref().err().map(ToString::to_string));
     finished

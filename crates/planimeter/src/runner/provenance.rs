@@ -51,6 +51,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
             Effort::Full => record::Effort::Full,
         },
         partial: true,
+        failure: None,
         trials_planned: None,
         link: plan.links_used().iter().map(|it| it.name()).collect::<Vec<_>>().join(", "),
         environment,

@@ -166,7 +166,7 @@ fn module_line(module: &ModuleRun) -> String {
     let how = match &module.ended {
         Ended::Said => None,
         Ended::Limit(what) | Ended::Lost(what) | Ended::Failed(what) => {
-            Some(format!("ended: {what}"))
+            Some(format!("ended: {}", what.lines().next().unwrap_or_default()))
         }
     };
     let value = |found: &Measured| {

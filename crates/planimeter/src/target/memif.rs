@@ -309,7 +309,8 @@ impl Target for MemifTarget {
             self.restart()?;
         }
         let addresses = self.addresses();
-        give(self.kind, &self.access, self.peer.as_mut(), &self.site, (&addresses, setup))?;
+        let what = (&addresses, setup, &self.stop);
+        give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { kind, rig, peer, .. } = self;
         lesson::teach(*kind, setup, &addresses, |trial| {
             rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
@@ -405,13 +406,13 @@ impl MemifTarget {
     /// the links call it until it answers.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
         let (setup, addresses) = (self.holds, self.addresses());
-        let Self { kind, site, peer, access, rig, .. } = self;
+        let Self { kind, site, peer, access, rig, stop, .. } = self;
         let cores = site.wiring.cores.clone();
         reset::trial(rig, trial, at, &cores, || {
             peer.stop().map_err(lab_error)?;
             peer.start(site).map_err(lab_error)?;
             *access = peer.ready(PATIENCE).map_err(lab_error)?;
-            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup));
+            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup, stop));
             setup.as_ref().map_or(Ok(()), holds)
         })
     }

@@ -5,6 +5,7 @@
 //! value that is copied.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lab::peer::Peer;
@@ -165,13 +166,16 @@ pub fn load(source: &str) -> Result<Arc<Model>, ModelError> {
 }
 
 /// Waits until everything acts that a target in a process of its own was given.
-pub fn settle(peer: &mut dyn Peer) -> Result<(), TargetError> {
+pub fn settle(peer: &mut dyn Peer, stop: &AtomicBool) -> Result<(), TargetError> {
     let deadline = clock::now().saturating_add(SETTLE_MAX);
     loop {
         let counters = peer.counters().map_err(lab_error)?;
         let waiting = ["model.changes_unwritten", "model.changes_not_acting"];
         if waiting.iter().all(|name| counters.get(*name).is_none_or(|count| *count == 0)) {
             return Ok(());
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(TargetError::failed("installing flows by OpenFlow", "interrupted"));
         }
         if clock::now() >= deadline {
             let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());

@@ -208,13 +208,25 @@ impl VethBench {
         };
         let ours = |mode: Mode, extra: Vec<OsString>| -> Maker {
             let program = program.to_path_buf();
-            Box::new(move || Box::new(Ours::new(&program, mode.clone(), extra.clone())))
+            let connections = self.parameters.connections_max;
+            Box::new(move || {
+                let ours = Ours::new(&program, mode.clone(), extra.clone());
+                Box::new(ours.with_connections(connections))
+            })
         };
         let mut addresses = router_addresses();
         addresses.truncate(usize::from(inputs) + 1);
         let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
         match kind {
             TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
+            TargetKind::OursFrameThread => {
+                let (program, words) = (program.to_path_buf(), self.table_sizes());
+                let connections = self.parameters.connections_max;
+                Box::new(move || {
+                    let ours = Ours::new(&program, Mode::Switch, words.clone());
+                    Box::new(ours.with_connections(connections).with_frame_thread())
+                })
+            }
             TargetKind::OursFirstCome => {
                 let mut words = self.table_sizes();
                 words.push("--first-come".into());
@@ -292,11 +304,11 @@ impl VethTarget {
     /// A trial in which the target is ended, started anew and given what it held.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
         let (setup, addresses) = (self.holds, self.addresses());
-        let Self { kind, site, peer, access, rig, remake, .. } = self;
+        let Self { kind, site, peer, access, rig, remake, stop, .. } = self;
         let cores = site.wiring.cores.clone();
         reset::trial(rig, trial, at, &cores, || {
             *access = restarted(peer, remake, site)?;
-            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup));
+            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup, stop));
             setup.as_ref().map_or(Ok(()), holds)
         })
     }
@@ -320,12 +332,12 @@ pub(super) fn give(
     access: &Access,
     peer: &mut dyn Peer,
     site: &Site,
-    (addresses, setup): (&Addresses, &Setup),
+    (addresses, setup, stop): (&Addresses, &Setup, &Arc<AtomicBool>),
 ) -> Result<(), TargetError> {
     match access {
         Access::OpenFlow { channel } => {
-            install_flows(channel, addresses, setup, Hop::ALONE)?;
-            if matches!(kind, TargetKind::Model(_)) { model::settle(peer) } else { Ok(()) }
+            install_flows(channel, addresses, setup, Hop::ALONE, stop)?;
+            if matches!(kind, TargetKind::Model(_)) { model::settle(peer, stop) } else { Ok(()) }
         }
         Access::Control { .. } | Access::Install => {
             if let TargetKind::ProGfe(target) = kind {
@@ -344,12 +356,14 @@ fn install_flows(
     addresses: &Addresses,
     setup: &Setup,
     hop: Hop,
+    stop: &Arc<AtomicBool>,
 ) -> Result<(), TargetError> {
     let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
     let url: Url = channel
         .parse()
         .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
-    let settings = Settings { reply_timeout: REPLY_TIMEOUT, ..program::settings(setup) };
+    let (reply_timeout, stop) = (REPLY_TIMEOUT, Arc::clone(stop));
+    let settings = Settings { reply_timeout, stop, ..program::settings(setup) };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
     let flows = program::flows(setup, addresses).map(|flow| hop.led(flow));
@@ -439,7 +453,8 @@ impl Target for VethTarget {
             self.access = restarted(&mut self.peer, &mut self.remake, &self.site)?;
         }
         let addresses = self.addresses();
-        give(self.kind, &self.access, self.peer.as_mut(), &self.site, (&addresses, setup))?;
+        let what = (&addresses, setup, &self.stop);
+        give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { rig, peer, .. } = self;
         lesson::teach(self.kind, setup, &addresses, |trial| {
             rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
@@ -595,6 +610,7 @@ fn site_name(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::Ours => "ours",
         TargetKind::OursFirstCome => "oursfc",
+        TargetKind::OursFrameThread => "oursft",
         TargetKind::Bridge => "bridge",
         TargetKind::Build(build) => build.site(),
         TargetKind::Model(target) => target.site(),

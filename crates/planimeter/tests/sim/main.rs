@@ -9,6 +9,7 @@
 
 mod activation;
 mod bianco2010;
+mod bounded;
 mod bridges;
 #[path = "../common/mod.rs"]
 mod common;
@@ -30,6 +31,7 @@ mod packets;
 mod refused;
 mod searching;
 mod standards;
+mod stalls;
 mod statistics;
 mod tagging;
 mod topologies;

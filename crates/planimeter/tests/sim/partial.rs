@@ -10,7 +10,7 @@ use switch::behaviour::model::Model;
 use super::one_switch::{self, OneSwitch, Vice};
 
 /// Modules and settings with which each is short: what of a run is seen of them is their first point.
-const MODULES: &[(&str, &[&str])] = &[
+pub const MODULES: &[(&str, &[&str])] = &[
     ("rule-activation", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
     ("update-rate", &["rules_count=40", "batches=10", "under_way=2", "patience=0.3"]),
     ("packet-in", &["frame=96", "samples=20", "rate_max=2000"]),
@@ -42,6 +42,10 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "flow-churn",
         &["rules_count=20", "unused=20", "changes=100", "frames_pps=2000", "patience=0.3"],
+    ),
+    (
+        "control-stall",
+        &["load=adds", "entries=50", "adds=20", "rate=1000", "quiet=0.05", "patience=0.3"],
     ),
     ("flow-timeouts", &["rules_count=10", "probes_pps=2000", "patience=0.5"]),
     ("session", &["controllers_count=2", "patience=0.3", "frames_pps=500"]),

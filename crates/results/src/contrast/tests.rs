@@ -75,7 +75,7 @@ fn a_failure_is_final_only_when_measured_again() {
 #[test]
 fn what_the_tester_limited_passes_and_fails_nothing() {
     let mut record = run(&[(around(100.0), around(50.0))]);
-    record.cells[1].warnings.push(Warning::Irregular { trials: 1 });
+    record.cells[1].warnings.push(Warning::Irregular { trials: 1, searches: 0 });
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
     assert_eq!(found.outcome(), Some(Outcome::Doubtful));
     assert_eq!(found.verdict, Verdict::Unclear, "nothing trustworthy is left");

@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 
 use super::{Place, heading, said};
-use crate::derive::counts;
+use crate::derive::{counts, failed};
 use crate::number;
 use crate::record::{Record, gathered};
 use crate::report::{Run, words};
@@ -54,6 +54,7 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
         ": " (heading(record)) ", " (trials) " trials on " (words::listed(&names)) "."
         @if let Some((_, sentence)) = words::found_in(record).first() { " " (said(sentence, place)) }
         @if record.partial { " " span.chip.no { "partial" } }
+        @if let Some(failed) = failed::sentence(record) { " " span.chip.no { "failed" } " " (failed) }
         @match warnings {
             0 => {},
             1 => { " " span.warn { "\u{26a0} 1 warning" } },
@@ -65,10 +66,11 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
 /// The account of all frames.
 fn frames(records: &[&Record]) -> String {
     let trials = || records.iter().flat_map(|it| &it.trials).filter(|trial| counts(trial));
-    let offered: u64 = trials().map(|trial| trial.account_frames_offered).sum();
+    let sent: u64 = trials().map(|trial| trial.account_frames_offered).sum();
     let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
-    let offered = number::count(offered as i64);
+    let offered = number::count(sent as i64);
     match unexplained {
+        0 if sent == 0 => "No frames were offered.".into(),
         0 => format!("Of {offered} frames offered, every one is accounted for."),
         some => {
             format!("Of {offered} frames offered, {} are not accounted for.", number::count(some))

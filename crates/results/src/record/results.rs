@@ -21,6 +21,8 @@ pub struct Results {
     effort: Effort,
     partial: bool,
     #[serde(default)]
+    failure: Option<String>,
+    #[serde(default)]
     trials_planned: Option<u64>,
     link: String,
     environment: Environment,
@@ -50,6 +52,7 @@ impl From<Results> for Record {
             seed: read.seed,
             effort: read.effort,
             partial: read.partial,
+            failure: read.failure,
             trials_planned: read.trials_planned,
             link: read.link,
             environment: read.environment,

@@ -41,8 +41,11 @@ pub enum Warning {
     },
     /// A search or trial did not follow its rules to the end.
     Irregular {
-        /// Trials or outcomes concerned.
+        /// Trials concerned.
         trials: u32,
+        /// Searches concerned whose trials are regular each.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        searches: u32,
     },
     /// The tester disturbed a step of a search and all its repetitions, and the result rests on what was
     /// lost then.
@@ -166,6 +169,10 @@ fn of_experiments(notices: &[Notice]) -> Vec<Notice> {
     found
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 impl Warning {
     /// The share of what the tester's controller reaches that a result has, if that limited it.
     pub(crate) fn share(&self) -> f64 {
@@ -196,7 +203,9 @@ impl Warning {
             (one @ ControllerLimited { .. }, other @ ControllerLimited { .. }) => {
                 if one.share() >= other.share() { one } else { other }
             }
-            (Irregular { trials: a }, Irregular { trials: b }) => Irregular { trials: a + b },
+            (Irregular { trials: a, searches: b }, Irregular { trials: c, searches: d }) => {
+                Irregular { trials: a + c, searches: b + d }
+            }
             (Disturbed { results: a }, Disturbed { results: b }) => Disturbed { results: a + b },
             (Repeated { trials: a }, Repeated { trials: b }) => Repeated { trials: a + b },
             (NotWarm { trials: a }, NotWarm { trials: b }) => NotWarm { trials: a + b },
@@ -270,8 +279,14 @@ impl Warning {
                 "limited by the tester's controller: {per_s:.0} a second of the {most_per_s:.0} that it says and \
                  hears at most, so the target may do better"
             ),
-            Warning::Irregular { trials } => {
+            Warning::Irregular { trials, searches: 0 } => {
                 format!("irregular: {trials} trial(s) broke their rules")
+            }
+            Warning::Irregular { trials: 0, searches } => {
+                format!("irregular: {searches} search(es) broke their rules")
+            }
+            Warning::Irregular { trials, searches } => {
+                format!("irregular: {trials} trial(s) and {searches} search(es) broke their rules")
             }
             Warning::Disturbed { results } => {
                 format!(

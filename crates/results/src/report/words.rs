@@ -393,10 +393,11 @@ fn witnesses(trials: &[Trial]) -> Option<String> {
 /// One sentence on the account of all frames.
 fn account(record: &Record) -> String {
     let trials = || record.trials.iter().filter(|trial| counts(trial));
-    let offered: u64 = trials().map(|trial| trial.account_frames_offered).sum();
+    let sent: u64 = trials().map(|trial| trial.account_frames_offered).sum();
     let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
-    let offered = number::count(offered as i64);
+    let offered = number::count(sent as i64);
     match unexplained {
+        0 if sent == 0 => "No frames were offered.".into(),
         0 => format!("Of {offered} frames offered, every one is accounted for."),
         frames => {
             format!("Of {offered} frames offered, {} are not accounted for.", number::count(frames))

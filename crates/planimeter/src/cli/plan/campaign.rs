@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use results::derive::failed;
 use results::record::{self, CampaignStep, Record, SCHEMA, Tool};
 use results::report::{self, Run};
 use results::store::team::address::Address;
@@ -104,6 +105,15 @@ impl Campaign {
         self.kept(arguments, &judged)?;
         self.told(arguments, &records, &judged);
         let code = gates::exit_code(&judged, self.plan.is_strict);
+        let failed: Vec<String> = records
+            .iter()
+            .filter(|record| failed::has_failed(record))
+            .filter_map(failed::sentence)
+            .collect();
+        if code == failure::EXIT_DONE && !failed.is_empty() {
+            failed.iter().for_each(|line| remark!("{line}"));
+            return Ok(failure::EXIT_IRREGULAR.into());
+        }
         if code == failure::EXIT_DONE
             && self.plan.is_strict
             && records.iter().any(Record::is_doubtful)

@@ -31,6 +31,9 @@ const LEAD: Nanos = Nanos::from_millis(50);
 /// The name of the limit that [`Update::patience`] sets.
 const PATIENCE_LIMIT: &str = "patience for rules to act and for the barrier";
 
+/// The name of the limit that a switch reaches which refuses rules.
+const REFUSAL_LIMIT: &str = "rules that the switch accepts";
+
 /// Rules of which pairs are compared; of more, as many evenly spread.
 const ORDER_RULES_MAX: usize = 4096;
 
@@ -106,6 +109,12 @@ pub struct RuleActivation {
     sent: Option<[Nanos; 2]>,
     acknowledged_at: Option<Nanos>,
     errors: u64,
+    /// The messages before the update.
+    prepared: Option<Said>,
+    /// Which rules the switch refused: nothing waits for them.
+    refused: Vec<bool>,
+    /// Whether the switch refused what the frames of all rules need before the update.
+    is_base_refused: bool,
     timer: Option<TimerId>,
     /// Until when it is waited for what has to be there before the update.
     settles_until: Nanos,
@@ -147,6 +156,9 @@ impl RuleActivation {
             sent: None,
             acknowledged_at: None,
             errors: 0,
+            prepared: None,
+            refused: vec![false; count as usize],
+            is_base_refused: false,
             timer: None,
             settles_until: Nanos::MAX,
             unready: 0,
@@ -168,7 +180,7 @@ impl RuleActivation {
         messages.extend((0..).zip(&self.priorities).filter_map(before).map(Message::FlowMod));
         messages.push(Message::BarrierRequest);
         let said = desk.send_all(0, messages);
-        self.barrier = said.xids().last();
+        (self.prepared, self.barrier) = (Some(said), said.xids().last());
         self.timer = Some(desk.timer_in(self.update.patience));
         self.probes.prepare(rules, self.update.frame_bytes, &[NEAR, FAR], desk);
     }
@@ -185,7 +197,8 @@ impl RuleActivation {
     /// Goes on if every rule's frames are treated as before, or if it was waited long enough for that.
     fn settled(&mut self, desk: &mut Desk) {
         let unready = self.update.rules.count() as usize - self.activation.ready();
-        let wait = if unready == 0 {
+        let wait = if unready <= self.refused() {
+            self.unready = unready;
             self.phase = Phase::Quiet;
             LEAD
         } else if desk.now() < self.settles_until {
@@ -235,7 +248,8 @@ impl RuleActivation {
 
     /// Whether that was all: then whatever still comes is watched for a while.
     fn look(&mut self, desk: &mut Desk) {
-        let is_done = self.activation.is_complete() && self.acknowledged_at.is_some();
+        let waits_for = self.update.rules.count() as usize - self.refused();
+        let is_done = self.activation.active() >= waits_for && self.acknowledged_at.is_some();
         if self.phase == Phase::Updating && is_done {
             self.phase = Phase::Watching;
             self.timer.take().map(|timer| desk.cancel(timer));
@@ -281,6 +295,7 @@ impl RuleActivation {
             Phase::Settling => self.settled(desk),
             Phase::Quiet => self.change(desk),
             Phase::Updating => desk.end_by_limit(PATIENCE_LIMIT),
+            Phase::Watching if self.refused() > 0 => desk.end_by_limit(REFUSAL_LIMIT),
             Phase::Watching => desk.end(),
         }
     }
@@ -290,13 +305,36 @@ impl RuleActivation {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.barrier = None;
                 match self.phase {
+                    Phase::Preparing if self.is_base_refused => desk.end_by_limit(REFUSAL_LIMIT),
                     Phase::Preparing => self.settle(desk),
                     _ => self.acknowledged(at, desk),
                 }
             }
-            Message::Error(_) => self.errors += 1,
+            Message::Error(_) => {
+                self.errors += 1;
+                self.refuse(xid);
+                self.look(desk);
+            }
             _ => {}
         }
+    }
+
+    /// Notes which rule an error is about.
+    fn refuse(&mut self, xid: Xid) {
+        let place = |said: Option<Said>| said.and_then(|said| said.place(xid));
+        let base = Rules::emptied().len() as u32;
+        let rule = match (place(self.said), place(self.prepared)) {
+            (Some(rule), _) => rule,
+            (None, Some(at)) if at < base => return self.is_base_refused = true,
+            (None, Some(at)) => at - base,
+            (None, None) => return,
+        };
+        self.refused.get_mut(rule as usize).into_iter().for_each(|refused| *refused = true);
+    }
+
+    /// How many rules the switch refused.
+    fn refused(&self) -> usize {
+        self.refused.iter().filter(|refused| **refused).count()
     }
 
     /// The values, as far as there are any.

@@ -99,7 +99,9 @@ impl MemoryBench {
             // In virtual time no device can be asked either.
             witness::of_network(&self.parameters.witness)?;
             witness::simulated(&self.parameters.witness)?;
-            AnyRig::Simulated(Box::new(SimRig::new(near, switches, key_of(kind))))
+            let mut rig = SimRig::new(near, switches, key_of(kind));
+            rig.stop = Arc::clone(&self.stop);
+            AnyRig::Simulated(Box::new(rig))
         } else {
             pin::pin(0, &self.cores.instrument).map_err(super::super::veth::lab_error)?;
             let mut rig = LiveRig::new(near, key_of(kind), Arc::clone(&self.stop));
@@ -144,12 +146,13 @@ impl Target for NetworkInMemory {
             match &mut self.rig {
                 AnyRig::Live(_, nodes) => {
                     let at = (clock::now(), true);
-                    let (made, _) = installed(&mut nodes[hop.switch], setup, hop, at)?;
+                    let (made, _) = installed(&mut nodes[hop.switch], setup, hop, at, &self.stop)?;
                     self.controllers.push(made);
                 }
                 AnyRig::Simulated(rig) => {
                     let at = (rig.now(), false);
-                    let (made, span) = installed(rig.device.node(hop.switch), setup, hop, at)?;
+                    let node = rig.device.node(hop.switch);
+                    let (made, span) = installed(node, setup, hop, at, &self.stop)?;
                     self.controllers.push(made);
                     // What a model was given acts later than it was given.
                     let passed = rig.idle(span);

@@ -1,6 +1,9 @@
 //! A controller in this process: while it waits, the node takes its turns.
 
-use instrument::controller::{self, Controller, Meanwhile};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::controller::{self, ControlError, Controller, Meanwhile};
 use packet::time::Nanos;
 use ports::clock;
 use switch::node::Node;
@@ -21,18 +24,23 @@ pub(super) fn installed(
     setup: &Setup,
     hop: Hop,
     (now, is_live): (Nanos, bool),
+    stop: &Arc<AtomicBool>,
 ) -> Result<(Controller, Nanos), TargetError> {
-    let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
     let channel = adopted(node, now);
-    let settings = patient(program::settings(setup));
+    let own = controller::Settings { stop: Arc::clone(stop), ..program::settings(setup) };
+    let settings = patient(own);
     let mut turns = Turns { node, now, is_live };
     let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
     controller.delete_all(&mut turns).map_err(failed)?;
     let flows = program::flows(setup, &ADDRESSES).map(|flow| hop.led(flow));
     let installed = controller.install(flows, &mut turns).map_err(failed)?;
     program::checked(&installed)?;
-    turns.settle()?;
+    turns.settle(stop)?;
     Ok((controller, turns.now.since(now)))
+}
+
+fn failed(error: ControlError) -> TargetError {
+    TargetError::failed("installing flows by OpenFlow", error)
 }
 
 /// Between trials nobody answers the keep-alive.
@@ -50,9 +58,12 @@ pub(super) struct Turns<'a> {
 
 impl Turns<'_> {
     /// Waits until what was installed acts, where the target behaves like a model.
-    pub(super) fn settle(&mut self) -> Result<(), TargetError> {
+    pub(super) fn settle(&mut self, stop: &AtomicBool) -> Result<(), TargetError> {
         let until = self.now().saturating_add(SETTLE_MAX);
         while self.node.forward.forwarder.behaviour().is_some_and(|model| !model.is_settled()) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(failed(ControlError::Interrupted));
+            }
             if self.now() >= until {
                 let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());
                 return Err(TargetError::failed("installing flows by OpenFlow", why));

@@ -137,9 +137,9 @@ impl Target for NetworkOnVeth {
         let addresses = self.addresses();
         for &hop in &self.network.path {
             let Member { switch, peer, channel, .. } = &mut self.members[hop.switch];
-            install_flows(channel, &addresses, setup, hop)?;
+            install_flows(channel, &addresses, setup, hop, &self.stop)?;
             if matches!(switch.kind, TargetKind::Model(_)) {
-                model::settle(peer.as_mut())?;
+                model::settle(peer.as_mut(), &self.stop)?;
             }
         }
         self.holds = Some(*setup);

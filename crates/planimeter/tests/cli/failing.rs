@@ -1,0 +1,91 @@
+//! Runs of which every trial failed: exit code 3, and the summary and the report say first what failed.
+
+use std::fs;
+
+use super::common::{Folder, Said, only_run, planimeter};
+
+/// What every run here has.
+const SHORT: [&str; 10] = [
+    "--on",
+    "ours",
+    "--link",
+    "memory",
+    "--set",
+    "rig=sim",
+    "--set",
+    "repeats=2",
+    "--effort",
+    "quick",
+];
+
+/// What a run printed, and the summary and the report that it left.
+fn run(folder: &Folder, experiment: &[&str], more: &[&str]) -> (Said, String, String) {
+    let said = planimeter(&folder.0, &[&["run"], experiment, &SHORT, more].concat());
+    let run = only_run(&folder.0.join("runs"));
+    let text = |name: &str| fs::read_to_string(run.join(name)).unwrap();
+    (said, text("summary.md"), text("report.html"))
+}
+
+/// Where a text stands in another, which it has to.
+fn place(text: &str, wanted: &str) -> usize {
+    text.find(wanted).unwrap_or_else(|| panic!("{wanted:?} is not in {text}"))
+}
+
+#[test]
+fn a_module_that_fails_in_every_trial_is_named_first_and_exits_3() {
+    let folder = Folder::new();
+    let script = "from planimeter import *\n\n\
+        class Mine(Module):\n    \"\"\"Mine.\"\"\"\n    def start(self, facts):\n        raise ValueError(\"no such thing\")\n";
+    fs::write(folder.0.join("mine.py"), script).unwrap();
+    let (said, summary, page) = run(&folder, &["mine.py"], &[]);
+    assert_eq!(said.code, Some(3), "{}", said.errors);
+    let why = "Every trial failed (2 of 2). mine.py on ours: mine.py:6: ValueError: no such thing (2 trials).";
+    assert!(said.errors.lines().last().unwrap().contains(why), "{}", said.errors);
+    for text in [&said.output, &summary, &page] {
+        assert!(place(text, why) < place(text, " measured on "), "{text}");
+        assert!(!text.contains("every one is accounted for"), "{text}");
+        place(text, "No frames were offered.");
+        place(text, "irregular: 2 trial(s) broke their rules");
+    }
+}
+
+#[test]
+fn a_command_that_fails_before_the_first_trial_is_named_first_and_exits_3() {
+    let folder = Folder::new();
+    let (said, summary, page) =
+        run(&folder, &["rule-activation"], &["--set", "rules_count=10", "--before", "exit 7"]);
+    assert_eq!(said.code, Some(3), "{}", said.errors);
+    let why = "--before on ours ended with exit status: 7";
+    assert!(said.errors.lines().last().unwrap().contains(why), "{}", said.errors);
+    for text in [&summary, &page] {
+        assert!(place(text, &format!("The run failed: {why}")) < place(text, " measured on "));
+    }
+}
+
+#[test]
+fn a_target_that_fails_in_every_trial_is_named_first_and_exits_3() {
+    let folder = Folder::new();
+    // A switch that ends its connections when its table is full, which the first entry makes it.
+    let value =
+        |key: &str, value: &str| format!("{key} = {{ value = {value}, source = \"assumed\" }}\n");
+    let keys = [
+        ("capacity.rules", "2"),
+        ("full.at_percent", "50"),
+        ("full.on", "\"rule\""),
+        ("full.does", "\"disconnect\""),
+    ];
+    let keys: String = keys.iter().map(|(key, it)| value(key, it)).collect();
+    let model = format!("name = \"one\"\nabout = \"one\"\n{keys}");
+    fs::write(folder.0.join("one.toml"), model).unwrap();
+    let own =
+        ["--set", "rules_count=10", "--set", "probes=before", "--on", "ours:model=./one.toml"];
+    let words = [&["run", "rule-activation"][..], &SHORT[2..], &own].concat();
+    let said = planimeter(&folder.0, &words);
+    let run = only_run(&folder.0.join("runs"));
+    let summary = fs::read_to_string(run.join("summary.md")).unwrap();
+    assert_eq!(said.code, Some(3), "{}{}", said.errors, summary);
+    assert!(
+        place(&summary, "Every trial failed (") < place(&summary, " measured on "),
+        "{summary}"
+    );
+}

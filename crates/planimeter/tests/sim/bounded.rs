@@ -1,0 +1,94 @@
+//! Bounds of virtual time: every module ends on a switch that holds one entry or has no limit, and a run ends as soon as
+//! the user asks for that.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use instrument::module::Ended;
+use planimeter::catalog;
+use planimeter::runner::{self, Destination, Watcher};
+use planimeter::target::name::TargetKind;
+use planimeter::target::{Benches, Surroundings};
+use results::record::Metric;
+use switch::behaviour::model::Model;
+
+use super::common::Folder;
+use super::models::modelled;
+use super::one_switch::OneSwitch;
+use super::partial::MODULES;
+use super::{measure, plan};
+
+#[test]
+fn every_module_ends_on_a_switch_that_holds_one_entry_and_on_one_without_a_limit() {
+    for rules in [0, 1] {
+        let mut model = Model::default();
+        model.capacity.rules = rules;
+        for (id, set) in MODULES {
+            let set: Vec<String> = set.iter().map(|it| it.to_string()).collect();
+            let found = OneSwitch::like(&model, 7).run_first(id, &set, 7);
+            let (report, limit) = found.unwrap();
+            let took = report.ended_at.since(report.started_at);
+            assert!(took <= limit, "{id} with {rules}: {took}");
+            let is_endless = matches!(report.ended, Ended::Restless(_) | Ended::Interrupted);
+            assert!(!is_endless, "{id} with {rules}: {}", report.ended);
+        }
+    }
+}
+
+#[test]
+fn rules_that_the_switch_refuses_are_not_waited_for() {
+    let folder = Folder::new();
+    let keys = "capacity.rules = { value = 1, source = \"assumed\" }\n";
+    let kind = modelled(&folder, keys);
+    for deed in ["deed=add", "deed=modify", "deed=delete"] {
+        let set = [deed, "rules_count=20", "probes=before", "probes_pps=10000", "repeats=1"];
+        let record = measure(&plan(&["rule-activation"], &[kind], &set, 1));
+        let trial = &record.trials[0];
+        // The patience of 10 s is never used up.
+        assert!(trial.duration_ns_effective < 1_000_000_000, "{}", trial.duration_ns_effective);
+        let module = trial.module.as_ref().unwrap();
+        let ratio = catalog::metric("rules_active_ratio");
+        let active = |metric: Metric| module.measured.iter().find(|it| it.metric == metric);
+        if deed == "deed=add" {
+            assert_eq!(active(ratio).map(|it| it.value), Some(0.0));
+        }
+    }
+}
+
+/// Sets the flag when the first trial begins.
+struct StopsInTrial(Arc<AtomicBool>);
+
+impl Watcher for StopsInTrial {
+    fn say(&mut self, _: &str) {}
+
+    fn expect(&mut self, _: u64) {}
+
+    fn step(&mut self, _: &str) {}
+
+    fn tell(&mut self, event: &planimeter::live::event::Event) {
+        if matches!(event, planimeter::live::event::Event::Trial(_)) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_run_stops_in_the_middle_of_a_trial_in_virtual_time() {
+    let days = ["seconds=3600", "repeats=1"];
+    for (experiment, set) in [
+        ("rule-activation", &["patience=600", "repeats=1"][..]),
+        ("bianco2010/fig3", &days[..]),
+        ("flow-mod-impact", &days[..]),
+    ] {
+        let (folder, stop) = (Folder::new(), Arc::new(AtomicBool::new(false)));
+        let plan = plan(&[experiment], &[TargetKind::Ours], set, 1);
+        let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+        let mut benches =
+            Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
+        let mut watcher = StopsInTrial(Arc::clone(&stop));
+        let at = Destination::New(folder.0.clone());
+        let finished = runner::run(&plan, at, &mut benches, &stop, &mut watcher).unwrap();
+        assert!(finished.record.partial && finished.record.trials.is_empty(), "{experiment}");
+    }
+}

@@ -1,0 +1,140 @@
+//! Trials that failed, and why: what a report says before anything else.
+//!
+//! A trial fails when its module fails, or when a lost connection or a limit ends its module before that has measured
+//! anything. Counts are of trials. Invariant: a run in which every trial failed has no result.
+
+use crate::record::{Ended, ModuleRun, Record, Trial};
+
+use super::counts;
+
+/// Reasons that a sentence names.
+const REASONS_MAX: usize = 3;
+
+/// What a script costs the tester is measured whatever comes of it.
+const COSTS_OF_SCRIPTS: &str = "python_";
+
+/// The reason why a trial failed, in one line; none if it has a result.
+pub fn reason(trial: &Trial) -> Option<String> {
+    let module = trial.module.as_ref()?;
+    let (has_failed, why) = match &module.ended {
+        Ended::Said => return None,
+        Ended::Failed(why) => (true, why.clone()),
+        Ended::Lost(why) => (!has_values(module), why.clone()),
+        Ended::Limit(name) => (!has_values(module), format!("limit reached: {name}")),
+    };
+    has_failed.then(|| why.lines().next().unwrap_or("no reason given").trim().to_string())
+}
+
+fn has_values(module: &ModuleRun) -> bool {
+    module.measured.iter().any(|it| !it.metric.name().starts_with(COSTS_OF_SCRIPTS))
+}
+
+/// Whether a run has no result because it failed: every trial failed, or an error ended it before one succeeded.
+pub fn has_failed(record: &Record) -> bool {
+    let [failed, all] = tally(record);
+    failed == all && (all > 0 || record.failure.is_some())
+}
+
+/// Failed trials, and all that count.
+fn tally(record: &Record) -> [usize; 2] {
+    let all = record.trials.iter().filter(|trial| counts(trial));
+    all.fold([0; 2], |[failed, all], it| [failed + usize::from(reason(it).is_some()), all + 1])
+}
+
+/// What failed, in sentences; none if nothing did.
+pub fn sentence(record: &Record) -> Option<String> {
+    let error = record.failure.as_ref().map(|why| format!("The run failed: {why}."));
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for trial in record.trials.iter().filter(|trial| counts(trial)) {
+        let Some(why) = reason(trial) else { continue };
+        let text = format!("{} on {}: {why}", trial.experiment, trial.target);
+        match reasons.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((text, 1)),
+        }
+    }
+    let [failed, all] = tally(record);
+    let trials = (failed > 0).then(|| {
+        let which = match (failed == all, failed) {
+            (true, 1) => "The only trial failed".to_string(),
+            (true, _) => format!("Every trial failed ({failed} of {all})"),
+            (false, _) => format!("{failed} of {all} trials failed"),
+        };
+        let named = reasons.iter().take(REASONS_MAX).map(|(text, count)| match count {
+            1 => text.clone(),
+            many => format!("{text} ({many} trials)"),
+        });
+        let more = match reasons.len().saturating_sub(REASONS_MAX) {
+            0 => String::new(),
+            more => format!("; and {more} other reasons"),
+        };
+        format!("{which}. {}{more}.", named.collect::<Vec<_>>().join("; "))
+    });
+    let both: Vec<String> = error.into_iter().chain(trials).collect();
+    (!both.is_empty()).then(|| both.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{sample, summary};
+
+    fn ended_so(ended: &Ended) -> ModuleRun {
+        let module = serde_json::json!({
+            "module": "mine", "ended": ended, "duration_ns": 1, "messages_sent": 0, "messages_received": 0,
+            "errors_received": 0, "events": 1, "react_ns": 1, "react_ns_longest": 1,
+        });
+        serde_json::from_value(module).unwrap()
+    }
+
+    /// A record in which these of its trials are of a module that ended so and measured nothing.
+    fn failing(ended: &[Ended]) -> Record {
+        let mut record = sample::record();
+        record.trials.retain(counts);
+        record.trials.truncate(ended.len());
+        for (trial, ended) in record.trials.iter_mut().zip(ended) {
+            trial.module = Some(ended_so(ended));
+        }
+        record
+    }
+
+    #[test]
+    fn a_run_of_which_every_trial_failed_says_so_first_and_counts_trials() {
+        let why = Ended::Failed("mine.py:6: ValueError: no such thing\nTraceback".into());
+        let record = failing(&[why.clone(), why.clone()]);
+        assert!(has_failed(&record));
+        let told = sentence(&record).unwrap();
+        assert!(told.starts_with("Every trial failed (2 of 2). "), "{told}");
+        assert!(told.ends_with("mine.py:6: ValueError: no such thing (2 trials)."), "{told}");
+        let text = summary::markdown([&record]);
+        let (failed, measured) = (text.find("Every trial failed"), text.find(" measured on "));
+        assert!(failed.is_some() && failed < measured, "{text}");
+        let one = failing(&[why, Ended::Said]);
+        assert!(!has_failed(&one));
+        assert!(sentence(&one).unwrap().starts_with("1 of 2 trials failed. "));
+    }
+
+    #[test]
+    fn a_limit_fails_a_trial_only_where_nothing_was_measured() {
+        let mut record = failing(&[Ended::Limit("patience".into()), Ended::Lost("gone".into())]);
+        assert!(has_failed(&record));
+        assert!(sentence(&record).unwrap().contains("limit reached: patience"));
+        let value = crate::record::Measured {
+            metric: crate::record::Metric::LossRatio,
+            value: 0.0,
+            resolution: None,
+            count: 1,
+        };
+        record.trials[1].module.as_mut().unwrap().measured.push(value);
+        assert!(!has_failed(&record));
+    }
+
+    #[test]
+    fn an_error_that_ends_a_run_before_its_first_trial_is_its_failure() {
+        let mut record = failing(&[]);
+        assert!(!has_failed(&record) && sentence(&record).is_none());
+        record.failure = Some("--before on ours ended with exit status: 7".into());
+        assert!(has_failed(&record));
+        assert!(summary::markdown([&record]).contains("The run failed: --before on ours"));
+    }
+}
