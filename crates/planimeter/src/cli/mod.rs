@@ -23,6 +23,10 @@ mod joining;
 mod masking;
 /// A store for teams.
 pub mod team;
+/// What a run would use that does not come with this program.
+pub(crate) mod trust;
+/// `planimeter run --resume`.
+mod resume;
 /// `planimeter bundle`.
 mod bundle;
 /// `planimeter run PLAN.toml`.

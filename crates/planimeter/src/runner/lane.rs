@@ -1,4 +1,8 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
+//!
+//! Invariant: each trial that the method asks for is counted once, stored or measured; what it does not ask for is not counted.
+
+use std::collections::VecDeque;
 
 use instrument::experiment::{Outcome, Point, Step};
 use instrument::module::witness::{Beside, Seen as WitnessSeen};
@@ -33,8 +37,13 @@ pub struct Lane {
     setup: Option<Setup>,
     /// A set-up that has to be made before the next trial.
     owed: Option<Setup>,
-    /// A trial that is to be done again, because the tester disturbed it.
-    again: Option<(Point, Trial)>,
+    /// What the method asked for and was not done yet: a trial that no earlier attempt stored, or one that is to be done
+    /// again because the tester disturbed it.
+    pending: Option<Next>,
+    /// Trials that an earlier attempt stored, as far as they were not used yet.
+    stored: VecDeque<record::Trial>,
+    /// Whether some of them are missing, so that each has to be looked for.
+    has_gaps: bool,
     patience: Patience,
     /// Memory of the target when it was made anew.
     fresh: Option<u64>,
@@ -115,7 +124,9 @@ impl Lane {
             last: None,
             setup: None,
             owed: None,
-            again: None,
+            pending: None,
+            stored: VecDeque::new(),
+            has_gaps: false,
             patience: Patience::default(),
             fresh: None,
             is_done: false,
@@ -184,9 +195,9 @@ impl Lane {
             installed => installed.map_err(failed),
         };
         let owed = self.owed.take().map_or(Ok(()), |setup| install(&setup));
-        let next = owed.and_then(|()| match self.again.take() {
+        let next = owed.and_then(|()| match self.pending.take() {
             None => self.advance(install),
-            again => Ok(again.map(|(point, trial)| Next::Trial(point, trial))),
+            pending => Ok(pending),
         });
         self.fresh = fresh;
         let next = match next {
@@ -345,23 +356,65 @@ impl Lane {
         }
     }
 
-    /// Goes on to the next trial as it was run by an earlier attempt; one that was cut short is to be run
-    /// again.
-    pub fn replay(&mut self, stored: &record::Trial) {
-        if stored.flags.contains(&record::Flag::Interrupted) {
-            return;
+    /// Takes the trials of this lane that an earlier attempt stored, in order.
+    pub fn take_stored(&mut self, stored: VecDeque<record::Trial>, has_gaps: bool) {
+        (self.stored, self.has_gaps) = (stored, has_gaps);
+    }
+
+    /// Replays stored trials as long as the method asks for one of them; these. One that was cut short is to be run again.
+    pub fn catch_up(&mut self) -> Vec<record::Trial> {
+        let mut used = Vec::new();
+        while let Some(first) = self.stored.front() {
+            if first.flags.contains(&record::Flag::Interrupted) {
+                used.extend(self.stored.pop_front());
+                continue;
+            }
+            if self.method.waits() {
+                break;
+            }
+            let mut owed = self.owed.take();
+            let next = match self.pending.take() {
+                None => self.advance(|setup| {
+                    owed = Some(*setup);
+                    Ok(())
+                }),
+                pending => Ok(pending),
+            };
+            self.owed = owed;
+            let Ok(Some(next)) = next else { break };
+            let stored = self.stored_as(&next).and_then(|place| self.stored.remove(place));
+            let Some(stored) = stored else {
+                self.pending = Some(next);
+                break;
+            };
+            self.replay(next, &stored);
+            used.push(stored);
         }
-        let mut owed = self.owed.take();
-        let next = match self.again.take() {
-            None => self.advance(|setup| {
-                owed = Some(*setup);
-                Ok::<(), RunError>(())
-            }),
-            again => Ok(again.map(|(point, trial)| Next::Trial(point, trial))),
-        };
-        self.owed = owed;
+        used
+    }
+
+    /// Where the trial that is to be done next stands among those that are stored.
+    fn stored_as(&self, next: &Next) -> Option<usize> {
+        if !self.has_gaps {
+            return Some(0);
+        }
+        let (Next::Trial(point, _) | Next::Module(point, _)) = next;
+        let (point, tag, goal) = (recording::point(point), self.method.tag(), self.method.goal());
+        self.stored.iter().position(|stored| {
+            !stored.flags.contains(&record::Flag::Interrupted)
+                && (&stored.point, stored.repeat, stored.role) == (&point, tag.repeat, tag.role)
+                && stored.goal.as_deref() == goal
+                && match next {
+                    Next::Trial(_, trial) => has_load_of(stored, trial),
+                    Next::Module(..) => stored.module.is_some(),
+                }
+        })
+    }
+
+    /// Goes on as if the next trial had been run, and this had come of it.
+    fn replay(&mut self, next: Next, stored: &record::Trial) {
         match next {
-            Ok(Some(Next::Trial(point, trial))) => {
+            Next::Trial(point, trial) => {
                 let verdict = said(stored);
                 self.patience.note(&trial, verdict);
                 match verdict {
@@ -369,12 +422,11 @@ impl Lane {
                     _ => self.digest(point, restored(stored, &trial), stored.id),
                 }
             }
-            Ok(Some(Next::Module(point, _))) => {
+            Next::Module(point, _) => {
                 self.trials.push(stored.id);
                 let report = Box::new(recording::module::restored(stored));
                 self.last = Some(Outcome::Module { point, report });
             }
-            Ok(None) | Err(_) => {}
         }
     }
 
@@ -382,7 +434,7 @@ impl Lane {
     /// never hears of the one that was.
     fn repeat(&mut self, point: Point, trial: Trial) {
         self.owed = self.owed.or(self.setup.filter(|setup| setup.is_fresh));
-        self.again = Some((point, trial));
+        self.pending = Some(Next::Trial(point, trial));
     }
 
     /// The next trial, with every set-up on the way handed to `install`.
@@ -461,6 +513,19 @@ impl Lane {
             goal: finding.goal,
         }
     }
+}
+
+/// Whether a stored trial sent what this one is to send: steps of a search differ in nothing else.
+fn has_load_of(stored: &record::Trial, trial: &Trial) -> bool {
+    /// Frames by which rounding can differ, for each stream and each capture file.
+    const FRAMES_ROUNDED: f64 = 2.0;
+    let frames = |(place, stream): (usize, &Stream)| {
+        stream.rate_pps() * trial.window(place).span().as_secs_f64()
+    };
+    let wanted: f64 = trial.streams.iter().enumerate().map(frames).sum();
+    let rounded = FRAMES_ROUNDED * trial.streams.len() as f64;
+    let is_near = (stored.frames_intended as f64 - wanted).abs() <= rounded;
+    stored.duration_ns_intended == trial.duration.0 && (is_near || !trial.replays.is_empty())
 }
 
 /// What was said of a stored trial.
