@@ -40,14 +40,15 @@ pub(super) fn planned(folder: &Path, is_trusted: bool) -> Result<Plan, Failure> 
     }
 }
 
-/// What comes of resuming a run that is complete; none if it is not.
-pub(super) fn complete(folder: &Path) -> Option<Result<ExitCode, Failure>> {
+/// What comes of resuming a run that is complete, or of asking what would come of it; none if it is not complete.
+pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, Failure>> {
     let record = store::read_results(folder).map_err(|error| report::unreadable(&error));
     let is_complete = |record: &results::record::Record| !record.partial;
     if !record.as_ref().is_ok_and(is_complete) {
         return record.err().map(Err);
     }
-    Some(reported(folder).and_then(|is_new| match is_new {
+    let written = if is_dry { Ok(false) } else { reported(folder) };
+    Some(written.and_then(|is_new| match is_new {
         true => {
             remark!("{} is complete; its report was missing and is written", folder.display());
             say!("\n{}", folder.join(REPORT_FILE).display());

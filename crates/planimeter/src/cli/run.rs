@@ -160,21 +160,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
         return done;
     }
-    if let Some(done) = arguments.resume.as_ref().and_then(|folder| resume::complete(folder)) {
+    let is_dry = arguments.dry_run;
+    if let Some(done) = arguments.resume.as_ref().and_then(|it| resume::complete(it, is_dry)) {
         return done;
     }
     let surroundings = place::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
         // Another process may go on with it meanwhile.
-        Some(folder) if arguments.dry_run => (resume::planned(folder, arguments.trust)?, None),
+        Some(folder) if is_dry => (resume::planned(folder, arguments.trust)?, None),
         Some(folder) => {
             let (plan, destination) = resume::opened(folder, arguments.trust)?;
             (plan, Some(destination))
         }
         None => (new_plan(arguments)?, Some(Destination::New(arguments.out_folder()))),
     };
-    let Some(destination) = destination.filter(|_| !arguments.dry_run) else {
+    let Some(destination) = destination.filter(|_| !is_dry) else {
         let Dry { text, trials, seconds } = dry(&plan);
         to_stdout(format_args!("{text}"));
         say!("{}", estimate(trials, seconds));

@@ -211,6 +211,7 @@ impl<'a> Run<'a> {
                 // The lines are the truth; the record holds them only if the run ended cleanly.
                 record.trials.clear();
                 record.outcomes.clear();
+                record.partial = true;
                 // What was refused is asked for again.
                 for entry in &plan.entries {
                     let own = record.experiments.iter_mut().filter(|it| it.id == entry.id);

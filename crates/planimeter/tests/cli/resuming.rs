@@ -219,7 +219,7 @@ fn a_run_whose_record_is_damaged_is_read_and_goes_on() {
 fn a_report_that_could_not_be_written_is_written_later() {
     let folder = Folder::new();
     // What a full disk does to the report, and to nothing else.
-    let hook = "mkdir -p runs/*/report.html/in-the-way";
+    let hook = "cd runs/* && mkdir -p report.html/in-the-way";
     let mut words: Vec<&str> = TEN.split_whitespace().collect();
     words.extend(["--after", hook]);
     let said = planimeter(&folder.0, &words);

@@ -6,10 +6,10 @@
 //! - A process that is started meanwhile does not inherit the file, because files are closed on exec.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::{StoreError, TRIALS_FILE, campaign};
@@ -25,6 +25,14 @@ pub(super) fn lock(file: &File, folder: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Opens a file for appending that a lock can lie on. A link is not followed: in a folder from an archive it can lead to any file of
+/// this user.
+pub(super) fn open(options: &mut OpenOptions, path: &Path) -> Result<File, StoreError> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let file = options.append(true).custom_flags(flags).open(path);
+    file.map_err(|error| StoreError::new("write", path, error))
+}
+
 /// A folder that is locked until this is dropped.
 #[derive(Debug)]
 pub struct Locked(#[expect(dead_code, reason = "the lock ends when the file is closed")] File);
@@ -38,8 +46,7 @@ impl Locked {
         else {
             return Ok(None);
         };
-        let file = OpenOptions::new().append(true).open(&path);
-        let file = file.map_err(|error| StoreError::new("write", &path, error))?;
+        let file = open(&mut OpenOptions::new(), &path)?;
         lock(&file, folder)?;
         Ok(Some(Locked(file)))
     }

@@ -259,6 +259,11 @@ fn a_folder_has_one_writer_until_that_is_gone() {
     drop(report);
     Store::resume(&run).unwrap();
     assert!(lock::Locked::take(&folder.0).unwrap().is_none(), "there is no run");
+    // A link from an archive leads nowhere.
+    let (path, other) = (run.join(TRIALS_FILE), folder.0.join("other"));
+    fs::rename(&path, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    assert!(matches!(Store::resume(&run), Err(StoreError::System { doing: "write", .. })));
 }
 
 #[test]
