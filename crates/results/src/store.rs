@@ -420,9 +420,11 @@ pub fn read_spectra<'a>(folder: &Path, trials: impl Iterator<Item = &'a Trial>) 
     spectra
 }
 
-/// Writes what a report made, each file whole.
+/// Writes what a report made, each file whole; pages last, so that where a page is, everything else is too.
 pub fn write_outputs(folder: &Path, outputs: &[Output]) -> Result<(), StoreError> {
-    for output in outputs {
+    let (pages, others): (Vec<_>, Vec<_>) =
+        outputs.iter().partition(|output| output.path.ends_with(".html"));
+    for output in others.into_iter().chain(pages) {
         let path = inside(folder, &output.path)?;
         let parent = path.parent().expect("a file in a folder has one");
         fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;

@@ -22,16 +22,26 @@ const REPORT_FILE: &str = "report.html";
 
 /// The plan of a stored run, and the run, which no other process can go on with from here on.
 pub(super) fn opened(folder: &Path, is_trusted: bool) -> Result<(Plan, Destination), Failure> {
+    // Checked before anything in the folder is touched.
+    let line = allowed(folder, is_trusted)?;
     let destination = Destination::resume(folder).map_err(|error| refused(&error))?;
-    // The record does not change any more.
-    Ok((planned(folder, is_trusted)?, destination))
+    Ok((plan_of(folder, &line)?, destination))
 }
 
-/// The plan of a stored run, read back from the command line that it keeps.
+/// The plan of a stored run that is only looked at.
 pub(super) fn planned(folder: &Path, is_trusted: bool) -> Result<Plan, Failure> {
+    plan_of(folder, &allowed(folder, is_trusted)?)
+}
+
+/// The command line that a stored run keeps, if it may be repeated.
+fn allowed(folder: &Path, is_trusted: bool) -> Result<String, Failure> {
     let record = store::read_results(folder).map_err(|error| report::unreadable(&error))?;
     trust::allow_line(folder, &record.command_line, is_trusted)?;
-    match run::parsed(&words::split(&record.command_line)) {
+    Ok(record.command_line)
+}
+
+fn plan_of(folder: &Path, line: &str) -> Result<Plan, Failure> {
+    match run::parsed(&words::split(line)) {
         Some(arguments) => run::new_plan(&arguments),
         None => Err(Failure::usage(format!(
             "{}: its command line cannot be repeated by this version",
