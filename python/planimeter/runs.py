@@ -217,6 +217,7 @@ def run(
     seed: int = 1,
     out: StrPath = "runs",
     resume: StrPath | None = None,
+    trust: bool = False,
     strict: bool = False,
     progress: Callable[[Progress], None] | None = None,
     program: StrPath | None = None,
@@ -224,11 +225,13 @@ def run(
     """Measures targets side by side, as `planimeter run` does, and returns the run.
 
     It happens in a process of its own (`program` is another planimeter than this package's, such as one whose file has
-    rights). Ctrl-C ends it cleanly: `Interrupted` is raised, and has what was measured.
+    rights). A stored run that was not begun by this user on this host runs commands, scripts and programs only with `trust`.
+    Ctrl-C ends it cleanly: `Interrupted` is raised, and has what was measured.
     """
     words = ["run", *experiments]
     if resume is not None:
         words += ["--resume", os.fspath(resume)]
+        words += ["--trust"] if trust else []
     else:
         words += [f"--on={it}" for it in _several(on)]
         words += [f"--link={it}" for it in _several(link)]

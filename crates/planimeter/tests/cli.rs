@@ -22,10 +22,14 @@ mod joining;
 mod listening;
 #[path = "cli/plans.rs"]
 mod plans;
+#[path = "cli/resuming.rs"]
+mod resuming;
 #[path = "cli/serving.rs"]
 mod serving;
 #[path = "cli/teams.rs"]
 mod teams;
+#[path = "cli/trust.rs"]
+mod trust;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -490,7 +494,8 @@ fn a_report_is_rebuilt_from_what_is_stored() {
     let run = only_run(&folder.0.join("runs"));
     let before = bytes(&run);
     let stored = |name: &str| {
-        ["record.json", "trials.jsonl"].contains(&name) || name.starts_with("latency/")
+        ["record.json", "start.json", "trials.jsonl"].contains(&name)
+            || name.starts_with("latency/")
     };
     let made: Vec<&String> =
         before.iter().map(|(name, _)| name).filter(|name| !stored(name)).collect();

@@ -1,26 +1,44 @@
 //! The folder of a run: the only place in this crate with files.
 //!
-//! A folder holds `record.json` (replaced whole, never half written), `trials.jsonl` (a line for
-//! each trial as it ends, on disk before the next begins), `latency/*.hgrm` and what reports
-//! make. Invariants: a run never takes a folder that exists; what was measured survives a crash;
-//! a last line that was cut short by one is measured again, not believed.
+//! A folder holds `record.json` (replaced whole, never half written), `start.json` (the record before the first trial),
+//! `trials.jsonl` (a line for each trial as it ends, on disk before the next begins), `latency/*.hgrm` and what reports
+//! make. Invariants:
+//!
+//! - A run never takes a folder that exists.
+//! - One process at a time writes to a run ([`lock`]).
+//! - What was measured survives a crash. A damaged line costs its own trial only ([`lines`]).
+//! - No trial is counted twice: its id is written once, and of several lines with one id the first counts.
 
 /// The folder of a campaign.
 pub mod campaign;
+/// What goes wrong with a run's folder.
+mod error;
 /// Runs of a folder, found by what they are.
 pub mod index;
+/// The lines of `trials.jsonl`.
+pub mod lines;
+/// One writer per folder.
+pub mod lock;
 /// Runs of several people and machines, on a server.
 pub mod team;
 #[cfg(test)]
 mod tests;
+/// Files that appear whole.
+mod whole;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::histogram::{Histogram, HistogramError};
+use crate::histogram::Histogram;
 use crate::record::{Line, Outcome, Record, Results, SCHEMA, Trial};
 use crate::spectrum::Spectra;
+use lines::Lines;
+use whole::{write_beside, write_whole};
+
+pub use error::StoreError;
+pub use whole::unfinished_name;
 
 /// Largest `record.json`, `trials.jsonl` or histogram that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -31,7 +49,10 @@ pub const RUNS_PER_DAY_MAX: u32 = 9999;
 /// The file with everything.
 pub const RECORD_FILE: &str = "record.json";
 
-/// The file with trials as they happen.
+/// The record as it was before the first trial; read where `record.json` is missing or damaged.
+pub const START_FILE: &str = "start.json";
+
+/// The file with trials as they happen. Its writer holds the lock on it.
 pub const TRIALS_FILE: &str = "trials.jsonl";
 
 /// The folder with histograms.
@@ -41,7 +62,21 @@ pub const LATENCY_FOLDER: &str = "latency";
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
+    /// `trials.jsonl`, locked as long as it is open.
     trials: File,
+    /// The ids of the trials in it.
+    ids: BTreeSet<u64>,
+}
+
+/// A run that ended early, open for writing.
+#[derive(Debug)]
+pub struct Resumed {
+    /// Its folder.
+    pub store: Store,
+    /// The record as it was written last.
+    pub record: Record,
+    /// The trials and outcomes that were stored.
+    pub lines: Lines,
 }
 
 /// A file made by a report: its path under the run's folder, and its contents.
@@ -87,38 +122,43 @@ impl Store {
     /// This folder (made if missing) for a run, unless a run is in it.
     pub fn create_at(folder: &Path) -> Result<Store, StoreError> {
         fs::create_dir_all(folder).map_err(|error| StoreError::new("make", folder, error))?;
-        let record = folder.join(RECORD_FILE);
-        if record.exists() {
-            let error = io::Error::from(io::ErrorKind::AlreadyExists);
-            return Err(StoreError::new("make", &record, error));
+        let store = Store::furnish(folder.to_path_buf())?;
+        // Looked at under the lock, so that two processes cannot both find the folder empty.
+        match has_run(folder) {
+            false => Ok(store),
+            true => {
+                let error = io::Error::from(io::ErrorKind::AlreadyExists);
+                Err(StoreError::new("make", &folder.join(RECORD_FILE), error))
+            }
         }
-        Store::furnish(folder.to_path_buf())
     }
 
+    /// Opens the files of a run in a folder, and locks them.
     fn furnish(folder: PathBuf) -> Result<Store, StoreError> {
+        let path = folder.join(TRIALS_FILE);
+        let trials = lock::open(OpenOptions::new().create(true), &path)?;
+        lock::lock(&trials, &folder)?;
         let latency = folder.join(LATENCY_FOLDER);
         fs::create_dir_all(&latency).map_err(|error| StoreError::new("make", &latency, error))?;
-        let path = folder.join(TRIALS_FILE);
-        let trials = OpenOptions::new().create(true).append(true).open(&path);
-        let trials = trials.map_err(|error| StoreError::new("write", &path, error))?;
-        Ok(Store { folder, trials })
+        Ok(Store { folder, trials, ids: BTreeSet::new() })
     }
 
-    /// Opens the folder of a run that ended early, to go on with it: the store, the record as it
-    /// was written last, and every trial and outcome that was kept. A last line without its end is
-    /// cut off.
-    pub fn resume(folder: &Path) -> Result<(Store, Record, Vec<Line>), StoreError> {
-        let record = read_record(folder)?;
+    /// Opens the folder of a run that ended early, to go on with it. A last line without its end is cut off; other damaged
+    /// lines stay, and are named in [`Lines::damage`].
+    pub fn resume(folder: &Path) -> Result<Resumed, StoreError> {
+        let (record, _) = read_record_text(folder)?;
+        let mut store = Store::furnish(folder.to_path_buf())?;
         let path = folder.join(TRIALS_FILE);
-        let text = if path.exists() { read_text(&path)? } else { String::new() };
-        let whole = whole_lines(&text);
-        let lines = parse_lines(&path, whole)?;
-        if whole.len() < text.len() {
-            let cut = OpenOptions::new().write(true).open(&path);
-            cut.and_then(|file| file.set_len(whole.len() as u64))
-                .map_err(|error| StoreError::new("write", &path, error))?;
+        let bytes = lines::read(&path)?;
+        let whole = lines::whole(&bytes);
+        if whole.len() < bytes.len() {
+            let cut = store.trials.set_len(whole.len() as u64);
+            cut.map_err(|error| StoreError::new("write", &path, error))?;
         }
-        Ok((Store::furnish(folder.to_path_buf())?, record, lines))
+        whole::remove_unfinished(folder);
+        let lines = Lines::parse(whole);
+        store.ids = lines.ids.clone();
+        Ok(Resumed { store, record, lines })
     }
 
     /// Where the run lies.
@@ -126,12 +166,24 @@ impl Store {
         &self.folder
     }
 
+    /// An id that no trial of the run has, above all others.
+    pub fn next_trial_id(&self) -> u64 {
+        self.ids.last().map_or(1, |last| last.saturating_add(1))
+    }
+
     /// Keeps a trial that ended, and its histograms, whose file names it writes into the trial.
+    ///
+    /// # Errors
+    ///
+    /// A trial whose id was stored before is rejected, and nothing is written.
     pub fn append_trial(
         &mut self,
         trial: &mut Trial,
         histograms: Histograms<'_>,
     ) -> Result<(), StoreError> {
+        if !self.ids.insert(trial.id) {
+            return Err(StoreError::RepeatedTrial { folder: self.folder.clone(), id: trial.id });
+        }
         let stem = format!("{:05}", trial.id);
         if let (Some(taken), Some(kept)) = (histograms.latency, &mut trial.latency) {
             kept.file = Some(self.write_histogram(&stem, taken)?);
@@ -194,6 +246,12 @@ impl Store {
     pub fn write_record(&self, record: &Record) -> Result<(), StoreError> {
         write_whole(&self.folder.join(RECORD_FILE), record_text(record).as_bytes())
     }
+
+    /// Replaces `record.json` and `start.json` by the record of a run that has no trial yet.
+    pub fn write_start(&self, record: &Record) -> Result<(), StoreError> {
+        write_whole(&self.folder.join(START_FILE), record_text(record).as_bytes())?;
+        self.write_record(record)
+    }
 }
 
 /// Makes a folder under `parent` (made if missing) for what began on `day` (`2026-01-31`), named after it with the first free
@@ -224,20 +282,40 @@ pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
     read_record_text(folder).map(|(record, _)| record)
 }
 
+/// Whether a run has begun in a folder.
+pub fn has_run(folder: &Path) -> bool {
+    [RECORD_FILE, START_FILE].iter().any(|name| folder.join(name).is_file())
+}
+
 fn read_record_text(folder: &Path) -> Result<(Record, String), StoreError> {
-    let path = folder.join(RECORD_FILE);
-    let text = read_text(&path)?;
-    let record: Record = parsed(&path, &text)?;
-    if record.schema == SCHEMA { Ok((record, text)) } else { Err(other_schema(&path, &text)) }
+    with_start(folder, |path| {
+        let text = read_text(path)?;
+        let record: Record = parsed(path, &text)?;
+        if record.schema == SCHEMA { Ok((record, text)) } else { Err(other_schema(path, &text)) }
+    })
+}
+
+/// Reads `record.json`, or `start.json` where that is missing or damaged.
+fn with_start<T>(
+    folder: &Path,
+    read: impl Fn(&Path) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    read(&folder.join(RECORD_FILE)).or_else(|error| match error {
+        // What another version wrote is not damaged.
+        StoreError::UnknownSchema { schema: Some(_), .. } => Err(error),
+        // The file that is damaged is named, unless the other one can be read.
+        _ => read(&folder.join(START_FILE)).map_err(|_| error),
+    })
 }
 
 /// Reads the record in a run's folder without its trials, which are most of it: enough for what rests on cells.
 pub fn read_results(folder: &Path) -> Result<Record, StoreError> {
-    let path = folder.join(RECORD_FILE);
-    let text = read_text(&path)?;
-    let brief: Results = parsed(&path, &text)?;
-    let record = Record::from(brief);
-    if record.schema == SCHEMA { Ok(record) } else { Err(other_schema(&path, &text)) }
+    with_start(folder, |path| {
+        let text = read_text(path)?;
+        let brief: Results = parsed(path, &text)?;
+        let record = Record::from(brief);
+        if record.schema == SCHEMA { Ok(record) } else { Err(other_schema(path, &text)) }
+    })
 }
 
 /// The text as what it should be; where it is not, because another version wrote it or it is no record, that is said.
@@ -269,10 +347,20 @@ fn other_schema(path: &Path, text: &str) -> StoreError {
 }
 
 /// Reads a run's record, and what its lines hold beyond it: a run that was ended from outside, or is still under way,
-/// has written lines that its record does not know of. Whether that was so; what is derived is then to be made anew.
-pub fn read_run(folder: &Path) -> Result<(Record, bool), StoreError> {
-    let (record, texts) = read_texts(folder)?;
-    Ok((record, texts.is_behind))
+/// has written lines that its record does not know of.
+pub fn read_run(folder: &Path) -> Result<Stored, StoreError> {
+    read_texts(folder).map(|(stored, _)| stored)
+}
+
+/// A run as it is stored.
+#[derive(Debug)]
+pub struct Stored {
+    /// Its record, with the trials of its lines where these are more.
+    pub record: Record,
+    /// Whether these were more; what is derived is then to be derived again.
+    pub is_behind: bool,
+    /// What was left out, a line each.
+    pub damage: Vec<String>,
 }
 
 /// The texts that a run was read from.
@@ -282,37 +370,34 @@ pub(crate) struct Texts {
     pub(crate) record: String,
     /// The lines of its trials, of a run that did not end or ended early.
     pub(crate) lines: String,
-    /// Whether these hold more than the record.
-    pub(crate) is_behind: bool,
 }
 
 /// The same with what it was read from.
-pub(crate) fn read_texts(folder: &Path) -> Result<(Record, Texts), StoreError> {
+pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
     let (mut record, text) = read_record_text(folder)?;
     let mut texts = Texts { record: text, ..Texts::default() };
     let path = folder.join(TRIALS_FILE);
     if !record.partial || !path.exists() {
-        return Ok((record, texts));
+        return Ok((Stored { record, is_behind: false, damage: Vec::new() }, texts));
     }
-    texts.lines = read_text(&path)?;
-    texts.lines.truncate(whole_lines(&texts.lines).len());
+    let bytes = lines::read(&path)?;
+    let whole = lines::whole(&bytes);
+    texts.lines = String::from_utf8_lossy(whole).into_owned();
+    let lines = Lines::parse(whole);
+    let damage = lines.damage.iter().map(|damage| format!("{}, {damage}", path.display()));
+    let damage = damage.collect();
     let (mut trials, mut outcomes) = (Vec::new(), Vec::new());
-    for line in parse_lines(&path, &texts.lines)? {
+    for line in lines.lines {
         match line {
             Line::Trial(trial) => trials.push(trial),
             Line::Outcome(outcome) => outcomes.push(outcome),
         }
     }
-    texts.is_behind = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
-    if texts.is_behind {
+    let is_behind = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
+    if is_behind {
         (record.trials, record.outcomes) = (trials, outcomes);
     }
-    Ok((record, texts))
-}
-
-/// What stands before a line without its end.
-fn whole_lines(text: &str) -> &str {
-    &text[..text.rfind('\n').map_or(0, |end| end + 1)]
+    Ok((Stored { record, is_behind, damage }, texts))
 }
 
 /// Reads a histogram that a record names.
@@ -335,51 +420,17 @@ pub fn read_spectra<'a>(folder: &Path, trials: impl Iterator<Item = &'a Trial>) 
     spectra
 }
 
-/// Writes what a report made, each file whole.
+/// Writes what a report made, each file whole; pages last, so that where a page is, everything else is too.
 pub fn write_outputs(folder: &Path, outputs: &[Output]) -> Result<(), StoreError> {
-    for output in outputs {
+    let (pages, others): (Vec<_>, Vec<_>) =
+        outputs.iter().partition(|output| output.path.ends_with(".html"));
+    for output in others.into_iter().chain(pages) {
         let path = inside(folder, &output.path)?;
         let parent = path.parent().expect("a file in a folder has one");
         fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;
         write_whole(&path, &output.bytes)?;
     }
     Ok(())
-}
-
-fn parse_lines(path: &Path, text: &str) -> Result<Vec<Line>, StoreError> {
-    let parse = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| StoreError::NotUnderstood {
-            file: path.to_path_buf(),
-            line: index + 1,
-            why: error.to_string(),
-        })
-    };
-    text.lines().enumerate().map(parse).collect()
-}
-
-/// Writes beside the file and moves it into place, so that no reader sees half of it, and what
-/// stands there is on disk.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_beside(path, bytes, File::sync_data)
-}
-
-/// Writes beside the file and moves it into place. `settle` is what is done before that: a file
-/// that a crash may take along with the trial it belongs to need not wait for the disk.
-fn write_beside(
-    path: &Path,
-    bytes: &[u8],
-    settle: impl Fn(&File) -> io::Result<()>,
-) -> Result<(), StoreError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
-    let written = File::create(&beside)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| settle(&file)))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&beside);
-        StoreError::new("write", path, error)
-    })
 }
 
 fn read_text(path: &Path) -> Result<String, StoreError> {
@@ -407,118 +458,3 @@ fn file_word(text: &str) -> String {
         text.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect();
     word.trim_start_matches('.').chars().take(80).collect()
 }
-
-/// What goes wrong with a run's folder.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The system refused: what was attempted (`make`, `write`, `read`), on what, and its error.
-    System {
-        /// The operation.
-        doing: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system answered.
-        error: io::Error,
-    },
-    /// The record was written by another version.
-    UnknownSchema {
-        /// The file.
-        file: PathBuf,
-        /// The version that it states, if it states one.
-        schema: Option<u64>,
-        /// The version that is understood.
-        known: u32,
-    },
-    /// A line of a file is not what it should be.
-    NotUnderstood {
-        /// The file.
-        file: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong there.
-        why: String,
-    },
-    /// A histogram's text is damaged.
-    BadHistogram {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: HistogramError,
-    },
-    /// A file is larger than any that planimeter writes.
-    TooLarge {
-        /// The file.
-        file: PathBuf,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// A name leads out of the run's folder.
-    OutsideRun {
-        /// The folder.
-        folder: PathBuf,
-        /// The name.
-        name: String,
-    },
-    /// The index over the runs cannot be used.
-    Index {
-        /// The database.
-        file: PathBuf,
-        /// What it says.
-        why: String,
-    },
-    /// No number is free for another run of this name.
-    TooManyRuns {
-        /// The folder's name without number.
-        folder: PathBuf,
-        /// Numbers that there are.
-        limit: u32,
-    },
-}
-
-impl StoreError {
-    fn new(doing: &'static str, path: &Path, error: io::Error) -> Self {
-        StoreError::System { doing, path: path.to_path_buf(), error }
-    }
-
-    fn not_understood(path: &Path, error: &serde_json::Error) -> Self {
-        let why = error.to_string();
-        StoreError::NotUnderstood { file: path.to_path_buf(), line: error.line(), why }
-    }
-}
-
-impl std::fmt::Display for StoreError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            StoreError::System { doing, path, error } => {
-                write!(f, "cannot {doing} {}: {error}", path.display())
-            }
-            StoreError::UnknownSchema { file, schema: Some(schema), known } => write!(
-                f,
-                "{} has schema version {schema}, and only {known} is understood",
-                file.display()
-            ),
-            StoreError::UnknownSchema { file, schema: None, .. } => {
-                write!(f, "{} is not a record of planimeter", file.display())
-            }
-            StoreError::NotUnderstood { file, line, why } => {
-                write!(f, "{}, line {line}: {why}", file.display())
-            }
-            StoreError::BadHistogram { file, why } => write!(f, "{}: {why}", file.display()),
-            StoreError::TooLarge { file, limit } => {
-                write!(f, "{} is larger than {limit} bytes", file.display())
-            }
-            StoreError::OutsideRun { folder, name } => {
-                write!(f, "{name:?} leads out of {}", folder.display())
-            }
-            StoreError::Index { file, why } => {
-                write!(f, "the index {} cannot be used: {why}", file.display())
-            }
-            StoreError::TooManyRuns { folder, limit } => {
-                write!(f, "{}-1 to -{limit} exist already", folder.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}

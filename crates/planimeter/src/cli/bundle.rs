@@ -9,7 +9,7 @@ pub mod again;
 /// What belongs in a bundle.
 mod contents;
 /// The files that arguments name.
-mod inputs;
+pub mod inputs;
 /// Made-up names in place of real ones.
 mod mask;
 /// Entries into a file.
@@ -23,8 +23,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::failure::Failure;
+use super::masking::Masking;
 use super::out::{remark, say};
 use contents::Contents;
+
+pub use contents::without_dots;
 
 /// How a bundle's file ends.
 pub const ENDING: &str = ".tar.gz";
@@ -61,7 +64,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let contents = Contents::of(&arguments.run)?;
     let out = match &arguments.out {
         Some(out) => out.clone(),
-        None => PathBuf::from(format!("{}.bundle{ENDING}", contents.name)),
+        None => {
+            // The file's own name goes wherever the file goes.
+            let name = match arguments.mask {
+                true => Masking::new(&arguments.hide).text(&contents.name),
+                false => contents.name.clone(),
+            };
+            PathBuf::from(format!("{name}.bundle{ENDING}"))
+        }
     };
     let facts = match arguments.mask {
         true => mask::packed(&contents, &arguments.hide, &out)?,

@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Measure two targets as this stored run was measured: its experiments, link, effort and parameters
     #[arg(long, value_name = "RUN", conflicts_with_all = ["experiments", "links", "effort", "set"])]
     pub like: Option<PathBuf>,
+    /// Let that run, which you did not begin on this host, run the commands and scripts that it names, and use interfaces of this host
+    #[arg(long, requires = "like")]
+    pub trust: bool,
     /// How tester and targets are joined, as `run` takes it
     #[arg(long = "link", value_name = "[TARGET=]LINK")]
     pub links: Vec<String>,

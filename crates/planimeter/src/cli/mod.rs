@@ -25,6 +25,10 @@ mod masking;
 pub mod connections;
 /// A store for teams.
 pub mod team;
+/// What a run would use that does not come with this program.
+pub(crate) mod trust;
+/// `planimeter run --resume`.
+mod resume;
 /// `planimeter bundle`.
 mod bundle;
 /// `planimeter run PLAN.toml`.

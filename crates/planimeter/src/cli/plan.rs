@@ -29,7 +29,6 @@ use super::failure::Failure;
 use super::out::{remark, say, to_stdout};
 use super::run::{self, Arguments};
 use crate::parameter::Effort;
-use crate::python::script;
 use crate::runner;
 use campaign::Campaign;
 use gates::Task;
@@ -153,18 +152,8 @@ pub fn in_folder(folder: &Path, most: usize) -> Vec<String> {
     found
 }
 
-/// What a plan has run beside this program, as it is written: commands and scripts.
-pub fn commands(file: &Path) -> Result<Vec<String>, String> {
-    let mut found = Vec::new();
-    for step in written_steps(&text_of(file)?) {
-        found.extend([step.before, step.between, step.after].into_iter().flatten());
-        found.extend(step.experiments.into_iter().filter(|name| script::is_script(name)));
-    }
-    Ok(found)
-}
-
 /// The text of a plan's file, which is no longer than a plan may be.
-fn text_of(file: &Path) -> Result<String, String> {
+pub fn text_of(file: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let opened = File::open(file).map_err(|error| error.to_string())?;
     let read = opened.take(file::BYTES_MAX + 1).read_to_end(&mut bytes);

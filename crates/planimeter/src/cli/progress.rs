@@ -13,6 +13,7 @@ use super::out::remark;
 use super::place;
 use super::screen::{self, Look, Screen};
 use super::team;
+use super::trust;
 use crate::live::event::{Event, Told};
 use crate::live::picture::Picture;
 use crate::runner::Watcher;
@@ -33,6 +34,8 @@ pub struct Progress {
     /// What was said while it was up.
     kept: Vec<String>,
     trials: u64,
+    /// What runs, to be signed in the run's folder.
+    command_line: String,
     /// A store for teams to which the run goes.
     store: Option<Address>,
     sending: Option<Sending>,
@@ -42,7 +45,7 @@ pub struct Progress {
 
 impl Progress {
     /// Of a run that has not begun.
-    pub fn new(store: Option<&Address>) -> Self {
+    pub fn new(command_line: &str, store: Option<&Address>) -> Self {
         let is_able =
             place::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
         let is_shown = std::io::stderr().is_terminal() && is_able && screen::has_room();
@@ -54,6 +57,7 @@ impl Progress {
             screen: None,
             kept: Vec::new(),
             trials: 0,
+            command_line: command_line.into(),
             store: store.cloned(),
             sending: None,
             runs: PathBuf::new(),
@@ -96,6 +100,7 @@ impl Watcher for Progress {
     }
 
     fn opened(&mut self, folder: &Path, cores: &[usize]) {
+        trust::sign_line(folder, &self.command_line);
         let Some(store) = &self.store else { return };
         let (runs, name) = team::place_of(folder);
         let run = (folder, name.as_str(), team::origin());

@@ -5,13 +5,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use results::record::Record;
 use results::report::Run;
+use results::store::lock::Locked;
 use results::store::team::address::Address;
-use results::store::{self, Output, RECORD_FILE};
+use results::store::{self, Output, RECORD_FILE, StoreError};
 
 use super::failure::Failure;
 use super::masking::Masking;
-use super::out::say;
+use super::out::{remark, say};
 use super::team::{self, Fetched};
 use crate::papers;
 
@@ -60,6 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
         }
     };
+    let _lock = locked(out)?;
     let mut gathered = Gathered::of(&arguments.runs, store.as_ref())?;
     if gathered.runs.is_empty() {
         return Err(Failure::usage(format!("no run of {} has begun", arguments.runs[0].display())));
@@ -131,6 +134,19 @@ impl Gathered {
     }
 }
 
+/// The lock of the folder that a report goes to, where that is a run's: its own writer is not disturbed.
+fn locked(out: &Path) -> Result<Option<Locked>, Failure> {
+    Locked::take(out).map_err(|error| {
+        let more = match &error {
+            StoreError::Locked { .. } => {
+                "; a report of what is measured so far goes to a folder of its own: --out DIR"
+            }
+            _ => "",
+        };
+        Failure::usage(format!("{error}{more}"))
+    })
+}
+
 /// A masked report lies apart from the runs that it was made from.
 fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -157,12 +173,19 @@ fn kept(outputs: &[Output], out: &Path) -> Result<PathBuf, Failure> {
 
 /// A run as far as it came.
 pub fn read(run: &Path) -> Result<Run, Failure> {
-    let (mut record, is_behind) = store::read_run(run).map_err(|error| unreadable(&error))?;
-    if is_behind {
+    results_of(run).map(|record| Run::of(record, run))
+}
+
+/// The record of a run as far as it came, with what is derived. What of it is damaged is named.
+pub fn results_of(folder: &Path) -> Result<Record, Failure> {
+    let stored = store::read_run(folder).map_err(|error| unreadable(&error))?;
+    stored.damage.iter().for_each(|line| remark!("warning: {line}"));
+    let mut record = stored.record;
+    if stored.is_behind {
         let claims = papers::claims().map_err(Failure::usage)?;
         results::derive::finish(&mut record, &claims);
     }
-    Ok(Run::of(record, run))
+    Ok(record)
 }
 
 /// A folder that holds no run.

@@ -18,8 +18,9 @@ use super::out::{remark, say, summary, to_stdout};
 use super::place;
 use super::plan;
 use super::progress::Progress;
+use super::resume;
 use super::team;
-use super::words::{self, quoted};
+use super::words::quoted;
 use crate::catalog;
 use crate::experiments::rfc9971;
 use crate::parameter::own::Declared;
@@ -126,7 +127,8 @@ pub struct Arguments {
     /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// Let a bundle run the commands, scripts and programs that it names, and use interfaces of this host
+    /// Let a bundle, or a stored run that you did not begin on this host, run the commands, scripts and programs that it names,
+    /// and use interfaces of this host
     #[arg(long)]
     pub trust: bool,
 }
@@ -164,18 +166,27 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
         return done;
     }
+    let is_dry = arguments.dry_run;
+    if let Some(done) = arguments.resume.as_ref().and_then(|it| resume::complete(it, is_dry)) {
+        return done;
+    }
     let surroundings = place::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
-        Some(folder) => (resumed_plan(folder)?, Destination::Resume(folder.clone())),
-        None => (new_plan(arguments)?, Destination::New(arguments.out_folder())),
+        // Another process may go on with it meanwhile.
+        Some(folder) if is_dry => (resume::planned(folder, arguments.trust)?, None),
+        Some(folder) => {
+            let (plan, destination) = resume::opened(folder, arguments.trust)?;
+            (plan, Some(destination))
+        }
+        None => (new_plan(arguments)?, Some(Destination::New(arguments.out_folder()))),
     };
-    if arguments.dry_run {
+    let Some(destination) = destination.filter(|_| !is_dry) else {
         let Dry { text, trials, seconds } = dry(&plan);
         to_stdout(format_args!("{text}"));
         say!("{}", estimate(trials, seconds));
         return Ok(ExitCode::SUCCESS);
-    }
+    };
     let finished = carried_out(&plan, destination, &surroundings, store.as_ref())?;
     let report = finished.folder.join("report.html");
     if arguments.json {
@@ -207,7 +218,7 @@ pub(super) fn carried_out(
     let stop = super::stop::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
-    let mut progress = Progress::new(store);
+    let mut progress = Progress::new(&plan.command_line, store);
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
     progress.finish();
     finished.map_err(explained)
@@ -260,7 +271,7 @@ impl Arguments {
 fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
     let Finished { record, folder } = finished;
     if record.partial {
-        let again = format!("planimeter run --resume {}", quoted(&folder.to_string_lossy()));
+        let again = resume::resume_command(folder);
         remark!("interrupted: what was measured is kept; go on with `{again}`");
         return failure::EXIT_INTERRUPTED.into();
     }
@@ -553,25 +564,6 @@ fn command_line(plan: &Plan) -> String {
     words.join(" ")
 }
 
-/// The plan of a stored run, read back from the command line that it keeps.
-pub(super) fn resumed_plan(folder: &Path) -> Result<Plan, Failure> {
-    let record =
-        results::store::read_record(folder).map_err(|error| super::report::unreadable(&error))?;
-    if !record.partial {
-        return Err(Failure::usage(format!(
-            "{} is complete: there is nothing to resume",
-            folder.display()
-        )));
-    }
-    match parsed(&words::split(&record.command_line)) {
-        Some(arguments) => new_plan(&arguments),
-        None => Err(Failure::usage(format!(
-            "{}: its command line cannot be repeated by this version",
-            folder.display()
-        ))),
-    }
-}
-
 /// What a run would do.
 pub(super) struct Dry {
     /// Its command and each experiment, a line each.
@@ -630,6 +622,15 @@ fn explained(error: RunError) -> Failure {
         RunError::Store(error) => {
             Failure::usage(format!("{error}; choose another folder with --out DIR"))
         }
+        RunError::Unwritten(error, folder) => Failure::usage(format!(
+            "{error}; what was measured is kept (hint: make it possible to write there, then go on with `{}`)",
+            resume::resume_command(&folder)
+        )),
+        RunError::Unreported(error, folder) => Failure::usage(format!(
+            "{error}; everything is measured and kept, and the report is not written (hint: make it possible to write there, \
+             then write it with `{}`)",
+            resume::report_command(&folder)
+        )),
         RunError::Claims(why) => Failure::need(why),
         RunError::NoResult(error) => {
             Failure { kind: FailureKind::Irregular, line: format!("no trial succeeded: {error}") }

@@ -187,7 +187,7 @@ impl Pages {
 
     /// A new file in the place of the old one, which those who have it open can still read to its end.
     fn begun_with(&self, first: &[u8]) -> Option<File> {
-        let beside = self.path.with_extension("jsonl.new");
+        let beside = results::store::unfinished_name(&self.path);
         let mut file = File::create(&beside).ok()?;
         file.write_all(first).ok()?;
         fs::rename(&beside, &self.path).ok()?;

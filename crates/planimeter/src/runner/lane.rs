@@ -1,12 +1,18 @@
 //! One method on one target: steps it, and replays it from what an earlier attempt stored.
+//!
+//! Invariant: each trial that the method asks for is counted once, stored or measured; what it does not ask for is not counted.
+
+/// Its replay from stored trials.
+mod replay;
+
+use std::collections::VecDeque;
 
 use instrument::experiment::{Outcome, Point, Step};
 use instrument::module::witness::{Beside, Seen as WitnessSeen};
 use instrument::module::{Ended, Module};
 use instrument::rig::RigError;
 use instrument::search::disturbed::{Patience, Verdict};
-use instrument::stream::Stream;
-use instrument::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
+use instrument::trial::{Flag, Trial, TrialReport};
 use packet::time::Nanos;
 use ports::clock;
 use results::record;
@@ -37,8 +43,13 @@ pub struct Lane {
     setup: Option<Setup>,
     /// A set-up that has to be made before the next trial.
     owed: Option<Setup>,
-    /// A trial that is to be done again, because the tester disturbed it.
-    again: Option<(Point, Trial)>,
+    /// What the method asked for and was not done yet: a trial that no earlier attempt stored, or one that is to be done
+    /// again because the tester disturbed it.
+    pending: Option<Next>,
+    /// Trials that an earlier attempt stored, as far as they were not used yet.
+    stored: VecDeque<record::Trial>,
+    /// Whether some of them are missing, so that each has to be looked for.
+    has_gaps: bool,
     patience: Patience,
     /// Memory of the target when it was made anew.
     fresh: Option<u64>,
@@ -119,7 +130,9 @@ impl Lane {
             last: None,
             setup: None,
             owed: None,
-            again: None,
+            pending: None,
+            stored: VecDeque::new(),
+            has_gaps: false,
             patience: Patience::default(),
             fresh: None,
             is_done: false,
@@ -188,9 +201,9 @@ impl Lane {
             installed => installed.map_err(failed),
         };
         let owed = self.owed.take().map_or(Ok(()), |setup| install(&setup));
-        let next = owed.and_then(|()| match self.again.take() {
+        let next = owed.and_then(|()| match self.pending.take() {
             None => self.advance(install),
-            again => Ok(again.map(|(point, trial)| Next::Trial(point, trial))),
+            pending => Ok(pending),
         });
         self.fresh = fresh;
         let next = match next {
@@ -377,44 +390,11 @@ impl Lane {
         }
     }
 
-    /// Goes on to the next trial as it was run by an earlier attempt; one that was cut short is to be run
-    /// again.
-    pub fn replay(&mut self, stored: &record::Trial) {
-        if stored.flags.contains(&record::Flag::Interrupted) {
-            return;
-        }
-        let mut owed = self.owed.take();
-        let next = match self.again.take() {
-            None => self.advance(|setup| {
-                owed = Some(*setup);
-                Ok::<(), RunError>(())
-            }),
-            again => Ok(again.map(|(point, trial)| Next::Trial(point, trial))),
-        };
-        self.owed = owed;
-        match next {
-            Ok(Some(Next::Trial(point, trial))) => {
-                let verdict = said(stored);
-                self.patience.note(&trial, verdict);
-                match verdict {
-                    Verdict::Again => self.repeat(point, trial),
-                    _ => self.digest(point, restored(stored, &trial), stored.id),
-                }
-            }
-            Ok(Some(Next::Module(point, _))) => {
-                self.trials.push(stored.id);
-                let report = Box::new(recording::module::restored(stored));
-                self.last = Some(Outcome::Module { point, report });
-            }
-            Ok(None) | Err(_) => {}
-        }
-    }
-
     /// Has the same trial be done once more, before a target that knows no more than it did; the method
     /// never hears of the one that was.
     fn repeat(&mut self, point: Point, trial: Trial) {
         self.owed = self.owed.or(self.setup.filter(|setup| setup.is_fresh));
-        self.again = Some((point, trial));
+        self.pending = Some(Next::Trial(point, trial));
     }
 
     /// The next trial, with every set-up on the way handed to `install`.
@@ -495,17 +475,6 @@ impl Lane {
     }
 }
 
-/// What was said of a stored trial.
-fn said(stored: &record::Trial) -> Verdict {
-    if stored.flags.contains(&record::Flag::Repeated) {
-        Verdict::Again
-    } else if stored.flags.contains(&record::Flag::Disturbed) {
-        Verdict::Exhausted
-    } else {
-        Verdict::Counts
-    }
-}
-
 /// Puts a new target of the same kind in the place of one; its memory when it holds nothing.
 fn renew(
     target: &mut Box<dyn Target>,
@@ -517,51 +486,4 @@ fn renew(
     std::mem::replace(target, new).stop()?;
     target.wake();
     Ok(target.snapshot()?.memory_bytes)
-}
-
-/// A report with what a method digests of it; what it does not, histograms for one, is empty. The
-/// whole of it is in the record already.
-fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
-    let total = Load {
-        intended: stored.frames_intended,
-        offered: stored.frames_offered,
-        forwarded: stored.frames_forwarded,
-        duration_offered: Nanos(stored.duration_ns_effective),
-        duration_forwarded: Nanos(stored.duration_ns_receiving.unwrap_or(0)),
-    };
-    // Its flag says so too where frames were lost in the tester's own rings.
-    let share = total.offered_share();
-    let mut report = TrialReport::unmeasured(trial, Nanos::ZERO, total);
-    report.classes.duplicate = stored.classes.duplicate;
-    report.flags.extend((share < OFFERED_SHARE_MIN).then_some(Flag::TesterLimited(share)));
-    let is_disturbed = stored.flags.contains(&record::Flag::Disturbed);
-    report.flags.extend(is_disturbed.then_some(Flag::Disturbed));
-    report.played = stored.orders.as_ref().map(recording::played);
-    report.work = stored.work;
-    report.streams =
-        stored.streams.iter().zip(&trial.streams).zip(0..).map(restored_stream(trial)).collect();
-    report
-}
-
-/// What a method digests of a stream.
-fn restored_stream(
-    trial: &Trial,
-) -> impl Fn(((&record::StreamCount, &Stream), usize)) -> StreamReport + use<'_> {
-    |((stored, stream), place)| {
-        let duration = trial.window(place).span();
-        let load = Load {
-            intended: stored.frames_intended,
-            offered: stored.frames_offered,
-            forwarded: stored.classes.correct,
-            duration_offered: duration,
-            duration_forwarded: duration,
-        };
-        let missed = Missed {
-            first: stored.missed_ns_first.map(Nanos),
-            last: stored.missed_ns_last.map(Nanos),
-            silence: Nanos(stored.silence_ns),
-        };
-        let classes = recording::restored_classes(&stored.classes);
-        StreamReport { missed, classes, ..StreamReport::unmeasured(stream, load) }
-    }
 }

@@ -28,14 +28,15 @@ mod watched;
 mod witness;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use instrument::rig::RigError;
 use results::derive::failed;
 use results::record::{self, Ended, Line, Outcome, Record};
-use results::store::{Histograms, Store, StoreError};
+use results::store::lines::Lines;
+use results::store::{Histograms, Resumed, Store, StoreError, TRIALS_FILE};
 
 use crate::catalog::Entry;
 use crate::experiments::Context;
@@ -58,8 +59,15 @@ pub enum Destination {
     New(PathBuf),
     /// This folder, in which no run is yet.
     At(PathBuf),
-    /// On with this run.
-    Resume(PathBuf),
+    /// On with this run, which no other process can go on with meanwhile.
+    Resume(Box<Resumed>),
+}
+
+impl Destination {
+    /// On with the run in a folder.
+    pub fn resume(folder: &Path) -> Result<Destination, StoreError> {
+        Store::resume(folder).map(|resumed| Destination::Resume(Box::new(resumed)))
+    }
 }
 
 /// What came of a run.
@@ -99,6 +107,10 @@ pub enum RunError {
     Hook(Box<HookError>),
     /// The run's folder cannot be used.
     Store(StoreError),
+    /// Something measured cannot be written to this folder.
+    Unwritten(StoreError, PathBuf),
+    /// All is measured and stored in this folder, and the report cannot be written.
+    Unreported(StoreError, PathBuf),
     /// The claims that come with the program cannot be read.
     Claims(String),
     /// One of the above ended the run before any trial succeeded.
@@ -130,7 +142,9 @@ impl std::fmt::Display for RunError {
             RunError::Target(kind, error) => write!(f, "{}: {error}", kind.name()),
             RunError::Trial(kind, error) => write!(f, "{}: {error}", kind.name()),
             RunError::Hook(error) => write!(f, "{error}"),
-            RunError::Store(error) => write!(f, "{error}"),
+            RunError::Store(error)
+            | RunError::Unwritten(error, _)
+            | RunError::Unreported(error, _) => write!(f, "{error}"),
             RunError::Claims(why) => write!(f, "{why}"),
             RunError::NoResult(error) => write!(f, "{error}"),
         }
@@ -148,8 +162,14 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, RunError> {
     let mut run = Run::open(plan, destination, benches)?;
-    let mut telling = Telling::begin(watcher, plan, benches, run.store.folder());
+    let folder = run.store.folder().to_path_buf();
+    let mut telling = Telling::begin(watcher, plan, benches, &folder);
+    for damage in &run.stored.damage {
+        telling.say(&format!("{}, {damage}", folder.join(TRIALS_FILE).display()));
+    }
     let outcome = match run.measure(benches, stop, &mut telling) {
+        // From here on there is something in the folder.
+        Err(RunError::Store(error)) => Err(RunError::Unwritten(error, folder)),
         Err(RunError::Trial(_, RigError::Interrupted)) => {
             run.interrupted = true;
             Ok(())
@@ -187,7 +207,7 @@ struct Run<'a> {
     store: Store,
     record: Record,
     /// Trials and outcomes of an earlier attempt.
-    stored: Vec<Line>,
+    stored: Lines,
     /// What SNMP agents did not tell, each said once.
     problems_told: BTreeSet<String>,
     /// What a target could not hold, the first of all.
@@ -211,16 +231,18 @@ impl<'a> Run<'a> {
                 let day = plan.created.split('T').next().unwrap_or_default();
                 let store = Store::create(&parent, day, &name)?;
                 let record = provenance::new_record(plan, benches);
-                (store, record, Vec::new())
+                (store, record, Lines::default())
             }
             Destination::At(folder) => {
-                (Store::create_at(&folder)?, provenance::new_record(plan, benches), Vec::new())
+                let store = Store::create_at(&folder)?;
+                (store, provenance::new_record(plan, benches), Lines::default())
             }
-            Destination::Resume(folder) => {
-                let (store, mut record, lines) = Store::resume(&folder)?;
+            Destination::Resume(resumed) => {
+                let Resumed { store, mut record, lines } = *resumed;
                 // The lines are the truth; the record holds them only if the run ended cleanly.
                 record.trials.clear();
                 record.outcomes.clear();
+                record.partial = true;
                 // What was refused is asked for again.
                 for entry in &plan.entries {
                     let own = record.experiments.iter_mut().filter(|it| it.id == entry.id);
@@ -229,7 +251,7 @@ impl<'a> Run<'a> {
                 (store, record, lines)
             }
         };
-        store.write_record(&record)?;
+        store.write_start(&record)?;
         let clock = (!plan.parameters.simulated).then(ClockWatch::begin);
         Ok(Run {
             plan,
@@ -362,7 +384,7 @@ impl<'a> Run<'a> {
         self.calibrate(benches, watcher)?;
         let capacity_bps = self.capacity(targets, watcher)?;
         self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
-        self.store.write_record(&self.record)?;
+        self.store.write_start(&self.record)?;
         let mut lanes: Vec<Vec<Lane>> = Vec::new();
         for entry in self.plan.measured() {
             lanes.push(self.lanes(entry, targets, capacity_bps));
@@ -371,7 +393,7 @@ impl<'a> Run<'a> {
         self.record.trials_planned = Some(expected);
         watcher.expect(expected);
         for lane in lanes.iter_mut().flatten() {
-            let found = self.stored.iter().filter_map(|line| match line {
+            let found = self.stored.lines.iter().filter_map(|line| match line {
                 Line::Outcome(outcome) => Some(outcome),
                 Line::Trial(_) => None,
             });
@@ -445,19 +467,13 @@ impl<'a> Run<'a> {
 
     /// Brings a lane to where an earlier attempt left it.
     fn replay(&mut self, lane: &mut Lane) {
-        let stored: Vec<record::Trial> = self
-            .stored
-            .iter()
-            .filter_map(|line| match line {
-                Line::Trial(trial) if lane.owns(trial) => Some(trial.clone()),
-                _ => None,
-            })
-            .collect();
-        for trial in stored {
-            lane.replay(&trial);
-            self.record.trials.push(trial);
-            self.record.outcomes.extend(lane.outcomes());
-        }
+        let own = self.stored.lines.iter().filter_map(|line| match line {
+            Line::Trial(trial) if lane.owns(trial) => Some(trial.clone()),
+            _ => None,
+        });
+        lane.take_stored(own.collect(), self.stored.has_gaps());
+        self.record.trials.extend(lane.catch_up());
+        self.record.outcomes.extend(lane.outcomes());
     }
 
     fn take_turns(
@@ -486,8 +502,15 @@ impl<'a> Run<'a> {
                 if lane.waits() {
                     continue;
                 }
+                // Behind a trial that was missing, others may be stored.
+                let used = lane.catch_up();
+                if !used.is_empty() {
+                    going = true;
+                    self.record.trials.extend(used);
+                    self.record.trials.sort_by_key(|trial| trial.id);
+                }
                 let target = &mut targets[lane.seat.target];
-                let id = self.next_trial_id();
+                let id = self.store.next_trial_id();
                 target.wake();
                 let bench = benches.of(lane.seat.link);
                 let stepped = lane.step(target, bench, (id, self.plan.seed), watcher);
@@ -587,15 +610,11 @@ impl<'a> Run<'a> {
     fn keep(&mut self, outcome: Outcome) -> Result<(), RunError> {
         // A finding that an earlier attempt kept is found again where its lane goes on.
         let line = Line::Outcome(outcome.clone());
-        if !self.stored.contains(&line) {
+        if !self.stored.lines.contains(&line) {
             self.store.append_outcome(&outcome)?;
         }
         self.record.outcomes.push(outcome);
         Ok(())
-    }
-
-    fn next_trial_id(&self) -> u64 {
-        self.record.trials.iter().map(|trial| trial.id).max().unwrap_or(0) + 1
     }
 
     /// Measures the tester by itself over each link, unless an earlier attempt did.
@@ -660,10 +679,17 @@ impl<'a> Run<'a> {
         self.record.environment.clock = self.clock.as_ref().map(ClockWatch::facts);
         let claims = papers::claims().map_err(RunError::Claims)?;
         results::derive::finish(&mut self.record, &claims);
-        self.store.write_record(&self.record)?;
-        let run = results::report::Run::of(self.record, self.store.folder());
+        let folder = self.store.folder().to_path_buf();
+        if let Err(error) = self.store.write_record(&self.record) {
+            return Err(RunError::Unwritten(error, folder));
+        }
+        let run = results::report::Run::of(self.record, &folder);
         let outputs = results::report::build(std::slice::from_ref(&run));
-        results::store::write_outputs(self.store.folder(), &outputs)?;
-        Ok(Finished { folder: self.store.folder().to_path_buf(), record: run.record })
+        match results::store::write_outputs(&folder, &outputs) {
+            Ok(()) => Ok(Finished { folder, record: run.record }),
+            // What is partial is gone on with, and then has a report.
+            Err(error) if run.record.partial => Err(RunError::Unwritten(error, folder)),
+            Err(error) => Err(RunError::Unreported(error, folder)),
+        }
     }
 }

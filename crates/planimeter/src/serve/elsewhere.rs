@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use results::report::{self, Run};
-use results::store;
 use results::store::index::{Filter, Index, RunRow, TrendRow};
 use results::store::team::address::Address;
 use results::store::team::{Team, TeamError};
+use results::store::{self, Stored};
 
 use crate::cli::team;
 use crate::papers;
@@ -133,7 +133,8 @@ impl Kept {
         fs::create_dir(path).map_err(|error| refused(&error))?;
         let address = &self.store.address;
         open.fetch(identity, path).map_err(|error| format!("store {address}: {error}"))?;
-        let (mut record, is_behind) = store::read_run(path).map_err(|error| error.to_string())?;
+        let Stored { mut record, is_behind, .. } =
+            store::read_run(path).map_err(|error| error.to_string())?;
         if is_behind {
             results::derive::finish(&mut record, &papers::claims()?);
         }

@@ -1,7 +1,7 @@
 //! The form that begins a run: what is chosen there becomes the words of a command line, and nothing else.
 //!
-//! Invariants: what somebody writes into a field is the value of its option and can be no option of its own; commands of the user's and scripts
-//! are for the command line only, in a plan too: a browser never starts a command.
+//! Invariants: what somebody writes into a field is the value of its option and can be no option of its own; a browser starts no program but this
+//! one, by no field and by no plan: commands, scripts and other builds are for the command line only.
 
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use super::page::{Place, page};
 use crate::catalog;
 use crate::cli::plan;
+use crate::cli::trust::Foreign;
 use crate::cli::words::quoted;
 use crate::python::script;
 
@@ -59,6 +60,29 @@ pub(super) struct Filled {
     strict: bool,
 }
 
+/// Why what was filled in is no command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It makes no sense.
+    Wrong(String),
+    /// It would run what a browser may not start.
+    Forbidden(String),
+}
+
+impl Unfit {
+    /// What a page says of it.
+    pub(super) fn line(&self) -> &str {
+        let (Unfit::Wrong(line) | Unfit::Forbidden(line)) = self;
+        line
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(line: String) -> Unfit {
+        Unfit::Wrong(line)
+    }
+}
+
 impl Filled {
     /// What came with a request.
     pub(super) fn of(pairs: &[(String, String)]) -> Filled {
@@ -82,24 +106,26 @@ impl Filled {
     }
 
     /// The words of the command, without the program and where the run goes.
-    pub(super) fn words(&self) -> Result<Vec<String>, String> {
+    pub(super) fn words(&self) -> Result<Vec<String>, Unfit> {
         if !self.plan.is_empty() {
             return self.words_of_plan();
         }
         if self.experiments.is_empty() {
-            return Err("choose an experiment".into());
+            return Err(Unfit::Wrong("choose an experiment".into()));
         }
         if self.experiments.len() > EXPERIMENTS_MAX {
-            return Err(format!("at most {EXPERIMENTS_MAX} experiments go into one run here"));
+            return Err(
+                format!("at most {EXPERIMENTS_MAX} experiments go into one run here").into()
+            );
         }
         let mut words = vec!["run".to_string()];
         for name in &self.experiments {
             if script::is_script(name) {
-                return Err(format!("{name}: scripts are run from the command line"));
+                return Err(forbidden("this", &format!("a script ({name})")));
             }
             let is_known = |entry: &catalog::Entry| entry.id == name || entry.set() == name;
             if !catalog::entries().any(is_known) {
-                return Err(format!("{name}: there is no such experiment"));
+                return Err(format!("{name}: there is no such experiment").into());
             }
             words.push(name.clone());
         }
@@ -111,40 +137,51 @@ impl Filled {
         let assignments = self.set.lines().map(str::trim).filter(|line| !line.is_empty());
         words.extend(assignments.map(|line| format!("--set={line}")));
         words.extend(self.strict.then(|| "--strict".to_string()));
-        match words.iter().find(|word| word.contains('\0')) {
-            Some(word) => Err(format!("{}: a NUL is no letter", word.replace('\0', "?"))),
-            None => Ok(words),
+        if let Some(word) = words.iter().find(|word| word.contains('\0')) {
+            return Err(format!("{}: a NUL is no letter", word.replace('\0', "?")).into());
+        }
+        let found = Foreign::of_words(&words, Path::new(""));
+        match found.code.is_empty() {
+            true => Ok(words),
+            false => Err(forbidden("this", &found.code.join(", "))),
         }
     }
 }
 
+/// What a browser may not start.
+fn forbidden(what: &str, code: &str) -> Unfit {
+    Unfit::Forbidden(format!(
+        "{what} comes with {code}, and a browser starts no program but planimeter itself (hint: begin it from the command line)"
+    ))
+}
+
 impl Filled {
     /// The words of a plan's command.
-    fn words_of_plan(&self) -> Result<Vec<String>, String> {
+    fn words_of_plan(&self) -> Result<Vec<String>, Unfit> {
         let name = &self.plan;
         if !plans().contains(name) {
             return Err(format!(
                 "{name}: there is no such plan in the folder in which the server was started"
-            ));
+            )
+            .into());
         }
         let says_more = !self.targets.is_empty()
             || [&self.others, &self.link, &self.set].iter().any(|it| !it.is_empty());
         if says_more {
             return Err(format!(
                 "{name} says itself what is measured on what: leave targets, link and parameters empty, or choose no plan"
-            ));
+            )
+            .into());
         }
-        match plan::commands(Path::new(name)).map_err(|why| format!("{name}: {why}"))?.first() {
-            Some(command) => Err(format!(
-                "{name} has a command or a script run ({command}): such a plan is begun from the command line only"
-            )),
-            None => {
-                let mut words = vec!["run".to_string(), name.clone()];
-                words.extend((!self.seed.is_empty()).then(|| format!("--seed={}", self.seed)));
-                words.extend(self.strict.then(|| "--strict".to_string()));
-                Ok(words)
-            }
+        let text = plan::text_of(Path::new(name)).map_err(|why| format!("{name}: {why}"))?;
+        let found = Foreign::of_plan(&text, Path::new(""));
+        if !found.code.is_empty() {
+            return Err(forbidden(name, &found.code.join(", ")));
         }
+        let mut words = vec!["run".to_string(), name.clone()];
+        words.extend((!self.seed.is_empty()).then(|| format!("--seed={}", self.seed)));
+        words.extend(self.strict.then(|| "--strict".to_string()));
+        Ok(words)
     }
 }
 
@@ -202,7 +239,7 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                             option value="" { "none: what is chosen below" }
                             @for name in &plans { option value=(name) selected[filled.plan == *name] { (name) } }
                         }
-                        span.hint { "says by itself what is measured on what; only seed and judgement count beside it. Plans with commands or scripts are begun from the command line" }
+                        span.hint { "says by itself what is measured on what; only seed and judgement count beside it. Plans with commands, scripts or other builds are begun from the command line" }
                     }
                 }
                 label { "Experiment" (experiments(filled)) }

@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::door::{self, Caller, Verdict};
-use super::form::{self, Filled, Said};
+use super::form::{self, Filled, Said, Unfit};
 use super::starting::Refused;
 use super::watching::{self, View, Watcher};
 use super::{Shared, files, listen, metrics, page, stored, topology};
@@ -317,7 +317,13 @@ async fn begin(
     let is_start = asked(&pairs, "do") == Some("start");
     let words = match filled.words() {
         Ok(words) => words,
-        Err(why) => return formed(StatusCode::BAD_REQUEST, &filled, &Said::Wrong(None, why)),
+        Err(why) => {
+            let status = match why {
+                Unfit::Wrong(_) => StatusCode::BAD_REQUEST,
+                Unfit::Forbidden(_) => StatusCode::FORBIDDEN,
+            };
+            return formed(status, &filled, &Said::Wrong(None, why.line().into()));
+        }
     };
     let command = form::line(&words, &shared.folder.display().to_string());
     let own = command.clone();

@@ -12,7 +12,7 @@ use results::gate::Gate;
 use results::number;
 use results::record::{Metric, Record};
 use results::store::index::{Filter, Index, RunRow, TrendRow};
-use results::store::{self, StoreError};
+use results::store::{self, StoreError, Stored};
 
 use super::page::{Place, page};
 use super::{Shared, files};
@@ -322,7 +322,8 @@ fn record_of(folder: &Path) -> Result<Record, String> {
     if !record.partial {
         return Ok(record);
     }
-    let (mut record, is_behind) = store::read_run(folder).map_err(|error| error.to_string())?;
+    let Stored { mut record, is_behind, .. } =
+        store::read_run(folder).map_err(|error| error.to_string())?;
     if is_behind {
         results::derive::finish(&mut record, &papers::claims()?);
     }

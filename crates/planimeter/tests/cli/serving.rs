@@ -79,7 +79,8 @@ impl Serving {
         self.with(&format!("GET {path}"), &format!("Authorization: Bearer {}\r\n", self.token), "")
     }
 
-    fn post(&self, path: &str, body: &str) -> Answer {
+    /// A form that is sent, by one who has the token.
+    pub fn post(&self, path: &str, body: &str) -> Answer {
         let headers = format!(
             "Authorization: Bearer {}\r\nOrigin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
             self.token, self.address
@@ -295,15 +296,15 @@ fn a_plan_is_begun_if_it_has_no_command_and_its_steps_are_seen_opened_and_compar
     let serving = Serving::begin(&folder.0);
     let form = serving.get("/new").body;
     assert!(form.contains("value=\"office.toml\"") && !form.contains("notes.toml"), "{form}");
-    for (body, why) in [
-        ("plan=hooks.toml&do=start", "touch hooked"),
-        ("plan=script.toml&do=start", "mine.py"),
-        ("plan=../office.toml&do=start", "no such plan"),
-        ("plan=notes.toml&do=start", "no such plan"),
-        ("plan=office.toml&target=ours&do=start", "says itself"),
+    for (body, status, why) in [
+        ("plan=hooks.toml&do=start", 403, "touch hooked"),
+        ("plan=script.toml&do=start", 403, "mine.py"),
+        ("plan=../office.toml&do=start", 400, "no such plan"),
+        ("plan=notes.toml&do=start", 400, "no such plan"),
+        ("plan=office.toml&target=ours&do=start", 400, "says itself"),
     ] {
         let answer = serving.post("/new", body);
-        assert!(answer.status == 400 && answer.body.contains(why), "{body}: {}", answer.body);
+        assert!(answer.status == status && answer.body.contains(why), "{body}: {}", answer.body);
     }
     assert!(contents(&folder.0.join("runs")).is_empty() && !folder.0.join("hooked").exists());
     let would = serving.post("/new", "plan=office.toml&seed=7&do=check");

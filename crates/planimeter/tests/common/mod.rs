@@ -54,6 +54,8 @@ impl From<Output> for Said {
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
     command.args(arguments).current_dir(folder);
+    // The key that signs stored runs is none of the user's.
+    command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }
 

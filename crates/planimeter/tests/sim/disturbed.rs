@@ -119,7 +119,8 @@ fn stored_trials_give_the_same_decisions_again() {
         let set = ["goals=quick", "goal_final=0.2", "goal_sum=1", "frame=64", "repeats=2", AWAY];
         let plan = plan(&[experiment], &OURS, &[&SLOW[..], &set].concat(), 1);
         let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
-        let (resumed, watcher) = carry_out(&plan, Destination::Resume(finished.folder), None);
+        let (resumed, watcher) =
+            carry_out(&plan, Destination::resume(&finished.folder).unwrap(), None);
         assert_eq!(watcher.steps, 0, "{experiment}: a trial was run again");
         assert_eq!(resumed.record.trials, finished.record.trials);
         assert_eq!(resumed.record.outcomes, finished.record.outcomes);

@@ -403,7 +403,7 @@ fn check_resumed(experiment: &str, set: &[&str], after: &[u64]) {
     assert_eq!(broken.record.trials.len() as u64, after[0]);
     for trials in after[1..].iter().copied().map(Some).chain([None]) {
         let stored = broken.record.trials.clone();
-        broken = carry_out(&plan, Destination::Resume(broken.folder.clone()), trials).0;
+        broken = carry_out(&plan, Destination::resume(&broken.folder).unwrap(), trials).0;
         assert!(broken.record.trials.starts_with(&stored), "what was stored has changed");
         assert_eq!(broken.record.partial, trials.is_some());
     }

@@ -82,7 +82,7 @@ fn a_run_that_goes_on_says_it_once() {
     let (begun, _) = carry_out(&plan, Destination::New(folder.0.clone()), Some(4));
     assert!(begun.record.partial);
     assert_eq!(left_out(&begun.record).len(), 1);
-    let (finished, _) = carry_out(&plan, Destination::Resume(begun.folder.clone()), None);
+    let (finished, _) = carry_out(&plan, Destination::resume(&begun.folder).unwrap(), None);
     assert!(!finished.record.partial);
     assert_accounted(&finished.record);
     assert_eq!(left_out(&finished.record).len(), 1);

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, parsed, read_text, write_whole};
+use super::whole::write_whole;
+use super::{StoreError, parsed, read_text};
 use crate::record::Campaign;
 
 /// The file that makes a folder a campaign.
@@ -42,7 +43,7 @@ pub fn runs(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut runs = Vec::new();
     for step in &campaign.steps {
         let path = super::inside(folder, &step.folder)?;
-        if path.join(super::RECORD_FILE).is_file() {
+        if super::has_run(&path) {
             runs.push(path);
         }
     }

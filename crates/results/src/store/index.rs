@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::{RECORD_FILE, StoreError, TRIALS_FILE, campaign};
+use super::{RECORD_FILE, START_FILE, StoreError, TRIALS_FILE, campaign};
 use database::{Database, DatabaseError, Value};
 use query::ID_LETTERS;
 use rows::{Marks, Rows};
@@ -166,7 +166,7 @@ pub(crate) fn stamp(folder: &Path) -> Option<Stamp> {
         let ns = changed.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX));
         Some((i64::try_from(facts.len()).unwrap_or(i64::MAX), ns))
     };
-    let record = of(RECORD_FILE)?;
+    let record = of(RECORD_FILE).or_else(|| of(START_FILE))?;
     let lines = of(TRIALS_FILE).unwrap_or_default();
     Some((record.0.saturating_add(lines.0), record.1.max(lines.1)))
 }
@@ -226,8 +226,9 @@ fn known(writing: &mut Database) -> Result<BTreeMap<String, Stamp>, DatabaseErro
 /// Rows of the runs of a batch, read by several threads, in the batch's order.
 fn read_all(runs: &Path, batch: &[(&str, Stamp)]) -> Vec<Result<Rows, StoreError>> {
     in_threads(batch, |&(folder, stamp)| {
-        let (record, texts) = super::read_texts(&runs.join(folder))?;
-        Ok(Rows::of(&record, &Marks::of(&record, &texts), (folder, stamp), None))
+        let (stored, texts) = super::read_texts(&runs.join(folder))?;
+        let record = &stored.record;
+        Ok(Rows::of(record, &Marks::of(record, &texts), (folder, stamp), None))
     })
 }
 

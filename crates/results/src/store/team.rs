@@ -276,7 +276,8 @@ fn number(database: &mut Database, identity: &str) -> Result<Option<i64>, Databa
 /// A run that lies here, read and packed; none where nothing was measured yet.
 fn ready_of(path: &Path, folder: &str, origin: &str) -> Result<Option<Ready>, StoreError> {
     let stamp = stamp(path).unwrap_or_default();
-    let (record, texts) = read_texts(path)?;
+    let (stored, texts) = read_texts(path)?;
+    let record = stored.record;
     let marks = Marks::of(&record, &texts);
     if marks.identity.is_empty() {
         return Ok(None);

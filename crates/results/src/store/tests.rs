@@ -46,12 +46,15 @@ fn what_was_measured_survives_and_a_torn_line_does_not() {
     let mut file = OpenOptions::new().append(true).open(path.join(TRIALS_FILE)).unwrap();
     file.write_all(br#"{"line":"trial","id":99,"exp"#).unwrap();
 
-    let (mut store, read, lines) = Store::resume(&path).unwrap();
-    assert_eq!(read, record);
+    let mut resumed = Store::resume(&path).unwrap();
+    assert_eq!(resumed.record, record);
     let kept: Vec<Line> = trials.iter().cloned().map(Line::Trial).collect();
-    assert_eq!(lines, kept);
-    store.append_trial(&mut trials[0].clone(), Histograms::default()).unwrap();
-    assert_eq!(Store::resume(&path).unwrap().2.len(), trials.len() + 1);
+    assert_eq!(resumed.lines.lines, kept);
+    assert!(!resumed.lines.has_gaps());
+    let next = &mut Trial { id: trials.len() as u64 + 1, ..trials[0].clone() };
+    resumed.store.append_trial(next, Histograms::default()).unwrap();
+    drop(resumed);
+    assert_eq!(Store::resume(&path).unwrap().lines.lines.len(), trials.len() + 1);
 }
 
 #[test]
@@ -66,11 +69,11 @@ fn histograms_lie_where_the_trial_says() {
     store.append_trial(&mut trial, histograms).unwrap();
     let file = trial.latency.unwrap().file.unwrap();
     assert_eq!(read_histogram(store.folder(), &file).unwrap(), taken);
-    let (_, _, lines) = {
-        store.write_record(&sample::record()).unwrap();
-        Store::resume(store.folder()).unwrap()
-    };
-    let Line::Trial(kept) = &lines[0] else { panic!("a trial was written") };
+    store.write_record(&sample::record()).unwrap();
+    let path = store.folder().to_path_buf();
+    drop(store);
+    let resumed = Store::resume(&path).unwrap();
+    let Line::Trial(kept) = &resumed.lines.lines[0] else { panic!("a trial was written") };
     assert_eq!(kept.latency.as_ref().unwrap().file.as_ref(), Some(&file));
 }
 
@@ -167,7 +170,7 @@ fn wherever_a_crash_cuts_the_lines_those_before_stay() {
     for cut in 0..=whole.len() {
         fs::write(&lines, &whole[..cut]).unwrap();
         let wanted = ends.iter().filter(|end| **end <= cut).count();
-        let (read, _) = read_run(store.folder()).unwrap();
+        let read = read_run(store.folder()).unwrap().record;
         assert_eq!(read.trials, trials[..wanted], "cut at byte {cut}");
     }
     // A record is replaced whole; one that was cut by hand is told with its place, and the lines stay as they are.
@@ -192,7 +195,7 @@ fn records_of_every_schema_open_for_ever() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
         fs::write(folder.0.join(RECORD_FILE), &text).unwrap();
-        let (read, is_behind) = read_run(&folder.0).unwrap();
+        let Stored { record: read, is_behind, .. } = read_run(&folder.0).unwrap();
         assert!(!is_behind && !read.trials.is_empty() && !read.cells.is_empty(), "{path:?}");
         let results = read_results(&folder.0).unwrap();
         assert_eq!((&results.cells, &results.targets), (&read.cells, &read.targets), "{path:?}");
@@ -209,4 +212,175 @@ fn records_of_every_schema_open_for_ever() {
     for schema in 1..=SCHEMA {
         assert!(schemas.contains(&schema), "no record of schema {schema} is kept: {schemas:?}");
     }
+}
+
+/// A folder with a partial run of these trials; its own folder.
+fn stored(folder: &Folder, trials: &[Trial]) -> PathBuf {
+    let mut record = sample::record();
+    record.trials.clear();
+    record = Record { cells: Vec::new(), ratios: Vec::new(), claims: Vec::new(), ..record };
+    record.partial = true;
+    let mut store = Store::create(&folder.0, "2026-01-31", "latency").unwrap();
+    store.write_start(&record).unwrap();
+    for trial in trials {
+        store.append_trial(&mut trial.clone(), Histograms::default()).unwrap();
+    }
+    store.folder().to_path_buf()
+}
+
+fn trials(count: usize) -> Vec<Trial> {
+    let mut trials = sample::record().trials;
+    trials.truncate(count);
+    assert_eq!(trials.len(), count);
+    trials
+}
+
+#[test]
+fn a_folder_has_one_writer_until_that_is_gone() {
+    let folder = Folder::new("writers");
+    let run = stored(&folder, &trials(2));
+    let first = Store::resume(&run).unwrap();
+    let before = fs::read(run.join(TRIALS_FILE)).unwrap();
+    for error in [
+        Store::resume(&run).map(drop).unwrap_err(),
+        Store::create_at(&run).map(drop).unwrap_err(),
+        lock::Locked::take(&run).map(drop).unwrap_err(),
+    ] {
+        let own = format!("process {} is writing to it", std::process::id());
+        let line = error.to_string();
+        assert!(line.contains(&own) && line.contains(run.to_str().unwrap()), "{line}");
+    }
+    assert_eq!(fs::read(run.join(TRIALS_FILE)).unwrap(), before);
+    // Reading needs no lock.
+    assert_eq!(read_run(&run).unwrap().record.trials.len(), 2);
+    drop(first);
+    let report = lock::Locked::take(&run).unwrap();
+    assert!(matches!(Store::resume(&run), Err(StoreError::Locked { .. })));
+    drop(report);
+    Store::resume(&run).unwrap();
+    assert!(lock::Locked::take(&folder.0).unwrap().is_none(), "there is no run");
+    // A link from an archive leads nowhere.
+    let (path, other) = (run.join(TRIALS_FILE), folder.0.join("other"));
+    fs::rename(&path, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    assert!(matches!(Store::resume(&run), Err(StoreError::System { doing: "write", .. })));
+}
+
+#[test]
+fn a_repeated_trial_is_neither_written_nor_counted() {
+    let folder = Folder::new("repeated");
+    let trials = trials(4);
+    let run = stored(&folder, &trials);
+    let mut resumed = Store::resume(&run).unwrap();
+    let error = resumed.store.append_trial(&mut trials[1].clone(), Histograms::default());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("has a trial 2 already"), "{error}");
+    drop(resumed);
+    // As two writers of an earlier version left it: another trial with the number of one that was stored.
+    let other = Trial { id: 2, frames_offered: 77, ..trials[1].clone() };
+    let mut file = OpenOptions::new().append(true).open(run.join(TRIALS_FILE)).unwrap();
+    writeln!(file, "{}", serde_json::to_string(&Line::Trial(other)).unwrap()).unwrap();
+    let read = read_run(&run).unwrap();
+    assert_eq!(read.record.trials, trials, "the first one counts");
+    let named = "trials.jsonl, line 5: trial 2 is repeated, left out: the first one counts";
+    assert!(read.damage.len() == 1 && read.damage[0].ends_with(named), "{:?}", read.damage);
+    let resumed = Store::resume(&run).unwrap();
+    assert_eq!(resumed.lines.lines.len(), 4);
+    assert!(resumed.lines.has_gaps());
+}
+
+#[test]
+fn a_damaged_line_costs_its_own_trial_only() {
+    let trials = trials(4);
+    let text = serde_json::to_string(&Line::Trial(trials[2].clone())).unwrap();
+    let half = text.as_bytes()[..text.len() / 2].to_vec();
+    let nul = vec![0; text.len()];
+    let mut strange = text.clone().into_bytes();
+    strange[20] = 0xff;
+    let brackets = vec![b'['; 100_000];
+    for (name, bytes) in [
+        ("half", half),
+        ("nul", nul),
+        ("not-utf-8", strange),
+        ("empty", Vec::new()),
+        ("other", br#"{"line":"trial","id":3}"#.to_vec()),
+        ("deep", brackets),
+    ] {
+        let folder = Folder::new(&format!("damaged-{name}"));
+        let run = stored(&folder, &trials);
+        let path = run.join(TRIALS_FILE);
+        let whole = fs::read(&path).unwrap();
+        let mut lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').collect();
+        lines[2] = &bytes;
+        fs::write(&path, lines.join(&b'\n')).unwrap();
+        let read = read_run(&run).unwrap();
+        let kept = [&trials[..2], &trials[3..]].concat();
+        assert_eq!(read.record.trials, kept, "{name}");
+        assert_eq!(read.damage.len(), 1, "{name}: {:?}", read.damage);
+        assert!(
+            read.damage[0].contains("trials.jsonl, line 3: damaged, left out: "),
+            "{:?}",
+            read.damage
+        );
+        let resumed = Store::resume(&run).unwrap();
+        assert_eq!(resumed.lines.lines.len(), 3, "{name}");
+        assert!(resumed.lines.has_gaps(), "{name}");
+    }
+}
+
+#[test]
+fn a_run_without_its_record_is_read_from_its_start() {
+    let folder = Folder::new("start");
+    let trials = trials(3);
+    let run = stored(&folder, &trials);
+    let path = run.join(RECORD_FILE);
+    let text = fs::read(&path).unwrap();
+    let half = text[..text.len() / 2].to_vec();
+    for damaged in [Some(Vec::new()), Some(vec![0; 4096]), Some(half), Some(vec![0xff; 9]), None] {
+        match &damaged {
+            Some(bytes) => fs::write(&path, bytes).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        assert!(has_run(&run));
+        assert_eq!(read_run(&run).unwrap().record.trials, trials);
+        assert!(read_results(&run).unwrap().partial);
+        assert_eq!(Store::resume(&run).unwrap().lines.lines.len(), 3);
+        assert!(Store::create_at(&run).is_err());
+    }
+    // What another version wrote is not taken for damage.
+    fs::write(&path, "{\"schema\": 7}").unwrap();
+    assert!(matches!(read_run(&run), Err(StoreError::UnknownSchema { .. })));
+    // Without both, the damaged one is named.
+    fs::write(&path, "").unwrap();
+    fs::remove_file(run.join(START_FILE)).unwrap();
+    let line = read_run(&run).unwrap_err().to_string();
+    assert!(line.contains("record.json"), "{line}");
+}
+
+#[test]
+fn writers_of_one_file_never_share_what_is_not_finished() {
+    let folder = Folder::new("beside");
+    fs::create_dir_all(&folder.0).unwrap();
+    let path = folder.0.join("report.html");
+    let texts: Vec<String> = (0..8).map(|it| format!("{it}").repeat(100_000)).collect();
+    std::thread::scope(|scope| {
+        for text in &texts {
+            let path = &path;
+            scope.spawn(move || {
+                (0..20).for_each(|_| whole::write_whole(path, text.as_bytes()).unwrap());
+            });
+        }
+    });
+    let read = fs::read_to_string(&path).unwrap();
+    assert!(texts.contains(&read), "a file of two writers");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    // What a killed writer left is passed over, and goes with the next resume.
+    let run = stored(&folder, &trials(1));
+    for name in ["record.json.1-1.part", "latency/00001.hgrm.1-1.part"] {
+        fs::write(run.join(name), "x").unwrap();
+    }
+    Store::resume(&run).unwrap();
+    let left = fs::read_dir(&run).unwrap().chain(fs::read_dir(run.join(LATENCY_FOLDER)).unwrap());
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".part")), "{left:?}");
 }

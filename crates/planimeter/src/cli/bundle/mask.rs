@@ -30,7 +30,7 @@ pub fn packed(contents: &Contents, hide: &[String], out: &Path) -> Result<Bundle
     let unreadable = |error| reports::unreadable(&error);
     let mut records = Vec::new();
     for folder in &contents.runs {
-        let record = store::read_run(folder).map_err(unreadable)?.0;
+        let record = store::read_run(folder).map_err(unreadable)?.record;
         packing.masking.learn(&record);
         records.push(record);
     }

@@ -17,6 +17,7 @@ use super::contents::{Contents, without_dots};
 use super::unpack::{DEPTH_MAX, ENTRIES_MAX, is_plain};
 use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER, refused};
 use crate::cli::failure::Failure;
+use crate::cli::trust::signature::SIGNATURE_FILE;
 
 /// A bundle that is being written.
 pub struct Packer {
@@ -134,6 +135,10 @@ pub fn files_below(folder: &Path) -> Result<(Vec<String>, Vec<String>), Failure>
         for entry in fs::read_dir(&at).map_err(|error| refused(&at, error))? {
             let entry = entry.map_err(|error| refused(&at, error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
+            // A signature is of this host, and what is not finished is of nobody yet.
+            if name == SIGNATURE_FILE || name.ends_with(".part") {
+                continue;
+            }
             let path = if inner.is_empty() { name } else { format!("{inner}/{name}") };
             let kind = entry.file_type().map_err(|error| refused(&entry.path(), error))?;
             let is_deep = path.split('/').count() + 2 > DEPTH_MAX;

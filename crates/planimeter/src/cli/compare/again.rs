@@ -75,7 +75,7 @@ pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Sid
 /// The run that the arguments ask for.
 fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     let mut asked = match &arguments.like {
-        Some(folder) => like(folder)?,
+        Some(folder) => like(folder, arguments.trust)?,
         None if arguments.experiments.is_empty() => {
             return Err(Failure::usage(
                 "two targets have to be measured: say what with --run EXPERIMENT (such as --run throughput), or as a stored \
@@ -111,9 +111,10 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
 }
 
 /// What measured a stored run, but for its targets.
-fn like(folder: &std::path::Path) -> Result<run::Arguments, Failure> {
+fn like(folder: &std::path::Path, is_trusted: bool) -> Result<run::Arguments, Failure> {
     let record =
         results::store::read_results(folder).map_err(|error| cli::report::unreadable(&error))?;
+    cli::trust::allow_line(folder, &record.command_line, is_trusted)?;
     let mut arguments = run::parsed(&words::split(&record.command_line)).ok_or_else(|| {
         Failure::usage(format!(
             "{}: its command line cannot be repeated by this version",

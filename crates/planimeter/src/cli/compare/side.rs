@@ -14,7 +14,6 @@ use super::{Arguments, refused};
 use crate::cli::failure::Failure;
 use crate::cli::report;
 use crate::cli::team::{self, Fetched};
-use crate::papers;
 use crate::target::name::TargetKind;
 
 /// Both sides.
@@ -158,10 +157,5 @@ pub(in crate::cli) fn results_of(folder: &Path) -> Result<Record, Failure> {
     if !record.partial {
         return Ok(record);
     }
-    let (mut record, is_behind) = store::read_run(folder).map_err(unreadable)?;
-    if is_behind {
-        let claims = papers::claims().map_err(Failure::usage)?;
-        results::derive::finish(&mut record, &claims);
-    }
-    Ok(record)
+    report::results_of(folder)
 }

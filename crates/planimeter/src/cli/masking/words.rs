@@ -2,7 +2,8 @@
 //!
 //! Source: made-up addresses are of the ranges that stand for none: RFC 5737, RFC 2544 (IPv4), RFC 3849 (IPv6), locally administered MAC
 //! addresses (IEEE 802). Invariants: what says nothing of anybody stays (loopback, all zeros, all ones); a word is looked for
-//! where it stands by itself, one that was asked to be hidden anywhere.
+//! where it stands by itself, one that was asked to be hidden anywhere; upper and lower case are one word, except in names of
+//! interfaces, which the system tells apart by case.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -40,7 +41,10 @@ impl Words {
         let word = word.trim();
         let is_plain =
             matches!(word, "" | "lo" | "localhost" | "root" | "lab" | "None" | "unknown");
-        if is_plain || word.len() < 2 || self.known.iter().any(|(known, _)| known == word) {
+        let is_known = |(known, its): &(String, Sort)| {
+            known == word || *its != Sort::Interface && folded(known) == folded(word)
+        };
+        if is_plain || word.len() < 2 || self.known.iter().any(is_known) {
             return;
         }
         let is_number = word.parse::<f64>().is_ok() && sort != Sort::Hidden && word.len() < 6;
@@ -87,15 +91,18 @@ impl Words {
                 return Some((HOME.len() + user.len(), format!("{HOME}{made_up}")));
             }
         }
-        let (word, sort) = self.known.iter().find(|(word, sort)| {
-            let after = rest.strip_prefix(word.as_str()).map(|rest| rest.chars().next());
-            let stands_alone = |after: Option<char>| {
-                !before.is_some_and(is_of_word) && !after.is_some_and(is_of_word)
-            };
-            after.is_some_and(|after| *sort == Sort::Hidden || stands_alone(after))
+        let stands_alone = |end: usize| {
+            let after = rest[end..].chars().next();
+            !before.is_some_and(is_of_word) && !after.is_some_and(is_of_word)
+        };
+        let (end, word, sort) = self.known.iter().find_map(|(word, sort)| {
+            let end = match sort {
+                Sort::Interface => rest.starts_with(word.as_str()).then_some(word.len()),
+                _ => folded_prefix(rest, word),
+            }?;
+            (*sort == Sort::Hidden || stands_alone(end)).then(|| (end, word.clone(), *sort))
         })?;
-        let (word, sort) = (word.clone(), *sort);
-        Some((word.len(), self.named(sort, &word)))
+        Some((end, self.named(sort, &word)))
     }
 
     fn named(&mut self, sort: Sort, word: &str) -> String {
@@ -106,7 +113,8 @@ impl Words {
             Sort::Serial => "serial",
             Sort::Hidden => "name",
         };
-        self.given(sort as u8, word, |number| format!("{name}-{number}"))
+        let word = if sort == Sort::Interface { word.to_string() } else { folded(word) };
+        self.given(sort as u8, &word, |number| format!("{name}-{number}"))
     }
 
     fn given(&mut self, sort: u8, word: &str, make: impl Fn(u32) -> String) -> String {
@@ -241,6 +249,37 @@ fn octets(value: u64, count: usize) -> String {
     octets.join(":")
 }
 
+/// A letter without its case: upper case first, because some lower case letters have one upper case in common.
+fn without_case(letter: char) -> impl Iterator<Item = char> {
+    letter.to_uppercase().flat_map(char::to_lowercase)
+}
+
+/// A word without its case.
+fn folded(word: &str) -> String {
+    word.chars().flat_map(without_case).collect()
+}
+
+/// Where a word ends that a text begins with, in whatever case. A blank of the word is also what takes its place in names of files.
+fn folded_prefix(text: &str, word: &str) -> Option<usize> {
+    let mut wanted = word.chars().flat_map(without_case).peekable();
+    for (at, letter) in text.char_indices() {
+        if wanted.peek().is_none() {
+            return Some(at);
+        }
+        let is_blank = letter.is_whitespace() || "-_.+".contains(letter);
+        if is_blank && wanted.next_if(|wanted| wanted.is_whitespace()).is_some() {
+            continue;
+        }
+        for own in without_case(letter) {
+            // A letter that reaches beyond the word's end belongs to it.
+            if wanted.next().is_some_and(|wanted| wanted != own) {
+                return None;
+            }
+        }
+    }
+    wanted.peek().is_none().then_some(text.len())
+}
+
 fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
@@ -283,6 +322,31 @@ mod tests {
                 "std::fs and a rate of 1234567890123456789",
             ),
             ("é10.1.2.3é", "é10.1.2.3é"),
+        ] {
+            assert_eq!(words.masked(real), made_up, "{real}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_found_in_every_case() {
+        let mut words = Words::default();
+        words.learn(Sort::Hidden, "Acme");
+        words.learn(Sort::Hidden, "ACME");
+        words.learn(Sort::Hidden, "Müller Straße");
+        words.learn(Sort::Hidden, "ΣΟΦΟΣ");
+        words.learn(Sort::Host, "Lab1.example");
+        words.learn(Sort::User, "Jane");
+        words.learn(Sort::Interface, "eth9");
+        for (real, made_up) in [
+            ("admin@acme.example", "admin@name-1.example"),
+            ("ACME acme aCmE.COM", "name-1 name-1 name-1.COM"),
+            ("2026-01-31-acme-1/TheAcmeSwitch", "2026-01-31-name-1-1/Thename-1Switch"),
+            ("runs/müller-strasse_MÜLLER STRASSE", "runs/name-2_name-2"),
+            ("σοφος σοφοσ", "name-3 name-3"),
+            ("LAB1.EXAMPLE lab1.example2", "host-1 lab1.example2"),
+            ("jane@x JANE /home/JANE janet", "user-1@x user-1 /home/user-1 janet"),
+            ("eth9 ETH9", "eth-1 ETH9"),
+            ("acm", "acm"),
         ] {
             assert_eq!(words.masked(real), made_up, "{real}");
         }

@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use results::derive::failed;
 use results::record::{self, CampaignStep, Record, SCHEMA, Tool};
 use results::report::{self, Run};
+use results::store::lock::Locked;
 use results::store::team::address::Address;
-use results::store::{self, Output, RECORD_FILE, campaign as stored};
+use results::store::{self, Output, campaign as stored};
 use results::summary;
 
 use super::gates::{self, Judged};
@@ -19,8 +20,10 @@ use super::{Plan, given_effort, stored_effort, told_folder};
 use crate::cli::failure::{self, Failure, FailureKind};
 use crate::cli::out::{self, remark, to_stdout};
 use crate::cli::place;
+use crate::cli::resume;
 use crate::cli::run::{self, Arguments};
 use crate::cli::team;
+use crate::cli::trust;
 use crate::parameter::Effort;
 use crate::runner::{self, Destination};
 
@@ -29,6 +32,9 @@ pub struct Campaign {
     plan: Plan,
     folder: PathBuf,
     facts: record::Campaign,
+    is_trusted: bool,
+    /// No other process goes on with it meanwhile; none where it is only looked at.
+    _lock: Option<Locked>,
 }
 
 impl Campaign {
@@ -60,18 +66,26 @@ impl Campaign {
             strict: plan.is_strict,
             steps: steps.collect(),
         };
-        stored::write(&folder, &facts, &plan.text)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(Campaign { plan, folder, facts })
+        let refused = |error: store::StoreError| Failure::usage(error.to_string());
+        stored::write(&folder, &facts, &plan.text).map_err(refused)?;
+        let lock = Locked::take(&folder).map_err(refused)?;
+        trust::sign_plan(&folder, &plan.text);
+        // What comes from somebody else was trusted before.
+        Ok(Campaign { plan, folder, facts, is_trusted: true, _lock: lock })
     }
 
     /// The campaign of a folder, to go on with it.
     pub fn resume(folder: &Path, arguments: &Arguments) -> Result<Campaign, Failure> {
-        let (facts, text) =
-            stored::read(folder).map_err(|error| Failure::usage(error.to_string()))?;
+        let refused = |error: store::StoreError| Failure::usage(error.to_string());
+        let lock = match arguments.dry_run {
+            true => None,
+            false => Locked::take(folder).map_err(refused)?,
+        };
+        let (facts, text) = stored::read(folder).map_err(refused)?;
         let folder = std::path::absolute(folder)
             .map_err(|error| Failure::usage(format!("{}: {error}", folder.display())))?;
         super::enter(&folder)?;
+        trust::allow_plan(&folder, &text, arguments.trust)?;
         let beside = Beside { effort: facts.effort.map(given_effort), seed: facts.seed };
         let file = folder.join(stored::PLAN_FILE).display().to_string();
         let strict = arguments.strict || facts.strict;
@@ -84,7 +98,7 @@ impl Campaign {
                 "{file} has other steps than the campaign began with: put it back, or begin anew with `planimeter run {file}`"
             )));
         }
-        Ok(Campaign { plan, folder, facts })
+        Ok(Campaign { plan, folder, facts, is_trusted: arguments.trust, _lock: lock })
     }
 
     /// Measures what is not measured yet, judges the gates, and tells what came of it.
@@ -97,7 +111,7 @@ impl Campaign {
         let store = store.as_ref();
         let done = self.measured(store).and_then(|records| {
             let judged = gates::judged(&self.plan, &records, &mut |folder, again| {
-                measured(&self.folder.join(folder), None, again, store)
+                measured((&self.folder.join(folder), self.is_trusted), None, again, store)
             })?;
             Ok((records, judged))
         });
@@ -132,7 +146,7 @@ impl Campaign {
         {
             remark!("step {} of {all}, {}: {}", number + 1, step.name, plan.command_line);
             let folder = self.folder.join(&facts.folder);
-            records.push(measured(&folder, Some(plan), &step.arguments, store)?);
+            records.push(measured((&folder, self.is_trusted), Some(plan), &step.arguments, store)?);
         }
         let runs: Vec<Run> = records
             .iter()
@@ -205,18 +219,19 @@ pub fn folder_of(number: usize, name: &str) -> String {
 
 /// The run in a folder, measured as far as it is not yet: as it is planned, or as arguments say.
 fn measured(
-    folder: &Path,
+    (folder, is_trusted): (&Path, bool),
     plan: Option<&runner::Plan>,
     arguments: &Arguments,
     store: Option<&Address>,
 ) -> Result<Record, Failure> {
     let unreadable = |error: store::StoreError| Failure::usage(error.to_string());
-    let (plan, destination) = if folder.join(RECORD_FILE).is_file() {
+    let (plan, destination) = if store::has_run(folder) {
         let record = store::read_record(folder).map_err(unreadable)?;
         if !record.partial {
+            resume::reported(folder)?;
             return Ok(record);
         }
-        (run::resumed_plan(folder)?, Destination::Resume(folder.to_path_buf()))
+        resume::opened(folder, is_trusted)?
     } else {
         let plan = plan.cloned().map_or_else(|| run::new_plan(arguments), Ok)?;
         let created = crate::environment::wall_clock();

@@ -3,6 +3,7 @@
 //! They are read where the run wrote them. Invariants: what was read is not read again; what could not be sent is sent with what
 //! comes next; a run that was sent so far has no digest, so that whoever sends it whole does.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use crate::record::{Line, Trial};
 use crate::store::index::database::{Row, Value};
 use crate::store::index::rows::{self, Marks, Rows, identity};
 use crate::store::index::stamp;
-use crate::store::{StoreError, TRIALS_FILE, parse_lines, read_record, whole_lines};
+use crate::store::lines::{self, Lines};
+use crate::store::{StoreError, TRIALS_FILE, read_record};
 
 /// Bytes that are read at a time.
 const BYTES_MAX: u64 = 8 << 20;
@@ -27,6 +29,8 @@ pub struct Pushing {
     first: Option<Trial>,
     /// Trials that were read and are not there yet.
     waiting: Vec<Trial>,
+    /// The ids of trials that were read.
+    ids: BTreeSet<u64>,
     /// So far its lines were read.
     read: u64,
 }
@@ -40,6 +44,7 @@ impl Pushing {
             origin: origin.into(),
             first: None,
             waiting: Vec::new(),
+            ids: BTreeSet::new(),
             read: 0,
         }
     }
@@ -93,13 +98,15 @@ impl Pushing {
             let mut bytes = Vec::new();
             file.by_ref().take(BYTES_MAX).read_to_end(&mut bytes).map_err(wrong)?;
             // The last line may be on its way.
-            let text = String::from_utf8_lossy(&bytes);
-            let whole = whole_lines(&text);
+            let whole = lines::whole(&bytes);
             if whole.is_empty() {
                 return Ok(());
             }
-            for line in parse_lines(&path, whole)? {
-                if let Line::Trial(trial) = line {
+            // A damaged line is named where the run is read as a whole.
+            for line in Lines::parse(whole).lines {
+                if let Line::Trial(trial) = line
+                    && self.ids.insert(trial.id)
+                {
                     self.first.get_or_insert_with(|| trial.clone());
                     self.waiting.push(trial);
                 }

@@ -1,0 +1,245 @@
+//! Runs that go on: one writer at a time, each planned trial once, and what a damaged file costs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::common::{Folder, command, only_run, planimeter, record};
+
+/// Ten trials in virtual time.
+const TEN: &str = "run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=5";
+
+/// A search in virtual time.
+const SEARCH: &str = "run throughput --on ours --on bridge --link memory --set rig=sim --set frame=64 --set repeats=1 \
+                      --set seconds=0.02 --set service_ns=20000";
+
+fn measured(folder: &Folder, line: &str) -> PathBuf {
+    let said = planimeter(&folder.0, &line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    only_run(&folder.0.join("runs"))
+}
+
+/// The lines of a run's trials.
+fn lines(run: &Path) -> Vec<String> {
+    let text = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    text.lines().map(String::from).collect()
+}
+
+fn write_lines(run: &Path, lines: &[String]) {
+    fs::write(run.join("trials.jsonl"), lines.join("\n") + "\n").unwrap();
+}
+
+/// Leaves a run as one that was killed after its last trial.
+fn killed(run: &Path) {
+    let mut crashed = record(run);
+    crashed["partial"] = true.into();
+    for derived in ["trials", "outcomes", "cells", "ratios", "claims"] {
+        crashed[derived] = Value::Array(Vec::new());
+    }
+    fs::write(run.join("record.json"), crashed.to_string()).unwrap();
+}
+
+fn resumed(folder: &Folder, run: &Path) -> String {
+    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    said.errors
+}
+
+/// What tells each trial from others that were planned, and how many results each cell rests on.
+fn planned(record: &Value) -> (Vec<String>, Vec<String>) {
+    let rows = |name: &str| record[name].as_array().unwrap().clone();
+    let trial = |it: &Value| {
+        format!(
+            "{} {} {} {} {}",
+            it["target"], it["point"], it["repeat"], it["role"], it["frames_intended"]
+        )
+    };
+    let cell =
+        |it: &Value| format!("{} {} {} {}", it["target"], it["metric"], it["point"], it["n"]);
+    let mut trials: Vec<String> = rows("trials").iter().map(trial).collect();
+    trials.sort();
+    (trials, rows("cells").iter().map(cell).collect())
+}
+
+fn ids(record: &Value) -> BTreeSet<u64> {
+    let trials = record["trials"].as_array().unwrap();
+    let ids: BTreeSet<u64> = trials.iter().map(|trial| trial["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), trials.len(), "an id is repeated");
+    ids
+}
+
+#[test]
+fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
+    const TRIALS: u64 = 800;
+    let folder = Folder::new();
+    let line = format!("{TEN} --set warmup=0 --set load=1 --set repeats={TRIALS}");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // Nobody reads its progress, which is more than a pipe holds: so it cannot end.
+    let mut child = command(&folder.0, &words);
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    errors.read_line(&mut String::new()).unwrap();
+    let run = only_run(&folder.0.join("runs"));
+    let name = run.to_str().unwrap();
+    let writer = format!("process {} is writing to it", child.id());
+    for words in [&["run", "--resume", name][..], &["report", name]] {
+        let said = planimeter(&folder.0, words);
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.errors);
+        assert!(
+            said.errors.lines().count() == 1 && said.errors.contains(&writer),
+            "{}",
+            said.errors
+        );
+    }
+    // To look at it is no harm.
+    for words in [&["run", "--resume", name, "--dry-run"][..], &["report", name, "--out", "so-far"]]
+    {
+        assert_eq!(planimeter(&folder.0, words).code, Some(0), "{words:?}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let stored = lines(&run).len() as u64;
+    assert!((1..TRIALS).contains(&stored), "{stored}");
+    resumed(&folder, &run);
+    let whole = record(&run);
+    assert_eq!(ids(&whole), (1..=TRIALS).collect());
+    assert_eq!(lines(&run).len() as u64, TRIALS);
+}
+
+#[test]
+fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
+    let folder = Folder::new();
+    let run = measured(&folder, TEN);
+    let whole = record(&run);
+    let all = lines(&run);
+    let as_id = |line: &str, id: u64| {
+        let mut value: Value = serde_json::from_str(line).unwrap();
+        value["id"] = id.into();
+        value.to_string()
+    };
+    // Both began behind trial 4: one went on with 5 and 6, the other wrote 7 and 8 under these numbers, and trial 5 again.
+    let mut two = all[..5].to_vec();
+    two.extend([as_id(&all[6], 5), all[5].clone(), as_id(&all[7], 6), as_id(&all[4], 7)]);
+    write_lines(&run, &two);
+    killed(&run);
+    let said = resumed(&folder, &run);
+    for named in ["line 6: trial 5 is repeated", "line 8: trial 6 is repeated"] {
+        assert!(said.contains(named), "{named}: {said}");
+    }
+    let again = record(&run);
+    assert_eq!(planned(&again), planned(&whole));
+    ids(&again);
+    // As many were measured as were missing: 7 to 10.
+    assert_eq!(lines(&run).len(), two.len() + 4);
+}
+
+#[test]
+fn a_damaged_line_costs_its_own_trial_and_is_named() {
+    for (experiment, line, damaged) in
+        [(TEN, 3, "half"), (TEN, 1, "nul"), (TEN, 10, "letters"), (SEARCH, 4, "half")]
+    {
+        let folder = Folder::new();
+        let run = measured(&folder, experiment);
+        let whole = record(&run);
+        let mut bytes: Vec<Vec<u8>> = lines(&run).into_iter().map(String::into_bytes).collect();
+        let own = &mut bytes[line - 1];
+        match damaged {
+            "half" => own.truncate(own.len() / 2),
+            "nul" => own.fill(0),
+            _ => own[30] = 0xff,
+        }
+        let stored = bytes.len();
+        fs::write(run.join("trials.jsonl"), bytes.join(&b'\n')).unwrap();
+        let mut file = fs::OpenOptions::new().append(true).open(run.join("trials.jsonl")).unwrap();
+        // A last line without its end is of a trial that was being written.
+        std::io::Write::write_all(&mut file, b"\n{\"line\":\"trial\",\"id\":").unwrap();
+        killed(&run);
+        let name = run.to_str().unwrap();
+        let named = format!("trials.jsonl, line {line}: damaged, left out");
+        let report = planimeter(&folder.0, &["report", name, "--out", "so-far"]);
+        assert_eq!(report.code, Some(0), "{damaged}: {}", report.errors);
+        assert!(report.errors.contains(&named), "{damaged}: {}", report.errors);
+        let said = resumed(&folder, &run);
+        assert!(said.contains(&named), "{damaged}: {said}");
+        let again = record(&run);
+        assert_eq!(planned(&again), planned(&whole), "{damaged}");
+        assert_eq!(
+            again["outcomes"].as_array().unwrap().len(),
+            whole["outcomes"].as_array().unwrap().len()
+        );
+        ids(&again);
+        let trials =
+            |run: &Path| lossy(run).iter().filter(|it| it.contains("\"line\":\"trial\"")).count();
+        let before = whole["trials"].as_array().unwrap().len();
+        // One was measured again; of a half line the beginning still stands there.
+        let left = usize::from(damaged != "nul");
+        assert_eq!(trials(&run), before + left, "{damaged}, {stored}");
+        // What is complete is read without a warning.
+        let report = planimeter(&folder.0, &["report", name]);
+        assert!(report.code == Some(0) && !report.errors.contains("warning"), "{}", report.errors);
+    }
+}
+
+fn lossy(run: &Path) -> Vec<String> {
+    let bytes = fs::read(run.join("trials.jsonl")).unwrap();
+    String::from_utf8_lossy(&bytes).lines().map(String::from).collect()
+}
+
+#[test]
+fn a_run_whose_record_is_damaged_is_read_and_goes_on() {
+    let folder = Folder::new();
+    let run = measured(&folder, TEN);
+    let (whole, all) = (record(&run), lines(&run));
+    let text = fs::read(run.join("record.json")).unwrap();
+    for damaged in
+        [Some(Vec::new()), Some(text[..text.len() / 3].to_vec()), Some(vec![0; 4096]), None]
+    {
+        write_lines(&run, &all[..6]);
+        match &damaged {
+            Some(bytes) => fs::write(run.join("record.json"), bytes).unwrap(),
+            None => fs::remove_file(run.join("record.json")).unwrap(),
+        }
+        let report = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+        assert_eq!(report.code, Some(0), "{}", report.errors);
+        let summary = fs::read_to_string(run.join("summary.md")).unwrap();
+        assert!(summary.contains("6 trials"), "{summary}");
+        resumed(&folder, &run);
+        let again = record(&run);
+        assert_eq!(planned(&again), planned(&whole));
+        assert_eq!(again["created"], whole["created"]);
+        assert_eq!(lines(&run).len(), 10);
+    }
+}
+
+#[test]
+fn a_report_that_could_not_be_written_is_written_later() {
+    let folder = Folder::new();
+    // What a full disk does to the report, and to nothing else.
+    let hook = "cd runs/* && mkdir -p report.html/in-the-way";
+    let mut words: Vec<&str> = TEN.split_whitespace().collect();
+    words.extend(["--after", hook]);
+    let said = planimeter(&folder.0, &words);
+    assert_eq!(said.code, Some(2), "{}", said.errors);
+    let run = only_run(&folder.0.join("runs"));
+    let line = said.errors.lines().last().unwrap();
+    // As it was named: below the folder in which the run was started.
+    let command =
+        format!("`planimeter report runs/{}`", run.file_name().unwrap().to_str().unwrap());
+    assert!(line.contains("everything is measured and kept") && line.contains(&command), "{line}");
+    assert_eq!(record(&run)["partial"], false);
+    fs::remove_dir_all(run.join("report.html")).unwrap();
+    let name = run.to_str().unwrap();
+    let again = planimeter(&folder.0, &["run", "--resume", name]);
+    assert_eq!(again.code, Some(0), "{}", again.errors);
+    assert!(again.errors.contains("is complete; its report was missing"), "{}", again.errors);
+    assert!(run.join("report.html").is_file());
+    let done = planimeter(&folder.0, &["run", "--resume", name]);
+    assert_eq!(done.code, Some(2), "{}", done.errors);
+    let hint =
+        format!("nothing to resume (hint: `planimeter report {name}` writes its report again)");
+    assert!(done.errors.contains(&hint), "{}", done.errors);
+}

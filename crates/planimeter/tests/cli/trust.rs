@@ -1,0 +1,209 @@
+//! What comes from another user runs nothing here, unless it is trusted: stored runs, plans and a browser's form.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::common::{Folder, Said, command, contents, only_run, planimeter, record};
+use super::serving::Serving;
+
+/// Two trials in virtual time, and a command.
+const HOOKED: [&str; 14] = [
+    "run",
+    "bianco2010/fig3",
+    "--on",
+    "direct",
+    "--set",
+    "rig=sim",
+    "--set",
+    "seconds=0.01",
+    "--set",
+    "load=1,2",
+    "--set",
+    "repeats=1",
+    "--before",
+    "touch hooked",
+];
+
+/// A run as it is after a crash behind its first trial.
+fn stored(folder: &Folder) -> PathBuf {
+    let said = planimeter(&folder.0, &HOOKED);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let run = only_run(&folder.0.join("runs"));
+    cut(&run);
+    fs::remove_file(folder.0.join("hooked")).unwrap();
+    run
+}
+
+fn cut(run: &Path) {
+    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    fs::write(run.join("trials.jsonl"), &lines[..=lines.find('\n').unwrap()]).unwrap();
+    let mut crashed = record(run);
+    crashed["partial"] = true.into();
+    crashed["trials"] = serde_json::json!([]);
+    fs::write(run.join("record.json"), crashed.to_string()).unwrap();
+}
+
+/// The same folder as an archive leaves it: the files are this user's, with all their rights and times.
+fn unpacked(run: &Path, into: &Path) {
+    let made = Command::new("cp").arg("-a").arg(run).arg(into).status().unwrap();
+    assert!(made.success());
+}
+
+fn is_refused(said: &Said, what: &str) {
+    assert_eq!(said.code, Some(2), "{what}: {}", said.errors);
+    let line = said.errors.lines().last().unwrap();
+    assert!(line.contains(what) && line.contains("--trust"), "{what}: {line}");
+}
+
+#[test]
+fn a_run_of_this_user_goes_on_and_one_from_an_archive_needs_trust() {
+    let folder = Folder::new();
+    let run = stored(&folder);
+    let other = folder.0.join("unpacked");
+    unpacked(&run, &other);
+    for more in [&[][..], &["--dry-run"]] {
+        let said = planimeter(&folder.0, &[&["run", "--resume", "unpacked"], more].concat());
+        is_refused(&said, "a command (before: touch hooked)");
+    }
+    assert!(!folder.0.join("hooked").exists(), "a command of a run from an archive ran");
+    let elsewhere = command(&folder.0, &["run", "--resume", run.to_str().unwrap()])
+        .env("XDG_STATE_HOME", folder.0.join("state-of-another-user"))
+        .output();
+    is_refused(&elsewhere.unwrap().into(), "a command (before: touch hooked)");
+    assert!(!folder.0.join("hooked").exists());
+    // One's own.
+    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(folder.0.join("hooked").exists());
+    // And the other one, once it is trusted.
+    fs::remove_file(folder.0.join("hooked")).unwrap();
+    let said = planimeter(&folder.0, &["run", "--resume", "unpacked", "--trust"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(folder.0.join("hooked").exists());
+}
+
+#[test]
+fn a_record_that_was_changed_is_not_of_this_user_any_more() {
+    let folder = Folder::new();
+    let run = stored(&folder);
+    fs::write(folder.0.join("mine.py"), "open('hooked', 'w')\n").unwrap();
+    fs::write(folder.0.join("evil"), "#!/bin/sh\ntouch hooked\n").unwrap();
+    let rights = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.0.join("evil"), rights).unwrap();
+    let base = "planimeter run bianco2010/fig3 --link memory --set rig=sim";
+    for (line, what) in [
+        (format!("{base} --on direct --before 'touch hooked; true'"), "a command"),
+        (format!("{base} --on direct --after 'touch hooked'"), "a command"),
+        (String::from("planimeter run mine.py --on ours"), "a script (mine.py)"),
+        (format!("{base} --on ours@./evil"), "another program (./evil)"),
+        (format!("{base} --on ours --set load_of=ours@./evil"), "another program (./evil)"),
+        (format!("{base} --on device:ports=1@lo+2@lo"), "a device at interfaces"),
+        (format!("{base} --on ours --set snmp=192.0.2.1"), "an SNMP agent"),
+    ] {
+        let mut changed = record(&run);
+        changed["command_line"] = line.as_str().into();
+        fs::write(run.join("record.json"), changed.to_string()).unwrap();
+        let name = run.to_str().unwrap();
+        is_refused(&planimeter(&folder.0, &["run", "--resume", name]), what);
+        if !line.contains("--on ours@") && !line.contains("device:") {
+            let like = ["compare", "ours", "bridge", "--like", name];
+            is_refused(&planimeter(&folder.0, &like), what);
+        }
+        assert!(!folder.0.join("hooked").exists(), "{line}");
+    }
+    // What names nothing of others needs no trust.
+    let mut changed = record(&run);
+    let own = "planimeter run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=1";
+    changed["command_line"] = own.into();
+    fs::write(run.join("record.json"), changed.to_string()).unwrap();
+    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+}
+
+#[test]
+fn a_campaign_from_an_archive_needs_trust_too() {
+    let folder = Folder::new();
+    let plan = "on = \"bridge\"\nlink = \"memory\"\neffort = \"quick\"\n\
+                set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
+                [[step]]\nrun = \"latency\"\nbefore = \"touch hooked\"\n";
+    fs::write(folder.0.join("office.toml"), plan).unwrap();
+    let said = planimeter(&folder.0, &["run", "office.toml"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let campaign = only_run(&folder.0.join("runs"));
+    cut(&campaign.join("1-latency"));
+    fs::remove_file(folder.0.join("hooked")).unwrap();
+    unpacked(&campaign, &folder.0.join("unpacked"));
+    let resume = |words: &[&str]| planimeter(&folder.0, &[&["run", "--resume"], words].concat());
+    is_refused(&resume(&["unpacked"]), "a command (before: touch hooked)");
+    assert!(!folder.0.join("hooked").exists());
+    let own = resume(&[campaign.to_str().unwrap()]);
+    assert_eq!(own.code, Some(0), "{}", own.errors);
+    let trusted = resume(&["unpacked", "--trust"]);
+    assert_eq!(trusted.code, Some(0), "{}", trusted.errors);
+}
+
+#[test]
+fn no_bundle_carries_a_signature() {
+    let folder = Folder::new();
+    let run = stored(&folder);
+    assert!(run.join("signature").is_file());
+    let said = planimeter(&folder.0, &["bundle", run.to_str().unwrap(), "--out", "a.tar.gz"]);
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let listed = Command::new("tar").args(["tzf", "a.tar.gz"]).current_dir(&folder.0).output();
+    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+    assert!(listed.contains("run/start.json") && !listed.contains("signature"), "{listed}");
+    let line = planimeter(&folder.0, &["run", "latency", "--trust"]).errors;
+    assert!(line.contains("--trust goes with a bundle or a stored run"), "{line}");
+}
+
+#[test]
+fn a_browser_starts_no_program_but_this_one() {
+    let folder = Folder::new();
+    let evil = folder.0.join("evil");
+    fs::write(&evil, "#!/bin/sh\ntouch \"$(dirname \"$0\")/hooked\"\n").unwrap();
+    fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let evil = evil.to_str().unwrap();
+    let switches = format!("[[switch]]\nname = \"a\"\ntarget = \"\\u006furs@{evil}\"\n");
+    fs::write(folder.0.join("net.toml"), switches).unwrap();
+    let step = "link = \"veth\"\neffort = \"quick\"\nrun = \"latency\"\n";
+    for (name, text) in [
+        ("build.toml", format!("{step}on = \"ours@{evil}\"\n")),
+        ("hook.toml", format!("{step}on = \"ours\"\nbetween = {evil:?}\n")),
+        ("script.toml", "run = \"mine.py\"\non = \"ours\"\n".into()),
+        ("topology.toml", format!("{step}topology = \"net.toml\"\n")),
+        (
+            "late.toml",
+            format!("{step}on = \"ours\"\n[[step]]\nrun = \"latency\"\non = \"bridge@{evil}\"\n"),
+        ),
+    ] {
+        fs::write(folder.0.join(name), text).unwrap();
+    }
+    let serving = Serving::begin_with(&folder.0, &[], &[]);
+    let written = evil.replace('/', "%2F");
+    for body in [
+        format!("experiment=latency&others=ours%40{written}"),
+        format!("experiment=latency&target=ours%40{written}&link=veth"),
+        format!("experiment=latency&target=ours&others=direct+bridge%40{written}"),
+        format!("experiment=latency&target=ours&link=ours%40{written}%3Dveth"),
+        format!("experiment=latency&target=ours&set=seconds%3D1%0Aload_of%3Dours%40{written}"),
+        "experiment=latency&others=topology%3Anet.toml".into(),
+        "experiment=latency&others=topology%3A%2Fdev%2Fzero".into(),
+        "experiment=mine.py&target=ours".into(),
+        "plan=build.toml".into(),
+        "plan=hook.toml".into(),
+        "plan=script.toml".into(),
+        "plan=topology.toml".into(),
+        "plan=late.toml".into(),
+    ] {
+        for how in ["check", "start"] {
+            let answer = serving.post("/new", &format!("{body}&do={how}"));
+            assert_eq!(answer.status, 403, "{body}: {}", answer.body);
+            let why = "a browser starts no program but planimeter itself";
+            assert!(answer.body.contains(why), "{body}: {}", answer.body);
+        }
+    }
+    drop(serving);
+    assert!(!folder.0.join("hooked").exists(), "a browser started a program");
+    assert_eq!(contents(&folder.0.join("runs")), Vec::<String>::new());
+}
