@@ -18,6 +18,8 @@ mod installed;
 mod joining;
 #[path = "cli/plans.rs"]
 mod plans;
+#[path = "cli/processes.rs"]
+mod processes;
 #[path = "cli/serving.rs"]
 mod serving;
 #[path = "cli/teams.rs"]
