@@ -17,9 +17,6 @@ pub enum Extent {
     Full,
 }
 
-/// Seconds that each fuzz target runs in a full check.
-const FUZZ_SECONDS: u32 = 60;
-
 /// What the tests that draw their cases are told for a full check.
 const THOROUGH: &[(&str, &str)] = &[
     ("PROPTEST_CASES", "20000"),
@@ -44,6 +41,9 @@ pub fn run(extent: Extent) -> ExitCode {
     if !crate::tidy::check_and_print() {
         return ExitCode::FAILURE;
     }
+    if !crate::deny::run(extent) {
+        return ExitCode::FAILURE;
+    }
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     if has_component("clippy") && !step("lints", cargo(&clippy)) {
         return ExitCode::FAILURE;
@@ -52,7 +52,9 @@ pub fn run(extent: Extent) -> ExitCode {
     if !crate::tests::run(variables, vec![Job::new("model", models())]) {
         return ExitCode::FAILURE;
     }
-    if extent == Extent::Full && !(crate::cross::run() && fuzz()) {
+    if extent == Extent::Full
+        && !(crate::cross::run() && crate::fuzz::run(&[], crate::fuzz::SECONDS))
+    {
         return ExitCode::FAILURE;
     }
     println!("== all checks passed");
@@ -80,32 +82,6 @@ pub fn bless() -> ExitCode {
     let done = step("bless", tests);
     println!("Now read `git diff`: every changed line is a change of behaviour.");
     if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Runs every fuzz target for a while, where cargo-fuzz and a nightly compiler are installed.
-fn fuzz() -> bool {
-    let folder = crate::root().join("fuzz/fuzz_targets");
-    let Ok(targets) = std::fs::read_dir(&folder) else { return true };
-    let ready = cargo(&["+nightly", "fuzz", "--version"]).output();
-    if !ready.is_ok_and(|output| output.status.success()) {
-        println!("== fuzz: skipped, needs `cargo install cargo-fuzz` and a nightly toolchain");
-        return true;
-    }
-    if let Err(error) = crate::seeds::write(&crate::root()) {
-        println!("== fuzz: the seeds cannot be written: {error}");
-        return false;
-    }
-    for target in targets.flatten() {
-        let name = target.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let seconds = format!("-max_total_time={FUZZ_SECONDS}");
-        let mut run = cargo(&["+nightly", "fuzz", "run", &name, "--", &seconds]);
-        // SQLite has two tables of one name, each seen by its own part only.
-        run.env("ASAN_OPTIONS", "detect_odr_violation=0");
-        if !step(&format!("fuzz {name}"), run) {
-            return false;
-        }
-    }
-    true
 }
 
 fn has_component(name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `model`, `cross`, `bless`.
+//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `model`, `cross`, `fuzz`, `bless`.
 //!
 //! CI runs exactly what a person runs. Each step prints its name and its own output; the first
 //! that fails ends the run with its exit code.
@@ -7,6 +7,10 @@
 mod tidy;
 /// The order in which everything is checked.
 mod ci;
+/// What the project depends on.
+mod deny;
+/// Fuzzing.
+mod fuzz;
 /// Another architecture.
 mod cross;
 /// Every test, in two rows.
@@ -26,6 +30,14 @@ fn main() -> ExitCode {
         ["model"] => ci::model(),
         ["cross"] if cross::run() => ExitCode::SUCCESS,
         ["cross"] => ExitCode::FAILURE,
+        ["fuzz", names @ ..] => {
+            let seconds = names.first().and_then(|word| word.parse().ok());
+            let names = &names[usize::from(seconds.is_some())..];
+            match fuzz::run(names, seconds.unwrap_or(fuzz::SECONDS)) {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::FAILURE,
+            }
+        }
         ["bless"] => ci::bless(),
         _ => {
             eprintln!(
@@ -33,6 +45,7 @@ fn main() -> ExitCode {
                  cargo xtask ci [--full]  everything that must hold; --full adds what is slow\n       \
                  cargo xtask model        orders in which two threads can meet in a table\n       \
                  cargo xtask cross        whether it compiles for arm64, and tests there, emulated\n       \
+                 cargo xtask fuzz [SECONDS] [TARGET...]  fuzz targets, 60 seconds each\n       \
                  cargo xtask bless        rewrite expected test outputs, then read the diff"
             );
             ExitCode::from(2)

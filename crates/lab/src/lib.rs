@@ -18,6 +18,7 @@ pub mod wait;
 pub mod proc;
 pub mod pin;
 pub mod namespace;
+pub mod pid_namespace;
 pub mod netlink;
 pub mod ethtool;
 pub mod napi;

@@ -146,14 +146,16 @@ pub fn enter_rootless() -> Result<Entered, Need> {
 }
 
 /// Runs `work` on a thread of its own, so that what it does to the thread ends with it.
-fn in_thread<T: Send>(work: impl FnOnce() -> Result<T, LabError> + Send) -> Result<T, LabError> {
+pub(crate) fn in_thread<T: Send>(
+    work: impl FnOnce() -> Result<T, LabError> + Send,
+) -> Result<T, LabError> {
     thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),
     })
 }
 
-fn unshare(flags: libc::c_int) -> Result<(), LabError> {
+pub(crate) fn unshare(flags: libc::c_int) -> Result<(), LabError> {
     // SAFETY: unshare touches no memory.
     if unsafe { libc::unshare(flags) } == 0 {
         return Ok(());
@@ -162,6 +164,7 @@ fn unshare(flags: libc::c_int) -> Result<(), LabError> {
     let what = match flags {
         libc::CLONE_NEWNET => "make a network namespace",
         libc::CLONE_NEWNS => "make a mount namespace",
+        libc::CLONE_NEWPID => "make a PID namespace",
         _ => "make a user namespace",
     };
     if flags != libc::CLONE_NEWUSER && error.raw_os_error() == Some(libc::EPERM) {
@@ -170,7 +173,7 @@ fn unshare(flags: libc::c_int) -> Result<(), LabError> {
     Err(LabError::system(what, "unshare", error))
 }
 
-fn mount(
+pub(crate) fn mount(
     source: Option<&std::ffi::CStr>,
     place: &std::ffi::CStr,
     kind: Option<&std::ffi::CStr>,

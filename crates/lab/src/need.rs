@@ -11,6 +11,7 @@
 
 use crate::netlink::link::BridgeSettings;
 use crate::peer::dpdk;
+use crate::pid_namespace::PidNamespace;
 use crate::veth::{Cable, EndSettings};
 use crate::{LabError, Namespace, hugepages, pin};
 use std::fmt;
@@ -81,6 +82,8 @@ pub enum Feature {
     OpenvswitchModule,
     /// `sctp(7)`.
     Sctp,
+    /// Process numbers of their own for a run, so that all its processes end with it.
+    PidNamespace,
 }
 
 /// What was found about one need.
@@ -135,6 +138,7 @@ impl Feature {
             Feature::XdpSocket => "AF_XDP sockets",
             Feature::OpenvswitchModule => "openvswitch module",
             Feature::Sctp => "SCTP",
+            Feature::PidNamespace => "PID namespaces",
         }
     }
 
@@ -153,6 +157,10 @@ impl Feature {
             Feature::XdpSocket => "Linux 5.11 or later with CONFIG_XDP_SOCKETS, as root",
             Feature::OpenvswitchModule => "modprobe openvswitch",
             Feature::Sctp => "modprobe sctp (CONFIG_IP_SCTP)",
+            Feature::PidNamespace => {
+                "sysctl user.max_pid_namespaces=10000 (CONFIG_PID_NS); without, \
+                 'planimeter doctor --clean' ends what a killed run leaves"
+            }
         }
     }
 }
@@ -234,6 +242,7 @@ pub fn survey() -> Vec<Finding> {
         Feature::XdpSocket,
         Feature::OpenvswitchModule,
         Feature::Sctp,
+        Feature::PidNamespace,
     ] {
         findings.push(kernel(feature));
     }
@@ -291,6 +300,7 @@ fn kernel(feature: Feature) -> Finding {
         Feature::XdpSocket => ("the link veth:xdp", true),
         Feature::OpenvswitchModule => ("a later version (ovs-kernel)", true),
         Feature::Sctp => ("ForCES over SCTP; TCP does without", true),
+        Feature::PidNamespace => ("ending every process of a run with the run", true),
     };
     Finding { name: feature.name(), purpose, optional, result }
 }
@@ -321,6 +331,7 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
             }
         }
         Feature::Sctp => sctp_socket(),
+        Feature::PidNamespace => PidNamespace::create().map(|_| "works".to_owned()),
         Feature::OpenvswitchModule => {
             let path = "/sys/module/openvswitch";
             let found = fs::metadata(path);

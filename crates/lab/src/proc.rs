@@ -8,7 +8,9 @@
 
 #![allow(unsafe_code)]
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 /// The highest process number the kernel can be set to give (`PID_MAX_LIMIT`).
@@ -24,8 +26,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The process now running under this number, if any; a zombie counts as gone.
+    /// The process now running under this number, if any; a zombie counts as gone. None where
+    /// `/proc` shows another PID namespace, whose numbers mean other processes.
     pub fn of(pid: u32) -> Option<Identity> {
+        if !shows_own_namespace() {
+            return None;
+        }
         let stat = parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
         let gone = matches!(stat.state, 'Z' | 'X');
         (!gone).then_some(Identity { pid, start_ticks: stat.start_ticks })
@@ -33,7 +39,9 @@ impl Identity {
 
     /// This process.
     pub fn own() -> Identity {
-        Identity::of(std::process::id()).expect("a process can read its own /proc/PID/stat")
+        let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let stat = parse_stat(&text).expect("a process can read its own /proc/self/stat");
+        Identity { pid: std::process::id(), start_ticks: stat.start_ticks }
     }
 
     /// Whether this very process still runs.
@@ -81,6 +89,26 @@ pub fn pid_namespace() -> String {
     fs::read_link("/proc/self/ns/pid")
         .map(|link| link.to_string_lossy().into_owned())
         .unwrap_or_default()
+}
+
+/// Whether `/proc` shows the PID namespace of this process. It does not where a process was moved
+/// into a new PID namespace without a new mount of `/proc`.
+pub fn shows_own_namespace() -> bool {
+    let shown = fs::read_link("/proc/self").ok();
+    shown.is_some_and(|shown| shown.as_os_str() == &*std::process::id().to_string())
+}
+
+/// The processes that have this variable with this value in their environment, as far as this
+/// process may look.
+pub fn with_variable(name: &str, value: &OsStr) -> Vec<Identity> {
+    let wanted = [name.as_bytes(), b"=", value.as_bytes()].concat();
+    let has = |identity: &Identity| {
+        let text = fs::read(format!("/proc/{}/environ", identity.pid)).unwrap_or_default();
+        text.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(Identity::of).filter(has).collect()
 }
 
 /// The time a process (all its threads, also ended ones) or kernel thread has run, to the

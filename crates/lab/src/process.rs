@@ -1,18 +1,23 @@
 //! A program of the lab: in a namespace, on a core, with a log, and certain to end.
 //!
-//! A child is killed by the kernel when the *thread* that started it ends, so all are started by
-//! one thread that lives as long as we do; should we die, they die. Their output goes to a file,
-//! whose last lines are in the error when one ends early.
+//! A child runs in the PID namespace of the run's folder, so it dies with the run, and so do its
+//! descendants. Where the kernel allows no PID namespace, the kernel kills the child
+//! (PR_SET_PDEATHSIG) when the *thread* that started it ends, so one thread that lives as long as
+//! this process starts all children. Their descendants carry [`FOLDER_VARIABLE`] in their
+//! environment, by which the folder's end and the sweep find and kill them. The output of a child
+//! goes to a file, whose last lines are in the error when it ends early.
 //!
 //! Source: `prctl(2)` PR_SET_PDEATHSIG, `setns(2)`, `sched_setaffinity(2)`.
-//! Invariant: a dropped process is dead and waited for. Signals go to processes we started and
-//! have not waited for, so a number cannot have changed hands.
+//! Invariants:
+//! - A dropped process is dead and waited for.
+//! - Signals go to processes we started and have not waited for, so a number cannot have changed
+//!   hands.
 
 #![allow(unsafe_code)]
 
 use crate::proc::{self, Identity};
-use crate::{LabError, Namespace, RunFolder, pin, wait};
-use std::ffi::OsString;
+use crate::{LabError, Namespace, RunFolder, pin, runfolder, wait};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd};
@@ -29,6 +34,10 @@ const TAIL_BYTES: u64 = 4096;
 const TAIL_LINES: usize = 5;
 /// The bytes of a short program's output that are read at most.
 const OUTPUT_BYTES: u64 = 1 << 20;
+
+/// The environment variable that names the run's folder to a program and its descendants, where the
+/// run has no PID namespace.
+pub const FOLDER_VARIABLE: &str = "PLANIMETER_PROCESS_FOLDER";
 
 /// Numbers the outputs of short programs, so that each has a file of its own.
 static OUTPUTS: AtomicU32 = AtomicU32::new(0);
@@ -57,6 +66,8 @@ pub struct Process {
     child: Child,
     identity: Identity,
     log: PathBuf,
+    /// Keeps the PID namespace until the child is waited for.
+    _folder: RunFolder,
 }
 
 impl Process {
@@ -64,13 +75,14 @@ impl Process {
     pub fn start(launch: Launch, folder: &RunFolder) -> Result<Process, LabError> {
         let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let log = launch.log.clone();
-        let child = on_lab_thread(move || spawn(launch))??;
+        let (started, shared) = (folder.clone(), folder.clone());
+        let child = on_lab_thread(move || spawn(launch, &started))??;
         let identity = match Identity::of(child.id()) {
             Some(identity) => identity,
             // Ended already; `check` will tell how.
             None => Identity { pid: child.id(), start_ticks: 0 },
         };
-        let process = Process { name, child, identity, log };
+        let process = Process { name, child, identity, log, _folder: shared };
         folder.record_child(identity)?;
         Ok(process)
     }
@@ -199,24 +211,38 @@ pub fn run(mut launch: Launch, patience: Duration, folder: &RunFolder) -> Result
     Ok(text)
 }
 
-fn spawn(launch: Launch) -> Result<Child, LabError> {
+fn spawn(launch: Launch, folder: &RunFolder) -> Result<Child, LabError> {
     let refused = |error| LabError::system("start", launch.program.display().to_string(), error);
     let output = File::options().create(true).append(true).open(&launch.log).map_err(refused)?;
-    let mut command = command(&launch);
-    command.stdin(Stdio::null()).stdout(output.try_clone().map_err(refused)?).stderr(output);
-    command.spawn().map_err(refused)
+    let copy = output.try_clone().map_err(refused)?;
+    spawn_with(&launch, folder, [Stdio::null(), copy.into(), output.into()])
 }
 
 /// Starts it with a pipe for each of its three streams instead of a log.
-pub(crate) fn spawn_piped(launch: Launch) -> Result<Child, LabError> {
+pub(crate) fn spawn_piped(launch: Launch, folder: &RunFolder) -> Result<Child, LabError> {
+    spawn_with(&launch, folder, [Stdio::piped(), Stdio::piped(), Stdio::piped()])
+}
+
+/// Starts it in the folder's PID namespace, or, where there is none, marked and with a death signal.
+fn spawn_with(
+    launch: &Launch,
+    folder: &RunFolder,
+    [input, output, errors]: [Stdio; 3],
+) -> Result<Child, LabError> {
+    let namespace = folder.pid_namespace();
+    let parent = namespace.is_none().then(std::process::id);
+    let mut command = command(launch, parent);
+    command.stdin(input).stdout(output).stderr(errors);
+    if let Some(namespace) = namespace {
+        return namespace.spawn(&mut command);
+    }
+    command.env(FOLDER_VARIABLE, folder.path());
     let refused = |error| LabError::system("start", launch.program.display().to_string(), error);
-    let mut command = command(&launch);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().map_err(refused)
 }
 
 /// All but where its streams lead. Valid as long as `launch` holds its namespace open.
-fn command(launch: &Launch) -> Command {
+fn command(launch: &Launch, parent: Option<u32>) -> Command {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.arguments)
@@ -226,18 +252,42 @@ fn command(launch: &Launch) -> Command {
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
         // A Ctrl-C at the terminal is for us; we stop our children in good order.
         .process_group(0);
-    let own = std::process::id();
     let network = launch.namespace.as_ref().map(|namespace| namespace.as_fd().as_raw_fd());
     let cores = (!launch.cores.is_empty()).then(|| pin::core_set(&launch.cores));
     // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
     // takes locks. The namespace's descriptor is held open by `launch` until spawn has returned.
-    unsafe { command.pre_exec(move || become_child(own, network, cores.as_ref())) };
+    unsafe { command.pre_exec(move || become_child(parent, network, cores.as_ref())) };
     command
+}
+
+/// Requests the death signal again in a program that was started without a PID namespace: the kernel
+/// has cleared it if the program gained capabilities from its file. `folder` is the value of
+/// [`FOLDER_VARIABLE`]. Does nothing in descendants, whose parent is not the run.
+pub fn renew_death_signal(folder: &OsStr) -> Result<(), LabError> {
+    // SAFETY: getppid takes nothing.
+    let parent = unsafe { libc::getppid() } as u32;
+    if runfolder::owner_pid(Path::new(folder)) != Some(parent) {
+        return Ok(());
+    }
+    die_with(parent).map_err(|error| LabError::system("request", "a death signal", error))
+}
+
+/// Has the kernel kill this process when the thread that started it ends.
+fn die_with(parent: u32) -> io::Result<()> {
+    // SAFETY: prctl with this option takes integers only.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: getppid takes nothing. Had the parent died before prctl, no signal would come.
+    match unsafe { libc::getppid() } as u32 == parent {
+        true => Ok(()),
+        false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+    }
 }
 
 /// What a child does before it becomes the program.
 fn become_child(
-    parent: u32,
+    parent: Option<u32>,
     network: Option<i32>,
     cores: Option<&libc::cpu_set_t>,
 ) -> io::Result<()> {
@@ -245,12 +295,7 @@ fn become_child(
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     };
-    // SAFETY: prctl with this option takes integers only.
-    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-    // SAFETY: getppid takes nothing. Had the parent died before prctl, no signal would come.
-    if unsafe { libc::getppid() } as u32 != parent {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
-    }
+    parent.map_or(Ok(()), die_with)?;
     if let Some(descriptor) = network {
         // SAFETY: the parent holds the descriptor open; the call touches no memory.
         checked(unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) })?;

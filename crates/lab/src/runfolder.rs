@@ -7,19 +7,21 @@
 //! Source: our own layout: `ROOT/run-PID-N/{owner,children,hugepages...}`, each line of the
 //! first two "pid start_ticks", of the last a number of pages, below zero when given back.
 //! Invariant: the sweep touches only folders whose owner is dead, and kills only processes whose
-//! number and start time both match the record.
+//! number and start time both match the record, or that carry the folder in their environment.
 
 #![allow(unsafe_code)]
 
 use crate::LabError;
 use crate::hugepages;
+use crate::pid_namespace::PidNamespace;
 use crate::proc::{self, Identity};
+use crate::process::FOLDER_VARIABLE;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Paths of sockets must fit the kernel's 108 bytes with their closing zero.
 const SOCKET_PATH_BYTES: usize = 107;
@@ -28,7 +30,11 @@ const RECORD_BYTES: u64 = 1 << 20;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A run's private folder; removed with the last clone of this value.
+/// How often processes are looked for that were started while others were killed.
+const KILL_ROUNDS: u32 = 50;
+
+/// A run's private folder, with the PID namespace of its processes; the last clone of this value
+/// kills the processes and removes the folder.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     inner: Arc<Inner>,
@@ -37,6 +43,8 @@ pub struct RunFolder {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    /// Created for the first process; none where the kernel allows none.
+    processes: OnceLock<Option<PidNamespace>>,
 }
 
 /// What a sweep found and did.
@@ -71,7 +79,7 @@ impl RunFolder {
         };
         make()
             .map_err(|error| LabError::system("make the run's folder", path_text(&path), error))?;
-        Ok(RunFolder { inner: Arc::new(Inner { path }) })
+        Ok(RunFolder { inner: Arc::new(Inner { path, processes: OnceLock::new() }) })
     }
 
     /// Where it is.
@@ -88,6 +96,11 @@ impl RunFolder {
             }
             _ => Ok(path),
         }
+    }
+
+    /// The PID namespace of the folder's processes; none where the kernel allows none.
+    pub(crate) fn pid_namespace(&self) -> Option<&PidNamespace> {
+        self.inner.processes.get_or_init(|| PidNamespace::create().ok()).as_ref()
     }
 
     /// Notes huge pages added to the machine's (or, below zero, given back): what is left of them
@@ -114,6 +127,9 @@ impl RunFolder {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if matches!(self.processes.take(), Some(None)) {
+            kill_marked(&self.path);
+        }
         // What cannot be removed now is swept by the next run.
         let _ = fs::remove_dir_all(&self.path);
     }
@@ -160,6 +176,7 @@ fn sweep_folder(path: &Path, name: &str, swept: &mut Swept) -> Result<(), LabErr
             let children = read_record(&path.join("children")).unwrap_or_default();
             let living = parse_children(&children).into_iter().filter(|child| kill(*child));
             swept.killed.extend(living.map(|child| child.pid));
+            swept.killed.extend(kill_marked(path));
             let pages = parse_pages(&read_record(&path.join("hugepages")).unwrap_or_default());
             if hugepages::give_back(pages).is_ok() {
                 swept.pages += pages;
@@ -216,7 +233,7 @@ impl Owner {
     fn fate(&self) -> Fate {
         if self.boot != proc::boot_id() {
             Fate::OtherBoot
-        } else if self.namespace != proc::pid_namespace() {
+        } else if self.namespace != proc::pid_namespace() || !proc::shows_own_namespace() {
             Fate::Unknown
         } else if self.identity.lives() {
             Fate::Alive
@@ -238,6 +255,28 @@ fn parse_children(text: &str) -> Vec<Identity> {
 fn parse_pages(text: &str) -> u64 {
     let changes = text.lines().filter_map(|line| line.parse::<i64>().ok());
     changes.fold(0_i64, i64::saturating_add).try_into().unwrap_or(0)
+}
+
+/// Kills the processes that carry a folder in their environment; says which.
+fn kill_marked(folder: &Path) -> Vec<u32> {
+    let mut killed = Vec::new();
+    for _ in 0..KILL_ROUNDS {
+        let mut found = proc::with_variable(FOLDER_VARIABLE, folder.as_os_str());
+        found.retain(|process| process.pid != std::process::id() && kill(*process));
+        if found.is_empty() {
+            break;
+        }
+        killed.extend(found.iter().map(|process| process.pid));
+    }
+    killed.sort_unstable();
+    killed.dedup();
+    killed
+}
+
+/// The process that made a folder, by the folder's name.
+pub(crate) fn owner_pid(folder: &Path) -> Option<u32> {
+    let name = folder.file_name()?.to_str()?.strip_prefix("run-")?;
+    name.split_once('-')?.0.parse().ok()
 }
 
 /// Kills a process if it still is the one recorded; says whether it did. A descriptor of the

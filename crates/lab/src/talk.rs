@@ -48,6 +48,8 @@ pub struct Talk {
     is_silent: bool,
     /// It is dead and waited for: its number may be somebody else's.
     is_gone: bool,
+    /// Keeps the PID namespace until the child is waited for.
+    _folder: RunFolder,
 }
 
 /// Why a program cannot be talked to any more.
@@ -65,7 +67,8 @@ impl Talk {
     /// Starts it and records it in the run's folder.
     pub fn start(launch: Launch, folder: &RunFolder) -> Result<Talk, LabError> {
         let name = launch.program.display().to_string();
-        let mut child = process::on_lab_thread(move || process::spawn_piped(launch))??;
+        let started = folder.clone();
+        let mut child = process::on_lab_thread(move || process::spawn_piped(launch, &started))??;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(says), Some(hears), Some(prints)) = streams else {
             unreachable!("a program that is started with pipes has them")
@@ -87,6 +90,7 @@ impl Talk {
             is_silent: false,
             is_gone: false,
             child,
+            _folder: folder.clone(),
         };
         if let Some(identity) = proc::Identity::of(talk.child.id()) {
             folder.record_child(identity)?;

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use results::record::Environment;
 
@@ -93,13 +94,16 @@ pub fn inherited() -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| name != STORE_VARIABLE).collect()
 }
 
-/// The folder under which runs keep their sockets and processes, one for each user.
+/// The folder under which runs keep their sockets and processes, one for each user. It stays the same
+/// when this process enters a user namespace, in which its user has another number.
 #[allow(clippy::disallowed_methods)]
 pub fn run_root() -> PathBuf {
-    match std::env::var("XDG_RUNTIME_DIR") {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    let root = || match std::env::var("XDG_RUNTIME_DIR") {
         Ok(folder) if !folder.is_empty() => PathBuf::from(folder).join("planimeter"),
         _ => std::env::temp_dir().join(format!("planimeter-{}", user())),
-    }
+    };
+    ROOT.get_or_init(root).clone()
 }
 
 /// Who runs this process, as the kernel shows its own entry in /proc.

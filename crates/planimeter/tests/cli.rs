@@ -24,6 +24,8 @@ mod listening;
 mod plans;
 #[path = "cli/resuming.rs"]
 mod resuming;
+#[path = "cli/processes.rs"]
+mod processes;
 #[path = "cli/serving.rs"]
 mod serving;
 #[path = "cli/teams.rs"]

@@ -88,6 +88,33 @@ fn a_dead_run_goes_with_its_children_and_no_others() {
     stranger.wait().unwrap();
 }
 
+/// A descendant of a child is recorded nowhere but in its environment.
+#[test]
+fn a_dead_run_goes_with_processes_that_name_its_folder() {
+    let root = Root::new("marked");
+    let path = root.put("run-1-0", &dead().text(), "");
+    let start = |folder: &Path| {
+        let mut command = Command::new("sleep");
+        command.arg("100").env(FOLDER_VARIABLE, folder).spawn().unwrap()
+    };
+    let (mut marked, mut other) = (start(&path), start(&path.join("other")));
+    let swept = sweep(&root.0).unwrap();
+    assert_eq!(swept.killed, vec![marked.id()]);
+    assert!(!marked.wait().unwrap().success());
+    assert!(Identity::of(other.id()).is_some());
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn the_name_of_a_folder_says_whose_it_is() {
+    let cases =
+        [("/a/run-12-3", Some(12)), ("/a/new-12-3", None), ("/a/run-x-3", None), ("", None)];
+    for (path, pid) in cases {
+        assert_eq!(owner_pid(Path::new(path)), pid, "{path:?}");
+    }
+}
+
 #[test]
 fn another_boot_or_process_namespace() {
     let root = Root::new("elsewhere");

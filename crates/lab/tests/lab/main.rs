@@ -29,7 +29,7 @@ use std::process::ExitCode;
 /// What a test needs beside what every lab does.
 type Needs = fn() -> Result<(), Need>;
 
-const TESTS: [(&str, Needs, fn()); 37] = [
+const TESTS: [(&str, Needs, fn()); 38] = [
     ("cables::a_site_appears_and_vanishes", lab_needs, cables::a_site_appears_and_vanishes),
     ("cables::a_cable_goes_with_a_namespace", lab_needs, cables::a_cable_goes_with_a_namespace),
     ("cables::offloads_are_off", lab_needs, cables::offloads_are_off),
@@ -41,6 +41,11 @@ const TESTS: [(&str, Needs, fn()); 37] = [
     ("cables::bad_names_are_refused", lab_needs, cables::bad_names_are_refused),
     ("processes::last_words", lab_needs, processes::last_words),
     ("processes::place_and_end", lab_needs, processes::place_and_end),
+    (
+        "processes::descendants_end_with_the_folder",
+        lab_needs,
+        processes::descendants_end_with_the_folder,
+    ),
     ("processes::one_that_does_not_listen", lab_needs, processes::one_that_does_not_listen),
     ("processes::held_and_released", lab_needs, processes::held_and_released),
     ("kernel_peers::bridge_learns", lab_needs, kernel_peers::bridge_learns),

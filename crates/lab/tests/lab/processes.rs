@@ -1,6 +1,6 @@
 //! Processes: placed where they shall be, heard when they fail, ended for certain.
 
-use crate::fixture::{PATIENCE, Root};
+use crate::fixture::{PATIENCE, Root, in_time, processes_with};
 use lab::process::{Launch, Process};
 use lab::{LabError, Namespace, RunFolder, pin, proc};
 use std::fs;
@@ -64,6 +64,24 @@ pub fn place_and_end() {
     let pid = dropped.pid();
     drop(dropped);
     assert_eq!(proc::Identity::of(pid), None);
+}
+
+/// A process in a session of its own, whose parent has died, ends with the folder.
+pub fn descendants_end_with_the_folder() {
+    let root = Root::new();
+    let folder = RunFolder::create(&root.0).unwrap();
+    let name = root.0.display().to_string();
+    let script = format!("(setsid sh -c 'while :; do sleep 1; done' {name} &)");
+    for _ in 0..2 {
+        let mut process = Process::start(shell(&folder, &script), &folder).unwrap();
+        assert!(process.wait_end(PATIENCE).unwrap().success());
+    }
+    assert!(in_time(|| processes_with(&name).len() == 2), "{:?}", processes_with(&name));
+    let process = Process::start(shell(&folder, "sleep 100"), &folder).unwrap();
+    drop(folder);
+    assert_eq!(processes_with(&name).len(), 2, "a process of the folder is still there");
+    drop(process);
+    assert_eq!(processes_with(&name), Vec::<u32>::new());
 }
 
 pub fn one_that_does_not_listen() {

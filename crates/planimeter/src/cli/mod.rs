@@ -132,6 +132,14 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Err(error) = lab::rights::take_up() {
         remark!("planimeter: the rights of this program's file are not in force: {error}");
     }
+    if let Some(folder) = place::variable(lab::process::FOLDER_VARIABLE)
+        && let Err(error) = lab::process::renew_death_signal(folder.as_ref())
+    {
+        remark!("planimeter: {error}");
+        return failure::EXIT_NEED.into();
+    }
+    // Without the right to do so, only what reads the numbers of other processes misses something.
+    let _ = lab::pid_namespace::mount_own_proc();
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -329,10 +329,18 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
             set.map_err(|error| Failure::usage(format!("{}: {error}", kind.name())))?;
         }
     }
+    let hooks = Hooks {
+        before: arguments.before.clone(),
+        between: arguments.between.clone(),
+        after: arguments.after.clone(),
+    };
     let links = Asked::read(&arguments.links)?.links(&named, parameters.simulated)?;
     let used = links.used(&named);
     if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
+    } else if !used.contains(&Link::Nic) && hooks.all().next().is_some() {
+        // Without rights the processes of the commands could not be kept together.
+        let _ = lab::namespace::enter_rootless();
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.starts_with(key));
     let in_process = used.iter().all(|link| matches!(link, Link::Memory | Link::Replay));
@@ -389,11 +397,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         entries,
         kinds,
         links,
-        hooks: Hooks {
-            before: arguments.before.clone(),
-            between: arguments.between.clone(),
-            after: arguments.after.clone(),
-        },
+        hooks,
         effort,
         parameters,
         assignments,

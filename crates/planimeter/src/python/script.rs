@@ -141,6 +141,8 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
         return Err(file("there is no such file".into()));
     }
     let root = crate::environment::run_root();
+    // Before any thread exists. Without rights the script's processes could not be kept together.
+    let _ = lab::namespace::enter_rootless();
     let described = describe(&path, &root)?;
     let said = |why: String| Fault::Said { path: path.clone(), line: None, why };
     let parameters: Vec<Declared> =

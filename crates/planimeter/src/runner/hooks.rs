@@ -4,6 +4,7 @@
 //! variables that say what it is for, a time limit ([`HOOK_LIMIT`]) and a file for what it prints. Invariant: one
 //! that fails ends the run, and what was measured is kept.
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,11 +112,13 @@ impl Hooks {
     }
 
     /// Runs the command for an occasion, if there is one, and waits for its end. What it prints is below
-    /// `folder`, the run's.
+    /// `folder`, the run's. What it leaves running ends with
+    /// `processes`, which the first command creates.
     pub fn run(
         &self,
         occasion: Occasion<'_>,
         folder: &Path,
+        processes: &OnceCell<RunFolder>,
         limit_s: f64,
         stop: &AtomicBool,
     ) -> Result<bool, Box<HookError>> {
@@ -128,7 +131,13 @@ impl Hooks {
         let lab = |error| failed(Fault::Lab(error));
         let made = output.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.map_err(|error| lab(LabError::system("make the folder", "hooks", error)))?;
-        let children = RunFolder::create(&environment::run_root()).map_err(lab)?;
+        let processes = match processes.get() {
+            Some(processes) => processes,
+            None => {
+                let created = RunFolder::create(&environment::run_root()).map_err(lab)?;
+                processes.get_or_init(|| created)
+            }
+        };
         let launch = Launch {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), command.into()],
@@ -137,7 +146,7 @@ impl Hooks {
             namespace: None,
             cores: Vec::new(),
         };
-        let mut process = Process::start(launch, &children).map_err(lab)?;
+        let mut process = Process::start(launch, processes).map_err(lab)?;
         let deadline = clock::now().saturating_add(Nanos::from_secs_f64(limit_s));
         loop {
             match process.wait_end(LOOK) {
@@ -227,7 +236,8 @@ mod tests {
         let stop = AtomicBool::new(false);
         // Only the one that is to take too long has a short limit.
         let limit = |when| if when == When::After { 0.2 } else { 600.0 };
-        let run = |when| hooks.run(occasion(when), &folder, limit(when), &stop);
+        let processes = OnceCell::new();
+        let run = |when| hooks.run(occasion(when), &folder, &processes, limit(when), &stop);
         assert!(run(When::Before).unwrap());
         let printed = std::fs::read_to_string(output_of(&folder, occasion(When::Before))).unwrap();
         assert_eq!(printed, "before ours bianco2010/fig2 frame_bytes=64\n");
@@ -237,7 +247,9 @@ mod tests {
         assert!(told.contains("--between on ours ended with exit status: 3"), "{told}");
         let told = run(When::After).unwrap_err().to_string();
         assert!(told.contains("longer than 0.2 s") && told.contains("hook_limit"), "{told}");
-        assert!(!Hooks::default().run(occasion(When::Before), &folder, 1.0, &stop).unwrap());
+        assert!(
+            !Hooks::default().run(occasion(When::Before), &folder, &processes, 1.0, &stop).unwrap()
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

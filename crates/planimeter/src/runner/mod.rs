@@ -27,12 +27,14 @@ mod watched;
 /// SNMP agents that are asked beside a measurement.
 mod witness;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use instrument::rig::RigError;
+use lab::RunFolder;
 use results::derive::failed;
 use results::record::{self, Ended, Line, Outcome, Record};
 use results::store::lines::Lines;
@@ -214,6 +216,8 @@ struct Run<'a> {
     refused: Option<(TargetKind, String)>,
     /// Targets that were met, or were going to be.
     begun: Vec<TargetKind>,
+    /// The processes of the user's commands, which end with the run.
+    hook_processes: OnceCell<RunFolder>,
     interrupted: bool,
     /// The clocks, but for virtual time.
     clock: Option<ClockWatch>,
@@ -261,6 +265,7 @@ impl<'a> Run<'a> {
             problems_told: BTreeSet::new(),
             refused: None,
             begun: Vec::new(),
+            hook_processes: OnceCell::new(),
             interrupted: false,
             clock,
         })
@@ -308,7 +313,8 @@ impl<'a> Run<'a> {
         let (target, point) = (kind.name(), point.as_deref());
         let occasion = Occasion { when, target, experiment, point };
         let limit_s = self.plan.parameters.device.hook_s;
-        let run = self.plan.hooks.run(occasion, self.store.folder(), limit_s, stop);
+        let (folder, processes) = (self.store.folder(), &self.hook_processes);
+        let run = self.plan.hooks.run(occasion, folder, processes, limit_s, stop);
         run.map_err(RunError::Hook)
     }
 

@@ -1,0 +1,237 @@
+//! Processes of a run: all of them end with the run, whoever started it and however it ends.
+//!
+//! Each run has a command (`--before`) and a Python module that both leave a process in a session of
+//! its own, and a target. The runs differ in the rights of the program.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::common::{Folder, Said, command};
+
+/// Far longer than anything here takes; only a failure waits this long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a run is allowed to do, and by what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rights {
+    /// Those of this test: root's, or a user namespace of the program's own.
+    Inherited,
+    /// An ordinary user's, with a user namespace of the program's own.
+    Rootless,
+    /// An ordinary user's, with capabilities by the program's file, as the Debian package gives them.
+    File,
+    /// Root's in a user namespace that allows no PID namespace.
+    NoPidNamespace,
+}
+
+/// A folder with a copy of the program that everybody may run, and a script.
+struct Place {
+    folder: Folder,
+    rights: Rights,
+}
+
+impl Place {
+    /// None where this machine cannot give these rights.
+    fn new(rights: Rights, script_ends: bool) -> Option<Place> {
+        // Not in memory: what lies there may hold no capabilities.
+        let name = format!("planimeter-processes-{rights:?}-{script_ends}-{}", std::process::id());
+        let folder = Folder(std::env::temp_dir().join(name));
+        fs::create_dir(&folder.0).unwrap();
+        let place = Place { folder, rights };
+        fs::copy(env!("CARGO_BIN_EXE_planimeter"), place.program()).unwrap();
+        for (path, mode) in [(place.path(), 0o777), (&place.program(), 0o755)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        if rights == Rights::File {
+            let given = Command::new("/usr/sbin/setcap")
+                .arg("cap_net_admin,cap_net_raw,cap_sys_admin,cap_dac_override,cap_ipc_lock=p")
+                .arg(place.program())
+                .output();
+            if !given.as_ref().is_ok_and(|output| output.status.success()) {
+                println!("skipped, requires root and setcap (libcap2-bin): {given:?}");
+                return None;
+            }
+        }
+        let works = place.command(&["--version"]).output();
+        if !works.as_ref().is_ok_and(|output| output.status.success()) {
+            println!("{rights:?} skipped: {works:?}");
+            return None;
+        }
+        let end = if script_ends { "self.end()" } else { "pass" };
+        let script = format!(
+            "import subprocess\nfrom planimeter import *\n\n\
+             class Mine(Module):\n    \"\"\"Mine.\"\"\"\n\
+             \x20   def needs(self):\n        return Needs(limit_s=600)\n\
+             \x20   def start(self, facts):\n\
+             \x20       subprocess.run(['sh', '-c', {:?}])\n\
+             \x20       {end}\n",
+            place.daemon("script")
+        );
+        fs::write(place.path().join("mine.py"), script).unwrap();
+        Some(place)
+    }
+
+    fn path(&self) -> &Path {
+        &self.folder.0
+    }
+
+    fn program(&self) -> PathBuf {
+        self.path().join("planimeter")
+    }
+
+    /// A shell command that leaves a process in a session of its own, with this name in its arguments.
+    fn daemon(&self, name: &str) -> String {
+        let path = self.path().display();
+        format!(
+            "(setsid sh -c 'while :; do sleep 1; done' {path}/{name} </dev/null >/dev/null 2>&1 &)"
+        )
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let as_user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let limit = "echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$0\" \"$@\"";
+        let before: &[&str] = match self.rights {
+            Rights::Inherited => &["env"],
+            Rights::Rootless | Rights::File => &as_user,
+            Rights::NoPidNamespace => &["unshare", "--user", "--map-root-user", "sh", "-c", limit],
+        };
+        let mut command = Command::new(before[0]);
+        command.args(&before[1..]).arg(self.program()).args(words).current_dir(self.path());
+        command.env("XDG_RUNTIME_DIR", self.path().join("processes"));
+        command
+    }
+
+    /// Starts a run; what it prints is in `printed`.
+    fn run(&self) -> Child {
+        let before = self.daemon("command");
+        let words = ["run", "mine.py", "--on", "ours", "--link", "veth", "--effort", "quick"];
+        let mut command = self.command(&words);
+        let printed = fs::File::create(self.path().join("printed")).unwrap();
+        command.args(["--set", "repeats=1", "--before", &before]).stdin(Stdio::null());
+        command.stdout(printed.try_clone().unwrap()).stderr(printed).spawn().unwrap()
+    }
+
+    fn printed(&self) -> String {
+        fs::read_to_string(self.path().join("printed")).unwrap_or_default()
+    }
+
+    /// The command lines of the processes that name the folder.
+    fn processes(&self) -> Vec<String> {
+        let path = self.path().display().to_string();
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let line = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
+        let lines =
+            entries.filter_map(line).map(|line| String::from_utf8_lossy(&line).into_owned());
+        lines.filter(|line| line.contains(&path)).map(|line| line.replace('\0', " ")).collect()
+    }
+
+    fn has(&self, part: &str) -> bool {
+        self.processes().iter().any(|line| line.contains(part))
+    }
+}
+
+/// Whether it becomes true before a failure is certain.
+fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while !is_true() {
+        if begun.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+fn ends_whole(rights: Rights) {
+    let Some(place) = Place::new(rights, true) else { return };
+    let status = place.run().wait().unwrap();
+    assert!(status.success(), "{rights:?}: {}", place.printed());
+    assert_eq!(place.processes(), Vec::<String>::new(), "{rights:?}");
+}
+
+/// A run whose command, script and target have all started.
+fn killed(place: &Place) {
+    let mut run = place.run();
+    let parts = ["/script", "/command", "planimeter switch", "planimeter.conversation"];
+    let is_up = in_time(|| parts.iter().all(|part| place.has(part)));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(is_up, "{:?}: {}", place.rights, place.printed());
+}
+
+fn dies_whole(rights: Rights) {
+    let Some(place) = Place::new(rights, false) else { return };
+    killed(&place);
+    assert!(in_time(|| place.processes().is_empty()), "{rights:?}: {:?}", place.processes());
+}
+
+#[test]
+fn processes_end_with_their_run() {
+    ends_whole(Rights::Inherited);
+}
+
+#[test]
+fn processes_end_with_their_run_without_root() {
+    ends_whole(Rights::Rootless);
+}
+
+#[test]
+fn processes_end_with_their_run_with_rights_of_the_file() {
+    ends_whole(Rights::File);
+}
+
+#[test]
+fn processes_end_with_their_run_without_a_pid_namespace() {
+    ends_whole(Rights::NoPidNamespace);
+}
+
+#[test]
+fn processes_die_with_a_killed_run() {
+    dies_whole(Rights::Inherited);
+}
+
+#[test]
+fn processes_die_with_a_killed_run_without_root() {
+    dies_whole(Rights::Rootless);
+}
+
+#[test]
+fn processes_die_with_a_killed_run_with_rights_of_the_file() {
+    dies_whole(Rights::File);
+}
+
+/// There the kernel ends the run's children, and the doctor ends what they started.
+#[test]
+fn the_doctor_ends_what_a_killed_run_without_a_pid_namespace_leaves() {
+    let Some(place) = Place::new(Rights::NoPidNamespace, false) else { return };
+    killed(&place);
+    let has_child = || place.has("planimeter switch") || place.has("planimeter.conversation");
+    assert!(in_time(|| !has_child()), "{:?}", place.processes());
+    let mut doctor = command(place.path(), &["doctor", "--clean", "--json"]);
+    doctor.env("XDG_RUNTIME_DIR", place.path().join("processes"));
+    let said: Said = doctor.output().unwrap().into();
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let swept: Value = serde_json::from_str(&said.output).unwrap();
+    assert!(swept["killed"].as_array().unwrap().len() >= 2, "{swept}");
+    assert!(in_time(|| place.processes().is_empty()), "{:?}", place.processes());
+}
+
+/// A process that a command starts can measure by itself: its `/proc` shows its own process numbers.
+#[test]
+fn a_command_can_run_the_program() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_planimeter");
+    let inner = format!("{program} run latency --on ours --link memory --set rig=sim --out inner");
+    let words = ["run", "latency", "--on", "ours", "--link", "memory", "--set", "rig=sim"];
+    let before = format!("{inner} --set repeats=1 --set seconds=0.01 --before 'kill -0 $$'");
+    let set = ["--set", "repeats=1", "--set", "seconds=0.01", "--before", &before];
+    let output = command(&folder.0, &[&words[..], &set].concat()).output().unwrap();
+    let said: Said = output.into();
+    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(folder.0.join("inner").is_dir());
+}
