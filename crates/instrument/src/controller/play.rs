@@ -105,7 +105,11 @@ impl Controller {
         let codes = Codes {
             version,
             barrier: code(MessageKind::BarrierReply).expect("every version has barriers"),
-            bundle: code(MessageKind::BundleControl),
+            bundle: code(MessageKind::BundleControl).or_else(|| {
+                // In 1.3 the reply is an experimenter message (ONF extension 230).
+                MessageKind::BundleControl.onf_type(version)?;
+                code(MessageKind::Experimenter)
+            }),
             multipart: code(MessageKind::MultipartReply).expect("every version has statistics"),
         };
         let mut buffer = vec![0; READ_BYTES];

@@ -115,6 +115,21 @@ fn a_bundle_is_answered_by_its_commit_alone_and_a_refused_one_counts_as_an_error
 }
 
 #[test]
+fn a_bundle_in_1_3_is_answered_by_an_experimenter_message() {
+    let flow_mods = std::iter::repeat_n(FlowMod::default(), 2);
+    let script = Script::flow_mods(Deed::Add, Version::V1_3, Commit::Bundle(2), flow_mods).unwrap();
+    let (mut play, mut switch) = play(script);
+    at(&mut play, 0).unwrap();
+    let sent = switch.messages();
+    assert_eq!(sent.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [4, 4, 4, 4]);
+    // The ONF's bundle control: the bundle is committed.
+    let done = [0x4f, 0x4e, 0x46, 0, 0, 0, 8, 0xfc, 0, 0, 0, 1, 0, 5, 0, 2];
+    switch.answer(4, sent[3].1, &done);
+    assert_eq!(at(&mut play, 1).unwrap(), Turn::Over);
+    assert_eq!((play.played.answers, play.played.errors), (1, 0));
+}
+
+#[test]
 fn rows_are_counted_over_all_parts_and_however_they_arrive() {
     let script = Script::flow_stats(Version::V1_4, FlowStatsRequest::default()).unwrap();
     let (mut play, mut switch) = play(script);
