@@ -282,7 +282,8 @@ mod tests {
     #[test]
     fn frames_have_a_thread_where_there_is_a_second_core_and_ports_can_be_waited_for() {
         let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
-        let threads = |config: &Config, ports: &[NumberedPort]| frame_threads(config, ports).unwrap();
+        let threads =
+            |config: &Config, ports: &[NumberedPort]| frame_threads(config, ports).unwrap();
         let spec = "memif:/nowhere/socket,role=client";
         let waits = ports::open::open(spec, &Options::forwarder()).unwrap();
         let waits: Vec<NumberedPort> = vec![(1, waits)];
