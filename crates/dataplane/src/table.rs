@@ -498,4 +498,6 @@ pub(crate) fn verdict(instructions: &Instructions) -> Verdict {
 }
 
 #[cfg(test)]
+mod bounded;
+#[cfg(test)]
 mod tests;

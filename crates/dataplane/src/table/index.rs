@@ -192,6 +192,12 @@ impl Indexes {
         Indexes { all: Vec::new(), asked: VecDeque::new(), seed }
     }
 
+    /// How many indexes are complete.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.all.iter().filter(|index| index.is_complete()).count()
+    }
+
     /// Takes note of a filter that comes. `entries` and `places` are those of the tables.
     pub(super) fn want(&mut self, filter: &FlowFilter, entries: usize, places: usize) {
         let Some(kind) = Kind::of(filter) else { return };
