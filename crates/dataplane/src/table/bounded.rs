@@ -336,8 +336,8 @@ fn timeouts_and_users_of_a_group_go_a_bounded_number_at_a_time() {
     let (mut from, mut calls) = (0, 0);
     loop {
         let uses = |instructions: &Instructions| instructions.uses_group(&[0]);
-        let why = (FlowRemovedReason::GroupDelete, Source::default());
-        let progress = tables.delete_users(uses, &mut from, why, now, &mut out, &mut 500);
+        let why = (FlowRemovedReason::GroupDelete, Source::default(), now);
+        let progress = tables.delete_users(uses, &mut from, why, &mut out, &mut 500);
         let left = tables.account(0).entries;
         assert!(before - left <= 500 / CHANGE_STEPS + 1, "{before} became {left}");
         (before, calls) = (left, calls + 1);
