@@ -184,7 +184,7 @@ fn changes_of_others_wait_for_a_commit_and_nothing_expires_in_it() {
     let commit = rig.send(0, &control(BundleCommand::Commit));
     rig.step();
     rig.step();
-    rig.now = rig.now + Nanos::from_secs(2);
+    rig.now += Nanos::from_secs(2);
     rig.send(1, &Message::FlowMod(modify(from_port(1), 2)));
     let barrier = rig.send(1, &Message::BarrierRequest);
     let mut ways = Vec::new();
@@ -245,7 +245,7 @@ fn a_connection_is_not_given_up_while_its_requests_take_long() {
         last = rig.send(0, &aggregate());
     }
     while !rig.controllers[0].replies.iter().any(|(of, _)| *of == last) {
-        rig.now = rig.now + Nanos::from_millis(500);
+        rig.now += Nanos::from_millis(500);
         rig.step();
         assert!(!rig.controllers[0].down, "{:?}", rig.log);
     }
