@@ -8,7 +8,7 @@ use super::*;
 
 const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
 
-/// Turns after which another controller's echo has to be answered: one to receive it, and some for the shares of others.
+/// Turns after which another controller's echo has to be answered: one to receive it, some for the shares of others.
 const ECHO_TURNS: usize = 4;
 
 /// A switch with so many entries, with a controller of 1.4 that loads it and another one.
