@@ -58,6 +58,8 @@ pub mod route_cache;
 pub mod neighbor;
 /// One word hashed.
 pub mod hash;
+/// A hash table of numbers with chains.
+mod chains;
 /// Random choices that repeat, for property tests.
 #[cfg(test)]
 mod dice;

@@ -291,6 +291,10 @@ impl Pipeline {
 
     /// Changes selected entries within a budget (see [`Tables::modify_some`]). Fails too if a group or
     /// meter went between two calls.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a command, a cursor, and what every change takes"
+    )]
     pub fn modify_some(
         &mut self,
         spec: &FlowSpec,

@@ -185,7 +185,7 @@ impl Tables {
             bases: HashMap::new(),
             arrivals: 0,
             tables,
-            programs: ProgramBook::default(),
+            programs: ProgramBook::new(seed),
             shapes: Shared::default(),
             wheel: Wheel::default(),
             news: News::new(fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len())),
@@ -496,5 +496,7 @@ pub(crate) fn verdict(instructions: &Instructions) -> Verdict {
     }
 }
 
+#[cfg(test)]
+mod bounded;
 #[cfg(test)]
 mod tests;

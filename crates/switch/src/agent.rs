@@ -130,7 +130,9 @@ pub struct Agent {
     ongoing: Option<Ongoing>,
     /// Whether that waits in this turn for threads of frames.
     waits_for_frames: bool,
-    /// The connection that is served first in the next turn.
+    /// Whether it has ended while messages waited for it.
+    has_released: bool,
+    /// The connection that is served first in the next cycle.
     first: usize,
     /// The time of the day minus our own; wraps.
     wall_offset: u64,
@@ -227,6 +229,7 @@ impl Agent {
             transaction: None,
             ongoing: None,
             waits_for_frames: false,
+            has_released: false,
             first: 0,
             wall_offset: 0,
             connections_made: 0,

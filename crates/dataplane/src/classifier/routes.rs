@@ -6,18 +6,25 @@
 //! Invariant: of two entries in here, the one with the longer prefix has the higher rank, and no two have
 //! the same prefix.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::NOWHERE;
 use super::exact::BATCH_MAX;
 use super::tuple_space::ones;
+use crate::chains::Chains;
 use crate::fast::slab::Slab;
 use crate::fast::trie::{Address, ENTRIES_MAX, Trie};
-use crate::hash::Seeded;
+use crate::hash::mix;
 use crate::key::wide::{WORDS, Wide};
 use crate::key::{Field, Key};
 use crate::matching::{Match, differing, differing_wide};
+
+/// Address and length.
+type Prefix = (Address, u32);
+
+/// Chains of entries by the hashes of their prefixes.
+const HEADS: usize = 1 << 17;
 
 /// What the matches of a routing table have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,11 +56,13 @@ const SIDES: [Side; 4] =
 pub struct Routes {
     shape: Shape,
     trie: Arc<Trie>,
-    prefixes: HashMap<(Address, u32), u32, Seeded>,
+    /// Entries by the hashes of their prefixes.
+    entries: Chains,
+    /// By entry, its prefix while it is in here.
+    prefixes: Vec<Option<Prefix>>,
     /// By length, how many entries have each rank.
     ranks: Vec<BTreeMap<u32, u32>>,
-    /// By entry, its length.
-    lengths: Vec<u8>,
+    seed: u64,
     /// Entries removed since the trie was made.
     removed: usize,
     /// Whether the trie is to stay as it is, and the next change is made to a version of it apart.
@@ -143,9 +152,10 @@ impl Routes {
         Routes {
             shape,
             trie: Arc::default(),
-            prefixes: HashMap::with_hasher(Seeded(seed)),
+            entries: Chains::new(HEADS),
+            prefixes: Vec::new(),
             ranks: vec![BTreeMap::new(); Address::BITS as usize + 1],
-            lengths: Vec::new(),
+            seed,
             removed: 0,
             stays: false,
             changed: false,
@@ -182,7 +192,7 @@ impl Routes {
 
     /// How many entries it holds.
     pub fn count(&self) -> usize {
-        self.prefixes.len()
+        self.entries.len()
     }
 
     /// How many different lengths their prefixes have.
@@ -198,11 +208,23 @@ impl Routes {
 
     /// All its entries, each with its match.
     pub fn matches(&self) -> impl Iterator<Item = (Match, u32)> + '_ {
-        self.prefixes.iter().map(|(prefix, entry)| (self.shape.matching(*prefix), *entry))
+        let prefixes = self.prefixes.iter().zip(0..);
+        prefixes.filter_map(|(prefix, entry)| Some((self.shape.matching((*prefix)?), entry)))
     }
 
     fn entry_of(&self, matching: &Match) -> Option<u32> {
-        self.prefixes.get(&self.shape.prefix_of(matching)?).copied()
+        self.find_prefix(self.shape.prefix_of(matching)?)
+    }
+
+    fn hash(&self, (address, length): Prefix) -> u64 {
+        let hash = mix(address as u64, self.seed ^ u64::from(length));
+        mix((address >> 64) as u64, hash)
+    }
+
+    /// The entry with this prefix.
+    fn find_prefix(&self, prefix: Prefix) -> Option<u32> {
+        let mut chain = self.entries.chain(self.hash(prefix));
+        chain.find(|&entry| self.prefixes[entry as usize] == Some(prefix))
     }
 
     /// The entry with this very match and rank.
@@ -228,22 +250,22 @@ impl Routes {
         let above = longer[1..].iter().filter_map(|ranks| ranks.first_key_value());
         let fits = below.into_iter().all(|(other, _)| *other < rank)
             && above.into_iter().all(|(other, _)| *other > rank)
-            && !self.prefixes.contains_key(&prefix)
+            && self.find_prefix(prefix).is_none()
             && entry < ENTRIES_MAX
             && self.trie.has_room(length);
         if !fits {
             return false;
         }
         let place = entry as usize;
-        if self.lengths.len() <= place {
-            self.lengths.resize(place + 1, 0);
+        if self.prefixes.len() <= place {
+            self.prefixes.resize(place + 1, None);
         }
-        self.lengths[place] = length as u8;
+        self.prefixes[place] = Some(prefix);
         *self.ranks[length as usize].entry(rank).or_default() += 1;
-        self.prefixes.insert(prefix, entry);
+        self.entries.add(entry, self.hash(prefix));
         self.own();
-        let lengths = &self.lengths;
-        let is_longer = |other: u32| u32::from(lengths[other as usize]) > length;
+        let prefixes = &self.prefixes;
+        let is_longer = |other: u32| prefixes[other as usize].is_some_and(|it| it.1 > length);
         self.trie.insert(address, length, entry, is_longer);
         true
     }
@@ -251,11 +273,12 @@ impl Routes {
     /// Removes an entry of this match and rank; `None` if it is not here.
     pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) -> Option<()> {
         let prefix = self.shape.prefix_of(matching)?;
-        if self.prefixes.get(&prefix) != Some(&entry) {
+        if self.prefixes.get(entry as usize) != Some(&Some(prefix)) {
             return None;
         }
         let (address, length) = prefix;
-        self.prefixes.remove(&prefix);
+        self.prefixes[entry as usize] = None;
+        self.entries.remove(entry, self.hash(prefix));
         let ranks = &mut self.ranks[length as usize];
         if let Some(count) = ranks.get_mut(&rank) {
             *count -= 1;
@@ -264,8 +287,8 @@ impl Routes {
             }
         }
         let used = (0..length).rev().filter(|&it| !self.ranks[it as usize].is_empty());
-        let shorter = used.filter_map(|it| self.prefixes.get(&(address & prefix_mask(it), it)));
-        let shorter = shorter.into_iter().next().copied();
+        let shorter = used.filter_map(|it| self.find_prefix((address & prefix_mask(it), it)));
+        let shorter = shorter.into_iter().next();
         self.own().remove(address, length, entry, shorter);
         self.removed += 1;
         Some(())

@@ -130,7 +130,7 @@ impl Pipeline {
             FlowRemovedReason::MeterDelete => instructions.uses_meter(numbers),
             _ => instructions.uses_group(numbers),
         };
-        self.tables.delete_users(uses, from, (*why, source), now, out, budget)
+        self.tables.delete_users(uses, from, (*why, source, now), out, budget)
     }
 
     /// Puts buckets into a group (see [`GroupTable::insert_buckets`]).

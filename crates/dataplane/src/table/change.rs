@@ -68,6 +68,10 @@ impl Tables {
 
     /// The same for a selection, as far as the budget goes. To be called with the same arguments until it
     /// is done or fails.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a command, a cursor, and what every change takes"
+    )]
     pub fn modify_some(
         &mut self,
         spec: &FlowSpec,
@@ -138,8 +142,7 @@ impl Tables {
         &mut self,
         uses: impl Fn(&Instructions) -> bool,
         from: &mut usize,
-        (why, source): (FlowRemovedReason, Source),
-        now: Nanos,
+        (why, source, now): (FlowRemovedReason, Source, Nanos),
         out: &mut Outputs,
         budget: &mut usize,
     ) -> Progress {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::flows::Flows;
 use super::{Flow, Shape};
+use crate::chains::Chains;
 use crate::fast::slab::Slab;
 use crate::flow::FlowFilter;
 use crate::hash::mix;
@@ -95,22 +96,10 @@ fn hash((key, wide): (&Key, &Wide), (mask, wide_mask): (&Key, &Wide), seed: u64)
     words.fold(hash, |hash, (word, mask)| mix(word & mask, hash))
 }
 
-/// A place's neighbors in its chain. All zero means that the place is in no chain.
-#[derive(Debug, Clone, Copy, Default)]
-struct Link {
-    /// The next place and one; 0 at the end.
-    next: u32,
-    /// The place before and two; 1 at the head.
-    before: u32,
-}
-
 #[derive(Debug)]
 struct Index {
     kind: Kind,
-    /// The first place of each chain and one.
-    heads: Vec<u32>,
-    links: Vec<Link>,
-    entries: usize,
+    chains: Chains,
     /// Entries at places below this are in; `usize::MAX` once it is complete.
     built: usize,
     /// Changes since it last served a filter.
@@ -119,58 +108,24 @@ struct Index {
 
 impl Index {
     fn new(kind: Kind, places: usize) -> Index {
-        let heads = (2 * places).next_power_of_two().max(HEADS_MIN);
-        let links = vec![Link::default(); 2 * heads];
-        let unused = AtomicUsize::new(0);
-        Index { kind, heads: vec![0; heads], links, entries: 0, built: 0, unused }
+        let chains = Chains::new((2 * places).max(HEADS_MIN));
+        Index { kind, chains, built: 0, unused: AtomicUsize::new(0) }
     }
 
-    fn head(&mut self, hash: u64) -> &mut u32 {
-        let at = (hash >> 32) as usize & (self.heads.len() - 1);
-        &mut self.heads[at]
+    /// Whether there are too few chains for its entries.
+    fn is_crowded(&self) -> bool {
+        self.chains.len() > 4 * self.chains.count_heads()
     }
 
-    /// Adds a place. False if there is no room for it.
-    fn add(&mut self, place: u32, hash: u64) -> bool {
-        if place as usize >= self.links.len() || self.entries > 4 * self.heads.len() {
-            return false;
-        }
-        let next = std::mem::replace(self.head(hash), place + 1);
-        if next != 0 {
-            self.links[next as usize - 1].before = place + 2;
-        }
-        self.links[place as usize] = Link { next, before: 1 };
-        self.entries += 1;
-        true
-    }
-
-    /// Removes a place, if it is in a chain.
-    fn remove(&mut self, place: u32, hash: u64) {
-        let Some(link) = self.links.get(place as usize).copied() else { return };
-        match link.before {
-            0 => return,
-            1 => *self.head(hash) = link.next,
-            before => self.links[before as usize - 2].next = link.next,
-        }
-        if link.next != 0 {
-            self.links[link.next as usize - 1].before = link.before;
-        }
-        self.links[place as usize] = Link::default();
-        self.entries -= 1;
+    /// Whether it has served no filter for long.
+    fn is_stale(&mut self) -> bool {
+        *self.unused.get_mut() > 4 * self.chains.len().max(HEADS_MIN)
     }
 
     /// The places in the chain of a hash, unless they are many.
     fn few(&self, hash: u64) -> Option<Vec<u32>> {
-        let mut next = self.heads[(hash >> 32) as usize & (self.heads.len() - 1)];
-        let mut places = Vec::new();
-        while next != 0 {
-            if places.len() == FEW_MAX {
-                return None;
-            }
-            places.push(next - 1);
-            next = self.links[next as usize - 1].next;
-        }
-        Some(places)
+        let places: Vec<u32> = self.chains.chain(hash).take(FEW_MAX + 1).collect();
+        (places.len() <= FEW_MAX).then_some(places)
     }
 
     fn is_complete(&self) -> bool {
@@ -190,6 +145,12 @@ pub(super) struct Indexes {
 impl Indexes {
     pub(super) fn new(seed: u64) -> Indexes {
         Indexes { all: Vec::new(), asked: VecDeque::new(), seed }
+    }
+
+    /// How many indexes are complete.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.all.iter().filter(|index| index.is_complete()).count()
     }
 
     /// Takes note of a filter that comes. `entries` and `places` are those of the tables.
@@ -223,7 +184,7 @@ impl Indexes {
     /// Goes on building, a step for each place. False if the budget was used up before all are complete.
     pub(super) fn build(&mut self, flows: &Flows, slab: &Slab, budget: &mut usize) -> bool {
         let seed = self.seed;
-        let (mut is_complete, mut full) = (true, false);
+        let mut is_complete = true;
         for index in self.all.iter_mut().filter(|index| !index.is_complete()) {
             loop {
                 match flows.next(index.built, budget) {
@@ -235,10 +196,7 @@ impl Indexes {
                         let hash =
                             |flow: &Flow| index.kind.hash_of_entry(slab, at, &flow.shape, seed);
                         if let Some(hash) = flow.and_then(hash) {
-                            full |= !index.add(at, hash);
-                        }
-                        if full {
-                            break;
+                            index.chains.add(at, hash);
                         }
                         continue;
                     }
@@ -247,9 +205,6 @@ impl Indexes {
                 }
                 break;
             }
-        }
-        if full {
-            self.drop_full(flows);
         }
         is_complete
     }
@@ -271,22 +226,17 @@ impl Indexes {
         if self.all.is_empty() {
             return;
         }
-        let mut full = false;
-        if let Some(flow) = flows.get(place as usize) {
-            for index in &mut self.all {
-                let hash = index.kind.hash_of_entry(slab, place, &flow.shape, self.seed);
-                if let Some(hash) = hash.filter(|_| (place as usize) < index.built) {
-                    full |= !index.add(place, hash);
-                }
-                *index.unused.get_mut() += 1;
+        let Some(flow) = flows.get(place as usize) else { return };
+        for index in &mut self.all {
+            let hash = index.kind.hash_of_entry(slab, place, &flow.shape, self.seed);
+            if let Some(hash) = hash.filter(|_| (place as usize) < index.built) {
+                index.chains.add(place, hash);
             }
+            *index.unused.get_mut() += 1;
         }
-        let stale = |index: &mut Index| *index.unused.get_mut() > 4 * index.entries.max(HEADS_MIN);
-        if self.all.iter_mut().any(stale) {
-            self.all.retain_mut(|index| !stale(index));
-        }
-        if full {
-            self.drop_full(flows);
+        // A larger index is built if filters ask again.
+        if self.all.iter_mut().any(|index| index.is_stale() || index.is_crowded()) {
+            self.all.retain_mut(|index| !index.is_stale() && !index.is_crowded());
         }
     }
 
@@ -297,15 +247,8 @@ impl Indexes {
         for index in &mut self.all {
             let hash = index.kind.hash_of_entry(slab, place, &flow.shape, self.seed);
             if let Some(hash) = hash {
-                index.remove(place, hash);
+                index.chains.remove(place, hash);
             }
         }
-    }
-
-    /// Drops the indexes that have no room for all entries; larger ones are built if filters ask again.
-    fn drop_full(&mut self, flows: &Flows) {
-        let places = flows.places();
-        self.all
-            .retain(|index| places <= index.links.len() && index.entries <= 4 * index.heads.len());
     }
 }

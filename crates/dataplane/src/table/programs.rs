@@ -3,24 +3,38 @@
 //! Invariant: a number means the same instructions from the time when an entry has it until every thread
 //! has let go of all entries that had it.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError};
 
 use super::lookup::Common;
+use crate::chains::Chains;
+use crate::hash::Seeded;
 use crate::instruction::Instructions;
 
+/// Chains of numbers by the hashes of their instructions.
+const HEADS: usize = 1 << 16;
+
 /// The numbers, for who gives them out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ProgramBook {
-    known: HashMap<Arc<Instructions>, u32>,
+    known: Chains,
+    /// The instructions that each number means, while an entry has it.
+    lists: Vec<Option<Arc<Instructions>>>,
     /// How many entries have each number.
     users: Vec<usize>,
     free: Vec<u32>,
     /// What was shared last: entries that come together mostly do the same.
     last: Option<(Arc<Instructions>, u32)>,
+    seed: Seeded,
 }
 
 impl ProgramBook {
+    /// No instructions. `seed` is a secret for hashing.
+    pub(super) fn new(seed: u64) -> ProgramBook {
+        let (lists, users, free, last) = Default::default();
+        ProgramBook { known: Chains::new(HEADS), lists, users, free, last, seed: Seeded(seed) }
+    }
+
     /// The instructions that equal these, and their number; the caller is one more user of them.
     pub(super) fn share(
         &mut self,
@@ -38,11 +52,16 @@ impl ProgramBook {
     }
 
     fn find(&mut self, wanted: &Arc<Instructions>, common: &Common) -> (Arc<Instructions>, u32) {
-        let known = self.known.get_key_value(wanted);
-        let found = match known {
-            Some((list, number)) => (Arc::clone(list), *number),
-            None => (Arc::clone(wanted), self.add(wanted, common)),
-        };
+        let hash = self.seed.hash_one(wanted);
+        let known = self.known.chain(hash).find_map(|number| {
+            let list = self.lists[number as usize].as_ref();
+            list.filter(|list| *list == wanted).map(|list| (Arc::clone(list), number))
+        });
+        let found = known.unwrap_or_else(|| {
+            let number = self.add(wanted, common);
+            self.known.add(number, hash);
+            (Arc::clone(wanted), number)
+        });
         self.last = Some(found.clone());
         found
     }
@@ -50,14 +69,15 @@ impl ProgramBook {
     fn add(&mut self, list: &Arc<Instructions>, common: &Common) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.users.push(0);
+            self.lists.push(None);
             (self.users.len() - 1) as u32
         });
+        self.lists[number as usize] = Some(Arc::clone(list));
         let mut programs = common.programs.write().unwrap_or_else(PoisonError::into_inner);
         match programs.get_mut(number as usize) {
             Some(place) => *place = Arc::clone(list),
             None => programs.push(Arc::clone(list)),
         }
-        self.known.insert(Arc::clone(list), number);
         number
     }
 
@@ -68,7 +88,8 @@ impl ProgramBook {
         *users -= 1;
         let unused = *users == 0;
         if unused {
-            self.known.remove(value);
+            self.known.remove(number, self.seed.hash_one(value));
+            self.lists[number as usize] = None;
             self.last = self.last.take().filter(|(_, last)| *last != number);
         }
         unused
@@ -81,7 +102,8 @@ impl ProgramBook {
 
     /// The ones in use, each with the number of its users.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Instructions, usize)> + '_ {
-        self.known.iter().map(|(list, number)| (&**list, self.users[*number as usize]))
+        let lists = self.lists.iter().zip(&self.users);
+        lists.filter_map(|(list, users)| Some((&**list.as_ref()?, *users)))
     }
 
     /// How many different ones are in use.

@@ -97,6 +97,7 @@ struct Before {
 impl Tables {
     /// Begins to write changes down, and to keep them from those who look entries up.
     pub fn begin(&mut self) {
+        debug_assert!(self.undo.is_none(), "a bundle is open");
         self.close();
         self.publish();
         self.set_apart(true);

@@ -67,6 +67,7 @@ pub(super) struct Unfinished {
 }
 
 /// What is done with the entries.
+#[allow(clippy::large_enum_variant, reason = "most of them end where they begin, on the stack")]
 enum Work {
     Modify {
         spec: FlowSpec,

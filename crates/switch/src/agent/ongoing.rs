@@ -8,6 +8,8 @@
 //! | reads entries, groups, meters or tables | for a bundle, whose changes may be rolled back |
 //! | all others | never |
 //!
+//! When it ends, those that waited are served before the connection to which it belonged.
+//!
 //! Invariant: what has begun is completed, also if its connection ends meanwhile. Then only the reply is lost.
 
 use std::task::Poll;
@@ -91,7 +93,10 @@ impl Agent {
         };
         match outcome {
             Poll::Pending => self.ongoing = Some(ongoing),
-            Poll::Ready(outcome) => self.end_change(ongoing, outcome),
+            Poll::Ready(outcome) => {
+                self.end_change(ongoing, outcome);
+                self.has_released = self.connections.iter().any(|it| it.is_blocked);
+            }
         }
     }
 

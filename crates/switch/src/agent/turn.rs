@@ -32,19 +32,26 @@ impl Agent {
         self.waits_for_frames = false;
         datapath.budget.begin_share(count + 1);
         self.continue_orphan(datapath);
-        self.first = if self.first < count { self.first } else { 0 };
-        let cycle: Vec<usize> = (self.first..count).chain(0..self.first).collect();
+        let cycle = self.cycle(count);
         self.serve_cycle(&cycle, datapath, Agent::serve_one);
         while !datapath.budget.is_over() {
-            let more: Vec<usize> = cycle.iter().copied().filter(|&at| self.has_work(at)).collect();
-            if more.is_empty() {
+            let mut cycle = self.cycle(count);
+            cycle.retain(|&at| self.has_work(at));
+            if cycle.is_empty() {
                 break;
             }
-            self.serve_cycle(&more, datapath, Agent::go_on);
+            self.serve_cycle(&cycle, datapath, Agent::go_on);
         }
     }
 
-    /// Serves these connections one after the other. At least one is served.
+    /// The connections in the order in which they are served.
+    fn cycle(&mut self, count: usize) -> Vec<usize> {
+        self.first = if self.first < count { self.first } else { 0 };
+        (self.first..count).chain(0..self.first).collect()
+    }
+
+    /// Serves these connections one after the other. At least one is served. When others waited for a change that has
+    /// ended, they are served first.
     fn serve_cycle(
         &mut self,
         cycle: &[usize],
@@ -58,6 +65,10 @@ impl Agent {
             }
             datapath.budget.begin_share(cycle.len() - served);
             serve(self, at, datapath);
+            if std::mem::take(&mut self.has_released) {
+                self.first = at + 1;
+                return;
+            }
         }
     }
 
@@ -76,7 +87,7 @@ impl Agent {
             }
         }
         let reads = !connection.is_full();
-        reads && (connection.dump.is_some() || connection.is_cut)
+        reads && (connection.dump.is_some() || connection.is_cut || connection.is_blocked)
     }
 
     /// What was left from the last turn, then what has arrived since.
@@ -86,8 +97,10 @@ impl Agent {
             return;
         }
         let connection = &mut self.connections[at];
-        let waits = connection.held_until().is_some() || connection.is_cut;
-        if waits && !connection.is_throttled() {
+        let works =
+            connection.held_until().is_some() || connection.is_cut || connection.dump.is_some();
+        // Only what the other end owes counts as its silence, not the time that its requests take.
+        if works && !connection.is_full() {
             return;
         }
         connection.is_deaf = datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));

@@ -1,7 +1,8 @@
-//! The check before another table becomes the first after output: frames come to egress tables by their output alone, so no
-//! entry before the first of them may go on there.
+//! The check before another table becomes the first after output.
 //!
-//! Source: OpenFlow switch specification 1.5.1, section 7.3.5.18.2. It looks at all entries, over as many turns as that takes.
+//! Source: OpenFlow switch specification 1.5.1, section 7.3.5.18.2. Frames come to egress tables by their output
+//! alone, so no entry before the first of them may go on there. The check looks at all entries, over as many turns as
+//! that takes.
 
 use std::task::Poll;
 

@@ -8,7 +8,7 @@ use super::*;
 
 const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
 
-/// Turns after which another controller's echo has to be answered: one to receive it, and some for the shares of others.
+/// Turns after which another controller's echo has to be answered: one to receive it, some for the shares of others.
 const ECHO_TURNS: usize = 4;
 
 /// A switch with so many entries, with a controller of 1.4 that loads it and another one.
@@ -184,7 +184,7 @@ fn changes_of_others_wait_for_a_commit_and_nothing_expires_in_it() {
     let commit = rig.send(0, &control(BundleCommand::Commit));
     rig.step();
     rig.step();
-    rig.now = rig.now + Nanos::from_secs(2);
+    rig.now += Nanos::from_secs(2);
     rig.send(1, &Message::FlowMod(modify(from_port(1), 2)));
     let barrier = rig.send(1, &Message::BarrierRequest);
     let mut ways = Vec::new();
@@ -205,6 +205,26 @@ fn changes_of_others_wait_for_a_commit_and_nothing_expires_in_it() {
 }
 
 #[test]
+fn a_controller_of_many_bundles_does_not_keep_others_from_changing_tables() {
+    let mut rig = loaded(4096);
+    let mut commits = Vec::new();
+    for _ in 0..5 {
+        rig.send(0, &put(Message::FlowMod(modify(Match::ANY, 3))));
+        commits.push(rig.send(0, &control(BundleCommand::Commit)));
+    }
+    rig.step();
+    rig.step();
+    for _ in 0..3 {
+        rig.send(1, &Message::FlowMod(add(numbered(5000), 3)));
+        let barrier = rig.send(1, &Message::BarrierRequest);
+        until(&mut rig, 1, barrier);
+    }
+    let is_done = |xid: &&Xid| rig.controllers[0].replies.iter().any(|(of, _)| of == *xid);
+    let done = commits.iter().filter(is_done).count();
+    assert!(done <= 3, "{done} bundles were committed before three flow-mods of another");
+}
+
+#[test]
 fn pipelined_aggregates_are_answered_over_turns() {
     let mut rig = loaded(8192);
     let mut last = 0;
@@ -215,6 +235,20 @@ fn pipelined_aggregates_are_answered_over_turns() {
     // Each looks at 8,193 entries, of which a turn does 8,192.
     assert!(ways.len() > 50, "{} turns", ways.len());
     assert_eq!(flows_told(&rig, 0, last), 8193);
+}
+
+#[test]
+fn a_connection_is_not_given_up_while_its_requests_take_long() {
+    let mut rig = loaded(8192);
+    let mut last = 0;
+    for _ in 0..100 {
+        last = rig.send(0, &aggregate());
+    }
+    while !rig.controllers[0].replies.iter().any(|(of, _)| *of == last) {
+        rig.now += Nanos::from_millis(500);
+        rig.step();
+        assert!(!rig.controllers[0].down, "{:?}", rig.log);
+    }
 }
 
 #[test]

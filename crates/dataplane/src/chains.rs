@@ -1,0 +1,117 @@
+//! A hash table of numbers with chains, which never moves what it holds.
+//!
+//! The heads are reserved at once and not touched before they are used; links grow with the highest
+//! number. So no change takes long, where a map of the standard library hashes all its keys again when
+//! it is full. Chains become longer instead: the heads should be about as many as the numbers.
+//!
+//! What the numbers stand for is the caller's: it passes their hashes.
+
+/// A number's neighbors in its chain. All zero means that the number is in no chain.
+#[derive(Debug, Clone, Copy, Default)]
+struct Link {
+    /// The next number and one; 0 at the end.
+    next: u32,
+    /// The number before and two; 1 at the head.
+    before: u32,
+}
+
+/// Numbers by hash.
+#[derive(Debug)]
+pub struct Chains {
+    /// The first number of each chain and one.
+    heads: Vec<u32>,
+    links: Vec<Link>,
+    len: usize,
+}
+
+impl Chains {
+    /// No numbers, in so many chains, rounded up to a power of two.
+    pub fn new(heads: usize) -> Chains {
+        Chains { heads: vec![0; heads.next_power_of_two()], links: Vec::new(), len: 0 }
+    }
+
+    /// How many numbers it holds.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many chains there are.
+    pub fn count_heads(&self) -> usize {
+        self.heads.len()
+    }
+
+    fn place(&self, hash: u64) -> usize {
+        (hash >> 32) as usize & (self.heads.len() - 1)
+    }
+
+    /// Adds a number below 2^31 that it does not hold.
+    pub fn add(&mut self, number: u32, hash: u64) {
+        let (at, place) = (number as usize, self.place(hash));
+        if at >= self.links.len() {
+            self.links.resize((at + 1).next_power_of_two(), Link::default());
+        }
+        let next = std::mem::replace(&mut self.heads[place], number + 1);
+        if next != 0 {
+            self.links[next as usize - 1].before = number + 2;
+        }
+        self.links[at] = Link { next, before: 1 };
+        self.len += 1;
+    }
+
+    /// Removes a number. Returns false if it does not hold it.
+    pub fn remove(&mut self, number: u32, hash: u64) -> bool {
+        let link = self.links.get(number as usize).copied().unwrap_or_default();
+        let place = self.place(hash);
+        match link.before {
+            0 => return false,
+            1 => self.heads[place] = link.next,
+            before => self.links[before as usize - 2].next = link.next,
+        }
+        if link.next != 0 {
+            self.links[link.next as usize - 1].before = link.before;
+        }
+        self.links[number as usize] = Link::default();
+        self.len -= 1;
+        true
+    }
+
+    /// The numbers in the chain of a hash: those that have it, and perhaps others.
+    pub fn chain(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
+        let mut next = self.heads[self.place(hash)];
+        std::iter::from_fn(move || {
+            let number = next.checked_sub(1)?;
+            next = self.links[number as usize].next;
+            Some(number)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::dice::Dice;
+    use crate::hash::mix;
+
+    #[test]
+    fn it_holds_what_a_set_holds() {
+        let (mut dice, mut set, mut chains) = (Dice::new(1), BTreeSet::new(), Chains::new(60));
+        let hash = |number: u32| mix(u64::from(number / 2), 3);
+        for _ in 0..4000 {
+            let number = dice.roll(300) as u32;
+            match set.insert(number) {
+                true => chains.add(number, hash(number)),
+                false => {
+                    set.remove(&number);
+                    assert!(chains.remove(number, hash(number)));
+                    assert!(!chains.remove(number, hash(number)));
+                }
+            }
+            assert_eq!(chains.len(), set.len());
+            let number = dice.roll(300) as u32;
+            let found = chains.chain(hash(number)).filter(|&other| other == number).count();
+            assert_eq!(found, usize::from(set.contains(&number)));
+        }
+    }
+}
