@@ -93,7 +93,7 @@ impl Net {
     fn transfer(&self, port: u16) {
         let listener = self.server.run(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)));
         let listener = listener.unwrap().unwrap();
-        let sent: Vec<u8> = (0..BYTES).map(|n| (n * 31 >> 7) as u8).collect();
+        let sent: Vec<u8> = (0..BYTES).map(|n| ((n * 31) >> 7) as u8).collect();
         std::thread::scope(|scope| {
             let arrived = scope.spawn(|| {
                 let (mut stream, _) = listener.accept().unwrap();
