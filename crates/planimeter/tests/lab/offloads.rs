@@ -93,7 +93,7 @@ impl Net {
     fn transfer(&self, port: u16) {
         let listener = self.server.run(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)));
         let listener = listener.unwrap().unwrap();
-        let sent: Vec<u8> = (0..BYTES).map(|n| (n * 31 >> 7) as u8).collect();
+        let sent: Vec<u8> = (0..BYTES).map(|n| ((n * 31) >> 7) as u8).collect();
         std::thread::scope(|scope| {
             let arrived = scope.spawn(|| {
                 let (mut stream, _) = listener.accept().unwrap();
@@ -232,7 +232,9 @@ pub fn mininet_measures_with_iperf() {
         let mn = format!("mn --custom {file} --switch planimeter {more} --test iperf");
         let script = format!("mount -t tmpfs none /tmp && ip link set lo up && exec {mn}");
         let place = Place::new();
-        let said = Command::new("unshare")
+        // Mininet waits without end for what never comes.
+        let said = Command::new("timeout")
+            .args(["--kill-after=5", "180", "unshare"])
             .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"])
             .args(["sh", "-c", &script])
             .env("PLANIMETER", env!("CARGO_BIN_EXE_planimeter"))
