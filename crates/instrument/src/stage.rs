@@ -68,7 +68,11 @@ pub const MODULE_NS_MAX: Nanos = Nanos::from_secs(24 * 3600);
 pub const DRAIN_NS_MAX: Nanos = Nanos::from_secs(60);
 
 /// Connections of one module.
-pub const CONNECTIONS_MAX: usize = 64;
+pub const CONNECTIONS_MAX: usize = 1024;
+
+/// Connections that are read in one turn in real time. With more, the others have their turn later, so that reading
+/// idle connections does not keep frames waiting.
+const CONNECTIONS_PER_TURN: usize = 64;
 
 /// Events about what a module said that wait to be told to it.
 pub const EVENTS_WAITING_MAX: usize = 1 << 17;
@@ -123,6 +127,8 @@ pub struct Stage {
     started_at: Nanos,
     ended_at: Nanos,
     lines: Vec<Line>,
+    /// The connection that is read first in the next turn.
+    reads_from: usize,
     streams: Streams,
     known: Known,
     watching: Vec<Watching>,
@@ -215,6 +221,7 @@ impl Stage {
             ended_at: now,
             attention: Attention::new(ports.len() + lines.len()),
             lines,
+            reads_from: 0,
             streams: Streams::new(signer),
             known: Known::new(signer, facts.ports.iter().map(account).collect()),
             watching: ports.iter().map(|_| Watching::default()).collect(),

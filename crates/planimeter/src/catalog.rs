@@ -50,6 +50,8 @@ pub struct Entry {
     pub shares_trials_of: Option<&'static str>,
     /// Flows that a controller deals with unless the user asks for another number; 0 for none.
     pub flows: u32,
+    /// Entries that its module installs, for which our switch then has room; 0 where that is no more than by default.
+    pub entries: u32,
     /// Targets that go along with one that was asked for.
     pub companions: &'static [(TargetKind, TargetKind)],
     /// Whether the legacy mode of a model of hardware goes along with it.
@@ -262,6 +264,7 @@ pub(crate) const WORKLOAD: Entry = Entry {
     companions: &[],
     has_modes: false,
     flows: 0,
+    entries: 0,
     technologies: ALL,
     inputs: 1,
     is_meshed: false,

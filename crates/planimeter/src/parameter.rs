@@ -190,6 +190,8 @@ pub struct Parameters {
     pub ring_frames: u32,
     /// How many flow-table entries our exact table holds.
     pub exact_entries_max: u32,
+    /// Connections of controllers that our switch takes; 0 for its own default.
+    pub connections_max: u32,
     /// How many entries our linear table holds.
     pub wildcard_entries_max: u32,
     /// What controllers do.
@@ -237,6 +239,7 @@ impl Parameters {
             streams: Vec::new(),
             ring_frames: 1024,
             exact_entries_max: 131_072,
+            connections_max: 0,
             wildcard_entries_max: 100,
             control: Control::new(if effort == Effort::Quick { 0.1 } else { 1.0 }),
             goals: Goals::at(effort),

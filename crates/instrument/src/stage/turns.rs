@@ -11,7 +11,7 @@ use packet::time::Nanos;
 
 use super::arriving::Sight;
 use super::line::{Heard, Line};
-use super::{Attention, Later, Phase, READ_BYTES, Stage, World};
+use super::{Attention, CONNECTIONS_PER_TURN, Later, Phase, READ_BYTES, Stage, World};
 use crate::module::{Arrival, Ended, Event, Probe, TIME_LIMIT, What};
 use crate::rig::engine::RECEIVE_FRAMES;
 
@@ -92,12 +92,20 @@ impl Stage {
 
     /// Reads every connection once, and tells what came.
     fn serve(&mut self, world: &mut World<'_>) -> bool {
-        let mut moved = false;
-        for place in 0..self.lines.len() {
-            let line = &mut self.lines[place];
-            if line.is_idle() {
+        let (mut moved, mut reads) = (false, 0);
+        let count = self.lines.len();
+        let first = std::mem::take(&mut self.reads_from);
+        for place in (first..count).chain(0..first) {
+            if self.lines[place].is_idle() {
                 continue;
             }
+            // In virtual time a turn misses nothing, or time would go on without it.
+            if reads == CONNECTIONS_PER_TURN && !self.facts.is_simulated {
+                self.reads_from = place;
+                break;
+            }
+            reads += 1;
+            let line = &mut self.lines[place];
             let before = (world.clock)();
             let lane = self.facts.ports.len() + place;
             let (at, count) = match line.read(before, &mut *world.connect) {

@@ -87,6 +87,10 @@ pub struct Ours {
     mode: Mode,
     extra: Vec<OsString>,
     version: String,
+    /// Whether its frames have a thread of their own over every link.
+    has_frame_thread: bool,
+    /// Connections of controllers that it takes as a switch; 0 for its own default.
+    connections: u32,
     /// By what its ports are.
     ports_by: &'static str,
     running: Option<Running>,
@@ -107,7 +111,31 @@ impl Ours {
     pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Ours {
         let (program, version, ports_by) = (program.into(), String::new(), BY_PACKET_SOCKETS);
         let (running, macs, wired) = (None, Vec::new(), None);
-        Ours { program, mode, extra, version, ports_by, running, macs, wired }
+        let (has_frame_thread, connections) = (false, 0);
+        Ours {
+            program,
+            mode,
+            extra,
+            has_frame_thread,
+            connections,
+            version,
+            ports_by,
+            running,
+            macs,
+            wired,
+        }
+    }
+
+    /// The same as a switch that takes so many connections of controllers; 0 for its own default.
+    #[must_use]
+    pub fn with_connections(self, connections: u32) -> Ours {
+        Ours { connections, ..self }
+    }
+
+    /// The same with a thread for frames on the target's core; everything else is on a core of the tester's.
+    #[must_use]
+    pub fn with_frame_thread(self) -> Ours {
+        Ours { has_frame_thread: true, ..self }
     }
 
     /// One request at its control socket, answered.
@@ -149,6 +177,10 @@ impl Ours {
         arguments.push(running.control.clone().into());
         match &self.mode {
             Mode::Switch => {
+                if self.connections > 0 {
+                    let text = format!("[limits]\nconnections = {}\n", self.connections);
+                    arguments.extend(["--config".into(), file_in(site, "switch.toml", &text)?]);
+                }
                 let url = format!("punix:{}", running.openflow.display());
                 arguments.extend(["--listen".into(), url.into()]);
                 if site.wiring.control_tcp {
@@ -164,13 +196,8 @@ impl Ours {
                 arguments.extend(["--program".into(), program.clone().into()]);
             }
             Mode::Router { addresses, cache } => {
-                let file = site.path.join("router.toml");
                 let text = router_file(addresses, &router_macs(site), *cache);
-                let written = fs::write(&file, text);
-                written.map_err(|error| {
-                    LabError::system("write", file.display().to_string(), error)
-                })?;
-                arguments.extend(["--config".into(), file.into()]);
+                arguments.extend(["--config".into(), file_in(site, "router.toml", &text)?]);
             }
         }
         arguments.extend(self.extra.iter().cloned());
@@ -180,7 +207,11 @@ impl Ours {
     /// The core of the frames' own thread; frames that behave like a model have none.
     fn frames_core(&self, site: &Site) -> Option<usize> {
         let has_model = self.extra.iter().any(|word| word == "--model");
-        frames_core(site).filter(|_| !has_model)
+        let core = match self.has_frame_thread {
+            true => site.wiring.cores.target.first().copied(),
+            false => frames_core(site),
+        };
+        core.filter(|_| !has_model)
     }
 
     fn launch(&self, site: &Site, arguments: Vec<OsString>) -> Launch {
@@ -196,6 +227,14 @@ impl Ours {
             },
         }
     }
+}
+
+/// Writes a file of a site; its path as an argument.
+fn file_in(site: &Site, name: &str, text: &str) -> Result<OsString, LabError> {
+    let file = site.path.join(name);
+    let failed = |error| LabError::system("write", file.display().to_string(), error);
+    fs::write(&file, text).map_err(failed)?;
+    Ok(file.into())
 }
 
 /// Where memory is shared or frames come by AF_XDP, the core on which frames have a thread of their

@@ -2,8 +2,8 @@
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{
-    counter_staleness, flow_churn, flow_timeouts, port_stats_rate, sessions, stats_and_updates,
-    stats_delay,
+    counter_staleness, flow_churn, flow_timeouts, port_stats_rate, sessions, stalls,
+    stats_and_updates, stats_delay,
 };
 
 /// Statistics first.
@@ -66,6 +66,19 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: OPENFLOW,
         parameters: flow_churn::PARAMETERS,
         shows: flow_churn::SHOWS,
+        ..WORKLOAD
+    },
+    Entry {
+        id: "control-stall",
+        title: "Longest silence of forwarded frames under control load",
+        axis: stalls::AXIS,
+        method: "Frames visit some of many entries at a constant rate while a connection brings a control load with a \
+             barrier behind it and a second controller sends echo requests; silences are known by the frames' numbers.",
+        build: stalls::method,
+        entries: stalls::HELD_MAX,
+        technologies: OPENFLOW,
+        parameters: stalls::PARAMETERS,
+        shows: stalls::SHOWS,
         ..WORKLOAD
     },
     Entry {

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use instrument::stage::CONNECTIONS_MAX;
 use instrument::stream::Stream;
-use results::store::team::address::Address;
 use results::derive::failed;
+use results::store::team::address::Address;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use snmp::Credentials;
 
 use super::bundle;
@@ -42,6 +44,9 @@ const CAPACITY_BPS_REPLAY: f64 = 100e9;
 
 /// Rules with open fields that our switch holds where a module may install many.
 const RULES_MODULES_MAX: u32 = 131_072;
+
+/// Open files that a run may want: both ends of its connections, and all else many times over.
+const FILES_MAX: u64 = 1 << 14;
 
 /// The experiment that asks for nothing but the rate.
 const FORWARDING_RATE: &str = "forwarding-rate";
@@ -198,6 +203,7 @@ pub(super) fn carried_out(
     surroundings: &Surroundings,
     store: Option<&Address>,
 ) -> Result<Finished, Failure> {
+    raise_file_limit();
     let stop = super::stop::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
@@ -205,6 +211,18 @@ pub(super) fn carried_out(
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
     progress.finish();
     finished.map_err(explained)
+}
+
+/// Raises the limit of open files of this process and of the targets that it starts, as far as the system lets it: some
+/// modules open a thousand connections.
+fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.map_or(FILES_MAX, |most| most.min(FILES_MAX));
+    if limit.current.is_some_and(|files| files < most) {
+        limit.current = Some(most);
+        // Who may not raise it has fewer connections, which their module tells.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
 }
 
 /// The arguments of the run that these words were.
@@ -246,6 +264,10 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
         remark!("interrupted: what was measured is kept; go on with `{again}`");
         return failure::EXIT_INTERRUPTED.into();
     }
+    if failed::has_failed(record) {
+        remark!("{}", failed::sentence(record).unwrap_or_default());
+        return failure::EXIT_IRREGULAR.into();
+    }
     if arguments.strict && record.is_doubtful() {
         remark!("a result is irregular or limited by the tester, and --strict was given");
         return failure::EXIT_IRREGULAR.into();
@@ -263,10 +285,6 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
                 entries.push(entry);
             }
         }
-    }
-    if failed::has_failed(record) {
-        remark!("{}", failed::sentence(record).unwrap_or_default());
-        return failure::EXIT_IRREGULAR.into();
     }
     let effort = arguments.effort();
     let mut parameters = Parameters::at(effort);
@@ -317,6 +335,14 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if flows > 0 {
         let flows = parameters.control.flows_or(flows).saturating_add(parameters.entries);
         parameters.exact_entries_max = parameters.exact_entries_max.max(flows);
+    }
+    // A table that holds all that a module is going to install.
+    let held = entries.iter().map(|entry| entry.entries).max().unwrap_or(0);
+    if !says("exact_entries_max=") {
+        parameters.exact_entries_max = parameters.exact_entries_max.max(held);
+    }
+    if held > 0 {
+        parameters.connections_max = CONNECTIONS_MAX as u32;
     }
     // Rules of modules name one field, and there are many of them.
     if entries.iter().any(|entry| entry.is_module()) && !says("wildcard_entries_max=") {
@@ -605,8 +631,8 @@ fn explained(error: RunError) -> Failure {
             Failure::usage(format!("{error}; choose another folder with --out DIR"))
         }
         RunError::Claims(why) => Failure::need(why),
-    }
-}
         RunError::NoResult(error) => {
             Failure { kind: FailureKind::Irregular, line: format!("no trial succeeded: {error}") }
         }
+    }
+}

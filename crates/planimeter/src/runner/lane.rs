@@ -8,6 +8,7 @@ use instrument::search::disturbed::{Patience, Verdict};
 use instrument::stream::Stream;
 use instrument::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
+use ports::clock;
 use results::record;
 
 use super::recording::{self, Around, Facts};
@@ -19,8 +20,11 @@ use crate::catalog::{self, Entry};
 use crate::experiments::{Finding, Method};
 use crate::parameter::witness::Witness;
 use crate::target::name::{Link, TargetKind};
-use crate::target::{Bench, Target, TargetError};
+use crate::target::{Bench, Snapshot, Target, TargetError};
 use crate::workload::Setup;
+
+/// A target that does not say what it counts is asked again after so long.
+const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(200);
 
 /// A method at work on a target.
 pub struct Lane {
@@ -207,7 +211,7 @@ impl Lane {
             Some(Next::Module(point, module)) => {
                 let facts = self.facts(id, &point, seed);
                 watcher.tell(&telling::trial_begun(&facts, None, self.method.as_ref()));
-                return self.stage(target, (point, module), (id, seed), watcher);
+                return self.stage((target, bench), (point, module), (id, seed), watcher);
             }
         };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
@@ -263,7 +267,7 @@ impl Lane {
     /// Carries a module out.
     fn stage(
         &mut self,
-        target: &mut Box<dyn Target>,
+        (target, bench): (&mut Box<dyn Target>, &mut Bench),
         (point, mut module): (Point, Box<dyn Module>),
         (id, seed): (u64, u64),
         watcher: &mut dyn Watcher,
@@ -272,7 +276,7 @@ impl Lane {
         let failed = |error| RunError::Target(kind, error);
         let seen =
             witness::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
-        let before = target.snapshot().map_err(failed)?;
+        let before = self.snapshot(target)?;
         let mut watched = Watched { module: module.as_mut(), watcher };
         let (report, told) = match &seen {
             None => (target.stage(&mut watched), Default::default()),
@@ -284,10 +288,20 @@ impl Lane {
         };
         let mut report = report.map_err(failed)?;
         let capture = report.capture.take();
-        let after = target.snapshot().map_err(failed)?;
         if report.ended == Ended::Interrupted {
             return Err(RunError::Trial(kind, RigError::Interrupted));
         }
+        // A switch that is still at its work is started anew, where the lab can do that.
+        let (after, is_restarted) = match self.snapshot(target) {
+            Err(_) if kind.resets_on(self.seat.link) => {
+                let old = replaced(target, bench, self.seat.inputs).map_err(failed)?;
+                // What does not answer does not end either when it is asked to, and is ended by force.
+                let _ = old.stop();
+                target.wake();
+                (before.clone(), true)
+            }
+            found => (found?, false),
+        };
         let span_ns = report.ended_at.since(report.started_at).0;
         let around = Around { before, after, span_ns, fresh: None };
         let facts = self.facts(id, &point, seed);
@@ -301,6 +315,13 @@ impl Lane {
         if let (Some(module), Some(recovered)) = (line.module.as_mut(), &recovered) {
             module.notes.push(recovered.note.clone());
         }
+        if let (Some(module), true) = (line.module.as_mut(), is_restarted) {
+            let waited = self.seat.recovery.as_secs_f64();
+            module.notes.push(format!(
+                "afterwards the switch did not say what it counts within {waited} s, and was started anew: its counters \
+                 are unknown"
+            ));
+        }
         let needs_reset = recovered.is_some_and(|it| it.needs_reset);
         let log = report.log.iter().map(recording::module::line).collect();
         self.trials.push(id);
@@ -312,6 +333,20 @@ impl Lane {
             refused: None,
             needs_reset,
         })))
+    }
+
+    /// What a target counts. A switch may still be at the work that a module gave it, and has as long to answer as one
+    /// that fell silent.
+    fn snapshot(&self, target: &mut Box<dyn Target>) -> Result<Snapshot, RunError> {
+        let deadline = clock::now().saturating_add(self.seat.recovery);
+        loop {
+            match target.snapshot() {
+                Err(TargetError::Failed { .. }) if clock::now() < deadline => {
+                    clock::sleep_until(clock::now().saturating_add(SNAPSHOT_INTERVAL));
+                }
+                found => return found.map_err(|error| RunError::Target(self.seat.kind, error)),
+            }
+        }
     }
 
     /// Asks the agent again and puts what it saw into the line of a trial; `told` are the loads meanwhile.
@@ -480,11 +515,20 @@ fn renew(
     bench: &mut Bench,
     inputs: u8,
 ) -> Result<Option<u64>, TargetError> {
-    target.rest();
-    let new = bench.target(target.kind(), inputs)?;
-    std::mem::replace(target, new).stop()?;
+    replaced(target, bench, inputs)?.stop()?;
     target.wake();
     Ok(target.snapshot()?.memory_bytes)
+}
+
+/// Puts a new target of the same kind in the place of one, which is returned. Neither has its turn.
+fn replaced(
+    target: &mut Box<dyn Target>,
+    bench: &mut Bench,
+    inputs: u8,
+) -> Result<Box<dyn Target>, TargetError> {
+    target.rest();
+    let new = bench.target(target.kind(), inputs)?;
+    Ok(std::mem::replace(target, new))
 }
 
 /// A report with what a method digests of it; what it does not, histograms for one, is empty. The

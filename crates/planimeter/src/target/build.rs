@@ -17,9 +17,10 @@ pub const MARK: char = '@';
 const TARGETS_MAX: usize = 64;
 
 /// What can be of another build.
-const KINDS: [TargetKind; 6] = [
+const KINDS: [TargetKind; 7] = [
     TargetKind::Ours,
     TargetKind::OursFirstCome,
+    TargetKind::OursFrameThread,
     TargetKind::Bridge,
     TargetKind::Router,
     TargetKind::RouterCache,

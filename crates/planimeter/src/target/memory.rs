@@ -36,8 +36,8 @@ use ports::wrap::rate::{Rate, RateOptions};
 use ports::wrap::tail_drop::TailDrop;
 use serde_json::Value;
 use switch::config::{
-    BridgeConfig, Config, Kind, Mac, Neighbour, OpenFlowConfig, Prefix, ProGfeConfig, Route,
-    RouterConfig, Service, TagRule, TaggerConfig,
+    BridgeConfig, Config, Kind, Limits, Mac, Neighbour, OpenFlowConfig, Prefix, ProGfeConfig,
+    Route, RouterConfig, Service, TagRule, TaggerConfig,
 };
 use switch::control::request::{MacEntry, PortMac, Request, What};
 use switch::node::Node;
@@ -255,6 +255,7 @@ impl MemoryBench {
                 datapath_id,
                 exact_flows_max: self.parameters.exact_entries_max as usize,
                 wildcard_flows_max: self.parameters.wildcard_entries_max as usize,
+                limits: limits(self.parameters.connections_max as usize),
                 ..OpenFlowConfig::default()
             }),
             TargetKind::Bridge | TargetKind::Model(_) => {
@@ -298,6 +299,12 @@ fn opened(
     Node::open(config, ports, key_of(kind), now)
         .map(Box::new)
         .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
+}
+
+/// A switch's limits, with room for so many connections at least.
+fn limits(connections: usize) -> Limits {
+    let limits = Limits::default();
+    Limits { connections: limits.connections.max(connections), ..limits }
 }
 
 /// Whether it is made as an OpenFlow switch.
@@ -552,6 +559,7 @@ impl MemoryTarget {
         let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         let now = self.now();
         self.controller = None;
+        let stop = Arc::clone(&self.stop);
         let node = self.node().expect("an OpenFlow target is a node");
         let (controller, span) = installed(node, setup, Hop::ALONE, (now, is_live), &stop)?;
         self.controller = Some(controller);
@@ -559,7 +567,6 @@ impl MemoryTarget {
             // What a model was given acts later than it was given.
             AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => {
                 rig.idle(span).map_err(|error| TargetError::failed("letting time pass", error))
-        let stop = Arc::clone(&self.stop);
             }
             _ => Ok(()),
         }

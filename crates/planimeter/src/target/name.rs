@@ -22,6 +22,8 @@ pub enum TargetKind {
     Ours,
     /// Our OpenFlow switch, frames served first come first served whichever port they came in on.
     OursFirstCome,
+    /// Our OpenFlow switch, frames in a thread of their own over links where it has one thread otherwise.
+    OursFrameThread,
     /// Our learning bridge.
     Bridge,
     /// Our router.
@@ -122,7 +124,7 @@ pub enum Link {
 
 impl TargetKind {
     /// Every kind but models and devices, in the order in which they are listed and drawn.
-    pub const ALL: [TargetKind; 16] = [
+    pub const ALL: [TargetKind; 17] = [
         TargetKind::Ours,
         TargetKind::OursFirstCome,
         TargetKind::Bridge,
@@ -139,6 +141,7 @@ impl TargetKind {
         TargetKind::LinuxRouter,
         TargetKind::LinuxTagger,
         TargetKind::Direct,
+        TargetKind::OursFrameThread,
     ];
 
     /// The name on the command line.
@@ -146,6 +149,7 @@ impl TargetKind {
         match self {
             TargetKind::Ours => "ours",
             TargetKind::OursFirstCome => "ours:service=first-come",
+            TargetKind::OursFrameThread => "ours:frames=thread",
             TargetKind::Bridge => "bridge",
             TargetKind::Router => "router",
             TargetKind::RouterCache => "router:cache=on",
@@ -174,6 +178,9 @@ impl TargetKind {
             TargetKind::Ours => "our OpenFlow switch",
             TargetKind::OursFirstCome => {
                 "our OpenFlow switch, which serves first the frame that came first"
+            }
+            TargetKind::OursFrameThread => {
+                "our OpenFlow switch, whose frames have a thread of their own"
             }
             TargetKind::Bridge => "our learning bridge",
             TargetKind::Router => "our router",
@@ -210,6 +217,7 @@ impl TargetKind {
         match self {
             TargetKind::Ours
             | TargetKind::OursFirstCome
+            | TargetKind::OursFrameThread
             | TargetKind::Ovs
             | TargetKind::OvsDpdk
             | TargetKind::OvsDpdkEmcOn
@@ -259,6 +267,7 @@ impl TargetKind {
             self,
             TargetKind::Ours
                 | TargetKind::OursFirstCome
+                | TargetKind::OursFrameThread
                 | TargetKind::Bridge
                 | TargetKind::Router
                 | TargetKind::RouterCache
@@ -321,6 +330,8 @@ impl TargetKind {
             _ if matches!(self, TargetKind::Device(_)) => false,
             // What came first is known by stamps that shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
+            // Over shared memory and AF_XDP our switch has that thread anyway, and in this process it has none.
+            _ if self == TargetKind::OursFrameThread => link == Link::Veth,
             // A model's frames have no thread of their own, and are not decided where they lie.
             Link::VethXdp | Link::Replay if matches!(self, TargetKind::Model(_)) => false,
             Link::Veth => !self.is_dpdk(),

@@ -208,13 +208,25 @@ impl VethBench {
         };
         let ours = |mode: Mode, extra: Vec<OsString>| -> Maker {
             let program = program.to_path_buf();
-            Box::new(move || Box::new(Ours::new(&program, mode.clone(), extra.clone())))
+            let connections = self.parameters.connections_max;
+            Box::new(move || {
+                let ours = Ours::new(&program, mode.clone(), extra.clone());
+                Box::new(ours.with_connections(connections))
+            })
         };
         let mut addresses = router_addresses();
         addresses.truncate(usize::from(inputs) + 1);
         let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
         match kind {
             TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
+            TargetKind::OursFrameThread => {
+                let (program, words) = (program.to_path_buf(), self.table_sizes());
+                let connections = self.parameters.connections_max;
+                Box::new(move || {
+                    let ours = Ours::new(&program, Mode::Switch, words.clone());
+                    Box::new(ours.with_connections(connections).with_frame_thread())
+                })
+            }
             TargetKind::OursFirstCome => {
                 let mut words = self.table_sizes();
                 words.push("--first-come".into());
@@ -344,6 +356,7 @@ fn install_flows(
     addresses: &Addresses,
     setup: &Setup,
     hop: Hop,
+    stop: &Arc<AtomicBool>,
 ) -> Result<(), TargetError> {
     let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
     let url: Url = channel
@@ -357,7 +370,6 @@ fn install_flows(
     let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
     program::checked(&installed)
 }
-    stop: &Arc<AtomicBool>,
 
 /// The plan of a target of this kind. The rules of a program that tags are its own.
 pub(super) fn plan_of(kind: TargetKind, addresses: &Addresses, setup: &Setup) -> Plan {
@@ -598,6 +610,7 @@ fn site_name(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::Ours => "ours",
         TargetKind::OursFirstCome => "oursfc",
+        TargetKind::OursFrameThread => "oursft",
         TargetKind::Bridge => "bridge",
         TargetKind::Build(build) => build.site(),
         TargetKind::Model(target) => target.site(),

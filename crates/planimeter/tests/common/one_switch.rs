@@ -46,6 +46,8 @@ pub enum Vice {
     Leaves(Nanos),
     /// Its flow statistics never end: the last piece says that more follow, and comes again every millisecond.
     NeverEnds,
+    /// It stands still for so long, frames and messages alike.
+    StandsStill(Nanos, Nanos),
 }
 
 /// The last piece of flow statistics, and how often it is to be said once more.
@@ -77,13 +79,20 @@ impl Switch {
         let (Some(begun_at), Some(vice)) = (self.begun_at, self.vice) else { return false };
         match vice {
             Vice::FallsSilent(after) | Vice::Leaves(after) => now.since(begun_at) >= after,
-            Vice::NeverEnds => false,
+            Vice::NeverEnds | Vice::StandsStill(..) => false,
         }
     }
 }
 
 impl Device for Switch {
     fn step(&mut self, now: Nanos) -> Option<Nanos> {
+        if let (Some(begun_at), Some(Vice::StandsStill(after, span))) = (self.begun_at, self.vice) {
+            let from = begun_at.saturating_add(after);
+            let until = from.saturating_add(span);
+            if (from..until).contains(&now) {
+                return Some(until);
+            }
+        }
         let does_wrong = self.does_wrong(now);
         let is_silent = does_wrong && matches!(self.vice, Some(Vice::FallsSilent(_)));
         self.has_left.store(does_wrong && !is_silent, Ordering::Relaxed);

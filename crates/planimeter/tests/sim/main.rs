@@ -31,6 +31,7 @@ mod packets;
 mod refused;
 mod searching;
 mod standards;
+mod stalls;
 mod statistics;
 mod tagging;
 mod topologies;

@@ -43,6 +43,10 @@ pub const MODULES: &[(&str, &[&str])] = &[
         "flow-churn",
         &["rules_count=20", "unused=20", "changes=100", "frames_pps=2000", "patience=0.3"],
     ),
+    (
+        "control-stall",
+        &["load=adds", "entries=50", "adds=20", "rate=1000", "quiet=0.05", "patience=0.3"],
+    ),
     ("flow-timeouts", &["rules_count=10", "probes_pps=2000", "patience=0.5"]),
     ("session", &["controllers_count=2", "patience=0.3", "frames_pps=500"]),
 ];

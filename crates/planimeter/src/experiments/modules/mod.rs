@@ -98,5 +98,13 @@ pub mod update_rate;
 pub mod control_rate;
 /// What becomes of a switch near the most messages that it does.
 pub mod endurance;
+/// The longest silence of a stream.
+pub mod silence;
+/// Control work that ends by itself.
+pub mod control_load;
+/// The longest silence of forwarded frames while a control load runs.
+pub mod control_stall;
+/// Control stall as an experiment: its parameters and points.
+pub mod stalls;
 /// What a switch does for one controller while another abuses it.
 pub mod abuse;

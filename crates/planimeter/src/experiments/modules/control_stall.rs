@@ -1,0 +1,483 @@
+//! Control stall: the longest silence of forwarded frames while a named control load runs.
+//!
+//! Claim: a switch goes on forwarding whatever its controllers ask of it. Method: entries are installed; frames visit some
+//! of them at a constant rate. After a quiet time, which shows what the machine itself does, one connection brings the
+//! load, with a barrier behind it; a second controller sends an echo request every millisecond. The load is finished when
+//! the barrier is answered. [`Silence`] says what counts as a silence.
+//!
+//! Invariants: a load ends by itself ([`Load`]), and one that takes longer than the patience is told as not finished; a
+//! switch that refuses a load fails that trial with its reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use instrument::module::{
+    Connection, Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+};
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::multipart::MultipartReplyBody;
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::control_load::{Load, Pieces, entry};
+use super::rules::{FAR, NEAR, Rules, sent};
+use super::silence::Silence;
+
+/// The connection that brings the load, that of the second controller, and the first of those that a load makes.
+const LOADING: usize = 0;
+const SECOND: usize = 1;
+const MORE: usize = 2;
+
+/// The stream of frames.
+const FRAMES: u16 = 1;
+
+/// Entries that are installed between two barriers, and barriers that may be unanswered.
+const FILL_ENTRIES: u32 = 4096;
+const FILLS_AHEAD: usize = 2;
+
+/// How long a switch may take for the entries between two barriers.
+const FILL_PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// The longest that a switch may take for all of them.
+const FILL_LIMIT: Nanos = Nanos::from_secs(600);
+
+/// The name of the limit that these set.
+const FILL_PATIENCE_LIMIT: &str = "patience for entries to be installed";
+
+/// The name of the limit that a load reaches which is not finished in time.
+const LOAD_PATIENCE_LIMIT: &str = "patience for the load to finish";
+
+/// The name of the limit that a switch reaches which gives up one of the two connections.
+const LOSSES_LIMIT: &str = "connections of the two controllers that a switch may give up: none";
+
+/// Pieces of a load that wait for the socket.
+const PIECES_AHEAD: usize = 4;
+
+/// Connections that are being made at a time.
+const CONNECTS_AHEAD: u32 = 32;
+
+/// An echo request is sent so often.
+const ECHO_INTERVAL: Nanos = Nanos::from_millis(1);
+
+/// How long frames go on after the load, and how long the last of them are waited for.
+const AFTER: Nanos = Nanos::from_millis(50);
+const ARRIVING: Nanos = Nanos::from_millis(200);
+
+/// A load and the frames beside it.
+#[derive(Debug, Clone)]
+pub struct Stall {
+    /// The load.
+    pub load: Load,
+    /// Entries that are installed before; the rules' number has those that the load adds too.
+    pub entries: u32,
+    /// How many of them frames visit.
+    pub visited: u32,
+    /// The rules and their frames.
+    pub rules: Rules,
+    /// Frames in a second.
+    pub rate_pps: f64,
+    /// Size of a frame, frame check sequence counted.
+    pub frame_bytes: usize,
+    /// How long the quiet time is, and how long no load is watched.
+    pub quiet: Nanos,
+    /// How long the load may take.
+    pub patience: Nanos,
+    /// The versions that are offered.
+    pub versions: Vec<Version>,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Filling,
+    Quiet,
+    Loading,
+    After,
+    Arriving,
+}
+
+/// What was seen in the quiet time, or under the load.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    silence: Nanos,
+    echo: Nanos,
+    echoes: u64,
+}
+
+/// The module.
+pub struct ControlStall {
+    stall: Stall,
+    version: Version,
+    phase: Phase,
+    timer: Option<TimerId>,
+    /// Entries that were sent, those that the switch refused, and barriers that are not answered.
+    filled: u32,
+    refused: u32,
+    fills: Vec<Xid>,
+    pieces: Option<Pieces>,
+    connects: Connects,
+    echo_timer: Option<TimerId>,
+    /// Echo requests without an answer, with when they were sent.
+    echoes: BTreeMap<Xid, Nanos>,
+    silence: Silence,
+    quiet: Seen,
+    loaded: Seen,
+    /// When the load began and when it was finished.
+    begun_at: Nanos,
+    finished_at: Option<Nanos>,
+    errors: u64,
+    first_error: Option<String>,
+    /// Entries of which a dump told.
+    rows: u64,
+    /// Frames that the port had sent at the beginning and at the end, and that arrived.
+    sent: [Option<u64>; 2],
+    arrived: u64,
+}
+
+/// Connections that a load makes.
+#[derive(Debug, Clone, Default)]
+struct Connects {
+    begun: u32,
+    /// Those that came up, or could not be made.
+    settled: BTreeSet<usize>,
+    /// Those that are up.
+    up: u32,
+}
+
+impl ControlStall {
+    /// The module for one load.
+    pub fn new(stall: Stall) -> ControlStall {
+        ControlStall {
+            silence: Silence::new(stall.rate_pps),
+            stall,
+            version: Version::V1_4,
+            phase: Phase::Filling,
+            timer: None,
+            filled: 0,
+            refused: 0,
+            fills: Vec::new(),
+            pieces: None,
+            connects: Connects::default(),
+            echo_timer: None,
+            echoes: BTreeMap::new(),
+            quiet: Seen::default(),
+            loaded: Seen::default(),
+            begun_at: Nanos::ZERO,
+            finished_at: None,
+            errors: 0,
+            first_error: None,
+            rows: 0,
+            sent: [None; 2],
+            arrived: 0,
+        }
+    }
+
+    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+        self.version = version.unwrap_or(self.version);
+        let stall = &self.stall;
+        let visited = 0..stall.visited.min(stall.entries);
+        desk.prepare(stall.rules.visits(FRAMES, visited, stall.frame_bytes, stall.rate_pps));
+        desk.watch(FAR, Watch::Streams(vec![FRAMES]));
+        desk.send(LOADING, Message::FlowMod(Rules::cleared(version)));
+        (0..FILLS_AHEAD).for_each(|_| self.fill(desk));
+    }
+
+    /// Sends the next entries, with a barrier behind them.
+    fn fill(&mut self, desk: &mut Desk) {
+        let end = self.stall.entries.min(self.filled + FILL_ENTRIES);
+        if self.filled == end {
+            return;
+        }
+        let add = |place| Message::FlowMod(entry(&self.stall.rules, place));
+        let mut messages: Vec<Message> = (self.filled..end).map(add).collect();
+        messages.push(Message::BarrierRequest);
+        let said = desk.send_all(LOADING, messages);
+        self.fills.extend(said.xids().last());
+        self.filled = end;
+        self.wait(FILL_PATIENCE, desk);
+    }
+
+    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(span));
+    }
+
+    /// The entries are there: the load is made ready, and frames begin.
+    fn begin(&mut self, desk: &mut Desk) {
+        let what = (&self.stall.rules, self.stall.entries);
+        match Pieces::encode(self.stall.load, what, self.version, desk) {
+            Ok(pieces) => self.pieces = Some(pieces),
+            Err(why) => return desk.fail(format!("the switch cannot be given this load: {why}")),
+        }
+        self.phase = Phase::Quiet;
+        desk.counters();
+    }
+
+    fn begin_frames(&mut self, desk: &mut Desk) {
+        desk.begin(FRAMES, Span::OPEN);
+        self.wait(self.stall.quiet, desk);
+        self.echo(desk);
+    }
+
+    /// Has the second controller ask for a sign of life, and again soon.
+    fn echo(&mut self, desk: &mut Desk) {
+        let xid = desk.send(SECOND, Message::EchoRequest(Vec::new()));
+        self.echoes.insert(xid, desk.now());
+        self.echo_timer = Some(desk.timer_in(ECHO_INTERVAL));
+    }
+
+    fn load(&mut self, desk: &mut Desk) {
+        self.quiet.silence = self.silence.take(None, desk.now());
+        (self.phase, self.begun_at) = (Phase::Loading, desk.now());
+        match self.stall.load {
+            Load::Idle => self.wait(self.stall.quiet, desk),
+            Load::Connections(_) => {
+                self.wait(self.stall.patience, desk);
+                (0..CONNECTS_AHEAD).for_each(|_| self.connect(desk));
+            }
+            _ => {
+                self.wait(self.stall.patience, desk);
+                (0..PIECES_AHEAD).for_each(|_| self.say(desk));
+            }
+        }
+    }
+
+    /// Says the next piece of the load.
+    fn say(&mut self, desk: &mut Desk) {
+        if let Some(piece) = self.pieces.as_mut().and_then(Pieces::take) {
+            desk.say(LOADING, piece);
+        }
+    }
+
+    fn connect(&mut self, desk: &mut Desk) {
+        let Load::Connections(count) = self.stall.load else { return };
+        if self.connects.begun < count {
+            desk.connect(MORE + self.connects.begun as usize);
+            self.connects.begun += 1;
+        }
+    }
+
+    /// One of the connections of a load is up, or will not be: the next is made, and the barrier sent behind the last.
+    fn connected(&mut self, connection: usize, is_up: bool, desk: &mut Desk) {
+        let Load::Connections(count) = self.stall.load else { return };
+        if self.phase != Phase::Loading {
+            return;
+        }
+        let is_first = self.connects.settled.insert(connection);
+        match (is_up, is_first) {
+            (true, _) => self.connects.up += 1,
+            // It was up before.
+            (false, false) => self.connects.up = self.connects.up.saturating_sub(1),
+            (false, true) => {}
+        }
+        match self.connects.settled.len() >= count as usize {
+            _ if !is_first => {}
+            true => self.say(desk),
+            false => self.connect(desk),
+        }
+    }
+
+    /// The load is over: finished, or not within the patience.
+    fn over(&mut self, finished_at: Option<Nanos>, desk: &mut Desk) {
+        if self.phase == Phase::Loading {
+            (self.phase, self.finished_at) = (Phase::After, finished_at);
+            self.wait(AFTER, desk);
+        }
+    }
+
+    fn timed(&mut self, desk: &mut Desk) {
+        match self.phase {
+            Phase::Filling => desk.end_by_limit(FILL_PATIENCE_LIMIT),
+            Phase::Quiet => self.load(desk),
+            Phase::Loading => {
+                let is_idle = self.stall.load == Load::Idle;
+                self.over(is_idle.then_some(desk.now()), desk);
+            }
+            Phase::After => {
+                self.phase = Phase::Arriving;
+                desk.stop(FRAMES);
+                self.wait(ARRIVING, desk);
+            }
+            Phase::Arriving => desk.counters(),
+        }
+    }
+
+    /// The port at which frames leave has sent so many.
+    fn counted(&mut self, count: u64, desk: &mut Desk) {
+        if self.phase == Phase::Quiet {
+            self.sent[0] = Some(count);
+            return self.begin_frames(desk);
+        }
+        self.sent[1] = Some(count);
+        let refused = matches!(self.stall.load, Load::Bundle(_)).then_some(&self.first_error);
+        match refused {
+            Some(Some(why)) => desk.fail(format!("the switch refused the load: {why}")),
+            _ if self.finished_at.is_none() => desk.end_by_limit(LOAD_PATIENCE_LIMIT),
+            _ => desk.end(),
+        }
+    }
+
+    fn heard(&mut self, (connection, xid): (usize, Xid), message: &Message, desk: &mut Desk) {
+        let at = desk.now();
+        match message {
+            Message::EchoReply(_) if connection == SECOND => self.echoed(xid, at),
+            Message::BarrierReply if self.pieces.as_ref().is_some_and(|it| it.barrier == xid) => {
+                self.over(Some(at), desk);
+            }
+            Message::BarrierReply if self.fills.contains(&xid) => {
+                self.fills.retain(|fill| *fill != xid);
+                self.fill(desk);
+                if self.fills.is_empty() && self.phase == Phase::Filling {
+                    self.begin(desk);
+                }
+            }
+            Message::MultipartReply(reply) => {
+                if let MultipartReplyBody::Flow(flows) = &reply.body {
+                    self.rows += flows.len() as u64;
+                }
+            }
+            Message::Error(_) if self.phase == Phase::Filling => self.refused += 1,
+            Message::Error(error) if self.pieces.as_ref().is_some_and(|it| it.has(xid)) => {
+                self.errors += 1;
+                self.first_error.get_or_insert_with(|| error.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// An answer that waited for a tester that was away counts too: as late as it was read.
+    fn echoed(&mut self, xid: Xid, at: Nanos) {
+        let Some(sent_at) = self.echoes.remove(&xid) else { return };
+        let seen = match self.phase {
+            Phase::Quiet => &mut self.quiet,
+            _ => &mut self.loaded,
+        };
+        seen.echoes += 1;
+        seen.echo = seen.echo.max(at.since(sent_at));
+    }
+
+    /// What was left out of the installed entries, in words.
+    fn note(&self) -> Option<String> {
+        let held = self.filled - self.refused;
+        (self.refused > 0)
+            .then(|| format!("the switch holds {held} of {} entries", self.stall.entries))
+    }
+
+    fn tell(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        let frames =
+            self.sent[0].zip(self.sent[1]).map(|(before, after)| after.saturating_sub(before));
+        self.loaded.silence = self.silence.take(frames, now);
+        let oldest = self.echoes.values().min().map_or(Nanos::ZERO, |sent_at| now.since(*sent_at));
+        let is_late = self.finished_at.is_none() || oldest > ARRIVING;
+        if is_late {
+            self.loaded.echo = self.loaded.echo.max(oldest);
+        }
+        let (turn, frame_turn) = (desk.turn().0 as f64, desk.frame_turn().0 as f64);
+        let [quiet, loaded] = [self.quiet.silence, self.loaded.silence].map(|it| it.0 as f64);
+        let ns = |name: &'static str, value: f64, half: f64| Measured::new(name, "ns", value, half);
+        let count =
+            |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
+        let mut all = vec![
+            ns("silence_ns_max", loaded, frame_turn).of(self.arrived),
+            ns("quiet_silence_ns_max", quiet, frame_turn),
+            ns("silence_beyond_quiet_ns", (loaded - quiet).max(0.0), 2.0 * frame_turn),
+            ns("echo_ns_max", self.loaded.echo.0 as f64, turn).of(self.loaded.echoes),
+            ns("quiet_echo_ns_max", self.quiet.echo.0 as f64, turn).of(self.quiet.echoes),
+        ];
+        if let Some(frames) = frames {
+            let lost = frames.saturating_sub(self.arrived) as f64;
+            all.push(Measured::new("lost_frames", "frames", lost, 0.0).of(frames));
+        }
+        let held = count("entries_count", u64::from(self.filled - self.refused));
+        all.push(Measured { note: self.note().map(Into::into), ..held });
+        if self.stall.load != Load::Idle {
+            let patience = self.stall.patience.as_secs_f64();
+            let note = self.finished_at.is_none().then(|| format!("not finished in {patience} s"));
+            let share = f64::from(u8::from(self.finished_at.is_some()));
+            let finished = Measured::new("finished_ratio", "ratio", share, 0.0);
+            all.push(Measured { note: note.map(Into::into), ..finished });
+            all.push(count("errors_count", self.errors));
+        }
+        if let Some(at) = self.finished_at.filter(|_| self.stall.load != Load::Idle) {
+            all.push(ns("load_ns", at.since(self.begun_at).0 as f64, turn));
+        }
+        match self.stall.load {
+            Load::Dump => all.push(count("rows_count", self.rows)),
+            Load::Connections(_) => {
+                all.push(count("connections_count", u64::from(self.connects.up)));
+            }
+            _ => {}
+        }
+        all.into_iter().for_each(|measured| desk.measured(measured));
+    }
+}
+
+impl Module for ControlStall {
+    fn needs(&self) -> Needs {
+        let spans = [FILL_LIMIT, self.stall.quiet, self.stall.patience, Nanos::from_secs(10)];
+        let mut needs = Needs::new(spans.into_iter().fold(self.stall.quiet, Nanos::saturating_add));
+        let more = match self.stall.load {
+            Load::Connections(count) => count as usize,
+            _ => 0,
+        };
+        needs.connections = vec![Connection::new(0); MORE + more];
+        for connection in &mut needs.connections[MORE..] {
+            (connection.opens, connection.asks_features) = (false, false);
+        }
+        needs.ends_when_lost = false;
+        needs.in_versions(&self.stall.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts.version(LOADING), desk),
+            What::Frame(arrival) => {
+                if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
+                    self.arrived += 1;
+                    let is_known = arrival.is_moment_known;
+                    self.silence.note(probe.number, probe.sent_at, event.at, is_known);
+                }
+            }
+            What::Message { connection, xid, message, .. } => {
+                self.heard((connection, xid), message, desk);
+            }
+            What::Sent { connection: SECOND, said, first, .. } => {
+                self.echoes.entry(said.xid).and_modify(|sent_at| *sent_at = first);
+            }
+            What::Sent { connection: LOADING, said: Said { xid, .. }, .. } => {
+                let is_piece = self.pieces.as_ref().is_some_and(|it| it.has(xid));
+                if is_piece && !matches!(self.stall.load, Load::Connections(_)) {
+                    self.say(desk);
+                }
+            }
+            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            What::Timer(timer)
+                if self.echo_timer == Some(timer) && self.phase != Phase::Arriving =>
+            {
+                self.echo(desk);
+            }
+            What::Counters(counters) => {
+                let count = counters.get(NEAR).map_or(0, sent);
+                self.counted(count, desk);
+            }
+            What::Up { connection, .. } if connection >= MORE => {
+                self.connected(connection, true, desk);
+            }
+            What::Lost { connection, .. } if connection >= MORE => {
+                self.connected(connection, false, desk);
+            }
+            What::Lost { .. } => desk.end_by_limit(LOSSES_LIMIT),
+            What::Unsent { why, .. } if self.phase != Phase::Arriving => {
+                desk.fail(format!("the switch does not take messages: {why}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        if self.phase != Phase::Filling {
+            self.tell(desk);
+        }
+    }
+}
