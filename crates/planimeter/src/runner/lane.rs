@@ -307,7 +307,10 @@ impl Lane {
         // A switch that is still at its work is started anew, where the lab can do that.
         let (after, is_restarted) = match self.snapshot(target) {
             Err(_) if kind.resets_on(self.seat.link) => {
-                renew(target, bench, self.seat.inputs).map_err(failed)?;
+                let old = replaced(target, bench, self.seat.inputs).map_err(failed)?;
+                // What does not answer does not end either when it is asked to, and is ended by force.
+                let _ = old.stop();
+                target.wake();
                 (before.clone(), true)
             }
             found => (found?, false),
@@ -481,9 +484,18 @@ fn renew(
     bench: &mut Bench,
     inputs: u8,
 ) -> Result<Option<u64>, TargetError> {
-    target.rest();
-    let new = bench.target(target.kind(), inputs)?;
-    std::mem::replace(target, new).stop()?;
+    replaced(target, bench, inputs)?.stop()?;
     target.wake();
     Ok(target.snapshot()?.memory_bytes)
+}
+
+/// Puts a new target of the same kind in the place of one, which is returned. Neither has its turn.
+fn replaced(
+    target: &mut Box<dyn Target>,
+    bench: &mut Bench,
+    inputs: u8,
+) -> Result<Box<dyn Target>, TargetError> {
+    target.rest();
+    let new = bench.target(target.kind(), inputs)?;
+    Ok(std::mem::replace(target, new))
 }

@@ -93,6 +93,7 @@ mod tests {
         record.trials.retain(counts);
         record.trials.truncate(ended.len());
         for (trial, ended) in record.trials.iter_mut().zip(ended) {
+            (trial.experiment, trial.target) = ("mine.py".into(), "ours".into());
             trial.module = Some(ended_so(ended));
         }
         record
