@@ -355,16 +355,26 @@ mod tests {
 
     #[test]
     fn nothing_of_it_is_left() {
-        let (mut talk, _folder, root) = shell("sleep 1000 & echo $!; wait");
-        let line = talk.wait_line(LONG).unwrap().unwrap();
-        let child: u32 = String::from_utf8(line).unwrap().parse().unwrap();
-        assert!(proc::Identity::of(child).is_some());
+        let (mut talk, _folder, root) = shell("sleep 1000 & echo started; wait");
+        assert_eq!(talk.wait_line(LONG).unwrap().unwrap(), b"started");
+        let child = child_of(talk.child.id()).expect("the shell has started a program");
         drop(talk);
         assert!(wait::until(LONG, || Ok(is_dead(child))).unwrap());
         let _ = std::fs::remove_dir(root);
     }
 
-    /// Whether a process is gone, or waits for whoever inherited it to notice that it is.
+    /// A child of a process. The shell itself knows only its number in the PID namespace of the folder.
+    fn child_of(parent: u32) -> Option<u32> {
+        let wanted = format!("PPid:\t{parent}\n");
+        let pids = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.find(|pid: &u32| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+            status.is_ok_and(|status| status.contains(&wanted))
+        })
+    }
+
+    /// Whether a process is gone, or waits for its new parent to reap it.
     fn is_dead(pid: u32) -> bool {
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")

@@ -93,10 +93,13 @@ fn a_field_that_says_what_follows_is_set_as_it_stands() {
     set(&mut frame, Field::IpProto, 17);
     assert_eq!(frame.bytes()[27], 17);
     assert_eq!(checksum(&frame.bytes()[18..38]), 0);
-    assert_eq!(frame.bytes()[38..], before[38..]);
+    // TCP's checksum follows the protocol of the pseudo-header, from 6 to 17.
+    let (mut segment, sum) = (before[38..].to_vec(), u16::from_be_bytes([before[54], before[55]]));
+    segment[16..18].copy_from_slice(&(sum - 11).to_be_bytes());
+    assert_eq!(frame.bytes()[38..], segment);
     set(&mut frame, Field::EthType, 0x88b5);
     assert_eq!(frame.bytes()[12..18], [0x81, 0, 0, 3, 0x88, 0xb5]);
-    assert_eq!(frame.bytes()[38..], before[38..]);
+    assert_eq!(frame.bytes()[38..], segment);
 
     let chain = builder().ipv6(v6()).extension(60, &[0; 7]).udp(1, 2).bytes();
     let mut frame = Frame::from_bytes(&chain);

@@ -152,17 +152,22 @@ fn a_gate_fails_when_measured_again_and_not_before() {
 #[test]
 fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     let folder = Folder::new();
-    // The first measurement of the second step is never over: a hook kills the program, as nothing else can be planned so well.
+    // The first measurement of the second step is never over: its hook waits until the program is killed.
     let text = PLAN.replace(
         "name = \"rates\"\n",
-        "name = \"rates\"\nafter = \"test -e alive || kill -9 $PPID\"\n",
+        "name = \"rates\"\nafter = \"test -e alive || { touch reached; sleep 1000; }\"\n",
     );
     let text =
         format!("{text}[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1.5\nbase = \"bridge\"\n");
     fs::write(folder.0.join("office.toml"), &text).unwrap();
     let mut killed = command(&folder.0, &["run", "office.toml", "--seed", "4"]);
-    let status = killed.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-    assert_eq!(status.code(), None, "it was killed");
+    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !folder.0.join("reached").exists() {
+        assert_eq!(killed.try_wait().unwrap(), None, "it ended before the hook");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
     let campaign = only_run(&folder.0.join("runs"));
     assert_eq!(record(&campaign.join("1-latency"))["partial"], false);
     assert_eq!(record(&campaign.join("2-rates"))["partial"], true);

@@ -90,7 +90,7 @@ fn a_switch_that_holds_less_is_measured_with_what_it_holds() {
 
 #[test]
 fn a_switch_without_bundles_fails_that_load_with_its_reason() {
-    let set = settings(&["load=bundle-2000", "version=1.3"]);
+    let set = settings(&["load=bundle-2000", "version=1.2"]);
     let report = &OneSwitch::like(&Model::default(), 7).run("control-stall", &set, 7)[0];
     let Ended::Failed(why) = &report.ended else { panic!("{}", report.ended) };
     assert!(why.starts_with("the switch cannot be given this load: "), "{why}");

@@ -23,6 +23,9 @@ const CONTROL_BYTES: usize = 64;
 /// Connections that may wait to be accepted.
 const BACKLOG: libc::c_int = 8;
 
+/// The user that the kernel names where it cannot name the real one (`user_namespaces(7)`).
+const OVERFLOW_UID: libc::uid_t = 65534;
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
@@ -283,7 +286,8 @@ impl Socket {
     }
 
     /// Whether the peer's process is of our user or root's, as far as it can be told: then it
-    /// could harm us without memif.
+    /// could harm us without memif. A process outside our PID namespace, such as the tester of a run
+    /// whose targets have one, has the number 0 here, and its user is known all the same.
     pub fn is_of_our_user(&self) -> bool {
         let mut peer = MaybeUninit::<libc::ucred>::zeroed();
         let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -298,7 +302,8 @@ impl Socket {
                 &mut length,
             );
             let peer = peer.assume_init();
-            asked == 0 && peer.pid != 0 && (peer.uid == libc::geteuid() || peer.uid == 0)
+            let is_known = asked == 0 && peer.uid != OVERFLOW_UID;
+            is_known && (peer.uid == libc::geteuid() || peer.uid == 0)
         }
     }
 }

@@ -380,8 +380,9 @@ fn rewrites() -> Vec<Deed> {
         }),
         set("ipv6_nd_sll", Asking, Field::Ipv6NdSll, bits(MAC), |it| *neighbour(it).1 = MAC),
         set("ipv6_nd_tll", Answering, Field::Ipv6NdTll, bits(MAC), |it| *neighbour(it).1 = MAC),
-        // What follows keeps its bytes, and its checksum, whatever it is called.
-        set("ip_proto", Plain, Field::IpProto, 253u8, |it| it.ip_protocol = 253),
+        // The checksum of ICMP does not cover the protocol. That of UDP does, and the specification leaves open
+        // whether a switch corrects it.
+        set("ip_proto", Icmp, Field::IpProto, 253u8, |it| it.ip_protocol = 253),
         // No port here is a tunnel, so that no byte of a frame is another.
         set("tunnel_id", Plain, Field::TunnelId, 5u64, unchanged),
         set("pbb_isid", Backbone, Field::PbbIsid, 0x0a_0b0cu32, |it| it.backbone = Some(0x0a_0b0c)),
