@@ -89,7 +89,7 @@ pub struct Ours {
     version: String,
     /// Whether its frames have a thread of their own over every link.
     has_frame_thread: bool,
-    /// Connections of controllers that it takes as a switch; 0 for its own default.
+    /// Connections of controllers that it takes as a switch, all of one source; 0 for its own limits.
     connections: u32,
     /// By what its ports are.
     ports_by: &'static str,
@@ -178,7 +178,11 @@ impl Ours {
         match &self.mode {
             Mode::Switch => {
                 if self.connections > 0 {
-                    let text = format!("[limits]\nconnections = {}\n", self.connections);
+                    let connections = self.connections;
+                    let text = format!(
+                        "[limits]\nconnections = {connections}\nconnections_per_source = {connections}\n\
+                         handshakes = 256\nhandshakes_per_source = 256\nhandshakes_per_s = 10000\n"
+                    );
                     arguments.extend(["--config".into(), file_in(site, "switch.toml", &text)?]);
                 }
                 let url = format!("punix:{}", running.openflow.display());
