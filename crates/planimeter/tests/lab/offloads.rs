@@ -21,6 +21,9 @@ const BYTES: usize = 32 << 20;
 /// too long.
 const RETRANSMITTED_MAX: u64 = 100;
 
+/// Segments of the largest merged frame.
+const SEGMENTS_MAX: u64 = 46;
+
 /// Where the server listens, and the port that clients of a rewriting switch connect to.
 const PORT: u16 = 7000;
 const REWRITTEN: u16 = 7001;
@@ -141,17 +144,23 @@ impl Net {
         values.split(' ').nth(place).unwrap().parse().unwrap()
     }
 
-    /// Nothing was lost at any port, and the client's merged frames came.
+    /// No merged frame was lost at any port, and the client's merged frames came. A ring that is full for a
+    /// moment, on a busy machine, is the only loss that may be, and TCP repeats what it cost.
     fn assert_carried(&self, what: &str) {
         let ports = self.ports();
+        let mut overflowed = 0;
         for port in ports.as_array().unwrap() {
-            assert_eq!(port["drops"], json!({}), "{what}: {ports}");
+            for (reason, frames) in port["drops"].as_object().unwrap() {
+                assert_eq!(reason, "receive_ring_full", "{what}: {ports}");
+                overflowed += frames.as_u64().unwrap();
+            }
         }
         // As many frames as there are segments: none left merged.
         let frames = ports[0]["rx_frames"].as_u64().unwrap();
         assert!(frames as usize > BYTES / 1500, "{what}: {ports}");
         let repeated = self.retransmitted();
-        assert!(repeated <= RETRANSMITTED_MAX, "{what}: {repeated} segments were sent again");
+        let repeated_max = RETRANSMITTED_MAX + SEGMENTS_MAX * overflowed;
+        assert!(repeated <= repeated_max, "{what}: {repeated} segments were sent again: {ports}");
     }
 }
 
