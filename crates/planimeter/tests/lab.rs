@@ -487,7 +487,9 @@ fn rfc_2544_is_measured() {
     }
     let (outcomes, _) = standard(&["rfc2544/reset", "--link", "memif"], &["bridge"], &set);
     let reset = outcomes.iter().find(|it| it["metric"] == "reset_ns").unwrap();
-    assert!(reset["flags"].is_null(), "it came back: {reset}");
+    // A busy machine may limit the tester; no other flag says that the bridge came back.
+    let flags = reset["flags"].as_array().map_or(&[][..], Vec::as_slice);
+    assert!(flags.iter().all(|flag| flag == "tester_limited"), "it came back: {reset}");
 }
 
 /// Every port to every other, and address tables, over veth; our own over shared memory too.
