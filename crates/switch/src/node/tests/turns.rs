@@ -1,7 +1,11 @@
 //! Control work of any kind is done in turns of bounded work: frames and other controllers wait for one turn at most.
 
+use dataplane::forwarder::Forwarder;
 use openflow::model::bundle::{BundleAddMessage, BundleCommand, BundleControl, BundleFlags};
+use openflow::model::group::GROUP_ALL;
+use openflow::model::meter::{METER_ALL, MeterBand, MeterBandKind, MeterMod};
 use openflow::model::multipart::{FlowStatsRequest, MultipartReplyBody, MultipartRequestBody};
+use openflow::model::table::{TableConfig, TableMod};
 use openflow::model::{Bucket, FlowModCommand, FlowModFlags, GroupMod, GroupModCommand};
 
 use super::*;
@@ -13,7 +17,12 @@ const ECHO_TURNS: usize = 4;
 
 /// A switch with so many entries, with a controller of 1.4 that loads it and another one.
 fn loaded(entries: u32) -> Rig {
-    let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
+    loaded_with(entries, OpenFlowConfig::default())
+}
+
+/// The same with these settings.
+fn loaded_with(entries: u32, settings: OpenFlowConfig) -> Rig {
+    let mut rig = Rig::speaking(Version::V1_4, settings);
     rig.connect_as(Version::V1_3, 1 << 20);
     rig.order(&Message::FlowMod(add(from_port(1), 2)));
     for entry in 0..entries {
@@ -387,4 +396,215 @@ fn of_a_thousand_connections_each_is_served_in_its_turn() {
     // 10,000 entries of 32 steps, and a share of each connection in each cycle.
     assert!(turns >= 40, "{turns} turns");
     assert!(echo_after.is_some_and(|turns| turns <= 60), "{echo_after:?}");
+}
+
+/// The numbers in the rows of a reply, in order.
+fn numbers_told(rig: &Rig, who: usize, xid: Xid) -> Vec<u32> {
+    let parts = rig.controllers[who].replies.iter().filter(|(of, _)| *of == xid);
+    let numbers = parts.map(|(_, part)| match part {
+        Message::MultipartReply(reply) => match &reply.body {
+            MultipartReplyBody::Group(rows) => rows.iter().map(|row| row.group).collect(),
+            MultipartReplyBody::GroupDesc(rows) => rows.iter().map(|row| row.group).collect(),
+            MultipartReplyBody::Meter(rows) => rows.iter().map(|row| row.meter).collect(),
+            MultipartReplyBody::MeterConfig(rows) => rows.iter().map(|row| row.meter).collect(),
+            MultipartReplyBody::TableFeatures(rows) => {
+                rows.iter().map(|row| u32::from(row.table)).collect()
+            }
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    });
+    numbers.collect::<Vec<Vec<u32>>>().concat()
+}
+
+/// Asks for something with few steps for each turn. The reply has the numbers below `count`, and takes some turns.
+fn check_rows(rig: &mut Rig, who: usize, request: MultipartRequestBody, wanted: &[u32]) {
+    let steps = std::mem::replace(&mut rig.steps, 1024);
+    let asked = rig.send(who, &Message::ask(request.clone()));
+    let mut turns = 0;
+    let barrier = rig.send(who, &Message::BarrierRequest);
+    while !rig.controllers[who].replies.iter().any(|(of, _)| *of == barrier) {
+        let echo = rig.send(1, &Message::EchoRequest(vec![7]));
+        let waited = until(rig, 1, echo);
+        assert!(waited <= ECHO_TURNS, "an echo waits {waited} turns");
+        assert_eq!(way(rig), 2);
+        turns += waited;
+        assert!(turns < 10_000, "{request:?} is never answered");
+    }
+    rig.steps = steps;
+    assert!(turns >= 6, "{request:?} takes {turns} turns");
+    assert_eq!(numbers_told(rig, who, asked), wanted, "{request:?}");
+}
+
+#[test]
+fn replies_about_groups_meters_and_tables_are_made_over_turns_in_every_version() {
+    let mut rig = loaded_with(0, OpenFlowConfig { tables: 60, ..OpenFlowConfig::default() });
+    let numbers: Vec<u32> = (1..=1000).map(|number| number * 3).collect();
+    for &group in &numbers {
+        let bucket = Bucket { actions: vec![Action::output(3)], ..Bucket::default() };
+        rig.send(
+            0,
+            &Message::GroupMod(GroupMod { group, buckets: vec![bucket], ..GroupMod::default() }),
+        );
+        let bands = vec![MeterBand { rate: 5, burst: 0, kind: MeterBandKind::Drop }];
+        rig.send(0, &Message::MeterMod(MeterMod { meter: group, bands, ..MeterMod::default() }));
+    }
+    finish(&mut rig, 0);
+    use MultipartRequestBody as Ask;
+    for version in [Version::V1_1, Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5] {
+        let who = rig.connect_as(version, 1 << 20);
+        for request in [Ask::Group(GROUP_ALL), Ask::GroupDesc(GROUP_ALL)] {
+            check_rows(&mut rig, who, request, &numbers);
+        }
+        if version >= Version::V1_3 {
+            for request in [Ask::Meter(METER_ALL), Ask::MeterConfig(METER_ALL)] {
+                check_rows(&mut rig, who, request, &numbers);
+            }
+            let tables: Vec<u32> = (0..60).collect();
+            check_rows(&mut rig, who, Ask::TableFeatures(Vec::new()), &tables);
+        }
+    }
+}
+
+#[test]
+fn features_of_many_tables_are_set_over_turns() {
+    let mut rig = loaded_with(0, OpenFlowConfig { tables: 60, ..OpenFlowConfig::default() });
+    let xid = rig.send(0, &Message::ask(MultipartRequestBody::TableFeatures(Vec::new())));
+    finish(&mut rig, 0);
+    let parts = rig.controllers[0].replies.iter().filter(|(of, _)| *of == xid);
+    let rows = parts.flat_map(|(_, part)| match part {
+        Message::MultipartReply(reply) => match &reply.body {
+            MultipartReplyBody::TableFeatures(rows) => rows.clone(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    });
+    let mut rows: Vec<_> = rows.take(20).collect();
+    rows[19].entries_max = 7;
+    let set = rig.send(0, &Message::ask(MultipartRequestBody::TableFeatures(rows)));
+    // A change of another controller comes after it.
+    let ways = meanwhile(&mut rig, set);
+    // The check of each is 2,048 steps, of which a turn has 8,192.
+    assert!(ways.len() >= 5, "{} turns", ways.len());
+    finish(&mut rig, 0);
+    assert_eq!(numbers_told(&rig, 0, set), (0..20).collect::<Vec<u32>>());
+}
+
+#[test]
+fn an_add_that_checks_for_overlap_reads_many_entries_over_turns() {
+    let mut rig = loaded(16_384);
+    let arp = Match::ANY.with(Field::EthType, 0x0806u16).with(Field::InPort, 3u8);
+    let flags = FlowModFlags::CHECK_OVERLAP;
+    rig.send(0, &Message::FlowMod(FlowMod { flags, ..add(arp, 2) }));
+    let barrier = rig.send(0, &Message::BarrierRequest);
+    rig.steps /= 8;
+    let ways = meanwhile(&mut rig, barrier);
+    assert!(ways.len() >= 16, "{} turns", ways.len());
+    let asked = rig.send(0, &aggregate());
+    until(&mut rig, 0, asked);
+    assert_eq!(flows_told(&rig, 0, asked), 16_386);
+    let overlapping = Match::ANY.with(Field::EthType, 0x0800u16).with(Field::InPort, 3u8);
+    let refused = FlowMod { flags, ..add(overlapping, 2) };
+    assert_eq!(rig.refused(&Message::FlowMod(refused)).0, ErrorCode::FlowModOverlap);
+}
+
+#[test]
+fn a_full_table_that_is_set_to_evict_finds_what_goes_over_turns() {
+    let entries = 16_384;
+    let settings =
+        OpenFlowConfig { wildcard_flows_max: entries as usize, ..OpenFlowConfig::default() };
+    let mut rig = loaded_with(entries - 1, settings);
+    let full = Message::FlowMod(add(numbered(entries), 2));
+    assert_eq!(rig.refused(&full).0, ErrorCode::FlowModTableFull);
+    let config = TableConfig { eviction: true, ..TableConfig::default() };
+    rig.order(&Message::FlowMod(FlowMod { importance: 9, ..add(from_port(1), 2) }));
+    rig.order(&Message::TableMod(TableMod { table: 0, config, properties: Vec::new() }));
+    rig.send(0, &full);
+    let barrier = rig.send(0, &Message::BarrierRequest);
+    rig.steps /= 8;
+    let ways = meanwhile(&mut rig, barrier);
+    assert!(ways.len() >= 16, "{} turns", ways.len());
+    let asked = rig.send(0, &aggregate());
+    until(&mut rig, 0, asked);
+    assert_eq!(flows_told(&rig, 0, asked), entries);
+}
+
+#[test]
+fn echoes_are_answered_while_a_thread_of_frames_has_not_seen_a_change() {
+    let mut rig = loaded(0);
+    let third = rig.connect_as(Version::V1_3, 1 << 20);
+    let pipeline = rig.node.forward.forwarder.openflow().expect("it is a switch");
+    let mut worker = pipeline.worker();
+    // A thread that lost its core in the middle of a batch.
+    let mut out = dataplane::forwarder::Outputs::new(&[1, 2, 3]);
+    worker.forward(1, &mut Batch::new(1), rig.now, &mut out);
+    rig.send(0, &Message::FlowMod(add(numbered(1), 2)));
+    let barrier = rig.send(0, &Message::BarrierRequest);
+    rig.step();
+    rig.step();
+    // What changes something waits; all else goes on.
+    rig.send(third, &Message::FlowMod(add(numbered(2), 2)));
+    let other = rig.send(third, &Message::BarrierRequest);
+    let is_answered = |rig: &Rig, who: usize, xid: Xid| {
+        rig.controllers[who].replies.iter().any(|(of, _)| *of == xid)
+    };
+    for _ in 0..20 {
+        let echo = rig.send(1, &Message::EchoRequest(vec![1]));
+        assert!(until(&mut rig, 1, echo) <= ECHO_TURNS);
+        let flows = rig.send(1, &aggregate());
+        assert!(until(&mut rig, 1, flows) <= ECHO_TURNS);
+        assert_eq!(flows_told(&rig, 1, flows), 2, "the other's entry is not added");
+        assert!(!is_answered(&rig, 0, barrier) && !is_answered(&rig, third, other));
+    }
+    worker.rest();
+    assert!(
+        until(&mut rig, 0, barrier) <= ECHO_TURNS && until(&mut rig, third, other) <= ECHO_TURNS
+    );
+    let flows = rig.send(1, &aggregate());
+    until(&mut rig, 1, flows);
+    assert_eq!(flows_told(&rig, 1, flows), 3);
+}
+
+/// Commits a bundle of so many non-strict modifies, of which each concerns one of so many entries.
+fn check_modifies(entries: u32, modifies: u32) {
+    let settings = OpenFlowConfig { wildcard_flows_max: 200_000, ..OpenFlowConfig::default() };
+    let mut rig = loaded_with(0, settings);
+    let pipeline = rig.node.forward.forwarder.openflow().expect("it is a switch");
+    let mut out = dataplane::forwarder::Outputs::new(&[1, 2, 3]);
+    for entry in 0..entries {
+        use dataplane::key::Field;
+        let address = (Field::IpDst, u64::from(0x0b00_0000 + entry));
+        let matching = dataplane::matching::Match::of(&[(Field::EthType, 0x0800), address]);
+        let to = dataplane::action::Action::Output { port: 2 };
+        let spec = dataplane::flow::FlowSpec::new(matching, PRIORITY_DEFAULT, &[to]);
+        pipeline.add(&spec, rig.now, &mut out).expect("there is room");
+    }
+    for entry in 0..modifies - 1 {
+        rig.send(0, &put(Message::FlowMod(modify(numbered(entry), 3))));
+        if entry % 1024 == 1023 {
+            rig.settle();
+        }
+    }
+    rig.send(0, &put(Message::FlowMod(modify(from_port(1), 3))));
+    finish(&mut rig, 0);
+    rig.controllers[0].replies.clear();
+    let commit = rig.send(0, &control(BundleCommand::Commit));
+    let ways = meanwhile(&mut rig, commit);
+    let old = ways.iter().take_while(|way| **way == 2).count();
+    assert!(ways[old..].iter().all(|way| *way == 3), "old, then new");
+    // Two modifies read all entries, and one builds an index. After that each takes 32 steps, and 16 for its change.
+    let steps = u64::from(3 * entries) + 64 * u64::from(modifies);
+    let turns = 4 * (steps / STEPS_A_TURN + 1);
+    assert!(old > 5 && (ways.len() as u64) < turns, "{} turns, below {turns} wanted", ways.len());
+    assert!(matches!(&rig.controllers[0].replies[..], [(_, Message::BundleControl(_))]));
+}
+
+#[test]
+fn a_bundle_of_2000_modifies_over_131072_entries_is_done_over_turns() {
+    check_modifies(131_072, 2_000);
+}
+
+#[test]
+fn a_bundle_of_65536_modifies_over_131072_entries_is_done_over_turns() {
+    check_modifies(131_072, 65_536);
 }
