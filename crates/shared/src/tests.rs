@@ -138,7 +138,10 @@ fn a_map_is_cleared_within_a_budget_but_for_what_copies_have() {
     assert_eq!((map.len(), map.iter().count()), (0, 0));
     let mut map = copy.clone();
     map.insert(7, Arc::clone(&value));
-    assert!(map.clear_some(|_| 0, &mut (CHUNK_MAX + GROUP_MAX + 9)), "but for the entries around one");
+    assert!(
+        map.clear_some(|_| 0, &mut (CHUNK_MAX + GROUP_MAX + 9)),
+        "but for the entries around one"
+    );
     assert_eq!(copy.iter().count(), 20_000);
     let mut map = copy;
     let (mut calls, mut left) = (1, Arc::strong_count(&value));
