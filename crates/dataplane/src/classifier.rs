@@ -31,6 +31,28 @@ pub enum Classifier {
     TupleSpace,
 }
 
+/// Whether an entry of some rank overlaps a match: some frame would match both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Overlap {
+    /// None does.
+    No,
+    /// If one does, the match covers it.
+    Covered,
+    /// Only the entries tell.
+    Unknown,
+    /// One does.
+    Yes,
+}
+
+impl From<bool> for Overlap {
+    fn from(overlaps: bool) -> Overlap {
+        if overlaps { Overlap::Yes } else { Overlap::No }
+    }
+}
+
+/// With more entries of a rank in lists, whether one of them overlaps a match is left to the caller.
+const RANK_FEW: usize = 256;
+
 /// No entry.
 pub const NOWHERE: u32 = u32::MAX;
 

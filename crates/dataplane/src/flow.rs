@@ -36,7 +36,7 @@ pub struct Source {
 pub struct Named {
     /// The fields that it named.
     pub fields: FieldSet,
-    /// The upper bytes of a 16-bit ICMP type and code (OpenFlow 1.0), which no frame has.
+    /// The upper bytes of a 16-bit ICMP type and code (OpenFlow 1.0 and 1.1), which no frame has.
     pub icmp_upper: [u8; 2],
 }
 

@@ -9,15 +9,14 @@
 //! Invariant: a group refers only to groups that exist, never through others to itself, and through
 //! at most [`CHAIN_MAX`] groups one after the other.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use packet::frame::PortNo;
 use packet::time::Nanos;
+use shared::Shared;
 
 use crate::action::Actions;
 use crate::counter::{SharedTraffic, Traffic};
-use crate::hash::Seeded;
 
 /// What is checked before a group is taken, and how groups hang together.
 mod chain;
@@ -29,6 +28,9 @@ pub mod flow;
 mod live;
 /// Which bucket of several a flow goes by.
 pub mod select;
+
+pub use change::GroupChange;
+use live::Live;
 
 /// The number by which a group is known.
 pub type GroupNo = u32;
@@ -180,21 +182,40 @@ pub enum GroupError {
     BadOutGroup(GroupNo),
 }
 
-/// The groups, by number. Clones count together what they have in common.
-#[derive(Debug, Clone)]
+/// The groups, by number. A clone costs little however many there are; it counts together what both have in common.
+#[derive(Debug)]
 pub struct GroupTable {
     limits: GroupLimits,
-    groups: HashMap<GroupNo, Group, Seeded>,
+    groups: Shared<GroupNo, Arc<Group>>,
+    /// How many groups refer to each one that any refers to.
+    referrers: Shared<GroupNo, usize>,
     /// Buckets of all groups together.
     buckets: usize,
     /// The ports, and whether each is live.
     ports: Vec<(PortNo, bool)>,
-    /// Whether something changed since it was found out what is live.
-    stale: bool,
+    /// How often what is live may have changed.
+    changes: u64,
+    /// Which buckets are live, of groups that frames went by.
+    live: Shared<GroupNo, Arc<Live>>,
     seed: u64,
 }
 
-#[derive(Debug, Clone)]
+impl Clone for GroupTable {
+    fn clone(&self) -> GroupTable {
+        GroupTable {
+            limits: self.limits,
+            groups: self.groups.clone(),
+            referrers: self.referrers.clone(),
+            buckets: self.buckets,
+            ports: self.ports.clone(),
+            changes: self.changes,
+            live: Shared::new(),
+            seed: self.seed,
+        }
+    }
+}
+
+#[derive(Debug)]
 struct Group {
     kind: GroupKind,
     buckets: Vec<Bucket>,
@@ -202,10 +223,9 @@ struct Group {
     targets: Vec<GroupNo>,
     traffic: SharedTraffic,
     added_at: Nanos,
-    live: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Bucket {
     spec: BucketSpec,
     /// Its actions in the order in which they are done.
@@ -213,7 +233,6 @@ struct Bucket {
     /// What it does, as one word: buckets of one group differ in it.
     identity: u64,
     traffic: SharedTraffic,
-    live: bool,
 }
 
 /// Which buckets a frame goes by.
@@ -235,10 +254,12 @@ impl GroupTable {
     pub fn new(ports: &[PortNo], limits: GroupLimits, seed: u64) -> GroupTable {
         GroupTable {
             limits,
-            groups: HashMap::with_hasher(Seeded(seed)),
+            groups: Shared::new(),
+            referrers: Shared::new(),
             buckets: 0,
             ports: ports.iter().map(|port| (*port, true)).collect(),
-            stale: false,
+            changes: 0,
+            live: Shared::new(),
             seed,
         }
     }
@@ -260,42 +281,47 @@ impl GroupTable {
 
     /// The group of this number, or all for [`GROUPS_ALL`], in the order of their numbers.
     pub fn records(&self, number: GroupNo, now: Nanos) -> Vec<GroupRecord> {
-        let mut numbers: Vec<GroupNo> = match number {
-            GROUPS_ALL => self.groups.keys().copied().collect(),
-            _ => vec![number],
+        let record = |(number, group): (&GroupNo, &Arc<Group>)| {
+            group.record(*number, self.count_referrers(*number), now)
         };
-        numbers.sort_unstable();
-        let referred = self.references();
-        let record = |number: &GroupNo| {
-            let references = referred.get(number).copied().unwrap_or(0);
-            Some(self.groups.get(number)?.record(*number, references, now))
-        };
-        numbers.iter().filter_map(record).collect()
+        match number {
+            GROUPS_ALL => self.groups.iter().map(record).collect(),
+            _ => {
+                self.groups.get(&number).map(|group| record((&number, group))).into_iter().collect()
+            }
+        }
+    }
+
+    /// The first group whose number is not below `from`, and how many buckets it has.
+    pub fn next(&self, from: GroupNo) -> Option<(GroupNo, usize)> {
+        let next = self.groups.range(from..).next();
+        next.map(|(number, group)| (*number, group.buckets.len()))
     }
 
     /// By which buckets a frame goes that is sent to a group, which counts it.
     pub fn choose(&mut self, number: GroupNo, bytes: &[u8]) -> Chosen {
-        self.refresh();
-        let seed = self.seed;
-        let Some(group) = self.groups.get_mut(&number) else { return Chosen::NoGroup };
+        let Some(group) = self.groups.get(&number) else { return Chosen::NoGroup };
         group.traffic.add(bytes.len());
         let one = |place: Option<usize>| place.map_or(Chosen::None, Chosen::One);
         match group.kind {
             GroupKind::All if group.buckets.is_empty() => Chosen::None,
             GroupKind::All => Chosen::All(group.buckets.len()),
             GroupKind::Indirect => Chosen::One(0),
-            GroupKind::FastFailover => one(group.buckets.iter().position(|bucket| bucket.live)),
+            GroupKind::FastFailover => one(self.live(number).and_then(Live::first)),
             GroupKind::Select => {
-                let live = group.buckets.iter().enumerate().filter(|(_, bucket)| bucket.live);
-                let ranks = live.map(|(at, bucket)| (at, bucket.identity, bucket.spec.weight));
-                one(select::choose(flow::word(bytes, seed), ranks))
+                self.live(number);
+                let (groups, live) = (&self.groups, self.live.get(&number));
+                let buckets = groups.get(&number).map_or(&[][..], |group| &group.buckets);
+                let live = live.map(|live| live.places()).into_iter().flatten();
+                let ranks = live.map(|at| (at, buckets[at].identity, buckets[at].spec.weight));
+                one(select::choose(flow::word(bytes, self.seed), ranks))
             }
         }
     }
 
     /// What is done with a frame that goes by a bucket, which counts it.
     pub fn open(&mut self, number: GroupNo, place: usize, bytes: usize) -> Option<Actions> {
-        let bucket = self.groups.get_mut(&number)?.buckets.get_mut(place)?;
+        let bucket = self.groups.get(&number)?.buckets.get(place)?;
         bucket.traffic.add(bytes);
         Some(bucket.set.clone())
     }
@@ -304,17 +330,25 @@ impl GroupTable {
     pub(crate) fn take_ports(&mut self, other: &GroupTable) {
         if self.ports != other.ports {
             self.ports.clone_from(&other.ports);
-            self.stale = true;
+            self.changes += 1;
         }
     }
 
-    /// How many groups refer to each one.
-    fn references(&self) -> HashMap<GroupNo, usize> {
-        let mut references = HashMap::new();
-        for target in self.groups.values().flat_map(|group| &group.targets) {
-            *references.entry(*target).or_default() += 1;
-        }
-        references
+    /// Frees what it holds, a step of the budget for each group and bucket, but for what clones hold too. Returns
+    /// whether nothing is left.
+    pub(crate) fn free_some(&mut self, budget: &mut usize) -> bool {
+        let freed = |group: &Arc<Group>| match Arc::strong_count(group) {
+            1 => group.buckets.len(),
+            _ => 0,
+        };
+        self.groups.clear_some(freed, budget)
+            && self.referrers.clear_some(|_| 0, budget)
+            && self.live.clear_some(|_| 0, budget)
+    }
+
+    /// How many groups refer to one.
+    fn count_referrers(&self, number: GroupNo) -> usize {
+        self.referrers.get(&number).copied().unwrap_or(0)
     }
 }
 

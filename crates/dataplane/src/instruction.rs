@@ -65,19 +65,20 @@ impl Instructions {
         self.apply.iter().chain(self.write.iter())
     }
 
-    /// Whether frames are sent to one of these groups, which are in order.
-    pub fn uses_group(&self, groups: &[u32]) -> bool {
-        let used = |action: &Action| match action {
-            Action::Group(group) => groups.binary_search(group).is_ok(),
-            _ => false,
-        };
-        self.actions().any(used)
+    /// The groups that frames are sent to.
+    pub fn groups(&self) -> impl Iterator<Item = u32> {
+        self.actions().filter_map(|action| match action {
+            Action::Group(group) => Some(*group),
+            _ => None,
+        })
     }
 
-    /// Whether frames are to pass one of these meters, which are in order.
-    pub fn uses_meter(&self, meters: &[u32]) -> bool {
-        let used = |meter: &u32| meters.binary_search(meter).is_ok();
-        let asked = |action: &Action| matches!(action, Action::Meter(meter) if used(meter));
-        self.meter.as_ref().is_some_and(used) || self.actions().any(asked)
+    /// The meters that frames are to pass.
+    pub fn meters(&self) -> impl Iterator<Item = u32> {
+        let listed = self.actions().filter_map(|action| match action {
+            Action::Meter(meter) => Some(*meter),
+            _ => None,
+        });
+        self.meter.into_iter().chain(listed)
     }
 }

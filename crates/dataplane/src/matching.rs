@@ -188,6 +188,13 @@ impl Match {
             && self.matches(&other.value, &other.wide_value)
     }
 
+    /// Whether it asks for every bit that `other` asks for.
+    pub fn asks_all_of(&self, other: &Match) -> bool {
+        let mut words = other.wide_mask.0.iter().zip(self.wide_mask.0);
+        self.mask.and(&other.mask).is(&other.mask)
+            && words.all(|(theirs, ours)| theirs & ours == *theirs)
+    }
+
     /// Whether some key matches both.
     pub fn overlaps(&self, other: &Match) -> bool {
         let both = |word: usize| self.wide_mask.0[word] & other.wide_mask.0[word];

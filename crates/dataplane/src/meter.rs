@@ -8,13 +8,12 @@
 //!
 //! Invariant: what a meter lets pass depends on the frames' lengths and times alone.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use packet::time::Nanos;
+use shared::Shared;
 
 use crate::counter::{SharedTraffic, Traffic};
-use crate::hash::Seeded;
 
 /// One band's bucket of tokens.
 pub mod band;
@@ -117,11 +116,11 @@ pub enum MeterError {
     OutOfBands(usize),
 }
 
-/// The meters, by number. What clones have in common measures for all of them.
+/// The meters, by number. A clone costs little however many there are; what both have in common measures for both.
 #[derive(Debug, Clone)]
 pub struct MeterTable {
     limits: MeterLimits,
-    meters: HashMap<MeterNo, Arc<Mutex<Meter>>, Seeded>,
+    meters: Shared<MeterNo, Arc<Mutex<Meter>>>,
 }
 
 #[derive(Debug)]
@@ -143,7 +142,7 @@ impl Default for MeterTable {
 impl MeterTable {
     /// No meters yet.
     pub fn new(limits: MeterLimits) -> MeterTable {
-        MeterTable { limits, meters: HashMap::with_hasher(Seeded(0)) }
+        MeterTable { limits, meters: Shared::new() }
     }
 
     /// How much fits.
@@ -155,6 +154,11 @@ impl MeterTable {
     pub fn count(&self) -> usize {
         let unnumbered = [SLOWPATH, CONTROLLER];
         self.meters.len() - unnumbered.iter().filter(|number| self.contains(**number)).count()
+    }
+
+    /// How many meters there are, the slow path's and the controller's included.
+    pub(crate) fn len(&self) -> usize {
+        self.meters.len()
     }
 
     /// Whether there is a meter of this number.
@@ -184,33 +188,45 @@ impl MeterTable {
     pub fn modify(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
         self.check(&spec)?;
         let unknown = MeterError::UnknownMeter(spec.number);
-        let meter = self.meters.get_mut(&spec.number).ok_or(unknown)?;
-        let known = lock(meter);
+        let known = lock(self.meters.get(&spec.number).ok_or(unknown)?);
         let (traffic, added_at) = (known.traffic.clone(), known.added_at);
         drop(known);
-        *meter = Arc::new(Mutex::new(Meter { traffic, added_at, ..Meter::new(spec, now) }));
+        let number = spec.number;
+        let meter = Meter { traffic, added_at, ..Meter::new(spec, now) };
+        self.meters.insert(number, Arc::new(Mutex::new(meter)));
         Ok(())
     }
 
-    /// Deletes a meter, or all for [`METERS_ALL`], and returns the numbers of those that went:
+    /// Deletes a meter, or all for [`METERS_ALL`], and returns a table of those that went:
     /// entries that lead through them have to go too. A meter that does not exist is no error.
-    pub fn delete(&mut self, number: MeterNo) -> Vec<MeterNo> {
-        let mut gone: Vec<MeterNo> = match number {
-            METERS_ALL => self.meters.drain().map(|(number, _)| number).collect(),
-            _ => self.meters.remove(&number).map(|_| number).into_iter().collect(),
-        };
-        gone.sort_unstable();
+    pub fn delete(&mut self, number: MeterNo) -> MeterTable {
+        let mut gone = MeterTable::new(self.limits);
+        if number == METERS_ALL {
+            std::mem::swap(&mut gone, self);
+        } else if let Some(meter) = self.meters.remove(&number) {
+            gone.meters.insert(number, meter);
+        }
         gone
     }
 
     /// The meter of this number, or all for [`METERS_ALL`], in the order of their numbers.
     pub fn records(&self, number: MeterNo, now: Nanos) -> Vec<MeterRecord> {
-        let all = self.meters.iter();
-        let asked = all.filter(|(other, _)| number == METERS_ALL || **other == number);
-        let mut records: Vec<MeterRecord> =
-            asked.map(|(_, meter)| lock(meter).record(now)).collect();
-        records.sort_unstable_by_key(|record| record.spec.number);
-        records
+        let record = |meter: &Arc<Mutex<Meter>>| lock(meter).record(now);
+        match number {
+            METERS_ALL => self.meters.iter().map(|(_, meter)| record(meter)).collect(),
+            _ => self.meters.get(&number).map(record).into_iter().collect(),
+        }
+    }
+
+    /// The first meter whose number is not below `from`.
+    pub fn next(&self, from: MeterNo) -> Option<MeterNo> {
+        self.meters.range(from..).next().map(|(number, _)| *number)
+    }
+
+    /// Frees what it holds, a step of the budget for each meter, but for what clones hold too. Returns whether
+    /// nothing is left.
+    pub(crate) fn free_some(&mut self, budget: &mut usize) -> bool {
+        self.meters.clear_some(|_| 0, budget)
     }
 
     /// Leads a frame of so many bytes (without frame check sequence) through a meter. One that

@@ -27,7 +27,9 @@ use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, FlowTotals
 use crate::forwarder::{Decided, Decision, Event, Forwarder, Outputs, SIGHTS_MAX, Sight};
 use crate::group::GroupLimits;
 use crate::meter::MeterLimits;
-use crate::table::{Progress, Selection, TableConfig, TableSettings, Tables};
+use crate::table::{
+    Addition, Modification, Progress, Selection, TableConfig, TableSettings, Tables,
+};
 
 /// What the workers share for frames that need more than a port.
 mod engine;
@@ -47,6 +49,7 @@ mod worker;
 use engine::Engine;
 use gates::Gates;
 pub use resources::Deletion;
+use spread::Spread;
 pub use worker::Worker;
 
 /// How a pipeline is made.
@@ -104,6 +107,8 @@ pub struct Pipeline {
     worker: Worker,
     /// Whether there are other workers.
     has_workers: bool,
+    /// Groups and meters that a bundle left to nobody.
+    gone: Option<Box<Spread>>,
 }
 
 /// What the pipeline and its workers share beside the tables.
@@ -153,7 +158,7 @@ impl Pipeline {
         });
         shared.gates.set_drop_fragments(settings.drop_fragments);
         let worker = Worker::new(tables.reader(), Arc::clone(&shared));
-        Pipeline { tables, shared, worker, has_workers: false }
+        Pipeline { tables, shared, worker, has_workers: false, gone: None }
     }
 
     /// Further tables beside these, empty, made by the same settings: frames that go by them meet the same ports,
@@ -162,7 +167,7 @@ impl Pipeline {
         let mut tables = Tables::new(&settings.tables, settings.hash_seed);
         let shared = Arc::clone(&self.shared);
         let worker = Worker::new(tables.reader(), Arc::clone(&shared));
-        Pipeline { tables, shared, worker, has_workers: false }
+        Pipeline { tables, shared, worker, has_workers: false, gone: None }
     }
 
     /// One more worker, to forward frames in a thread of its own. Whoever runs it hands the events
@@ -289,23 +294,29 @@ impl Pipeline {
         self.tables.totals_some(selection, totals, budget)
     }
 
-    /// Changes selected entries within a budget (see [`Tables::modify_some`]). Fails too if a group or
-    /// meter went between two calls.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "a command, a cursor, and what every change takes"
-    )]
-    pub fn modify_some(
+    /// Adds an entry within a budget (see [`Tables::add_some`]). Fails too if a group or meter went between two calls.
+    pub fn add_some(
         &mut self,
-        spec: &FlowSpec,
-        selection: &mut Selection,
-        rules: ModifyRules,
+        addition: &mut Addition,
         now: Nanos,
         out: &mut Outputs,
         budget: &mut usize,
     ) -> Result<Progress, FlowError> {
-        self.check_references(&spec.instructions)?;
-        self.tables.modify_some(spec, selection, rules, now, out, budget)
+        self.check_references(&addition.spec().instructions)?;
+        self.tables.add_some(addition, now, out, budget)
+    }
+
+    /// Changes selected entries within a budget (see [`Tables::modify_some`]). Fails too if a group or
+    /// meter went between two calls.
+    pub fn modify_some(
+        &mut self,
+        modification: &mut Modification,
+        now: Nanos,
+        out: &mut Outputs,
+        budget: &mut usize,
+    ) -> Result<Progress, FlowError> {
+        self.check_references(&modification.spec().instructions)?;
+        self.tables.modify_some(modification, now, out, budget)
     }
 
     /// Removes selected entries within a budget (see [`Tables::delete_some`]).

@@ -27,8 +27,12 @@ use crate::matching::Match;
 use crate::shared::Shared;
 use crate::wheel::{TICK, Wheel};
 
-/// Adding, changing and removing entries by command.
+/// Adding an entry.
+mod addition;
+/// Changing and removing entries by command, and what all of that takes.
 mod change;
+/// The order in which entries make room for others.
+mod eviction;
 /// What is known of entries besides what is looked up.
 mod flows;
 /// Entries, lent.
@@ -59,6 +63,9 @@ mod trigger;
 pub use crate::classifier::Classifier;
 pub use crate::classifier::rest::Described;
 
+pub use addition::Addition;
+pub use change::Modification;
+use eviction::Evictions;
 use flows::Flows;
 pub use glance::{Glance, Look};
 use index::Indexes;
@@ -124,6 +131,7 @@ pub struct Tables {
     /// What is left to do of the last [`Tables::keep`] or [`Tables::take_back`].
     closing: Option<Closing>,
     indexes: Indexes,
+    evictions: Evictions,
     /// For each table, what the entries of it and of those after it ask for.
     asked: Vec<(Key, WordSet)>,
     /// Whether every change of an entry is told, as
@@ -145,6 +153,8 @@ struct Flow {
     table: u8,
     /// Of an entry with a trigger that reached a limit.
     told: Option<Box<trigger::Told>>,
+    /// The end of its lifetime by which it stands in the order of eviction, if it does.
+    stands_until: Option<Nanos>,
 }
 
 impl Flow {
@@ -192,6 +202,7 @@ impl Tables {
             undo: None,
             closing: None,
             indexes: Indexes::new(seed),
+            evictions: Evictions::new(settings.len()),
             asked: vec![(Key::ZERO, 0); settings.len()],
             watch: false,
         }

@@ -218,6 +218,28 @@ impl<K: Ord + Clone, V: Clone> Shared<K, V> {
         self.iter().next_back()
     }
 
+    /// Takes entries away from the end, a step of the budget for each and `cost` more, until there is none. What copies
+    /// have too is left to them at once. Returns whether there is none; until then nothing else may be done with it.
+    pub fn clear_some(&mut self, cost: impl Fn(&V) -> usize, budget: &mut usize) -> bool {
+        while let Some((_, chunks)) = self.groups.last_mut() {
+            if *budget == 0 {
+                return false;
+            }
+            let Some(own) = Arc::get_mut(chunks).filter(|chunks| !chunks.is_empty()) else {
+                self.groups.pop();
+                continue;
+            };
+            let last = own.last_mut().and_then(|(_, entries)| Arc::get_mut(entries)?.pop());
+            *budget -= 1;
+            match last {
+                Some((_, value)) => *budget = budget.saturating_sub(cost(&value)),
+                None => drop(own.pop()),
+            }
+        }
+        self.len = 0;
+        true
+    }
+
     /// Keeps entries of which `keep` says so.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         let all = std::mem::take(self);

@@ -127,3 +127,29 @@ fn of_several_entries_with_one_key_the_last_one_stays() {
     let map: Shared<u8, char> = [(2, 'a'), (1, 'b'), (2, 'c')].into();
     assert!(map.iter().eq([(&1, &'b'), (&2, &'c')]));
 }
+
+#[test]
+fn a_map_is_cleared_within_a_budget_but_for_what_copies_have() {
+    let value = Arc::new(());
+    let entry = |key: u32| (key, Arc::clone(&value));
+    let mut map: Shared<u32, Arc<()>> = (0..20_000).map(entry).collect();
+    let copy = map.clone();
+    assert!(map.clear_some(|_| 0, &mut 1), "a copy has all of it");
+    assert_eq!((map.len(), map.iter().count()), (0, 0));
+    let mut map = copy.clone();
+    map.insert(7, Arc::clone(&value));
+    assert!(
+        map.clear_some(|_| 0, &mut (CHUNK_MAX + GROUP_MAX + 9)),
+        "but for the entries around one"
+    );
+    assert_eq!(copy.iter().count(), 20_000);
+    let mut map = copy;
+    let (mut calls, mut left) = (1, Arc::strong_count(&value));
+    while !map.clear_some(|_| 1, &mut 100) {
+        let now = Arc::strong_count(&value);
+        assert!((40..=50).contains(&(left - now)), "{} in one call", left - now);
+        (calls, left) = (calls + 1, now);
+    }
+    assert_eq!(Arc::strong_count(&value), 1);
+    assert!(calls >= 400, "{calls} calls");
+}

@@ -71,7 +71,7 @@ mod packet_out;
 mod tables;
 /// What tables can do.
 mod features;
-/// What is checked before tables become egress tables.
+/// Setting what tables can do.
 mod ways;
 /// What is told of groups, meters and queues.
 mod shaping;
@@ -130,6 +130,8 @@ pub struct Agent {
     ongoing: Option<Ongoing>,
     /// Whether that waits in this turn for threads of frames.
     waits_for_frames: bool,
+    /// Whether threads of frames saw every change when the turn began.
+    is_settled: bool,
     /// Whether it has ended while messages waited for it.
     has_released: bool,
     /// The connection that is served first in the next cycle.
@@ -202,6 +204,8 @@ pub struct Datapath<'a> {
     pub now: Nanos,
     /// How much work the turn may do.
     pub budget: Budget<'a>,
+    /// Whether threads of frames see every change so far.
+    pub is_settled: bool,
 }
 
 impl Datapath<'_> {
@@ -229,6 +233,7 @@ impl Agent {
             transaction: None,
             ongoing: None,
             waits_for_frames: false,
+            is_settled: true,
             has_released: false,
             first: 0,
             wall_offset: 0,
@@ -295,8 +300,10 @@ impl Agent {
     }
 
     /// Accepts and reads controllers, does what they ask, and tells them the news. What has to
-    /// be sent waits for [`Agent::flush`]; frames wait in the outputs.
+    /// be sent waits for [`Agent::flush`]; frames wait in the outputs. While threads of frames have yet to see earlier
+    /// changes, further ones wait.
     pub fn serve(&mut self, datapath: &mut Datapath<'_>) {
+        self.is_settled = datapath.is_settled;
         self.meet(datapath.now);
         self.begin_modelled(datapath);
         self.serve_connections(datapath);
@@ -317,9 +324,11 @@ impl Agent {
         Nanos::from_micros(self.limits.turn_us)
     }
 
-    /// Sends what waits and lets go of connections that ended.
-    pub fn flush(&mut self, now: Nanos) {
+    /// Sends what waits and lets go of connections that ended. Replies of a connection that changed the tables say that
+    /// this holds for frames: they wait until threads of frames see every change.
+    pub fn flush(&mut self, is_settled: bool, now: Nanos) {
         for connection in &mut self.connections {
+            connection.has_changed &= !is_settled;
             connection.flush(now);
         }
         self.let_go(now);

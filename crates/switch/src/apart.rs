@@ -148,15 +148,20 @@ impl Apart {
     /// Waits until frames are forwarded by every change so far: for the batches at hand, but not longer than
     /// [`SETTLE_MAX`]. False if that was not enough.
     pub fn settle(&self, pipeline: &mut Pipeline) -> bool {
-        let deadline = clock::now().saturating_add(SETTLE_MAX);
-        while !pipeline.is_settled() {
-            if clock::now() >= deadline {
-                return false;
-            }
-            std::thread::yield_now();
-        }
-        true
+        settle_by(pipeline, clock::now)
     }
+}
+
+/// The same by a clock.
+fn settle_by(pipeline: &mut Pipeline, clock: impl Fn() -> Nanos) -> bool {
+    let deadline = clock().saturating_add(SETTLE_MAX);
+    while !pipeline.is_settled() {
+        if clock() >= deadline {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
 }
 
 impl Drop for Apart {
@@ -169,5 +174,43 @@ impl Drop for Apart {
             // A thread that panicked has said so.
             drop(thread.join());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use dataplane::action::Action;
+    use dataplane::flow::FlowSpec;
+    use dataplane::forwarder::Forwarder;
+    use dataplane::matching::Match;
+    use dataplane::pipeline::Settings;
+    use packet::frame::Batch;
+
+    use super::*;
+
+    #[test]
+    fn the_wait_for_threads_of_frames_has_an_end() {
+        let mut pipeline = Pipeline::new(&[1, 2], &Settings::default());
+        let mut out = Outputs::new(&[1, 2]);
+        let mut worker = pipeline.worker();
+        let reads = Cell::new(0);
+        // Each look at the clock takes a tenth of the longest wait.
+        let clock = || {
+            reads.set(reads.get() + 1);
+            Nanos(SETTLE_MAX.0 / 10 * reads.get())
+        };
+        assert!(settle_by(&mut pipeline, clock), "no thread has frames at hand");
+        assert_eq!(reads.get(), 1);
+        // A thread that lost its core between two batches.
+        worker.forward(1, &mut Batch::new(1), Nanos(1), &mut out);
+        let spec = FlowSpec::new(Match::ANY, 1, &[Action::Output { port: 2 }]);
+        pipeline.add(&spec, Nanos(1), &mut out).expect("there is room");
+        reads.set(0);
+        assert!(!settle_by(&mut pipeline, clock));
+        assert_eq!(reads.get(), 11, "it gives up after ten tenths");
+        worker.rest();
+        assert!(settle_by(&mut pipeline, clock));
     }
 }

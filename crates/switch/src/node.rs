@@ -7,7 +7,6 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use dataplane::pipeline::Pipeline;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Url};
@@ -61,7 +60,7 @@ pub struct Node {
     door: Option<Door>,
     /// The thread that has the frames, if there is one.
     apart: Option<Apart>,
-    /// Whether frames are forwarded by all that was changed: replies that say so wait for it.
+    /// Whether frames are forwarded by all that was changed: replies that say so wait for it, and so do changes.
     is_settled: bool,
     /// Who makes programs ready apart from the frames, if anybody does.
     workshop: Option<Workshop>,
@@ -215,19 +214,20 @@ impl Node {
         let (apart, workshop) = (&mut self.apart, &mut self.workshop);
         if let Some(agent) = agent {
             let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
-            let settles =
-                |pipeline: &mut Pipeline| apart.as_ref().is_none_or(|apart| apart.settle(pipeline));
-            if let Some((pipeline, model)) = forwarder.ordered()
-                && (self.is_settled || settles(pipeline))
-            {
-                agent.serve(&mut Datapath { pipeline, model, outputs, lanes, due, now, budget });
-                // What is answered below says that all of it acts on frames.
-                self.is_settled = settles(pipeline);
+            if let Some((pipeline, model)) = forwarder.ordered() {
+                let is_settled = self.is_settled || pipeline.is_settled();
+                let mut datapath =
+                    Datapath { pipeline, model, outputs, lanes, due, now, budget, is_settled };
+                agent.serve(&mut datapath);
+                // What is answered to those that changed something says that all of it acts on frames.
+                let pipeline = datapath.pipeline;
+                self.is_settled = match apart {
+                    Some(apart) => apart.settle(pipeline),
+                    None => pipeline.is_settled(),
+                };
             }
             forward.send_waiting(now);
-            if self.is_settled {
-                agent.flush(now);
-            }
+            agent.flush(self.is_settled, now);
             events.append(&mut agent.events);
         }
         if let (Some(forces), Plane::ProGfe(element)) = (&mut *forces, &mut forward.forwarder) {

@@ -75,6 +75,11 @@ impl LinearTable {
         self.of_rank(rank).any(|place| self.matching(place).overlaps(matching))
     }
 
+    /// How many entries have this rank.
+    pub fn count_rank(&self, rank: u32) -> usize {
+        self.of_rank(rank).len()
+    }
+
     /// Adds an entry behind those of the same rank.
     pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) {
         let place = self.end_of_rank(rank);

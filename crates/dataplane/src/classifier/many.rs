@@ -9,7 +9,7 @@
 
 use super::routes::{Routes, RoutesView};
 use super::tuple_space::{TupleSpace, TupleViews, Work, ones};
-use super::{NOWHERE, exact::BATCH_MAX};
+use super::{NOWHERE, Overlap, exact::BATCH_MAX};
 use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::key::wide::Wide;
@@ -121,10 +121,10 @@ impl Many {
         route.or_else(|| self.tuples.find_same(slab, matching, rank))
     }
 
-    /// Whether an entry of this rank could match the same frame.
-    pub fn overlaps(&self, slab: &Slab, matching: &Match, rank: u32) -> bool {
-        self.routes.as_ref().is_some_and(|it| it.overlaps(slab, matching, rank))
-            || self.tuples.overlaps(slab, matching, rank)
+    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
+        let routes = self.routes.as_ref().map(|it| it.overlap(slab, matching, rank));
+        routes.unwrap_or(Overlap::No).max(self.tuples.overlap(slab, matching, rank))
     }
 
     /// All its entries, each with its match.

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::NOWHERE;
 use super::exact::BATCH_MAX;
 use super::tuple_space::ones;
+use super::{NOWHERE, Overlap};
 use crate::chains::Chains;
 use crate::fast::slab::Slab;
 use crate::fast::trie::{Address, ENTRIES_MAX, Trie};
@@ -232,13 +232,23 @@ impl Routes {
         self.entry_of(matching).filter(|&entry| slab.line(entry).rank() == rank)
     }
 
-    /// Whether an entry of this rank could match the same frame.
-    pub fn overlaps(&self, slab: &Slab, matching: &Match, rank: u32) -> bool {
-        let has_rank = self.ranks.iter().any(|ranks| ranks.contains_key(&rank));
-        let meets = |(other, entry): (Match, u32)| {
-            slab.line(entry).rank() == rank && other.overlaps(matching)
+    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
+        // Longer prefixes rank higher, so that only one length has the rank.
+        let Some(length) = self.ranks.iter().position(|ranks| ranks.contains_key(&rank)) else {
+            return Overlap::No;
         };
-        has_rank && self.matches().any(meets)
+        let length = length as u32;
+        if !self.shape.matching((0, 0)).overlaps(matching) {
+            return Overlap::No;
+        }
+        let entries = self.shape.matching((0, length));
+        if matching.asks_all_of(&entries) {
+            let address = self.shape.side.get(matching.value(), matching.wide_value());
+            let entry = self.find_prefix((address & prefix_mask(length), length));
+            return entry.is_some_and(|entry| slab.line(entry).rank() == rank).into();
+        }
+        if entries.asks_all_of(matching) { Overlap::Covered } else { Overlap::Unknown }
     }
 
     /// Adds an entry. False, and nothing is done, if it does not belong here.

@@ -16,6 +16,7 @@
 
 use std::sync::Arc;
 
+use super::Overlap;
 use crate::fast::sieve::{GROUPS, Sieve};
 use crate::fast::slab::Slab;
 use crate::key::Key;
@@ -158,16 +159,11 @@ impl TupleSpace {
         found.or_else(|| self.crowd.find_same(matching, rank))
     }
 
-    /// Whether an entry of this rank could match the same frame.
-    pub fn overlaps(&self, slab: &Slab, matching: &Match, rank: u32) -> bool {
-        let mut with_rank = self.tuples.iter().filter(|tuple| tuple.has_rank(rank));
-        let in_tuples = with_rank.any(|tuple| {
-            let meets = |entry: u32| {
-                slab.line(entry).rank() == rank && tuple.matching(slab, entry).overlaps(matching)
-            };
-            tuple.places().any(meets)
-        });
-        in_tuples || self.crowd.overlaps(matching, rank)
+    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
+        let with_rank = self.tuples.iter().filter(|tuple| tuple.has_rank(rank));
+        let in_tuples = with_rank.map(|tuple| tuple.overlap(slab, matching, rank));
+        in_tuples.max().unwrap_or(Overlap::No).max(self.crowd.overlap(matching, rank))
     }
 
     /// Adds an entry whose line is written.

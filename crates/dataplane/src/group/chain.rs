@@ -1,33 +1,47 @@
 //! What is checked before a group is taken: buckets, limits, and where frames would go from it.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, sections 5.6.1 and 6.5. Invariant: nothing here
-//! changes the table.
+//! Source: OpenFlow Switch Specification 1.3.5, sections 5.6.1 and 6.5. How groups hang together is checked within a
+//! budget ([`Chains`]), as it may take a look at all of them. Invariant: nothing here changes the table.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     BUCKET_NO_MAX, BucketSpec, CHAIN_MAX, GroupError, GroupKind, GroupNo, GroupSpec, GroupTable,
 };
 use crate::action::Action;
+use crate::table::Progress;
+
+/// The check that groups would hang together without a loop or too long a chain if one had other targets, and how far
+/// it has come: a walk along all chains.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chains {
+    /// The chain at hand: each group, which of its targets is next, and how long the longest chain from it is so far.
+    path: Vec<(GroupNo, usize, usize)>,
+    /// The longest chain that begins at each group; none while the walk is in it.
+    lengths: HashMap<GroupNo, Option<usize>>,
+    /// The longest of all.
+    longest: usize,
+    /// The next group from which the walk begins; none before it has begun.
+    from: Option<GroupNo>,
+}
 
 impl GroupTable {
-    /// Checks a group against all that there is and returns the groups that it refers to.
+    /// Checks a group against all that there is, but for chains, and returns the groups that it refers to.
     pub(super) fn check(&self, spec: &GroupSpec) -> Result<Vec<GroupNo>, GroupError> {
         self.check_room(spec)?;
         check_kind(spec)?;
-        let mut targets = Vec::new();
-        for (at, bucket) in spec.buckets.iter().enumerate() {
+        let (mut targets, mut ids) = (Vec::new(), BTreeSet::new());
+        for bucket in &spec.buckets {
             if bucket.id > BUCKET_NO_MAX {
                 return Err(GroupError::BadBucket(bucket.id));
             }
-            if spec.buckets[..at].iter().any(|other| other.id == bucket.id) {
+            if !ids.insert(bucket.id) {
                 return Err(GroupError::BucketExists(bucket.id));
             }
             self.check_references(spec.number, bucket, &mut targets)?;
         }
         targets.sort_unstable();
         targets.dedup();
-        self.check_chains(spec.number, &targets)?;
         Ok(targets)
     }
 
@@ -74,47 +88,83 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Whether the groups would still hang together without a loop or too long a chain if the one of
-    /// this number had these targets.
-    fn check_chains(&self, number: GroupNo, targets: &[GroupNo]) -> Result<(), GroupError> {
+    /// Goes on with the check of chains, with these targets for the group of this number, a step of the budget for
+    /// each group and each reference.
+    pub(super) fn check_chains(
+        &self,
+        (number, targets): (GroupNo, &[GroupNo]),
+        chains: &mut Chains,
+        budget: &mut usize,
+    ) -> Result<Progress, GroupError> {
         if targets.is_empty() {
-            return Ok(());
+            return Ok(Progress::Done);
         }
-        let mut lengths = HashMap::new();
-        let mut longest = self.chain_length(number, number, targets, &mut lengths)?;
-        // Chains through this one begin at groups that refer to it.
-        for (other, group) in &self.groups {
-            if !group.targets.is_empty() && !lengths.contains_key(other) {
-                let length = self.chain_length(*other, number, targets, &mut lengths)?;
-                longest = longest.max(length);
+        loop {
+            while let Some((at, next, longest)) = chains.path.pop() {
+                if *budget == 0 {
+                    chains.path.push((at, next, longest));
+                    return Ok(Progress::More);
+                }
+                *budget -= 1;
+                let own = || self.groups.get(&at).map_or(&[][..], |group| &group.targets);
+                let all = if at == number { targets } else { own() };
+                let Some(&target) = all.get(next) else {
+                    chains.leave(at, longest);
+                    continue;
+                };
+                match chains.lengths.get(&target) {
+                    Some(Some(length)) => {
+                        chains.path.push((at, next + 1, longest.max(1 + length)));
+                    }
+                    // It is in the chain at hand, so the chain came back to it.
+                    Some(None) => return Err(GroupError::Loop(target)),
+                    None => {
+                        chains.path.push((at, next + 1, longest));
+                        chains.enter(target);
+                    }
+                }
+            }
+            match chains.from {
+                // The first walk begins at the group itself.
+                None => {
+                    chains.from = Some(0);
+                    chains.enter(number);
+                }
+                Some(_) if chains.longest > CHAIN_MAX => {
+                    return Err(GroupError::ChainTooLong(CHAIN_MAX));
+                }
+                Some(_) if self.count_referrers(number) == 0 => return Ok(Progress::Done),
+                Some(_) if *budget == 0 => return Ok(Progress::More),
+                // Chains through it begin at groups that refer to it.
+                Some(from) => {
+                    *budget -= 1;
+                    let Some((&other, group)) = self.groups.range(from..).next() else {
+                        return Ok(Progress::Done);
+                    };
+                    chains.from = Some(other + 1);
+                    if !group.targets.is_empty() && !chains.lengths.contains_key(&other) {
+                        chains.enter(other);
+                    }
+                }
             }
         }
-        if longest > CHAIN_MAX { Err(GroupError::ChainTooLong(CHAIN_MAX)) } else { Ok(()) }
+    }
+}
+
+impl Chains {
+    /// Goes on along a chain to a group.
+    fn enter(&mut self, number: GroupNo) {
+        self.lengths.insert(number, None);
+        self.path.push((number, 0, 1));
     }
 
-    /// Groups in the longest chain that begins at `from`, if `changed` had these targets.
-    fn chain_length(
-        &self,
-        from: GroupNo,
-        changed: GroupNo,
-        targets: &[GroupNo],
-        lengths: &mut HashMap<GroupNo, Option<usize>>,
-    ) -> Result<usize, GroupError> {
-        match lengths.get(&from) {
-            Some(Some(length)) => return Ok(*length),
-            // It is being walked through, so this walk came back to it.
-            Some(None) => return Err(GroupError::Loop(from)),
-            None => {}
+    /// All chains from a group are known, and so one more of the group before it.
+    fn leave(&mut self, number: GroupNo, length: usize) {
+        self.lengths.insert(number, Some(length));
+        self.longest = self.longest.max(length);
+        if let Some((_, _, longest)) = self.path.last_mut() {
+            *longest = (*longest).max(1 + length);
         }
-        lengths.insert(from, None);
-        let own = || self.groups.get(&from).map_or(&[][..], |group| &group.targets);
-        let next = if from == changed { targets } else { own() };
-        let mut length = 1;
-        for target in next {
-            length = length.max(1 + self.chain_length(*target, changed, targets, lengths)?);
-        }
-        lengths.insert(from, Some(length));
-        Ok(length)
     }
 }
 

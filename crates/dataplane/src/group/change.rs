@@ -4,10 +4,13 @@
 //! group keeps its own counters and its age; of its buckets only those that a command does not
 //! touch keep theirs. Invariant: a command takes effect whole or is refused and changes nothing.
 
+use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use packet::time::Nanos;
 
+use super::chain::Chains;
 use super::{
     BUCKET_NO_MAX, Bucket, BucketPlace, BucketSpec, GROUP_NO_MAX, GROUPS_ALL, Group, GroupError,
     GroupNo, GroupSpec, GroupTable,
@@ -15,146 +18,219 @@ use super::{
 use crate::action_set::ActionSet;
 use crate::counter::SharedTraffic;
 use crate::hash::{Seeded, mix};
+use crate::table::Progress;
 
-impl GroupTable {
+/// A command that adds a group or changes one, and how far its check has come.
+#[derive(Debug, Clone)]
+pub struct GroupChange {
+    command: Command,
+    /// The group as it is to be, the groups that it refers to, and the check of how groups would hang together.
+    checked: Option<(GroupSpec, Vec<GroupNo>, Chains)>,
+}
+
+#[derive(Debug, Clone)]
+enum Command {
+    Add(GroupSpec),
+    Modify(GroupSpec),
+    Insert(GroupNo, BucketPlace, Vec<BucketSpec>),
+    Remove(GroupNo, BucketPlace),
+}
+
+impl GroupChange {
     /// Adds a group.
-    pub fn add(&mut self, spec: GroupSpec, now: Nanos) -> Result<(), GroupError> {
-        if spec.number > GROUP_NO_MAX {
-            return Err(GroupError::InvalidGroup(spec.number));
-        }
-        if self.contains(spec.number) {
-            return Err(GroupError::GroupExists(spec.number));
-        }
-        if self.count() >= self.limits.groups_max {
-            return Err(GroupError::OutOfGroups(self.limits.groups_max));
-        }
-        let targets = self.check(&spec)?;
-        self.put(spec, targets, SharedTraffic::default(), now);
-        Ok(())
+    pub fn add(spec: GroupSpec) -> GroupChange {
+        GroupChange { command: Command::Add(spec), checked: None }
     }
 
     /// Puts another description in the place of a group's.
-    pub fn modify(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
-        self.group(spec.number)?;
-        let targets = self.check(&spec)?;
-        let old = self.take(spec.number).expect("it was there just now");
-        self.put(spec, targets, old.traffic, old.added_at);
-        Ok(())
+    pub fn modify(spec: GroupSpec) -> GroupChange {
+        GroupChange { command: Command::Modify(spec), checked: None }
     }
 
-    /// Deletes a group, or all for [`GROUPS_ALL`], and returns the numbers of those that went:
-    /// entries that send to them have to go too. A group that does not exist is no error.
-    pub fn delete(&mut self, number: GroupNo) -> Result<Vec<GroupNo>, GroupError> {
+    /// Puts more buckets into a group; those that it has stay as they are.
+    pub fn insert(number: GroupNo, place: BucketPlace, buckets: Vec<BucketSpec>) -> GroupChange {
+        GroupChange { command: Command::Insert(number, place, buckets), checked: None }
+    }
+
+    /// Takes buckets out of a group; the others stay as they are.
+    pub fn remove(number: GroupNo, place: BucketPlace) -> GroupChange {
+        GroupChange { command: Command::Remove(number, place), checked: None }
+    }
+}
+
+impl GroupTable {
+    /// Does what a command orders.
+    pub fn change(&mut self, mut change: GroupChange, now: Nanos) -> Result<(), GroupError> {
+        self.change_some(&mut change, now, &mut usize::MAX.clone()).map(drop)
+    }
+
+    /// The same as far as the budget goes. To be called until it is done or fails; no other command may come in
+    /// between.
+    pub fn change_some(
+        &mut self,
+        change: &mut GroupChange,
+        now: Nanos,
+        budget: &mut usize,
+    ) -> Result<Progress, GroupError> {
+        let keeps = matches!(change.command, Command::Insert(..) | Command::Remove(..));
+        let (spec, targets, mut chains) = match change.checked.take() {
+            Some(checked) => checked,
+            None => {
+                let spec = self.spec_of(&mut change.command)?;
+                let targets = self.check(&spec)?;
+                *budget = budget.saturating_sub(spec.buckets.len());
+                (spec, targets, Chains::default())
+            }
+        };
+        let progress = self.check_chains((spec.number, &targets), &mut chains, budget)?;
+        match (progress, keeps) {
+            (Progress::More, _) => change.checked = Some((spec, targets, chains)),
+            (Progress::Done, true) => self.replace(spec, targets),
+            (Progress::Done, false) => self.put(spec, targets, now),
+        }
+        Ok(progress)
+    }
+
+    /// The group as a command wants it to be.
+    fn spec_of(&self, command: &mut Command) -> Result<GroupSpec, GroupError> {
+        match command {
+            Command::Add(spec) if spec.number > GROUP_NO_MAX => {
+                Err(GroupError::InvalidGroup(spec.number))
+            }
+            Command::Add(spec) if self.contains(spec.number) => {
+                Err(GroupError::GroupExists(spec.number))
+            }
+            Command::Add(_) if self.count() >= self.limits.groups_max => {
+                Err(GroupError::OutOfGroups(self.limits.groups_max))
+            }
+            Command::Modify(spec) if !self.contains(spec.number) => {
+                Err(GroupError::UnknownGroup(spec.number))
+            }
+            Command::Add(spec) | Command::Modify(spec) => {
+                let (number, kind) = (spec.number, spec.kind);
+                Ok(GroupSpec { number, kind, buckets: std::mem::take(&mut spec.buckets) })
+            }
+            Command::Insert(number, place, buckets) => {
+                let mut spec = self.spec(*number)?;
+                let at = match *place {
+                    BucketPlace::First => 0,
+                    BucketPlace::Last => spec.buckets.len(),
+                    BucketPlace::All => return Err(GroupError::BadBucket(u32::MAX)),
+                    BucketPlace::Id(id) => find(&spec.buckets, id)? + 1,
+                };
+                spec.buckets.splice(at..at, std::mem::take(buckets));
+                Ok(spec)
+            }
+            Command::Remove(number, place) => {
+                let mut spec = self.spec(*number)?;
+                let last = spec.buckets.len().checked_sub(1);
+                let last = last.ok_or(GroupError::UnknownBucket(None));
+                let range = match *place {
+                    BucketPlace::First => last.map(|_| 0..1)?,
+                    BucketPlace::Last => last.map(|last| last..last + 1)?,
+                    BucketPlace::All => 0..spec.buckets.len(),
+                    BucketPlace::Id(id) => find(&spec.buckets, id).map(|at| at..at + 1)?,
+                };
+                spec.buckets.drain(range);
+                Ok(spec)
+            }
+        }
+    }
+
+    /// Deletes a group, or all for [`GROUPS_ALL`], and returns a table of those that went: entries that send to them
+    /// have to go too. A group that does not exist is no error.
+    pub fn delete(&mut self, number: GroupNo) -> Result<GroupTable, GroupError> {
+        let mut empty = GroupTable::new(&[], self.limits, self.seed);
         if number == GROUPS_ALL {
-            let mut gone: Vec<GroupNo> = self.groups.drain().map(|(number, _)| number).collect();
-            gone.sort_unstable();
-            self.buckets = 0;
-            return Ok(gone);
+            (empty.ports, empty.changes) = (self.ports.clone(), self.changes + 1);
+            return Ok(std::mem::replace(self, empty));
         }
         if number > GROUP_NO_MAX {
             return Err(GroupError::InvalidGroup(number));
         }
-        if self.groups.values().any(|group| group.targets.contains(&number)) {
+        if self.count_referrers(number) > 0 {
             return Err(GroupError::ChainedGroup(number));
         }
-        Ok(self.take(number).map(|_| number).into_iter().collect())
-    }
-
-    /// Puts more buckets into a group; those that it has stay as they are.
-    pub fn insert_buckets(
-        &mut self,
-        number: GroupNo,
-        place: BucketPlace,
-        buckets: Vec<BucketSpec>,
-    ) -> Result<(), GroupError> {
-        let mut spec = self.spec(number)?;
-        let at = match place {
-            BucketPlace::First => 0,
-            BucketPlace::Last => spec.buckets.len(),
-            BucketPlace::All => return Err(GroupError::BadBucket(u32::MAX)),
-            BucketPlace::Id(id) => find(&spec.buckets, id)? + 1,
-        };
-        spec.buckets.splice(at..at, buckets);
-        self.replace(spec)
-    }
-
-    /// Takes buckets out of a group; the others stay as they are.
-    pub fn remove_buckets(
-        &mut self,
-        number: GroupNo,
-        place: BucketPlace,
-    ) -> Result<(), GroupError> {
-        let mut spec = self.spec(number)?;
-        let last = || spec.buckets.len().checked_sub(1).ok_or(GroupError::UnknownBucket(None));
-        let range = match place {
-            BucketPlace::First => last().map(|_| 0..1)?,
-            BucketPlace::Last => last().map(|last| last..last + 1)?,
-            BucketPlace::All => 0..spec.buckets.len(),
-            BucketPlace::Id(id) => find(&spec.buckets, id).map(|at| at..at + 1)?,
-        };
-        spec.buckets.drain(range);
-        self.replace(spec)
+        if let Some(group) = self.groups.remove(&number) {
+            self.buckets -= group.buckets.len();
+            self.changes += 1;
+            self.live.remove(&number);
+            self.count_targets(&group.targets, |count| count - 1);
+            empty.groups.insert(number, group);
+        }
+        Ok(empty)
     }
 
     /// Changes a group to one that has some of the same buckets; these keep their counters, and
     /// their flows even if another that does the same leaves.
-    fn replace(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
-        let targets = self.check(&spec)?;
-        let number = spec.number;
-        let old = self.take(number).expect("whoever changes it has found it");
-        self.put(spec, targets, old.traffic, old.added_at);
-        let group = self.groups.get_mut(&number).expect("it was put there just now");
-        let mut taken: Vec<u64> = Vec::new();
+    fn replace(&mut self, spec: GroupSpec, targets: Vec<GroupNo>) {
+        let mut buckets: Vec<Bucket> = spec.buckets.into_iter().map(Bucket::new).collect();
+        tell_apart(&mut buckets);
+        let old = self.groups.get(&spec.number).map_or(&[][..], |group| &group.buckets);
+        let old: HashMap<u32, &Bucket> = old.iter().map(|old| (old.spec.id, old)).collect();
+        let mut taken: BTreeSet<u64> = BTreeSet::new();
         let mut new: Vec<&mut Bucket> = Vec::new();
-        for bucket in &mut group.buckets {
-            match old.buckets.iter().find(|other| other.spec.id == bucket.spec.id) {
+        for bucket in &mut buckets {
+            match old.get(&bucket.spec.id) {
                 Some(before) => {
                     (bucket.traffic, bucket.identity) = (before.traffic.clone(), before.identity);
-                    taken.push(bucket.identity);
+                    taken.insert(bucket.identity);
                 }
                 None => new.push(bucket),
             }
         }
         for bucket in new {
-            while taken.contains(&bucket.identity) {
+            while !taken.insert(bucket.identity) {
                 bucket.identity = mix(bucket.identity, 1);
             }
-            taken.push(bucket.identity);
         }
-        Ok(())
-    }
-
-    fn group(&self, number: GroupNo) -> Result<&Group, GroupError> {
-        self.groups.get(&number).ok_or(GroupError::UnknownGroup(number))
+        let (number, kind) = (spec.number, spec.kind);
+        self.install((number, kind), buckets, targets, Nanos::ZERO);
     }
 
     fn spec(&self, number: GroupNo) -> Result<GroupSpec, GroupError> {
-        let group = self.group(number)?;
+        let group = self.groups.get(&number).ok_or(GroupError::UnknownGroup(number))?;
         let buckets = group.buckets.iter().map(|bucket| bucket.spec.clone()).collect();
         Ok(GroupSpec { number, kind: group.kind, buckets })
     }
 
-    fn take(&mut self, number: GroupNo) -> Option<Group> {
-        let gone = self.groups.remove(&number)?;
-        self.buckets -= gone.buckets.len();
-        self.stale = true;
-        Some(gone)
-    }
-
-    fn put(
-        &mut self,
-        spec: GroupSpec,
-        targets: Vec<GroupNo>,
-        traffic: SharedTraffic,
-        added_at: Nanos,
-    ) {
-        let kind = spec.kind;
+    fn put(&mut self, spec: GroupSpec, targets: Vec<GroupNo>, now: Nanos) {
         let mut buckets: Vec<Bucket> = spec.buckets.into_iter().map(Bucket::new).collect();
         tell_apart(&mut buckets);
+        self.install((spec.number, spec.kind), buckets, targets, now);
+    }
+
+    /// Puts a group in the place of the one that has its number, whose counters and age go on, or adds it now.
+    fn install(
+        &mut self,
+        (number, kind): (GroupNo, super::GroupKind),
+        buckets: Vec<Bucket>,
+        targets: Vec<GroupNo>,
+        now: Nanos,
+    ) {
+        let before = self.groups.get(&number);
+        let (traffic, added_at) = before.map_or_else(
+            || (SharedTraffic::default(), now),
+            |it| (it.traffic.clone(), it.added_at),
+        );
         self.buckets += buckets.len();
-        let group = Group { kind, buckets, targets, traffic, added_at, live: false };
-        self.groups.insert(spec.number, group);
-        self.stale = true;
+        self.count_targets(&targets, |count| count + 1);
+        let group = Group { kind, buckets, targets, traffic, added_at };
+        if let Some(old) = self.groups.insert(number, Arc::new(group)) {
+            self.buckets -= old.buckets.len();
+            self.count_targets(&old.targets, |count| count - 1);
+        }
+        self.changes += 1;
+    }
+
+    /// Counts groups as referred to by one more, or by one less.
+    fn count_targets(&mut self, targets: &[GroupNo], count: impl Fn(usize) -> usize) {
+        for &target in targets {
+            match count(self.count_referrers(target)) {
+                0 => drop(self.referrers.remove(&target)),
+                count => drop(self.referrers.insert(target, count)),
+            }
+        }
     }
 }
 
@@ -164,7 +240,7 @@ impl Bucket {
         set.write(&spec.actions);
         let identity = Seeded(0x6b75_7474).hash_one(set.actions());
         let (set, traffic) = (set.actions().into(), SharedTraffic::default());
-        Bucket { spec, set, identity, traffic, live: false }
+        Bucket { spec, set, identity, traffic }
     }
 }
 

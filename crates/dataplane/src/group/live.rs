@@ -5,81 +5,112 @@
 //! that watches nothing is taken to watch what its actions send to, so that a select group does
 //! without a port that is dead.
 //!
-//! Invariant: what is live is found out anew after every change and before it is asked for.
+//! After a change of a group or port it is determined anew for a group when a frame goes by it, together with the
+//! groups that it refers to. So a change costs the same however many groups there are.
+//!
+//! Invariant: what is live is determined anew after every change and before it is used.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use packet::frame::PortNo;
+use shared::Shared;
 
-use super::{Bucket, GroupNo, GroupTable};
+use super::{Bucket, Group, GroupNo, GroupTable};
 use crate::action::Action;
+
+/// Which buckets of a group are live, as of a number of changes.
+#[derive(Debug)]
+pub(super) struct Live {
+    changes: u64,
+    /// A bit for each bucket.
+    buckets: Vec<u64>,
+}
+
+impl Live {
+    /// The first bucket that is live.
+    pub(super) fn first(&self) -> Option<usize> {
+        self.places().next()
+    }
+
+    /// The places of the buckets that are live, in order.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.buckets.iter().enumerate().flat_map(|(word, bits)| {
+            let mut left = *bits;
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(word * 64 + bit)
+            })
+        })
+    }
+}
 
 impl GroupTable {
     /// Tells whether a port is live: its link carries frames, and it is not switched off.
     pub fn set_port_live(&mut self, port: PortNo, live: bool) {
         for (_, known) in self.ports.iter_mut().filter(|(number, _)| *number == port) {
-            self.stale |= *known != live;
+            self.changes += u64::from(*known != live);
             *known = live;
         }
     }
 
     /// Whether a group is live.
     pub fn is_live(&mut self, number: GroupNo) -> bool {
-        self.refresh();
-        self.groups.get(&number).is_some_and(|group| group.live)
+        self.live(number).is_some_and(|live| live.first().is_some())
     }
 
-    /// Finds out what is live, if anything has changed.
+    /// Which buckets of a group are live.
     #[inline]
-    pub(super) fn refresh(&mut self) {
-        if self.stale {
-            self.find_live();
-            self.stale = false;
+    pub(super) fn live(&mut self, number: GroupNo) -> Option<&Live> {
+        let is_known = self.live.get(&number).is_some_and(|live| live.changes == self.changes);
+        if !is_known {
+            let GroupTable { groups, ports, changes, live, .. } = self;
+            Search { groups, ports, changes: *changes, live }.is_live(number);
         }
+        self.live.get(&number).map(|live| &**live)
     }
+}
 
-    fn find_live(&mut self) {
-        let mut known = HashMap::new();
-        let numbers: Vec<GroupNo> = self.groups.keys().copied().collect();
-        for number in &numbers {
-            self.group_lives(*number, &mut known);
-        }
-        for (number, group) in &mut self.groups {
-            let buckets = known.remove(number).unwrap_or_default();
-            group.live = buckets.contains(&true);
-            group.buckets.iter_mut().zip(buckets).for_each(|(bucket, live)| bucket.live = live);
-        }
-    }
+/// What it takes to find out what is live.
+struct Search<'a> {
+    groups: &'a Shared<GroupNo, Arc<Group>>,
+    ports: &'a [(PortNo, bool)],
+    changes: u64,
+    live: &'a mut Shared<GroupNo, Arc<Live>>,
+}
 
-    /// Whether a group is live; which of its buckets are is noted in `known`. Groups refer to each
-    /// other without loops, so that this ends.
-    fn group_lives(&self, number: GroupNo, known: &mut HashMap<GroupNo, Vec<bool>>) -> bool {
-        if let Some(buckets) = known.get(&number) {
-            return buckets.contains(&true);
+impl Search<'_> {
+    /// Whether a group is live, which is noted. Groups refer to each other without loops, so that this ends.
+    fn is_live(&mut self, number: GroupNo) -> bool {
+        if let Some(live) = self.live.get(&number).filter(|live| live.changes == self.changes) {
+            return live.first().is_some();
         }
         let Some(group) = self.groups.get(&number) else { return false };
-        let lives: Vec<bool> =
-            group.buckets.iter().map(|bucket| self.bucket_lives(bucket, known)).collect();
-        let live = lives.contains(&true);
-        known.insert(number, lives);
-        live
+        let mut buckets = vec![0; group.buckets.len().div_ceil(64)];
+        for (at, bucket) in group.buckets.iter().enumerate() {
+            buckets[at / 64] |= u64::from(self.has_live(bucket)) << (at % 64);
+        }
+        let live = Live { changes: self.changes, buckets };
+        let is_live = live.first().is_some();
+        self.live.insert(number, Arc::new(live));
+        is_live
     }
 
-    fn bucket_lives(&self, bucket: &Bucket, known: &mut HashMap<GroupNo, Vec<bool>>) -> bool {
+    fn has_live(&mut self, bucket: &Bucket) -> bool {
         let (port, group) = (bucket.spec.watch_port, bucket.spec.watch_group);
         if port.is_some() || group.is_some() {
-            return port.is_some_and(|port| self.port_lives(port))
-                || group.is_some_and(|group| self.group_lives(group, known));
+            return port.is_some_and(|port| self.is_port_live(port))
+                || group.is_some_and(|group| self.is_live(group));
         }
         // In a set that sends, the last action does.
         match bucket.set.last() {
-            Some(Action::Group(group)) => self.group_lives(*group, known),
-            Some(action) => action.port().is_none_or(|port| self.port_lives(port)),
+            Some(Action::Group(group)) => self.is_live(*group),
+            Some(action) => action.port().is_none_or(|port| self.is_port_live(port)),
             None => true,
         }
     }
 
-    fn port_lives(&self, port: PortNo) -> bool {
+    fn is_port_live(&self, port: PortNo) -> bool {
         self.ports.iter().any(|(number, live)| *number == port && *live)
     }
 }

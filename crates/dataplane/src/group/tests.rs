@@ -3,11 +3,41 @@
 use super::*;
 use crate::action::Action;
 use crate::dice::Dice;
+use crate::table::Progress;
 
 const AT: Nanos = Nanos::ZERO;
 
 fn table() -> GroupTable {
     GroupTable::new(&[1, 2, 3, 4], GroupLimits::default(), 7)
+}
+
+impl GroupTable {
+    pub(crate) fn add(&mut self, spec: GroupSpec, now: Nanos) -> Result<(), GroupError> {
+        self.change(GroupChange::add(spec), now)
+    }
+
+    fn modify(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
+        self.change(GroupChange::modify(spec), AT)
+    }
+
+    fn insert_buckets(
+        &mut self,
+        number: GroupNo,
+        place: BucketPlace,
+        buckets: Vec<BucketSpec>,
+    ) -> Result<(), GroupError> {
+        self.change(GroupChange::insert(number, place, buckets), AT)
+    }
+
+    fn remove_buckets(&mut self, number: GroupNo, place: BucketPlace) -> Result<(), GroupError> {
+        self.change(GroupChange::remove(number, place), AT)
+    }
+}
+
+/// Deletes a group, or all, and returns the numbers of those that went.
+fn deleted(groups: &mut GroupTable, number: GroupNo) -> Result<Vec<GroupNo>, GroupError> {
+    let gone = groups.delete(number)?;
+    Ok(gone.groups.keys().copied().collect())
 }
 
 fn out(port: PortNo) -> Action {
@@ -223,17 +253,17 @@ fn what_a_group_refers_to_stays() {
     let mut groups = table();
     groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
     groups.add(group(2, GroupKind::All, &[to_group(0, 1), to_group(1, 1)]), AT).unwrap();
-    assert_eq!(groups.delete(1), Err(GroupError::ChainedGroup(1)));
+    assert_eq!(deleted(&mut groups, 1), Err(GroupError::ChainedGroup(1)));
     let references = |groups: &GroupTable| groups.records(1, AT)[0].references;
     assert_eq!(references(&groups), 1);
     groups.modify(group(2, GroupKind::All, &[])).unwrap();
     assert_eq!(references(&groups), 0);
-    assert_eq!(groups.delete(1), Ok(vec![1]));
-    assert_eq!(groups.delete(1), Ok(vec![]));
-    assert_eq!(groups.delete(u32::MAX), Err(GroupError::InvalidGroup(u32::MAX)));
+    assert_eq!(deleted(&mut groups, 1), Ok(vec![1]));
+    assert_eq!(deleted(&mut groups, 1), Ok(vec![]));
+    assert_eq!(deleted(&mut groups, u32::MAX), Err(GroupError::InvalidGroup(u32::MAX)));
     groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
     groups.modify(group(2, GroupKind::All, &[to_group(0, 1)])).unwrap();
-    assert_eq!(groups.delete(GROUPS_ALL), Ok(vec![1, 2]));
+    assert_eq!(deleted(&mut groups, GROUPS_ALL), Ok(vec![1, 2]));
     assert_eq!(groups.count(), 0);
 }
 
@@ -326,4 +356,85 @@ fn commands_are_refused_for_their_reasons_and_change_nothing() {
     let weighted = [to_port(1, 0, 1), to_port(2, 1, 1)];
     assert_eq!(groups.modify(group(1, Select, &weighted)), Ok(()));
     assert_eq!(groups.modify(group(1, Select, &three[..1])), Ok(()));
+}
+
+/// Groups of which each sends to every one of the layer below.
+fn layered(layers: u32, width: u32) -> GroupTable {
+    let mut groups = table();
+    for number in 0..layers * width {
+        let below = (number / width).checked_sub(1).map(|layer| layer * width);
+        let below = below.into_iter().flat_map(|first| first..first + width);
+        let buckets: Vec<_> = below.zip(0..).map(|(to, id)| to_group(id, to + 1)).collect();
+        groups.add(group(number + 1, GroupKind::All, &buckets), AT).unwrap();
+    }
+    groups
+}
+
+#[test]
+fn a_change_of_a_group_checks_chains_a_bounded_number_of_steps_at_a_time() {
+    const STEPS: usize = 100;
+    let mut groups = layered(14, 40);
+    groups.add(group(700, GroupKind::All, &[]), AT).unwrap();
+    for number in 701..=703 {
+        groups.add(group(number, GroupKind::All, &[to_group(0, number - 1)]), AT).unwrap();
+    }
+    let mut run = |spec: GroupSpec| {
+        let (mut change, mut calls) = (GroupChange::modify(spec), 0);
+        loop {
+            calls += 1;
+            let mut budget = STEPS;
+            let outcome = groups.change_some(&mut change, AT, &mut budget);
+            if !matches!(outcome, Ok(Progress::More)) {
+                return (outcome, calls);
+            }
+            assert_eq!(budget, 0, "it goes on as far as it may");
+        }
+    };
+    let first = |to: u32| group(1, GroupKind::All, &[to_group(0, to)]);
+    // Every chain that begins above it is looked at: 13 layers of 40 groups with 40 references each.
+    let (outcome, calls) = run(first(700));
+    assert_eq!(outcome, Ok(Progress::Done));
+    assert!(calls > 200, "{calls} calls");
+    let (outcome, calls) = run(first(703));
+    assert_eq!(outcome, Err(GroupError::ChainTooLong(CHAIN_MAX)));
+    assert!(calls > 10, "{calls} calls");
+    let (outcome, _) = run(first(14 * 40));
+    assert!(matches!(outcome, Err(GroupError::Loop(_))), "{outcome:?}");
+    let (outcome, calls) = run(group(1, GroupKind::All, &[to_port(0, 0, 1)]));
+    assert_eq!((outcome, calls), (Ok(Progress::Done), 1), "it sends to no group");
+    let (outcome, calls) = run(group(14 * 40, GroupKind::All, &[to_group(0, 700)]));
+    assert_eq!((outcome, calls), (Ok(Progress::Done), 1), "no group sends to it");
+}
+
+#[test]
+fn a_frame_finds_out_what_is_live_for_its_own_group_alone() {
+    let mut groups = table();
+    for number in 1..=4000 {
+        let buckets = [watching(Some(1), None, 1), watching(Some(2), None, 2)];
+        groups.add(group(number, GroupKind::FastFailover, &buckets), AT).unwrap();
+    }
+    let lives = |groups: &GroupTable| groups.live.len();
+    assert_eq!(chosen(&mut groups, 1), 1);
+    groups.set_port_live(1, false);
+    assert_eq!((chosen(&mut groups, 1), lives(&groups)), (2, 1));
+}
+
+#[test]
+fn a_table_is_cloned_and_deleted_at_the_cost_of_what_differs() {
+    let mut groups = table();
+    for number in 1..=4000 {
+        groups.add(group(number, GroupKind::All, &[to_port(0, 0, 1)]), AT).unwrap();
+    }
+    let mut next = groups.clone();
+    next.modify(group(7, GroupKind::All, &[to_port(0, 0, 2)])).unwrap();
+    assert!(next.free_some(&mut 200), "all but a few groups are the other's too");
+    let mut gone = groups.delete(GROUPS_ALL).unwrap();
+    assert_eq!((groups.count(), gone.count()), (0, 4000));
+    assert!(gone.contains(4000) && !groups.contains(4000));
+    let mut calls = 1;
+    while !gone.free_some(&mut 500) {
+        calls += 1;
+    }
+    // A step for each group and for each bucket.
+    assert_eq!(calls, 17);
 }

@@ -11,26 +11,48 @@ use super::{Held, Pipeline};
 use crate::action::Action;
 use crate::flow::{FlowError, FlowRemovedReason, Source};
 use crate::forwarder::Outputs;
-use crate::group::{BucketPlace, BucketSpec, GroupError, GroupNo, GroupSpec, GroupTable};
+use crate::group::{
+    BucketPlace, BucketSpec, GROUPS_ALL, GroupChange, GroupError, GroupNo, GroupSpec, GroupTable,
+};
 use crate::instruction::Instructions;
-use crate::meter::{METER_NO_MAX, MeterError, MeterNo, MeterSpec, MeterTable};
+use crate::meter::{METER_NO_MAX, METERS_ALL, MeterError, MeterNo, MeterSpec, MeterTable};
 use crate::queue::{PortQueues, QueueError};
 use crate::table::Progress;
 
 /// Groups or meters that were deleted, and how far the removal of their entries has come.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Deletion {
-    /// Their numbers, in order.
-    numbers: Vec<u32>,
-    why: FlowRemovedReason,
-    /// The first place of an entry that was not examined.
-    from: usize,
+    gone: Gone,
+    count: usize,
+    /// The first place of an entry that was not examined; none once all are.
+    from: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Gone {
+    Groups(Box<GroupTable>),
+    Meters(MeterTable),
 }
 
 impl Deletion {
     /// How many groups or meters were deleted.
     pub fn count(&self) -> usize {
-        self.numbers.len()
+        self.count
+    }
+
+    /// Whether an entry with these instructions uses one of them.
+    fn is_used_by(&self, instructions: &Instructions) -> bool {
+        match &self.gone {
+            Gone::Groups(groups) => instructions.groups().any(|number| groups.contains(number)),
+            Gone::Meters(meters) => instructions.meters().any(|number| meters.contains(number)),
+        }
+    }
+
+    fn why(&self) -> FlowRemovedReason {
+        match self.gone {
+            Gone::Groups(_) => FlowRemovedReason::GroupDelete,
+            Gone::Meters(_) => FlowRemovedReason::MeterDelete,
+        }
     }
 }
 
@@ -43,30 +65,47 @@ impl Pipeline {
 
     /// Makes all of that again what it was at the beginning.
     pub fn take_back(&mut self) {
-        self.shared.engine().other = None;
-        self.tables.take_back();
+        while !self.take_back_some(&mut usize::MAX.clone()).is_done() {
+            std::hint::spin_loop();
+        }
     }
 
     /// The same within a budget (see [`Tables::take_back_some`](crate::table::Tables::take_back_some)).
     pub fn take_back_some(&mut self, budget: &mut usize) -> Progress {
-        self.shared.engine().other = None;
-        self.tables.take_back_some(budget)
+        let given_up = self.shared.engine().other.take();
+        self.gone = given_up.or_else(|| self.gone.take());
+        match self.tables.take_back_some(budget) {
+            Progress::Done => self.free_gone(budget),
+            Progress::More => Progress::More,
+        }
     }
 
     /// Keeps what was changed since the beginning, and tells of it. Every worker forwards by all of it
     /// when this returns, and by none of it until it does so.
     pub fn keep(&mut self, out: &mut Outputs) {
-        self.tables.keep(out);
-        self.shared.engine().keep_spread();
+        while !self.keep_some(out, &mut usize::MAX.clone()).is_done() {
+            std::hint::spin_loop();
+        }
     }
 
     /// The same within a budget (see [`Tables::keep_some`](crate::table::Tables::keep_some)).
     pub fn keep_some(&mut self, out: &mut Outputs, budget: &mut usize) -> Progress {
-        let progress = self.tables.keep_some(out, budget);
-        if progress.is_done() {
-            self.shared.engine().keep_spread();
+        if !self.tables.keep_some(out, budget).is_done() {
+            return Progress::More;
         }
-        progress
+        let before = self.shared.engine().keep_spread();
+        self.gone = before.or_else(|| self.gone.take());
+        self.free_gone(budget)
+    }
+
+    /// Frees the groups and meters that a bundle left to nobody, beside the workers.
+    fn free_gone(&mut self, budget: &mut usize) -> Progress {
+        let is_freed = self.gone.as_mut().is_none_or(|gone| gone.free_some(budget));
+        if !is_freed {
+            return Progress::More;
+        }
+        self.gone = None;
+        Progress::Done
     }
 
     /// Changes groups and meters, at once or together with what else a bundle does.
@@ -81,14 +120,24 @@ impl Pipeline {
         Held { engine: self.shared.engine(), part: Engine::groups }
     }
 
-    /// Adds a group (see [`GroupTable::add`]).
-    pub fn add_group(&mut self, spec: GroupSpec, now: Nanos) -> Result<(), GroupError> {
-        self.change_spread(|groups, _| groups.add(spec, now))
+    /// Changes a group within a budget (see [`GroupTable::change_some`]).
+    pub fn change_group_some(
+        &mut self,
+        change: &mut GroupChange,
+        now: Nanos,
+        budget: &mut usize,
+    ) -> Result<Progress, GroupError> {
+        self.change_spread(|groups, _| groups.change_some(change, now, budget))
     }
 
-    /// Changes a group (see [`GroupTable::modify`]).
+    /// Adds a group (see [`GroupChange::add`]).
+    pub fn add_group(&mut self, spec: GroupSpec, now: Nanos) -> Result<(), GroupError> {
+        self.change_spread(|groups, _| groups.change(GroupChange::add(spec), now))
+    }
+
+    /// Changes a group (see [`GroupChange::modify`]).
     pub fn modify_group(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
-        self.change_spread(|groups, _| groups.modify(spec))
+        self.change_spread(|groups, _| groups.change(GroupChange::modify(spec), Nanos::ZERO))
     }
 
     /// Deletes a group, or all for [`GROUPS_ALL`](crate::group::GROUPS_ALL), with the entries that
@@ -109,11 +158,16 @@ impl Pipeline {
     /// [`Pipeline::delete_users_some`]. Until that is done, frames that they send there are dropped, and no
     /// group of such a number may be added.
     pub fn forget_group(&mut self, number: GroupNo) -> Result<Deletion, GroupError> {
-        let numbers = self.change_spread(|groups, _| groups.delete(number))?;
-        Ok(Deletion { numbers, why: FlowRemovedReason::GroupDelete, from: 0 })
+        let gone = self.change_spread(|groups, _| groups.delete(number))?;
+        let (count, users) = (gone.count(), self.tables.references());
+        let is_used = match number {
+            GROUPS_ALL => users.has_groups(),
+            _ => users.of_group(number) > 0,
+        };
+        Ok(Deletion { gone: Gone::Groups(Box::new(gone)), count, from: is_used.then_some(0) })
     }
 
-    /// Removes the entries that use what was deleted, as far as the budget goes.
+    /// Removes the entries that use what was deleted, and frees that, as far as the budget goes.
     pub fn delete_users_some(
         &mut self,
         deletion: &mut Deletion,
@@ -122,34 +176,41 @@ impl Pipeline {
         out: &mut Outputs,
         budget: &mut usize,
     ) -> Progress {
-        let Deletion { numbers, why, from } = deletion;
-        if numbers.is_empty() {
-            return Progress::Done;
+        if let Some(mut from) = deletion.from.filter(|_| deletion.count > 0) {
+            let uses = |instructions: &Instructions| deletion.is_used_by(instructions);
+            let why = (deletion.why(), source, now);
+            let progress = self.tables.delete_users(uses, &mut from, why, out, budget);
+            deletion.from = (!progress.is_done()).then_some(from);
+            if !progress.is_done() {
+                return Progress::More;
+            }
         }
-        let uses = |instructions: &Instructions| match why {
-            FlowRemovedReason::MeterDelete => instructions.uses_meter(numbers),
-            _ => instructions.uses_group(numbers),
+        let is_freed = match &mut deletion.gone {
+            Gone::Groups(groups) => groups.free_some(budget),
+            Gone::Meters(meters) => meters.free_some(budget),
         };
-        self.tables.delete_users(uses, from, (*why, source, now), out, budget)
+        if is_freed { Progress::Done } else { Progress::More }
     }
 
-    /// Puts buckets into a group (see [`GroupTable::insert_buckets`]).
+    /// Puts buckets into a group (see [`GroupChange::insert`]).
     pub fn insert_buckets(
         &mut self,
         number: GroupNo,
         place: BucketPlace,
         buckets: Vec<BucketSpec>,
     ) -> Result<(), GroupError> {
-        self.change_spread(|groups, _| groups.insert_buckets(number, place, buckets))
+        let change = GroupChange::insert(number, place, buckets);
+        self.change_spread(|groups, _| groups.change(change, Nanos::ZERO))
     }
 
-    /// Takes buckets out of a group (see [`GroupTable::remove_buckets`]).
+    /// Takes buckets out of a group (see [`GroupChange::remove`]).
     pub fn remove_buckets(
         &mut self,
         number: GroupNo,
         place: BucketPlace,
     ) -> Result<(), GroupError> {
-        self.change_spread(|groups, _| groups.remove_buckets(number, place))
+        let change = GroupChange::remove(number, place);
+        self.change_spread(|groups, _| groups.change(change, Nanos::ZERO))
     }
 
     /// The meters and their counters.
@@ -185,8 +246,14 @@ impl Pipeline {
     /// [`Pipeline::delete_users_some`]. Until that is done, frames pass the meter freely, and no meter of
     /// such a number may be added.
     pub fn forget_meter(&mut self, number: MeterNo) -> Deletion {
-        let numbers = self.change_spread(|_, meters| meters.delete(number));
-        Deletion { numbers, why: FlowRemovedReason::MeterDelete, from: 0 }
+        let gone = self.change_spread(|_, meters| meters.delete(number));
+        let users = self.tables.references();
+        let is_used = match number {
+            METERS_ALL => users.has_meters(),
+            _ => users.of_meter(number) > 0,
+        };
+        let count = gone.len();
+        Deletion { gone: Gone::Meters(gone), count, from: is_used.then_some(0) }
     }
 
     /// Gives a port queues (see [`crate::egress::Egress::set_queues`]).

@@ -64,11 +64,18 @@ impl Engine {
         }
     }
 
-    /// Goes on with what a bundle made of them: everybody sees that.
-    pub(super) fn keep_spread(&mut self) {
+    /// Goes on with what a bundle made of them: everybody sees that. Returns what is left to be freed.
+    pub(super) fn keep_spread(&mut self) -> Option<Box<Spread>> {
         if self.other.as_ref().is_some_and(|other| other.is_next) {
             self.swap();
         }
-        self.other = None;
+        self.other.take()
+    }
+}
+
+impl Spread {
+    /// Frees what it holds as far as the budget goes, and returns whether nothing is left.
+    pub(super) fn free_some(&mut self, budget: &mut usize) -> bool {
+        self.groups.free_some(budget) && self.meters.free_some(budget)
     }
 }

@@ -12,6 +12,9 @@ use crate::flow::{FlowSpec, ModifyRules, Source};
 use crate::forwarder::Event;
 use crate::key::Field;
 
+/// Adds that check for overlap or evict.
+mod adds;
+
 /// Entries that one change may move between structures.
 const MOVED_MAX: usize = 1500;
 
@@ -54,7 +57,12 @@ fn spec((matching, priority): (Match, u16)) -> FlowSpec {
 
 /// Tables to which so many entries were added, none of which moved many others.
 fn filled(draw: fn(u64) -> (Match, u16), count: u64) -> Tables {
-    let (entries, mut out) = (count as usize + 1, Outputs::new(&[1]));
+    filled_beside(draw, count, 1)
+}
+
+/// The same with room for so many more.
+fn filled_beside(draw: fn(u64) -> (Match, u16), count: u64, room: usize) -> Tables {
+    let (entries, mut out) = (count as usize + room, Outputs::new(&[1]));
     let mut tables = Tables::new(&[TableSettings::of(entries, entries)], 5);
     for number in 0..count {
         let moved = moved(|| {
@@ -143,12 +151,11 @@ fn frames_see_a_bundle_of_many_changes_whole_between_its_steps() {
             verdict
         };
         let to = FlowSpec::new(Match::ANY, 1, &[Action::Output { port: 2 }]);
-        let mut selection = tables.select(FlowFilter::ALL);
+        let all = tables.select(FlowFilter::ALL);
+        let mut modification = Modification::new(to, all, ModifyRules::default());
         let (old, new) = (Some(Verdict::Output(1)), Some(Verdict::Output(2)));
         loop {
-            let rules = ModifyRules::default();
-            let step = &mut 40;
-            let progress = tables.modify_some(&to, &mut selection, rules, Nanos(2), &mut out, step);
+            let progress = tables.modify_some(&mut modification, Nanos(2), &mut out, &mut 40);
             assert!((0..count).all(|number| seen(number) == old));
             assert_eq!(tables.expire(Nanos::from_secs(9), &mut out), {
                 Some(Nanos::from_secs(9).saturating_add(TICK))
@@ -335,7 +342,7 @@ fn timeouts_and_users_of_a_group_go_a_bounded_number_at_a_time() {
     assert_eq!(before, 1000);
     let (mut from, mut calls) = (0, 0);
     loop {
-        let uses = |instructions: &Instructions| instructions.uses_group(&[0]);
+        let uses = |instructions: &Instructions| instructions.groups().any(|group| group == 0);
         let why = (FlowRemovedReason::GroupDelete, Source::default(), now);
         let progress = tables.delete_users(uses, &mut from, why, &mut out, &mut 500);
         let left = tables.account(0).entries;

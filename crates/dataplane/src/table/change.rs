@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use packet::time::Nanos;
 
+use super::addition::Addition;
 use super::leaving::Thing;
 use super::select::{CHANGE_STEPS, Progress, Selection};
 use super::{Flow, Shape, Tables, verdict};
@@ -21,36 +22,27 @@ use crate::key::wide::Wide;
 /// Places and numbers that one call takes back at most.
 const RECLAIMED_MAX: usize = 64;
 
-/// Places that each added entry examines for indexes that are being built.
-const BUILD_STEPS: usize = 8;
+/// A command that changes entries, or adds one where there is none, and how far it has come.
+#[derive(Debug, Clone)]
+pub struct Modification {
+    addition: Addition,
+    selection: Selection,
+    rules: ModifyRules,
+}
 
-impl Tables {
-    /// Installs an entry. One of the table with the same match and rank is replaced; its counters
-    /// go on unless they are to be reset. Where the table is full and set to evict, the least
-    /// important entry goes that is not more important than this one: the one with the least time
-    /// left, where there are several.
-    pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
-        self.check(spec)?;
-        self.close();
-        self.slab().set_clock(now);
-        self.build_indexes(&mut BUILD_STEPS.clone());
-        let table = &self.tables[usize::from(spec.table)];
-        if spec.flags.check_overlap && table.overlaps(self.slab(), &spec.matching, spec.rank) {
-            return Err(FlowError::Overlap);
-        }
-        let same = table.find_same(self.slab(), &spec.matching, spec.rank);
-        match same {
-            Some(place) => self.replace(place, spec, now),
-            None => {
-                let part = self.make_room(spec, now)?;
-                self.install(spec, part, now);
-            }
-        }
-        self.tell_vacancy(spec.table);
-        self.news.tell(out);
-        Ok(())
+impl Modification {
+    /// Begins to give the entries of a selection what the rules take of `spec`.
+    pub fn new(spec: FlowSpec, selection: Selection, rules: ModifyRules) -> Modification {
+        Modification { addition: Addition::new(spec), selection, rules }
     }
 
+    /// The entry that says what becomes of the others.
+    pub fn spec(&self) -> &FlowSpec {
+        self.addition.spec()
+    }
+}
+
+impl Tables {
     /// Gives every entry that the filter lets through the instructions of `spec` and, if the rules
     /// say so, its cookie, and keeps the rest of it. Where there is none, the rules may ask for
     /// `spec` to be added.
@@ -62,42 +54,40 @@ impl Tables {
         now: Nanos,
         out: &mut Outputs,
     ) -> Result<(), FlowError> {
-        let (mut selection, mut budget) = (self.select(filter.clone()), usize::MAX);
-        self.modify_some(spec, &mut selection, rules, now, out, &mut budget).map(drop)
+        let selection = self.select(filter.clone());
+        let mut modification = Modification::new(spec.clone(), selection, rules);
+        while !self.modify_some(&mut modification, now, out, &mut usize::MAX.clone())?.is_done() {
+            std::hint::spin_loop();
+        }
+        Ok(())
     }
 
-    /// The same for a selection, as far as the budget goes. To be called with the same arguments until it
-    /// is done or fails.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "a command, a cursor, and what every change takes"
-    )]
+    /// The same as far as the budget goes. To be called until it is done or fails.
     pub fn modify_some(
         &mut self,
-        spec: &FlowSpec,
-        selection: &mut Selection,
-        rules: ModifyRules,
+        modification: &mut Modification,
         now: Nanos,
         out: &mut Outputs,
         budget: &mut usize,
     ) -> Result<Progress, FlowError> {
+        let Modification { addition, selection, rules } = modification;
+        let spec = addition.spec();
         self.check(spec)?;
         self.close();
         self.slab().set_clock(now);
         if self.wait_for_index(selection, budget) {
             while let Some(place) = selection.next(self, budget) {
-                self.change(place, spec, rules, now);
+                self.change(place, spec, *rules, now);
                 *budget = budget.saturating_sub(CHANGE_STEPS);
             }
         }
+        self.news.tell(out);
         if !selection.is_done() {
-            self.news.tell(out);
             return Ok(Progress::More);
         }
         if !selection.is_used && rules.add {
-            self.add(spec, now, out)?;
+            return self.add_some(addition, now, out, budget);
         }
-        self.news.tell(out);
         Ok(Progress::Done)
     }
 
@@ -171,7 +161,7 @@ impl Tables {
     }
 
     /// Whether the tables that it names are there.
-    fn check(&self, spec: &FlowSpec) -> Result<(), FlowError> {
+    pub(super) fn check(&self, spec: &FlowSpec) -> Result<(), FlowError> {
         if usize::from(spec.table) >= self.tables.len() {
             return Err(FlowError::NoSuchTable(spec.table));
         }
@@ -187,34 +177,8 @@ impl Tables {
         }
     }
 
-    /// The part that an entry belongs to. Evicts another if that is full and may.
-    fn make_room(&mut self, spec: &FlowSpec, now: Nanos) -> Result<Part, FlowError> {
-        let table = &self.tables[usize::from(spec.table)];
-        let part = table.part_for(self.slab(), &spec.matching);
-        if !table.is_full(part) {
-            return Ok(part);
-        }
-        let victim = table.config.eviction.then(|| self.least_important(spec, part)).flatten();
-        let victim = victim.ok_or(FlowError::TableFull(spec.table))?;
-        self.say_farewell(victim, FlowRemovedReason::Eviction, None, now);
-        // What went may have been why this one was to be among the rest.
-        Ok(self.tables[usize::from(spec.table)].part_for(self.slab(), &spec.matching))
-    }
-
-    /// The entry that makes room for another, if one may.
-    fn least_important(&self, spec: &FlowSpec, part: Part) -> Option<u32> {
-        let candidates = self.flows.iter().filter_map(|(place, flow)| {
-            let fits = flow.table == spec.table
-                && self.slab().line(place).part() == part
-                && flow.importance <= spec.importance;
-            let end = self.due(place).map_or(Nanos::MAX, |due| due.0);
-            fits.then_some((flow.importance, end, flow.created, place))
-        });
-        candidates.min().map(|candidate| candidate.3)
-    }
-
     /// Puts an entry into the store and its table.
-    fn install(&mut self, spec: &FlowSpec, part: Part, now: Nanos) {
+    pub(super) fn install(&mut self, spec: &FlowSpec, part: Part, now: Nanos) {
         let picture = Picture {
             key: *spec.matching.value(),
             frames: 0,
@@ -229,7 +193,7 @@ impl Tables {
         let (flow, program) = self.flow_of(spec, now);
         let place = self.store(&picture, spec.matching.wide_value(), flow);
         self.set_cold(place, spec, program);
-        self.indexes.add(&self.flows, &self.common.slab, place);
+        self.enter_indexes(place);
         self.note_installed(place);
         let table = &mut self.tables[usize::from(spec.table)];
         table.insert(&self.common.slab, &spec.matching, spec.rank, place);
@@ -256,6 +220,7 @@ impl Tables {
             flags: spec.flags,
             table: spec.table,
             told: None,
+            stands_until: None,
         };
         (flow, program)
     }
@@ -274,23 +239,35 @@ impl Tables {
         }
     }
 
-    /// A place that nobody looks at. Where all are in use or given up, those who look at the latter are
-    /// waited for, which is at most a batch.
-    fn free_place(&mut self) -> u32 {
+    /// Whether there is a place that no thread looks at, for one more entry.
+    pub(super) fn has_place(&mut self) -> bool {
         if self.leaving.is_much() {
             self.publish();
         }
-        loop {
-            self.reclaim();
-            if let Some(place) = self.free.pop() {
-                return place;
-            }
-            if self.flows.places() < self.places_max() {
-                return self.flows.add_place();
-            }
+        self.reclaim();
+        if self.free.is_empty() && self.flows.places() >= self.places_max() {
+            // Threads have seen it by now if they wait for frames.
             self.publish();
-            std::hint::spin_loop();
+            self.reclaim();
         }
+        !self.free.is_empty() || self.flows.places() < self.places_max()
+    }
+
+    /// One of those places.
+    fn free_place(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| self.flows.add_place())
+    }
+
+    /// Puts an entry into the indexes and the order of eviction.
+    pub(super) fn enter_indexes(&mut self, place: u32) {
+        self.indexes.add(&self.flows, &self.common.slab, place);
+        self.put_in_order_of_eviction(place);
+    }
+
+    /// Takes an entry out of the indexes and the order of eviction.
+    pub(super) fn leave_indexes(&mut self, place: u32) {
+        self.indexes.remove(&self.flows, &self.common.slab, place);
+        self.evictions.remove(&mut self.flows, &self.common.slab, place);
     }
 
     /// Places that may be in use. What is made apart needs as many again, as those of before stay.
@@ -329,9 +306,9 @@ impl Tables {
     }
 
     /// Makes the entry at a place, which has the match and rank of `spec`, what `spec` says.
-    fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
+    pub(super) fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
         self.note_change(place);
-        self.indexes.remove(&self.flows, &self.common.slab, place);
+        self.leave_indexes(place);
         let (flow, program) = self.flow_of(spec, now);
         let before = self.slab().cold(place).program();
         self.set_cold(place, spec, program);
@@ -345,7 +322,7 @@ impl Tables {
             self.release(&old.instructions, before);
             self.shapes.release(old.shape);
         }
-        self.indexes.add(&self.flows, &self.common.slab, place);
+        self.enter_indexes(place);
         self.wheel.cancel(place);
         self.schedule(place);
         self.tell_change(place, FlowChange::Added, Some(spec.source), now);
@@ -405,7 +382,7 @@ impl Tables {
 
     /// Takes an entry out of everything. Its place is free at once if no thread can have seen it.
     pub(super) fn take_out(&mut self, place: u32, was_seen: bool) {
-        self.indexes.remove(&self.flows, &self.common.slab, place);
+        self.leave_indexes(place);
         let Some(flow) = self.flows.take(place) else { return };
         let matching = self.matching(place as usize, &flow);
         let rank = self.slab().line(place).rank();
@@ -429,7 +406,7 @@ impl Tables {
         }
     }
 
-    fn tell_vacancy(&mut self, table: u8) {
+    pub(super) fn tell_vacancy(&mut self, table: u8) {
         if let Some(down) = self.tables[usize::from(table)].vacancy_news() {
             self.news.add(Event::Vacancy { table, down });
         }

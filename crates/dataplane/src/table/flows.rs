@@ -69,6 +69,7 @@ impl Flows {
     }
 
     /// All entries with their places.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
         self.since(0).filter_map(|place| Some((place as u32, self.get(place)?)))
     }

@@ -9,10 +9,10 @@
 //! Invariant: the exact part holds at most one entry of a key; another with the same key and another
 //! rank is among the rest.
 
-use crate::classifier::Classifier;
 use crate::classifier::exact::ExactTable;
 use crate::classifier::many::Entries;
 use crate::classifier::rest::{Described, Rest};
+use crate::classifier::{Classifier, Overlap};
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
 use crate::flow::Part;
@@ -220,18 +220,17 @@ impl Table {
         self.whole_keys > 0
     }
 
-    /// Whether an entry of this rank could match the same frame.
-    pub(super) fn overlaps(&self, slab: &Slab, matching: &Match, wanted: u32) -> bool {
-        if self.rest.overlaps(slab, matching, wanted) {
-            return true;
-        }
+    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    pub(super) fn overlap(&self, slab: &Slab, matching: &Match, wanted: u32) -> Overlap {
         let ranked = |place: u32| slab.line(place).rank() == wanted;
-        if matching.is_exact() {
-            return self.find_exact(slab, matching).is_some_and(ranked);
-        }
-        // An exact match leaves the wide fields open, whatever the other asks of them.
-        let meets = |place: u32| ranked(place) && matching.matches_key(&slab.line(place).key());
-        wanted >= self.exact_rank_least && self.exact.places().any(meets)
+        let exact = match wanted >= self.exact_rank_least {
+            _ if matching.is_exact() => self.find_exact(slab, matching).is_some_and(ranked).into(),
+            false => Overlap::No,
+            // An exact match leaves the wide fields open.
+            true if matching.wide_words() != 0 => Overlap::Unknown,
+            true => Overlap::Covered,
+        };
+        self.rest.overlap(slab, matching, wanted).max(exact)
     }
 
     /// The part that an entry with this match belongs to.

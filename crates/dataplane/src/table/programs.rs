@@ -7,6 +7,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError};
 
 use super::lookup::Common;
+use super::references::{References, Targets};
 use crate::chains::Chains;
 use crate::hash::Seeded;
 use crate::instruction::Instructions;
@@ -20,8 +21,11 @@ pub(super) struct ProgramBook {
     known: Chains,
     /// The instructions that each number means, while an entry has it.
     lists: Vec<Option<Arc<Instructions>>>,
+    /// The groups and meters that each number refers to, while an entry has it.
+    targets: Vec<Targets>,
     /// How many entries have each number.
     users: Vec<usize>,
+    references: References,
     free: Vec<u32>,
     /// What was shared last: entries that come together mostly do the same.
     last: Option<(Arc<Instructions>, u32)>,
@@ -31,8 +35,9 @@ pub(super) struct ProgramBook {
 impl ProgramBook {
     /// No instructions. `seed` is a secret for hashing.
     pub(super) fn new(seed: u64) -> ProgramBook {
-        let (lists, users, free, last) = Default::default();
-        ProgramBook { known: Chains::new(HEADS), lists, users, free, last, seed: Seeded(seed) }
+        let (lists, targets, users, references, free, last) = Default::default();
+        let (known, seed) = (Chains::new(HEADS), Seeded(seed));
+        ProgramBook { known, lists, targets, users, references, free, last, seed }
     }
 
     /// The instructions that equal these, and their number; the caller is one more user of them.
@@ -48,6 +53,7 @@ impl ProgramBook {
             _ => self.find(wanted, common),
         };
         self.users[number as usize] += 1;
+        self.references.add(&self.targets[number as usize]);
         (list, number)
     }
 
@@ -70,9 +76,11 @@ impl ProgramBook {
         let number = self.free.pop().unwrap_or_else(|| {
             self.users.push(0);
             self.lists.push(None);
+            self.targets.push(Targets::default());
             (self.users.len() - 1) as u32
         });
         self.lists[number as usize] = Some(Arc::clone(list));
+        self.targets[number as usize] = Targets::of(list);
         let mut programs = common.programs.write().unwrap_or_else(PoisonError::into_inner);
         match programs.get_mut(number as usize) {
             Some(place) => *place = Arc::clone(list),
@@ -86,6 +94,7 @@ impl ProgramBook {
     pub(super) fn release(&mut self, value: &Arc<Instructions>, number: u32) -> bool {
         let users = &mut self.users[number as usize];
         *users -= 1;
+        self.references.remove(&self.targets[number as usize]);
         let unused = *users == 0;
         if unused {
             self.known.remove(number, self.seed.hash_one(value));
@@ -100,10 +109,14 @@ impl ProgramBook {
         self.free.push(number);
     }
 
-    /// The ones in use, each with the number of its users.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Instructions, usize)> + '_ {
-        let lists = self.lists.iter().zip(&self.users);
-        lists.filter_map(|(list, users)| Some((&**list.as_ref()?, *users)))
+    /// How many entries refer to each group and meter.
+    pub(super) fn references(&self) -> &References {
+        &self.references
+    }
+
+    /// The ones in use.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Instructions> + '_ {
+        self.lists.iter().filter_map(|list| list.as_deref())
     }
 
     /// How many different ones are in use.

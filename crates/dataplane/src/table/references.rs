@@ -1,45 +1,91 @@
 //! How many entries send to each group and pass each meter.
+//!
+//! Counted while entries come, change and go, so that no reply has to read all of them. Invariant: an entry counts once
+//! for each group and each meter.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::Tables;
-use crate::action::Action;
+use crate::instruction::Instructions;
 
 /// Numbers of entries by what they refer to.
 #[derive(Debug, Default)]
 pub struct References {
-    /// By group.
-    pub groups: HashMap<u32, usize>,
-    /// By meter.
-    pub meters: HashMap<u32, usize>,
+    groups: BTreeMap<u32, usize>,
+    meters: BTreeMap<u32, usize>,
 }
 
-impl Tables {
-    /// Counts the entries that refer to groups and meters, each once for each of those.
-    pub fn references(&self) -> References {
-        let mut references = References::default();
-        for (instructions, users) in self.programs.iter() {
-            let mut groups: Vec<u32> = Vec::new();
-            let mut meters: Vec<u32> = instructions.meter.into_iter().collect();
-            for action in instructions.actions() {
-                match *action {
-                    Action::Group(group) => groups.push(group),
-                    Action::Meter(meter) => meters.push(meter),
-                    _ => {}
-                }
-            }
-            for (numbers, counts) in
-                [(groups, &mut references.groups), (meters, &mut references.meters)]
-            {
-                let mut numbers = numbers;
-                numbers.sort_unstable();
-                numbers.dedup();
-                for number in numbers {
-                    *counts.entry(number).or_default() += users;
+/// The groups and meters that a list of instructions refers to, each once.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    groups: Box<[u32]>,
+    meters: Box<[u32]>,
+}
+
+impl Targets {
+    /// Those of these instructions.
+    pub(super) fn of(instructions: &Instructions) -> Targets {
+        let once = |numbers: &mut dyn Iterator<Item = u32>| {
+            let mut numbers: Vec<u32> = numbers.collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.into()
+        };
+        Targets {
+            groups: once(&mut instructions.groups()),
+            meters: once(&mut instructions.meters()),
+        }
+    }
+}
+
+impl References {
+    /// Entries that send to a group.
+    pub fn of_group(&self, number: u32) -> usize {
+        self.groups.get(&number).copied().unwrap_or(0)
+    }
+
+    /// Entries that pass a meter.
+    pub fn of_meter(&self, number: u32) -> usize {
+        self.meters.get(&number).copied().unwrap_or(0)
+    }
+
+    /// Whether some entry sends to a group.
+    pub fn has_groups(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// Whether some entry passes a meter.
+    pub fn has_meters(&self) -> bool {
+        !self.meters.is_empty()
+    }
+
+    /// Counts one more entry that refers to these.
+    #[inline]
+    pub(super) fn add(&mut self, targets: &Targets) {
+        targets.groups.iter().for_each(|number| *self.groups.entry(*number).or_default() += 1);
+        targets.meters.iter().for_each(|number| *self.meters.entry(*number).or_default() += 1);
+    }
+
+    /// Counts one less.
+    #[inline]
+    pub(super) fn remove(&mut self, targets: &Targets) {
+        let counts = targets.groups.iter().map(|number| (number, false));
+        for (number, is_meter) in counts.chain(targets.meters.iter().map(|number| (number, true))) {
+            let counts = if is_meter { &mut self.meters } else { &mut self.groups };
+            if let Some(count) = counts.get_mut(number) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(number);
                 }
             }
         }
-        references
+    }
+}
+
+impl Tables {
+    /// How many entries refer to each group and meter.
+    pub fn references(&self) -> &References {
+        self.programs.references()
     }
 }
 
@@ -48,6 +94,7 @@ mod tests {
     use packet::time::Nanos;
 
     use super::*;
+    use crate::action::Action;
     use crate::flow::FlowFilter;
     use crate::flow::{FlowSpec, ModifyRules};
     use crate::forwarder::Outputs;
@@ -69,10 +116,10 @@ mod tests {
             tables.add(&FlowSpec::doing(matching, 1, does.clone()), now, &mut out).unwrap();
         }
         let references = tables.references();
-        assert_eq!((references.groups[&7], references.groups[&8]), (3, 3));
-        assert_eq!(references.meters[&4], 3);
+        assert_eq!((references.of_group(7), references.of_group(8)), (3, 3));
+        assert_eq!(references.of_meter(4), 3);
         let none = FlowSpec::new(Match::ANY, 1, &[]);
         tables.modify(&none, &FlowFilter::ALL, ModifyRules::default(), now, &mut out).unwrap();
-        assert!(tables.references().groups.is_empty());
+        assert!(!tables.references().has_groups() && !tables.references().has_meters());
     }
 }

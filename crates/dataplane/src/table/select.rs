@@ -237,7 +237,7 @@ impl Tables {
         self.programs.count() > PROGRAMS_FEW
             || wanted.all(|wanted| {
                 let mut programs = self.programs.iter();
-                programs.any(|(it, _)| it.actions().any(|action| action.same_destination(&wanted)))
+                programs.any(|it| it.actions().any(|action| action.same_destination(&wanted)))
             })
     }
 }

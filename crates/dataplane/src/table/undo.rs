@@ -309,14 +309,14 @@ impl Tables {
     }
 
     fn change_back(&mut self, place: u32, before: Before) {
-        self.indexes.remove(&self.flows, &self.common.slab, place);
+        self.leave_indexes(place);
         let program = self.slab().cold(place).program();
         let flow = self.write_back(place, before);
         if let Some(now) = self.flows.put(place, flow) {
             self.release(&now.instructions, program);
             self.shapes.release(now.shape);
         }
-        self.indexes.add(&self.flows, &self.common.slab, place);
+        self.enter_indexes(place);
         self.wheel.cancel(place);
         self.schedule(place);
     }
@@ -334,7 +334,7 @@ impl Tables {
         let table = flow.table;
         let matching = self.matching(place as usize, &flow);
         self.flows.put(place, flow);
-        self.indexes.add(&self.flows, &self.common.slab, place);
+        self.enter_indexes(place);
         self.tables[usize::from(table)].insert(&self.common.slab, &matching, rank, place);
         self.note_changed(table);
         self.settle_asked(table);
@@ -346,7 +346,7 @@ impl Tables {
     fn write_back(&mut self, place: u32, before: Before) -> Flow {
         let Before { line: picture, wide, mut flow, cookie, base, may_be_gone } = before;
         let (instructions, program) = self.programs.share(&flow.instructions, &self.common);
-        flow.instructions = instructions;
+        (flow.instructions, flow.stands_until) = (instructions, None);
         flow.shape = self.shapes.take_in(flow.shape);
         let slab = self.slab();
         let line = slab.line(place);

@@ -177,11 +177,16 @@ impl Match {
         self
     }
 
-    /// This match with these upper bytes of the 16-bit ICMP type and code of 1.0.
+    /// This match with these upper bytes of the 16-bit ICMP type and code of 1.0 and 1.1.
     #[must_use]
     pub fn with_icmp_upper(mut self, upper: [u8; 2]) -> Match {
         self.icmp_upper = upper;
         self
+    }
+
+    /// Sets the upper bytes of the 16-bit ICMP type and code of 1.0 and 1.1.
+    pub(crate) fn set_icmp_upper(&mut self, upper: [u8; 2]) {
+        self.icmp_upper = upper;
     }
 
     /// This match with any value of the field.
@@ -235,8 +240,8 @@ impl Match {
         &self.experimenter
     }
 
-    /// The upper bytes of the 16-bit ICMP type and code of 1.0, of which only the lower bytes are
-    /// matched (OpenFlow 1.0.0, table 3). Zero elsewhere.
+    /// The upper bytes of the 16-bit ICMP type and code of 1.0 and 1.1, of which only the lower bytes
+    /// are matched (OpenFlow 1.0.0, table 3; 1.1.0, table 4). Zero elsewhere.
     pub fn icmp_upper(&self) -> [u8; 2] {
         self.icmp_upper
     }

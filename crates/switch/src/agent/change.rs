@@ -11,10 +11,11 @@ use std::task::Poll;
 
 use dataplane::action::Action as CoreAction;
 use dataplane::egress::PortSettings;
-use dataplane::flow::{FlowError, FlowFilter, FlowSpec, ModifyRules, Source};
+use dataplane::flow::{FlowError, FlowFilter, Source};
+use dataplane::group::GroupChange;
 use dataplane::instruction::Instructions;
 use dataplane::pipeline::Deletion;
-use dataplane::table::{Progress, Selection};
+use dataplane::table::{Addition, Modification, Progress, Selection};
 use openflow::header::Xid;
 use openflow::model::group::{GroupMod, GroupModCommand};
 use openflow::model::meter::{MeterMod, MeterModCommand};
@@ -58,7 +59,7 @@ impl Who {
     }
 }
 
-/// What is left of a message that concerns many entries.
+/// What is left of a message that may take several turns.
 pub(super) struct Unfinished {
     source: Source,
     work: Work,
@@ -66,15 +67,13 @@ pub(super) struct Unfinished {
     buffer: Option<u32>,
 }
 
-/// What is done with the entries.
+/// What is done.
 #[allow(clippy::large_enum_variant, reason = "most of them end where they begin, on the stack")]
 enum Work {
-    Modify {
-        spec: FlowSpec,
-        selection: Selection,
-        rules: ModifyRules,
-    },
+    Add(Addition),
+    Modify(Modification),
     Delete(Selection),
+    Group(GroupChange),
     /// Those are deleted that use groups or meters that went.
     DeleteUsers(Deletion),
 }
@@ -123,12 +122,19 @@ impl Agent {
         let source = unfinished.source;
         loop {
             let Datapath { pipeline, outputs, now, budget, .. } = datapath;
-            let (progress, _) = budget.run(RUN_STEPS, |steps| match &mut unfinished.work {
-                Work::Modify { spec, selection, rules } => {
-                    pipeline.modify_some(spec, selection, *rules, *now, outputs, steps)
+            let (progress, used) = budget.run(RUN_STEPS, |steps| match &mut unfinished.work {
+                Work::Add(addition) => {
+                    pipeline.add_some(addition, *now, outputs, steps).map_err(flow_error_up)
+                }
+                Work::Modify(modification) => {
+                    pipeline.modify_some(modification, *now, outputs, steps).map_err(flow_error_up)
                 }
                 Work::Delete(selection) => {
                     Ok(pipeline.delete_some(selection, *now, outputs, steps))
+                }
+                Work::Group(change) => {
+                    let progress = pipeline.change_group_some(change, *now, steps);
+                    progress.map_err(lower::group::group_error_up)
                 }
                 Work::DeleteUsers(deletion) => {
                     Ok(pipeline.delete_users_some(deletion, source, *now, outputs, steps))
@@ -136,9 +142,9 @@ impl Agent {
             });
             match progress {
                 Ok(Progress::Done) => break,
-                Ok(Progress::More) if datapath.must_pause() => return Poll::Pending,
+                Ok(Progress::More) if self.pauses(used, datapath) => return Poll::Pending,
                 Ok(Progress::More) => {}
-                Err(error) => return Poll::Ready(Err(flow_error_up(error))),
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
         *datapath.due = Some(Nanos::ZERO);
@@ -164,7 +170,7 @@ impl Agent {
             return Err(no_emergency_table(change));
         }
         self.check_table(who, change)?;
-        let (now, speaker) = (datapath.now, who.speaker());
+        let speaker = who.speaker();
         let (matching, named) = lower::match_down(&change.matching)?;
         let filter = lower::filter_down(change, matching, speaker);
         if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
@@ -186,16 +192,12 @@ impl Agent {
         }
         if change.command != FlowModCommand::Add {
             let rules = modify_rules(change, who.version);
-            let work = Work::Modify { spec, selection: datapath.pipeline.select(filter), rules };
+            let selection = datapath.pipeline.select(filter);
+            let work = Work::Modify(Modification::new(spec, selection, rules));
             return self.begin_work((work, change.buffer_id, who.source()), datapath);
         }
-        datapath.pipeline.add(&spec, now, datapath.outputs).map_err(flow_error_up)?;
-        *datapath.due = Some(Nanos::ZERO);
-        if let Some(id) = change.buffer_id {
-            // As later versions say it: the kept frame then goes through the tables.
-            self.release(id, None, &[CoreAction::Table], datapath)?;
-        }
-        Ok(None)
+        let work = Work::Add(Addition::new(spec));
+        self.begin_work((work, change.buffer_id, who.source()), datapath)
     }
 
     /// The instructions of an entry. Most entries that come together only send frames to one port:
@@ -244,25 +246,21 @@ impl Agent {
         change: &GroupMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
-        let now = datapath.now;
         let spec = lower::group::group_down(change, &self.world(who, datapath))?;
         let place = lower::group::place_down(change.command_bucket);
-        let pipeline = &mut *datapath.pipeline;
-        *datapath.due = Some(Nanos::ZERO);
-        let outcome = match change.command {
-            GroupModCommand::Add => pipeline.add_group(spec, now),
-            GroupModCommand::Modify => pipeline.modify_group(spec),
+        let work = match change.command {
+            GroupModCommand::Add => Work::Group(GroupChange::add(spec)),
+            GroupModCommand::Modify => Work::Group(GroupChange::modify(spec)),
             GroupModCommand::InsertBucket => {
-                pipeline.insert_buckets(change.group, place, spec.buckets)
+                Work::Group(GroupChange::insert(change.group, place, spec.buckets))
             }
-            GroupModCommand::RemoveBucket => pipeline.remove_buckets(change.group, place),
+            GroupModCommand::RemoveBucket => Work::Group(GroupChange::remove(change.group, place)),
             GroupModCommand::Delete => {
-                let deletion = pipeline.forget_group(change.group);
-                let work = Work::DeleteUsers(deletion.map_err(lower::group::group_error_up)?);
-                return self.begin_work((work, None, who.source()), datapath);
+                let deletion = datapath.pipeline.forget_group(change.group);
+                Work::DeleteUsers(deletion.map_err(lower::group::group_error_up)?)
             }
         };
-        outcome.map(|()| None).map_err(lower::group::group_error_up)
+        self.begin_work((work, None, who.source()), datapath)
     }
 
     fn meter_mod(

@@ -173,6 +173,7 @@ impl Agent {
         let connection = &mut self.connections[at];
         self.counters.bundles_expired += connection.bundles.expire(idle_max, datapath.now) as u64;
         while self.ongoing.is_none()
+            && self.is_settled
             && let Some((bundle, xid)) = self.connections[at].bundles.due(datapath.now)
         {
             self.begin_commit(at, xid, bundle, datapath);
@@ -307,9 +308,9 @@ impl Agent {
         }
     }
 
-    /// Whether a commit waits for the next turn after so many steps: where there was none to do, threads of frames
+    /// Whether a change waits for the next turn after so many steps: where there was none to do, threads of frames
     /// have yet to see what was done.
-    fn pauses(&mut self, used: usize, datapath: &Datapath<'_>) -> bool {
+    pub(super) fn pauses(&mut self, used: usize, datapath: &Datapath<'_>) -> bool {
         self.waits_for_frames |= used == 0;
         self.waits_for_frames || datapath.must_pause()
     }

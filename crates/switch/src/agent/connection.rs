@@ -69,6 +69,8 @@ pub struct Connection {
     held: Option<(Nanos, Event)>,
     /// Whether that message waits for another connection's change of several turns.
     pub is_blocked: bool,
+    /// Whether it changed something that threads of frames may not see: then nothing is sent to it.
+    pub has_changed: bool,
     /// How many events have to be told before that message is handled, if it waits for that.
     pub news_until: Option<u64>,
     /// Whether there is more to do of what has been read, but for that.
@@ -126,6 +128,7 @@ impl Connection {
             dump: None,
             held: None,
             is_blocked: false,
+            has_changed: false,
             news_until: None,
             is_cut: false,
             is_deaf: false,
@@ -263,8 +266,11 @@ impl Connection {
         !self.is_full() && told(self.session.answer(0, message))
     }
 
-    /// Sends what waits, here or in the channel, as far as there is room.
+    /// Sends what waits, here or in the channel, as far as there is room, unless its changes hold it up.
     pub fn flush(&mut self, now: Nanos) {
+        if self.has_changed {
+            return;
+        }
         loop {
             let bytes = self.session.transmit();
             match self.channel.transmit(bytes) {

@@ -20,12 +20,17 @@ use packet::time::Nanos;
 use crate::lower;
 use crate::lower::express;
 
+use super::features::Features;
 use super::monitor::Monitor;
 use super::news::counters_up;
 use super::nicira::{self, flows_up};
 
+/// Groups, meters and tables.
+mod resources;
 /// Rows as bytes.
 mod rows;
+
+use resources::{Source, Walk};
 
 /// Bytes of one part, as they are reckoned: a part stays below the 64 KiB of a message.
 const PART_BYTES: usize = 40 << 10;
@@ -60,6 +65,8 @@ enum What {
     Monitors(Selection, VecDeque<Monitor>),
     /// The sum over entries, and whether it is told in Nicira's words.
     Totals(Selection, FlowTotals, bool),
+    /// Groups, meters or tables.
+    Resources(Walk),
     /// Parts that are made already, last first.
     Ready(Vec<MultipartReplyBody>),
 }
@@ -114,6 +121,17 @@ impl Dump {
         Dump { xid, version, what }
     }
 
+    /// The same with the rows of groups, meters or tables of these numbers, the last one included. The body says which,
+    /// and is empty.
+    pub fn resources(
+        xid: Xid,
+        version: Version,
+        numbers: (u32, u32),
+        body: MultipartReplyBody,
+    ) -> Self {
+        Dump { xid, version, what: What::Resources(Walk::new(numbers, body)) }
+    }
+
     /// The same with rows that are made already, in as many parts as they need.
     pub fn ready(xid: Xid, version: Version, body: MultipartReplyBody) -> Result<Self, ErrorCode> {
         // What a version has no words for has been left out; if not, there is nothing to tell.
@@ -131,7 +149,7 @@ impl Dump {
     /// appended to `rows`.
     pub fn next(
         &mut self,
-        pipeline: &mut Pipeline,
+        (pipeline, features): (&mut Pipeline, &Features),
         now: Nanos,
         rows: &mut Vec<u8>,
         steps: &mut usize,
@@ -169,6 +187,7 @@ impl Dump {
                     Progress::Done => message(totals_up(totals, *is_nicira), true),
                 }
             }
+            What::Resources(walk) => walk.next(version, Source { pipeline, features, now }, steps),
             What::Ready(parts) => {
                 let body = parts.pop().expect("a reply has a part");
                 message(body, parts.is_empty())

@@ -8,6 +8,8 @@
 //! Invariant: a request takes effect whole or not at all; what an entry may not have is refused
 //! with the error that says what.
 
+use std::sync::Arc;
+
 use dataplane::flow::FlowFilter;
 use dataplane::pipeline::Pipeline;
 use openflow::header::Xid;
@@ -29,8 +31,11 @@ use crate::lower::express;
 use super::dump::Dump;
 use super::ongoing::Ongoing;
 use super::tables::fields_of;
-use super::ways::WaysCheck;
+use super::ways::FeaturesChange;
 use super::{Agent, Datapath};
+
+/// Highest number of a table.
+const TABLE_NO_MAX: u8 = 0xfe;
 
 /// The packet type of Ethernet.
 const ETHERNET: u32 = 0;
@@ -45,12 +50,11 @@ pub struct Features {
 struct Table {
     in_use: bool,
     /// Features that a controller has set, in place of all.
-    set: Option<Box<TableFeatures>>,
+    set: Option<Arc<TableFeatures>>,
 }
 
 impl Agent {
-    /// Answers with what the tables can do; first sets that, if the request says so. Where this moves the first table
-    /// after output, all entries are looked at first, over as many turns as that takes.
+    /// Answers with what the tables can do; first sets that, if the request says so, over as many turns as that takes.
     pub(super) fn table_features(
         &mut self,
         at: usize,
@@ -58,50 +62,44 @@ impl Agent {
         wanted: Vec<TableFeatures>,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        let version = self.connections[at].version();
-        if !wanted.is_empty() {
-            self.check_not_slave(at)?;
-            if let Some(Some(first)) = first_egress(&wanted, version)? {
-                let check = WaysCheck::new(wanted, first);
-                self.ongoing = Some(Ongoing::features(self.who(at, xid), check));
-                return Ok(());
-            }
-            self.set_features(&wanted, version, datapath)?;
+        if wanted.is_empty() {
+            self.tell_features(at, xid, datapath);
+            return Ok(());
         }
-        self.tell_features(at, xid, datapath)
+        self.check_not_slave(at)?;
+        let version = self.connections[at].version();
+        let change = FeaturesChange::new(wanted, version, &self.features)?;
+        self.ongoing = Some(Ongoing::features(self.who(at, xid), change));
+        Ok(())
     }
 
-    /// Sets what tables can do.
+    /// Sets what tables can do: `after`, and which table is the first after output, if that changes.
     pub(super) fn set_features(
         &mut self,
-        wanted: &[TableFeatures],
-        version: Version,
+        after: Features,
+        egress: Option<Option<u8>>,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        let egress = first_egress(wanted, version)?;
-        let before = self.features.clone();
-        self.features.set(wanted, version, datapath.pipeline)?;
+        // The first table is where frames come in.
+        if !after.has(0) {
+            return Err(ErrorCode::TableFeaturesBadTable);
+        }
+        after.check_entries(datapath.pipeline)?;
         if let Some(first) = egress
             && !datapath.pipeline.set_first_egress(first)
         {
-            self.features = before;
             return Err(ErrorCode::TableFeaturesBadFeatures);
         }
+        self.features = after;
         Ok(())
     }
 
     /// Answers with what the tables can do.
-    pub(super) fn tell_features(
-        &mut self,
-        at: usize,
-        xid: Xid,
-        datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
+    pub(super) fn tell_features(&mut self, at: usize, xid: Xid, datapath: &mut Datapath<'_>) {
         let version = self.connections[at].version();
-        let rows = self.features.rows(version, datapath.pipeline);
-        let dump = Dump::ready(xid, version, MultipartReplyBody::TableFeatures(rows))?;
-        self.begin(at, dump, datapath);
-        Ok(())
+        let body = MultipartReplyBody::TableFeatures(Vec::new());
+        let tables = (0, TABLE_NO_MAX.into());
+        self.begin(at, Dump::resources(xid, version, tables, body), datapath);
     }
 }
 
@@ -116,54 +114,41 @@ impl Features {
         self.tables.get(usize::from(table)).is_some_and(|table| table.in_use)
     }
 
-    /// What the tables in use can do, in the words of the version.
-    fn rows(&self, version: Version, pipeline: &Pipeline) -> Vec<TableFeatures> {
-        let in_use = self.tables.iter().enumerate().filter(|(_, table)| table.in_use);
-        let row = |(number, table): (usize, &Table)| {
-            let set = table.set.as_deref().filter(|set| can_say(version, set));
-            let number = number as u8;
-            let row = set.cloned().unwrap_or_else(|| full(number, version, pipeline));
-            TableFeatures { flags: flags(number, version, pipeline), ..row }
-        };
-        in_use.map(row).collect()
+    /// What a table can do, in the words of the version.
+    pub fn row(&self, number: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
+        let set = self.tables.get(usize::from(number)).and_then(|table| table.set.as_deref());
+        let set = set.filter(|set| can_say(version, set));
+        let row = set.cloned().unwrap_or_else(|| full(number, version, pipeline));
+        TableFeatures { flags: flags(number, version, pipeline), ..row }
     }
 
-    /// Replaces the features of tables.
-    fn set(
+    /// Puts all tables out of use, where a request describes the whole pipeline.
+    pub(super) fn clear(&mut self) {
+        self.tables.iter_mut().for_each(|table| table.in_use = false);
+    }
+
+    /// Replaces the features of a table.
+    pub(super) fn set(
         &mut self,
-        wanted: &[TableFeatures],
+        row: &TableFeatures,
         version: Version,
         pipeline: &Pipeline,
     ) -> Result<(), ErrorCode> {
-        let mut after = self.clone();
-        let replaces = wanted.iter().any(|it| it.command == TableFeaturesCommand::Replace);
-        if replaces {
-            after.tables.iter_mut().for_each(|table| table.in_use = false);
-        }
-        for (place, row) in wanted.iter().enumerate() {
-            let twice = wanted[..place].iter().any(|other| other.table == row.table);
-            let table = after.tables.get_mut(usize::from(row.table));
-            let table = table.filter(|_| !twice).ok_or(ErrorCode::TableFeaturesBadTable)?;
-            match row.command {
-                TableFeaturesCommand::Replace | TableFeaturesCommand::Modify => {
-                    check_row(row, version, pipeline)?;
-                    table.in_use = true;
-                    // All that a version can say is no restriction of others, that can say more.
-                    let all = full(row.table, version, pipeline);
-                    let (command, flags) = (all.command, all.flags);
-                    let is_all = TableFeatures { command, flags, ..row.clone() } == all;
-                    table.set = (!is_all).then(|| Box::new(row.clone()));
-                }
-                TableFeaturesCommand::Enable => table.in_use = true,
-                TableFeaturesCommand::Disable => table.in_use = false,
+        let table = self.tables.get_mut(usize::from(row.table));
+        let table = table.ok_or(ErrorCode::TableFeaturesBadTable)?;
+        match row.command {
+            TableFeaturesCommand::Replace | TableFeaturesCommand::Modify => {
+                check_row(row, version, pipeline)?;
+                table.in_use = true;
+                // All that a version can say is no restriction of others, that can say more.
+                let all = full(row.table, version, pipeline);
+                let (command, flags) = (all.command, all.flags);
+                let is_all = TableFeatures { command, flags, ..row.clone() } == all;
+                table.set = (!is_all).then(|| Arc::new(row.clone()));
             }
+            TableFeaturesCommand::Enable => table.in_use = true,
+            TableFeaturesCommand::Disable => table.in_use = false,
         }
-        // The first table is where frames come in.
-        if !after.has(0) {
-            return Err(ErrorCode::TableFeaturesBadTable);
-        }
-        after.check_entries(pipeline)?;
-        *self = after;
         Ok(())
     }
 
@@ -211,7 +196,7 @@ impl Features {
 }
 
 /// Which table is the first after output from now on, if the request says so: only 1.5 can.
-fn first_egress(
+pub(super) fn first_egress(
     wanted: &[TableFeatures],
     version: Version,
 ) -> Result<Option<Option<u8>>, ErrorCode> {

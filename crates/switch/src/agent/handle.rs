@@ -147,7 +147,7 @@ impl Agent {
 
     /// Tells other controllers of a request that was done, but not those of the same channel.
     pub(super) fn tell_request(&mut self, who: Who, message: &Message) {
-        let at = self.connections.iter().position(|connection| connection.id == who.owner);
+        let at = self.place_of(who.owner);
         let main = at.map_or(who.owner, |at| self.connections[self.main_of(at)].id);
         self.forward_request(main, who.xid, message);
     }

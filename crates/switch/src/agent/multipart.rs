@@ -96,22 +96,33 @@ impl Agent {
                 let rows = shaping::queue_descriptions(port, Some(queue), version, datapath);
                 MultipartReplyBody::QueueDesc(rows)
             }
-            Ask::Group(group) => MultipartReplyBody::Group(shaping::group_stats(group, datapath)),
+            Ask::Group(group) => {
+                let body = MultipartReplyBody::Group(Vec::new());
+                let dump = Dump::resources(xid, version, shaping::groups(group), body);
+                self.begin(at, dump, datapath);
+                return Ok(None);
+            }
             Ask::GroupDesc(group) => {
-                let rows = shaping::group_descriptions(group, version, datapath);
-                MultipartReplyBody::GroupDesc(rows)
+                let body = MultipartReplyBody::GroupDesc(Vec::new());
+                let dump = Dump::resources(xid, version, shaping::groups(group), body);
+                self.begin(at, dump, datapath);
+                return Ok(None);
             }
             Ask::GroupFeatures => {
                 let features = shaping::group_features(version, datapath.pipeline);
                 return Ok(Some(MultipartReplyBody::GroupFeatures(features)));
             }
             Ask::Meter(meter) => {
-                let rows = shaping::meter_stats(meter, datapath)?;
-                MultipartReplyBody::Meter(rows)
+                let numbers = shaping::meters(meter, datapath.pipeline)?;
+                let body = MultipartReplyBody::Meter(Vec::new());
+                self.begin(at, Dump::resources(xid, version, numbers, body), datapath);
+                return Ok(None);
             }
             Ask::MeterConfig(meter) => {
-                let rows = shaping::meter_configs(meter, datapath)?;
-                MultipartReplyBody::MeterConfig(rows)
+                let numbers = shaping::meters(meter, datapath.pipeline)?;
+                let body = MultipartReplyBody::MeterConfig(Vec::new());
+                self.begin(at, Dump::resources(xid, version, numbers, body), datapath);
+                return Ok(None);
             }
             Ask::MeterFeatures => {
                 let features = shaping::meter_features(version, datapath.pipeline);

@@ -10,6 +10,9 @@
 //!
 //! When it ends, those that waited are served before the connection to which it belonged.
 //!
+//! Frames in threads of their own see a change when they have finished the batch at hand. If that is not soon, all
+//! that changes something waits for them, and so do replies to the connections that changed something. All else goes on.
+//!
 //! Invariant: what has begun is completed, also if its connection ends meanwhile. Then only the reply is lost.
 
 use std::task::Poll;
@@ -21,7 +24,7 @@ use openflow::version::ErrorCode;
 
 use super::change::{Unfinished, Who};
 use super::commit::Commit;
-use super::ways::WaysCheck;
+use super::ways::FeaturesChange;
 use super::{Agent, Datapath};
 
 /// A change that takes several turns.
@@ -40,7 +43,7 @@ enum What {
     /// A bundle.
     Commit(Box<Commit>),
     /// Features of tables.
-    Features(Box<WaysCheck>),
+    Features(Box<FeaturesChange>),
 }
 
 impl Ongoing {
@@ -56,9 +59,9 @@ impl Ongoing {
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }
 
-    /// Features of tables, for which entries are looked at first.
-    pub(super) fn features(who: Who, check: WaysCheck) -> Ongoing {
-        let what = What::Features(Box::new(check));
+    /// Features of tables, which are checked first.
+    pub(super) fn features(who: Who, change: FeaturesChange) -> Ongoing {
+        let what = What::Features(Box::new(change));
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }
 
@@ -83,13 +86,26 @@ impl Agent {
         }
     }
 
-    /// Goes on with the change until its end, or until the share of the turn is used up.
+    /// Where a connection is, if it is still there.
+    pub(super) fn place_of(&self, id: u32) -> Option<usize> {
+        self.connections.iter().position(|connection| connection.id == id)
+    }
+
+    /// Goes on with the change until its end, or until the share of the turn is used up. Where threads of frames have
+    /// yet to see what was done before, it waits for them.
     pub(super) fn continue_change(&mut self, datapath: &mut Datapath<'_>) {
+        if !self.is_settled {
+            self.waits_for_frames = true;
+            return;
+        }
         let Some(mut ongoing) = self.ongoing.take() else { return };
+        if let Some(at) = self.place_of(ongoing.owner) {
+            self.connections[at].has_changed = true;
+        }
         let outcome = match &mut ongoing.what {
             What::Message(_, unfinished) => self.continue_message(unfinished, datapath),
             What::Commit(commit) => self.continue_commit(commit, datapath),
-            What::Features(check) => self.continue_check(ongoing.who, check, datapath),
+            What::Features(change) => self.continue_features(ongoing.who, change, datapath),
         };
         match outcome {
             Poll::Pending => self.ongoing = Some(ongoing),
@@ -102,7 +118,7 @@ impl Agent {
 
     fn end_change(&mut self, ongoing: Ongoing, outcome: Result<(), ErrorCode>) {
         let Ongoing { owner, who, what, request } = ongoing;
-        let at = self.connections.iter().position(|connection| connection.id == owner);
+        let at = self.place_of(owner);
         match (outcome, what, at) {
             (Ok(()), What::Message(message, _), _) => self.tell_request(who, &message),
             (Ok(()), What::Commit(commit), Some(at)) => {
@@ -116,18 +132,18 @@ impl Agent {
         }
     }
 
-    /// Whether an event of a connection has to wait for the end of a change of several turns.
+    /// Whether an event of a connection has to wait for the end of a change of several turns, or until threads of frames
+    /// see what was changed before.
     pub(super) fn waits_for_change(&self, at: usize, event: &Event) -> bool {
-        let (Some(ongoing), Event::Message { message, .. }) = (&self.ongoing, event) else {
-            return false;
-        };
+        let Event::Message { message, .. } = event else { return false };
+        let Some(ongoing) = &self.ongoing else { return !self.is_settled && changes(message) };
         debug_assert_ne!(ongoing.owner, self.connections[at].id, "its owner waits itself");
         changes(message) || ongoing.is_commit() && reads(message)
     }
 }
 
 /// Whether a message may change what the change concerns.
-fn changes(message: &Message) -> bool {
+pub(super) fn changes(message: &Message) -> bool {
     match message {
         Message::FlowMod(_)
         | Message::GroupMod(_)

@@ -58,10 +58,14 @@ fn join(
 ) -> Result<MultipartRequestBody, ErrorCode> {
     use MultipartRequestBody::{FlowMonitor, TableFeatures};
     match (before, after) {
-        (TableFeatures(before), TableFeatures(after)) => {
-            Ok(TableFeatures([before, after].concat()))
+        (TableFeatures(mut before), TableFeatures(after)) => {
+            before.extend(after);
+            Ok(TableFeatures(before))
         }
-        (FlowMonitor(before), FlowMonitor(after)) => Ok(FlowMonitor([before, after].concat())),
+        (FlowMonitor(mut before), FlowMonitor(after)) => {
+            before.extend(after);
+            Ok(FlowMonitor(before))
+        }
         (before, after) if before == after => Ok(after),
         _ => Err(ErrorCode::RequestBadMultipart),
     }

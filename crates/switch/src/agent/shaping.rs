@@ -2,23 +2,18 @@
 //!
 //! Source: OpenFlow switch specification 1.3.5, sections 7.2.2 and 7.3.5.8 to 7.3.5.14.
 
+use dataplane::group::GROUP_NO_MAX;
 use dataplane::pipeline::Pipeline;
 use dataplane::queue::QueueRecord;
 use openflow::model::ActionKinds;
-use openflow::model::group::{
-    GroupCapabilities, GroupDescription, GroupFeatures, GroupKinds, GroupStats,
-};
+use openflow::model::group::{GROUP_ALL, GroupCapabilities, GroupFeatures, GroupKinds};
 use openflow::model::meter::{
-    METER_ALL, METER_CONTROLLER, METER_SLOWPATH, MeterBandKinds, MeterConfig, MeterFeatureFlags,
-    MeterFeatures, MeterFlags, MeterStats,
+    METER_ALL, METER_CONTROLLER, METER_SLOWPATH, MeterBandKinds, MeterFeatureFlags, MeterFeatures,
+    MeterFlags,
 };
 use openflow::model::queue::{PacketQueue, QUEUE_ALL, QueueProperty, QueueStats};
 use openflow::model::{PortNo, reserved};
 use openflow::version::{ErrorCode, Version};
-
-use crate::lower::express;
-use crate::lower::group::{group_stats_up, group_up};
-use crate::lower::meter::{meter_config_up, meter_stats_up};
 
 use super::Datapath;
 
@@ -81,26 +76,6 @@ pub fn queue_descriptions(
     queues(port, queue, datapath).into_iter().map(row).collect()
 }
 
-/// Counters of the groups that a request names, or of none if that does not exist.
-pub fn group_stats(group: u32, datapath: &Datapath<'_>) -> Vec<GroupStats> {
-    let records = datapath.pipeline.groups().records(group, datapath.now);
-    let entries = datapath.pipeline.tables().references().groups;
-    let row = |record: &dataplane::group::GroupRecord| {
-        group_stats_up(record, entries.get(&record.spec.number).copied().unwrap_or(0))
-    };
-    records.iter().map(row).collect()
-}
-
-/// Groups as they are installed.
-pub fn group_descriptions(
-    group: u32,
-    version: Version,
-    datapath: &Datapath<'_>,
-) -> Vec<GroupDescription> {
-    let records = datapath.pipeline.groups().records(group, datapath.now);
-    records.iter().map(|record| express::group(version, group_up(&record.spec))).collect()
-}
-
 /// What groups can do.
 pub fn group_features(version: Version, pipeline: &Pipeline) -> GroupFeatures {
     let actions = ActionKinds::of(version);
@@ -112,32 +87,19 @@ pub fn group_features(version: Version, pipeline: &Pipeline) -> GroupFeatures {
     }
 }
 
-/// The meters that a request names: one that is named has to exist.
-fn meters(
-    meter: u32,
-    datapath: &Datapath<'_>,
-) -> Result<Vec<dataplane::meter::MeterRecord>, ErrorCode> {
-    let records = datapath.pipeline.meters().records(meter, datapath.now);
-    let named = ![METER_ALL, METER_CONTROLLER, METER_SLOWPATH].contains(&meter);
-    match named && records.is_empty() {
-        true => Err(ErrorCode::MeterModUnknownMeter),
-        false => Ok(records),
+/// The numbers of the meters that a request names, first and last: one that is named has to exist.
+pub fn meters(meter: u32, pipeline: &Pipeline) -> Result<(u32, u32), ErrorCode> {
+    match meter {
+        METER_ALL => Ok((0, u32::MAX)),
+        METER_CONTROLLER | METER_SLOWPATH => Ok((meter, meter)),
+        _ if pipeline.meters().contains(meter) => Ok((meter, meter)),
+        _ => Err(ErrorCode::MeterModUnknownMeter),
     }
 }
 
-/// Counters of meters.
-pub fn meter_stats(meter: u32, datapath: &Datapath<'_>) -> Result<Vec<MeterStats>, ErrorCode> {
-    let entries = datapath.pipeline.tables().references().meters;
-    let records = meters(meter, datapath)?;
-    let row = |record: &dataplane::meter::MeterRecord| {
-        meter_stats_up(record, entries.get(&record.spec.number).copied().unwrap_or(0) as u32)
-    };
-    Ok(records.iter().map(row).collect())
-}
-
-/// Meters as they were described.
-pub fn meter_configs(meter: u32, datapath: &Datapath<'_>) -> Result<Vec<MeterConfig>, ErrorCode> {
-    Ok(meters(meter, datapath)?.iter().map(|record| meter_config_up(&record.spec)).collect())
+/// The numbers of the groups that a request names, first and last.
+pub fn groups(group: u32) -> (u32, u32) {
+    if group == GROUP_ALL { (0, GROUP_NO_MAX) } else { (group, group) }
 }
 
 /// What meters can do.

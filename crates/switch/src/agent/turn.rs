@@ -12,6 +12,7 @@ use openflow::model::{Message, MultipartRequestBody};
 use openflow::session;
 
 use super::dump::Part;
+use super::ongoing::changes;
 use super::{Agent, Datapath};
 use crate::budget::MESSAGE_STEPS;
 use crate::event::Event;
@@ -86,6 +87,9 @@ impl Agent {
                 return false;
             }
         }
+        if connection.is_blocked && !self.is_settled {
+            return false;
+        }
         let reads = !connection.is_full();
         reads && (connection.dump.is_some() || connection.is_cut || connection.is_blocked)
     }
@@ -158,6 +162,7 @@ impl Agent {
                 return;
             }
             let steps = steps_of(&event);
+            self.connections[at].has_changed |= is_change(&event);
             self.handle_event(at, event, datapath);
             datapath.budget.spend(steps);
         }
@@ -214,8 +219,8 @@ impl Agent {
             }
             let xid = dump.xid();
             let (pipeline, budget) = (&mut *datapath.pipeline, &mut datapath.budget);
-            let (now, rows) = (datapath.now, &mut self.rows);
-            match budget.run(PART_STEPS, |steps| dump.next(pipeline, now, rows, steps)).0 {
+            let (now, rows, source) = (datapath.now, &mut self.rows, (pipeline, &self.features));
+            match budget.run(PART_STEPS, |steps| dump.next(source, now, rows, steps)).0 {
                 Part::None => continue,
                 Part::Rows { last } => {
                     connection.reply_rows(xid, !last, &self.rows);
@@ -236,6 +241,11 @@ impl Agent {
             datapath.budget.spend_unknown(CHANNEL_STEPS);
         }
     }
+}
+
+/// Whether an event may change what frames are forwarded by.
+fn is_change(event: &session::Event) -> bool {
+    matches!(event, session::Event::Message { message, .. } if changes(message))
 }
 
 /// What handling an event costs beside the entries that it concerns.

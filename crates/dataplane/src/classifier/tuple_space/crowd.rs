@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::classifier::linear::LinearTable;
+use crate::classifier::{Overlap, RANK_FEW};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
 use crate::matching::Match;
 
@@ -42,9 +43,13 @@ impl Crowd {
         self.lists.iter().find_map(|(list, _)| list.find_same(matching, rank))
     }
 
-    /// Whether an entry of this rank could match the same frame.
-    pub fn overlaps(&self, matching: &Match, rank: u32) -> bool {
-        self.lists.iter().any(|(list, _)| list.overlaps(matching, rank))
+    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    pub fn overlap(&self, matching: &Match, rank: u32) -> Overlap {
+        let with_rank = self.lists.iter().map(|(list, _)| list.count_rank(rank));
+        if with_rank.sum::<usize>() > RANK_FEW {
+            return Overlap::Unknown;
+        }
+        self.lists.iter().any(|(list, _)| list.overlaps(matching, rank)).into()
     }
 
     /// Adds an entry behind those of the same rank.

@@ -4,7 +4,9 @@ use super::*;
 use crate::classifier::NOWHERE;
 use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::linear::LinearTable;
-use crate::classifier::rest::tests::{Installed, random_acl_key, random_acl_match, random_match};
+use crate::classifier::rest::tests::{
+    Installed, check_overlap, random_acl_key, random_acl_match, random_match,
+};
 use crate::dice::Dice;
 use crate::key::wide::Wide;
 
@@ -24,7 +26,7 @@ fn check(
         let (matching, rank) = (draw(&mut dice), dice.roll(20) as u32);
         let slab = &all.slab;
         if turn % 8 == 0 {
-            assert_eq!(tuples.overlaps(slab, &matching, rank), list.overlaps(&matching, rank));
+            check_overlap(tuples.overlap(slab, &matching, rank), &list, &matching, rank);
         }
         let same = tuples.find_same(slab, &matching, rank);
         assert_eq!(same, list.find_same(&matching, rank), "seed {seed}");

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::classifier::Overlap;
 use crate::classifier::store::{ROOM_AT_FIRST, Store};
 use crate::fast::buckets::Buckets;
 use crate::fast::slab::{Line, Slab};
@@ -226,6 +227,24 @@ impl Tuple {
         let same =
             |entry: &u32| slab.line(*entry).rank() == rank && self.is_same(slab, *entry, matching);
         self.shown(slab, matching).into_iter().chain(hidden).find(same)
+    }
+
+    /// Whether an entry of this rank could match the same frame, as far as a few steps tell: where the match asks for
+    /// all that the tuple does, the entry has the same hash.
+    pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
+        let own = Match::again(Key::ZERO, self.view.mask, Some(&(Wide::ZERO, self.view.wide.mask)));
+        if !matching.asks_all_of(&own) {
+            let is_finer = own.asks_all_of(matching);
+            return if is_finer { Overlap::Covered } else { Overlap::Unknown };
+        }
+        let meets = |entry: u32| {
+            slab.line(entry).rank() == rank && self.matching(slab, entry).overlaps(matching)
+        };
+        let hash = self.hash_of(matching);
+        let mut hidden = self.hidden.get(&hash).into_iter().flatten();
+        let mut found = hidden.any(|&entry| meets(entry));
+        self.store.each(hash, &mut |entry| found = found || meets(entry));
+        found.into()
     }
 
     /// Whether one more entry may be found under the hash of this match.

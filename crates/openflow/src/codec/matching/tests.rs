@@ -114,3 +114,18 @@ fn the_match_of_1_1_has_88_bytes_and_masks_that_say_what_does_not_count() {
     let refused = put_match(Version::V1_1, &ipv6, &mut Vec::new());
     assert_eq!(refused, Err(What::Field(Field::Ipv6Src)));
 }
+
+#[test]
+fn an_icmp_type_of_1_1_keeps_all_16_bits_and_matches_by_the_low_byte() {
+    let echo = Match::ANY
+        .with(Field::EthType, 0x0800u16)
+        .with(Field::IpProto, 1u8)
+        .with(Field::Icmpv4Type, 8u8)
+        .with(Field::Icmpv4Code, 3u8)
+        .with_icmp_upper([1, 2]);
+    let hex = "0000 0058 00000000 00000317
+        000000000000 ffffffffffff 000000000000 ffffffffffff 0000 00 00 0800 00 01
+        00000000 ffffffff 00000000 ffffffff 0108 0203 00000000 00 000000
+        0000000000000000 ffffffffffffffff";
+    check(Version::V1_1, &echo, hex);
+}

@@ -7,7 +7,8 @@
 //! transport_dst:2 mpls_label:4 mpls_tc:1 pad:3 metadata:8 mask:8
 //! ```
 //! A set wildcard bit means that the field does not count, and so does a set bit of a mask for its
-//! bit. A field of a header that the other fields do not ask for does not count either.
+//! bit. A field of a header that the other fields do not ask for does not count either. Of an ICMP type
+//! or code only the low byte is matched (table 4).
 
 use packet::error::{Malformed, Why};
 
@@ -239,6 +240,9 @@ pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
     let mut fields = Fields::OPEN;
     let eth_type = value.eth_type();
     value.fields().iter().try_for_each(|row| fields.put(row, eth_type))?;
+    for (port, upper) in fields.ports.iter_mut().zip(value.icmp_upper()) {
+        *port |= u16::from(upper) << 8;
+    }
     fields.write(out);
     Ok(())
 }
@@ -333,12 +337,17 @@ fn read_ipv4(fields: &Fields, matching: &mut Match) -> Result<(), u64> {
     let Some((src, dst)) = proto.and_then(|proto| transport_fields(IPV4, proto)) else {
         return Ok(());
     };
-    if fields.counts(wildcard::TRANSPORT_SRC) {
-        matching.set(exact(src, fields.ports[0].into())?);
+    let mut upper = [0; 2];
+    let places = [(wildcard::TRANSPORT_SRC, src), (wildcard::TRANSPORT_DST, dst)];
+    for (at, (bit, field)) in places.into_iter().enumerate() {
+        if fields.counts(bit) {
+            matching.set(FieldMatch::exact(field, fields.ports[at]));
+            if field.bits() == 8 {
+                upper[at] = (fields.ports[at] >> 8) as u8;
+            }
+        }
     }
-    if fields.counts(wildcard::TRANSPORT_DST) {
-        matching.set(exact(dst, fields.ports[1].into())?);
-    }
+    matching.set_icmp_upper(upper);
     Ok(())
 }
 

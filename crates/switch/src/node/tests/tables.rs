@@ -209,3 +209,25 @@ fn a_full_table_says_so_and_the_others_go_on() {
     let entries: Vec<_> = rows.iter().map(|row| (row.table, row.entries)).collect();
     assert_eq!(entries, [(0, 0), (1, 2), (2, 1)]);
 }
+
+#[test]
+fn of_an_icmp_type_of_1_1_the_low_byte_counts_and_all_16_bits_come_back() {
+    let mut rig = Rig::speaking(Version::V1_1, OpenFlowConfig::default());
+    let unreachable = Match::ANY
+        .with(Field::EthType, 0x0800u16)
+        .with(Field::IpProto, 1u8)
+        .with(Field::Icmpv4Type, 3u8)
+        .with(Field::Icmpv4Code, 1u8)
+        .with_icmp_upper([1, 2]);
+    rig.order(&Message::FlowMod(add(unreachable.clone(), 2)));
+    let mut frame = udp(0, 60);
+    (frame[23], frame[34], frame[35]) = (1, 3, 1);
+    rig.arrive(1, &frame);
+    assert_eq!(rig.left(2).len(), 1);
+    let flows = MultipartRequestBody::Flow(FlowStatsRequest::default());
+    let replies = rig.ask(0, &Message::ask(flows));
+    let [Message::MultipartReply(reply)] = &replies[..] else { panic!("{replies:?}") };
+    let MultipartReplyBody::Flow(rows) = &reply.body else { panic!("{reply:?}") };
+    assert_eq!(rows[0].matching, unreachable);
+    assert_eq!(rows[0].packets, 1);
+}

@@ -6,6 +6,11 @@ use openflow::model::{Bucket, FlowModCommand, FlowModFlags, GroupMod, GroupModCo
 
 use super::*;
 
+/// Adds that check for overlap or evict, and large bundles.
+mod large;
+/// Groups, meters and tables.
+mod resources;
+
 const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
 
 /// Turns after which another controller's echo has to be answered: one to receive it, some for the shares of others.
@@ -13,7 +18,12 @@ const ECHO_TURNS: usize = 4;
 
 /// A switch with so many entries, with a controller of 1.4 that loads it and another one.
 fn loaded(entries: u32) -> Rig {
-    let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
+    loaded_with(entries, OpenFlowConfig::default())
+}
+
+/// The same with these settings.
+fn loaded_with(entries: u32, settings: OpenFlowConfig) -> Rig {
+    let mut rig = Rig::speaking(Version::V1_4, settings);
     rig.connect_as(Version::V1_3, 1 << 20);
     rig.order(&Message::FlowMod(add(from_port(1), 2)));
     for entry in 0..entries {
