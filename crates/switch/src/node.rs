@@ -10,6 +10,7 @@ use std::os::fd::RawFd;
 use dataplane::pipeline::Pipeline;
 use packet::frame::PortNo;
 use packet::time::Nanos;
+use ports::channel::admission::AdmissionCounters;
 use ports::channel::{Channel, ChannelError, Url};
 use ports::port::PortError;
 use serde_json::Value;
@@ -20,9 +21,9 @@ use crate::behaviour;
 use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Config, Kind, Problem};
 use crate::control::answer::element::put_in_place;
-use crate::control::answer::{answer, controllers};
+use crate::control::answer::{answer, carry, connections, controllers};
 use crate::control::request::{Document, What};
-use crate::control::{Answered, Control, Request};
+use crate::control::{Answered, Carried, Control, Request, Task};
 use crate::event::Event;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
@@ -65,6 +66,13 @@ pub struct Node {
     is_settled: bool,
     /// Who makes programs ready apart from the frames, if anybody does.
     workshop: Option<Workshop>,
+}
+
+/// Connections of the listeners besides those for controllers, where they exist.
+#[derive(Debug, Clone, Copy)]
+struct Listeners {
+    control: Option<AdmissionCounters>,
+    http: Option<AdmissionCounters>,
 }
 
 /// Why it could not be started.
@@ -238,23 +246,36 @@ impl Node {
             forward.send_waiting(now);
             events.append(&mut forces.events);
         }
+        let counted = Listeners {
+            control: control.as_ref().map(Control::counters),
+            http: http.as_ref().map(Http::counters),
+        };
         if let Some(control) = control {
-            control.turn(&mut |request| {
-                let controlling = (agent.as_ref(), services.as_mut());
-                answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
+            let mut budget = budget;
+            budget.extend();
+            control.turn(budget, &mut |task, budget| {
+                let controlling = (agent.as_ref(), services.as_mut(), counted);
+                let request = match task {
+                    Task::Whole(request) => request,
+                    task => return carry(task, forward, now, budget),
+                };
+                match answer_or_wait(request, forward, controlling, workshop.as_mut(), now) {
+                    Answered::Now(outcome) => Carried::Done(outcome),
+                    Answered::Later(request) => Carried::Later(Task::Whole(request)),
+                }
             });
             forward.send_waiting(now);
         }
         if let Some(http) = http {
             http.turn(now, &mut |request| {
-                let controlling = (agent.as_ref(), services.as_mut());
+                let controlling = (agent.as_ref(), services.as_mut(), counted);
                 answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
             });
             forward.send_waiting(now);
         }
         if let Some(door) = door {
             let answers = door.turn(now, &mut |request| {
-                answer_for(request, forward, (agent.as_ref(), services.as_mut()), now)
+                answer_for(request, forward, (agent.as_ref(), services.as_mut(), counted), now)
             });
             door.answer(answers, &mut forward.outputs);
             if let Some(services) = services {
@@ -279,7 +300,11 @@ impl Node {
     /// Answers a request as the control socket does.
     pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
         self.hear(now);
-        let controlling = (self.agent.as_ref(), self.services.as_mut());
+        let listeners = Listeners {
+            control: self.control.as_ref().map(Control::counters),
+            http: self.http.as_ref().map(Http::counters),
+        };
+        let controlling = (self.agent.as_ref(), self.services.as_mut(), listeners);
         answer_for(request, &mut self.forward, controlling, now)
     }
 
@@ -413,7 +438,7 @@ fn serve_element(
 fn answer_or_wait(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
-    controlling: (Option<&Agent>, Option<&mut Services>),
+    controlling: (Option<&Agent>, Option<&mut Services>, Listeners),
     workshop: Option<&mut Workshop>,
     now: Nanos,
 ) -> Answered {
@@ -448,11 +473,11 @@ fn answer_or_wait(
     }
 }
 
-/// The data plane's answer, and in the counters what the agent counts.
+/// The data plane's answer, and in the counters what the agent and the listeners count.
 fn answer_for(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
-    (agent, services): (Option<&Agent>, Option<&mut Services>),
+    (agent, services, listeners): (Option<&Agent>, Option<&mut Services>, Listeners),
     now: Nanos,
 ) -> Result<Value, String> {
     let ForwardLoop { forwarder, outputs, .. } = forward;
@@ -469,6 +494,11 @@ fn answer_for(
     let mut answer = answer(request, forward, now)?;
     if let Some(agent) = agent.filter(|_| is_counters) {
         answer["controllers"] = controllers(agent);
+    }
+    for (name, counters) in [("control", listeners.control), ("http", listeners.http)] {
+        if let Some(counters) = counters.filter(|_| is_counters) {
+            answer[name] = connections(counters);
+        }
     }
     Ok(answer)
 }
