@@ -255,6 +255,15 @@ impl Draft {
         }
     }
 
+    /// The counters to set back and the rows to forget, by the places of their instances.
+    pub(super) fn places(&self) -> (Vec<(usize, u32)>, Vec<(usize, u32, u32)>) {
+        let find = |name: &str| self.program.find(name);
+        let resets = self.resets.iter().filter_map(|(name, id)| Some((find(name)?, *id)));
+        let forgets = self.forgets.iter();
+        let forgets = forgets.filter_map(|(name, id, row)| Some((find(name)?, *id, *row)));
+        (resets.collect(), forgets.collect())
+    }
+
     /// Looks at what was changed as a whole: keys, and parts that must not be missing.
     pub(super) fn is_whole(&self, before: &Program) -> Result<(), ElementError> {
         for ((name, id), part) in &self.touched {

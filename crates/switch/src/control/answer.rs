@@ -99,8 +99,7 @@ fn answer_whole(
         Plane::ProGfe(element) => {
             let mtu = |number: PortNo| {
                 let lane = forward.lanes.iter().find(|lane| lane.number == number);
-                let carries = lane.map_or(0, |lane| lane.port.facts().frame_bytes_max);
-                carries.saturating_sub(ethernet::HEADER_BYTES) as u32
+                lane.map_or(0, mtu_of)
             };
             let answered = element::answer(request, element, &mtu, &mut forward.outputs, now);
             // Another program has other things due.
@@ -109,6 +108,11 @@ fn answer_whole(
         }
         Plane::Modelled(_) => unreachable!("a model is of something else"),
     }
+}
+
+/// The longest packet that a port carries.
+pub fn mtu_of(lane: &Lane) -> u32 {
+    lane.port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES) as u32
 }
 
 fn not_for(kind: &str, request: &Request) -> String {

@@ -3,6 +3,8 @@
 //! Invariant: what a task does in one turn ends soon after its [`Budget`] is spent, so that frames and other clients
 //! wait for one budget at most.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::request::{MacEntry, Request, What};
@@ -26,6 +28,19 @@ pub enum Task {
     AddNeighbours(Batch<Neighbour>),
     /// Reads addresses, routes or neighbours from a place on.
     List(What, Cursor),
+    /// Adds entries to a program, which another thread makes ready.
+    Apart(Apart),
+}
+
+/// A request that another thread makes a program of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Apart {
+    /// The request.
+    pub request: Arc<Request>,
+    /// By which the program is fetched, once it is being made ready.
+    pub number: Option<u64>,
+    /// How often another change came first.
+    pub retries: u32,
 }
 
 /// Entries to add, and how many of them were added.
@@ -79,12 +94,23 @@ impl Task {
             Task::AddRoutes(batch) => Request::AddRoutes(batch.items),
             Task::AddNeighbours(batch) => Request::AddNeighbours(batch.items),
             Task::List(what, _) => Request::Get(what),
+            Task::Apart(apart) => Arc::unwrap_or_clone(apart.request),
         }
     }
 
     /// Whether it waits for something else than its next turn.
     pub fn waits(&self) -> bool {
-        matches!(self, Task::Whole(_))
+        matches!(self, Task::Whole(_) | Task::Apart(_))
+    }
+
+    /// How many entries it adds.
+    pub fn entries(&self) -> usize {
+        match self {
+            Task::AddMacs(batch) => batch.items.len(),
+            Task::AddRoutes(batch) => batch.items.len(),
+            Task::AddNeighbours(batch) => batch.items.len(),
+            Task::Whole(_) | Task::List(..) | Task::Apart(_) => 0,
+        }
     }
 }
 

@@ -193,6 +193,66 @@ fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
     assert_eq!(rig.arrive(2, &frame(9, 2)), [1, 0]);
 }
 
+#[test]
+fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
+    let folder = std::env::temp_dir().join(format!("switch-{}-apart", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = include_str!("../../../../../examples/progfe/bridge.fe.xml");
+    let source = progfe::xml::Source::new("bridge.fe.xml", text);
+    let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
+    let program = std::sync::Arc::new(program.unwrap_or_else(|| panic!("{problems}")));
+    let mut config = Config::new(Kind::ProGfe(crate::config::ProGfeConfig::new(program)));
+    config.control = Some(folder.join("control"));
+    let mut rig = Rig::of(config);
+    rig.node.open_workshop();
+    assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
+    let mut client = std::os::unix::net::UnixStream::connect(folder.join("control")).unwrap();
+    client.set_nonblocking(true).unwrap();
+    // The answer to a line; `between` comes before each turn.
+    let mut ask = |rig: &mut Rig, line: Value, between: &mut dyn FnMut(&mut Rig)| {
+        std::io::Write::write_all(&mut client, format!("{line}\n").as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while answer.last() != Some(&b'\n') {
+            between(rig);
+            rig.node.serve(rig.now);
+            let mut bytes = [0; 4096];
+            if let Ok(count) = std::io::Read::read(&mut client, &mut bytes) {
+                answer.extend_from_slice(&bytes[..count]);
+            }
+            std::thread::yield_now();
+        }
+        serde_json::from_slice::<Value>(&answer).unwrap()
+    };
+    let macs = |port: usize| -> Vec<Value> {
+        (0..1000).map(|at| json!({ "mac": station(at), "port": port })).collect()
+    };
+    // Before the first program is ready another change takes place: it is kept, and the program made anew.
+    let mut small = 0;
+    let answer = ask(&mut rig, json!({ "add_macs": macs(1) }), &mut |rig| {
+        assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "frames pass");
+        if small < 2 {
+            small += 1;
+            let add =
+                json!({ "add_mac": { "mac": format!("02:00:00:00:09:0{small}"), "port": 1 } });
+            assert_eq!(rig.ask(&add.to_string()), json!({ "added": 1 }));
+        }
+    });
+    assert_eq!(answer, json!({ "ok": { "added": 1000 } }));
+    let count = |rig: &mut Rig| rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len();
+    assert_eq!(count(&mut rig), 1000 + 2 + 2, "with those that were learned");
+    // One wrong entry: none is changed.
+    let mut wrong = macs(2);
+    wrong.push(json!({ "mac": "02:00:00:00:09:03", "port": 4_000_000_000u32 }));
+    let before = rig.ask(r#"{"get":"program"}"#);
+    let answer = ask(&mut rig, json!({ "add_macs": wrong }), &mut |_| {});
+    if answer["error"].is_string() {
+        assert_eq!(rig.ask(r#"{"get":"program"}"#), before);
+    } else {
+        panic!("{answer}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 fn element(text: &str) -> Rig {
     let source = progfe::xml::Source::new("program.fe.xml", text);
     let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
