@@ -1,6 +1,6 @@
 //! The fields by which a frame is classified: those of OpenFlow 1.0 packed into four words.
 //!
-//! The twelve fields are those of the OpenFlow switch specification 1.0.0, section 3.4 and
+//! Twelve fields are those of the OpenFlow switch specification 1.0.0, section 3.4 and
 //! table 3. They are packed so that comparing and hashing a key is straight-line code:
 //!
 //! ```text
@@ -8,13 +8,16 @@
 //! word 0 | in_port    | eth_dst                                                    |
 //! word 1 | vlan       | eth_src                                                    |
 //! word 2 | ip_src                         | ip_dst                                 |
-//! word 3 | eth_type   | ip_tos  | ip_proto | l4_src            | l4_dst            |
+//! word 3 | eth_type   | dscp, 2 | ip_proto | l4_src            | l4_dst            |
 //! vlan: 3 bits priority, 1 bit "there is a tag", 12 bits identifier; all zero without a tag
+//! dscp, 2: 6 bits DSCP, 2 bits type of the second tag
 //! ```
 //!
 //! Invariant: a field that a frame does not have is zero. What counts as having it:
 //! - the outermost 802.1Q or 802.1ad tag is the VLAN, the type behind all tags is the Ethernet type
 //!   (OpenFlow switch specification 1.1.0, section 4.4);
+//! - the type of the tag behind the outermost one is a field of its own, since OpenFlow 1.0 parses one
+//!   tag and takes what follows for the Ethernet type (1.0.0, section 3.4, figure 4);
 //! - an 802.3 frame with a SNAP header of organisation 0 has the type that SNAP names, any other
 //!   802.3 frame has [`ETH_TYPE_NONE`];
 //! - ARP has its operation (low 8 bits) as protocol and its protocol addresses as IP addresses;
@@ -23,7 +26,7 @@
 //! - an IPv4 header that contradicts itself or the frame's length gives no IP fields.
 
 use packet::frame::PortNo;
-use packet::header::{arp, ethernet, ipv4};
+use packet::header::{arp, ethernet, ipv4, u16_at, vlan};
 
 use crate::locate::{Fragment, Headers, Network, Transport};
 
@@ -40,7 +43,7 @@ pub const ETH_TYPE_NONE: u16 = ethernet::TYPE_NONE;
 /// identifier.
 pub const VLAN_PRESENT: u64 = 0x1000;
 
-/// One of the twelve fields.
+/// One of the twelve fields, or the type of a second tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
     /// The port that the frame came in on, 16 bits.
@@ -53,10 +56,12 @@ pub enum Field {
     Vlan,
     /// VLAN priority, 3 bits.
     VlanPriority,
-    /// Ethernet type behind the tag, 16 bits.
+    /// Type of the second VLAN tag, 2 bits: a value of [`second_tag`], or zero without one.
+    SecondTag,
+    /// Ethernet type behind the tags, 16 bits.
     EthType,
-    /// IPv4 type of service, 8 bits of which the upper 6 are used.
-    IpTos,
+    /// IPv4 DSCP, 6 bits.
+    IpDscp,
     /// IP protocol or ARP operation, 8 bits.
     IpProto,
     /// IPv4 or ARP source address, 32 bits.
@@ -71,14 +76,15 @@ pub enum Field {
 
 impl Field {
     /// All fields.
-    pub const ALL: [Field; 12] = [
+    pub const ALL: [Field; 13] = [
         Field::InPort,
         Field::EthSrc,
         Field::EthDst,
         Field::Vlan,
         Field::VlanPriority,
+        Field::SecondTag,
         Field::EthType,
-        Field::IpTos,
+        Field::IpDscp,
         Field::IpProto,
         Field::IpSrc,
         Field::IpDst,
@@ -95,7 +101,8 @@ impl Field {
             Field::Vlan => (1, 48, 13),
             Field::VlanPriority => (1, 61, 3),
             Field::EthType => (3, 48, 16),
-            Field::IpTos => (3, 40, 8),
+            Field::IpDscp => (3, 42, 6),
+            Field::SecondTag => (3, 40, 2),
             Field::IpProto => (3, 32, 8),
             Field::IpSrc => (2, 32, 32),
             Field::IpDst => (2, 0, 32),
@@ -110,7 +117,18 @@ impl Field {
     }
 }
 
-/// The twelve fields of one frame (or, in a match, twelve values or twelve masks).
+/// The value of [`Field::SecondTag`] for a tag of this type; zero if no VLAN tag has it.
+pub fn second_tag(tag_type: u16) -> u64 {
+    let place = vlan::TAG_TYPES.iter().position(|&known| known == tag_type);
+    place.map_or(0, |place| place as u64 + 1)
+}
+
+/// The type of the tag that [`second_tag`] made this value of.
+pub fn second_tag_type(value: u64) -> Option<u16> {
+    vlan::TAG_TYPES.get((value as usize).checked_sub(1)?).copied()
+}
+
+/// The fields of one frame (or, in a match, their values or their masks).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub [u64; WORDS]);
 
@@ -219,13 +237,13 @@ pub(crate) fn extract_plain(port: PortNo, head: &[u8], frame_bytes: usize) -> Op
     if !plain {
         return None;
     }
-    let tos = (type_to_length >> 16) & 0xfc;
+    let dscp_and_no_tag = (type_to_length >> 16) & 0xfc;
     Some(Key([
         (u64::from(port) << 48) | (be64(head, 0) >> 16),
         be64(head, 6) >> 16,
         be64(head, 26),
         (u64::from(ethernet::TYPE_IPV4) << 48)
-            | (tos << 40)
+            | (dscp_and_no_tag << 40)
             | (u64::from(proto) << 32)
             | u64::from(be32(head, 34)),
     ]))
@@ -258,6 +276,7 @@ pub(crate) fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
         let control = number(&bytes[14..16]);
         key.set(Field::Vlan, VLAN_PRESENT | (control & 0xfff));
         key.set(Field::VlanPriority, control >> 13);
+        key.set(Field::SecondTag, second_tag(u16_at(bytes, 16)));
     }
     key.set(Field::EthType, u64::from(headers.eth_type));
     match headers.network {
@@ -270,7 +289,7 @@ pub(crate) fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
 
 fn extract_ipv4(key: &mut Key, headers: &Headers, bytes: &[u8]) {
     let header = &bytes[headers.network_at.into()..];
-    key.set(Field::IpTos, u64::from(header[1] & 0xfc));
+    key.set(Field::IpDscp, u64::from(header[1] >> 2));
     key.set(Field::IpProto, u64::from(headers.proto));
     key.set(Field::IpSrc, number(&header[12..16]));
     key.set(Field::IpDst, number(&header[16..20]));

@@ -8,9 +8,16 @@
 //! frames bring never makes it more: a full table learns nothing. Places depend on a seed, so that chosen
 //! addresses do not meet in one.
 //!
-//! Invariant: the buckets hold the numbers of the entries that have a key; the wheel those of them that
-//! age, not later than they are due.
+//! A flush and another ageing time act on lookups at once: an entry that was last seen before the flush is
+//! not found any more. A sweep over the entries follows a few steps at a time, and gives their room back.
+//!
+//! Invariants:
+//! - The buckets hold the numbers of the entries that have a key.
+//! - The wheel holds those of them that age, not later than they are due; but for entries that the sweep
+//!   has yet to look at.
+//! - No learned entry that the sweep has passed was last seen before the last flush.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use packet::frame::PortNo;
@@ -34,6 +41,8 @@ pub const AGEING_DEFAULT: Nanos = Nanos::from_secs(300);
 
 /// Moments are kept in units of 2^16 ns (65.5 us), so that they fit in 48 bits.
 const MOMENT_SHIFT: u32 = 16;
+/// Entries that the sweep looks at to make room for an address in a full table.
+const SWEEP_STEPS_OF_FULL: usize = 256;
 /// The moment of what does not age.
 const STATIC: u64 = (1 << 48) - 1;
 /// The bit of a key that says that the slot is taken.
@@ -171,6 +180,14 @@ pub struct MacTable {
     entries_max: usize,
     /// In units of moments; `NEVER` for what does not age.
     ageing: u64,
+    /// The least moment of an entry that was not flushed.
+    flushed: u64,
+    /// Entries that were set.
+    statics: usize,
+    /// Entries that were flushed and still have a key.
+    dead: usize,
+    /// Entries that have yet to be looked at after a flush or a change of the ageing time.
+    sweep: Range<u32>,
     /// How often each thing happened.
     pub counters: MacCounters,
 }
@@ -192,6 +209,10 @@ impl MacTable {
             seed,
             entries_max,
             ageing: NEVER,
+            flushed: 0,
+            statics: 0,
+            dead: 0,
+            sweep: 0..0,
             counters: MacCounters::default(),
         };
         table.set_ageing(ageing);
@@ -200,12 +221,12 @@ impl MacTable {
 
     /// Addresses that are known, those that are too old and not yet forgotten included.
     pub fn len(&self) -> usize {
-        self.buckets.len()
+        self.buckets.len() - self.dead
     }
 
     /// Whether none is known.
     pub fn is_empty(&self) -> bool {
-        self.buckets.is_empty()
+        self.len() == 0
     }
 
     /// Addresses that fit.
@@ -214,15 +235,10 @@ impl MacTable {
     }
 
     /// Sets the time after which a silent address is forgotten, `None` for never. It counts from
-    /// when each was last seen. Looks at every entry.
+    /// when each was last seen, and acts on lookups at once; [`MacTable::age`] does the rest.
     pub fn set_ageing(&mut self, ageing: Option<Nanos>) {
         self.ageing = ageing.map_or(NEVER, |span| span.0 >> MOMENT_SHIFT);
-        for entry in 0..self.given {
-            let is_learned = self.key(entry) != 0 && !self.seen(entry).is_static();
-            if is_learned {
-                self.watch(entry);
-            }
-        }
+        self.sweep = 0..self.given;
     }
 
     /// First step of a lookup: asks for what says which entry has the key.
@@ -253,7 +269,7 @@ impl MacTable {
     /// Last step of learning. What changed since the steps before does not matter.
     #[inline]
     pub fn learn_at(&mut self, key: MacKey, hint: Hint, port: PortNo, now: Nanos) -> Learned {
-        let seen = Seen::new(moment(now), port);
+        let seen = Seen::new(moment(now).max(self.flushed), port);
         match self.find(key, hint) {
             Some(entry) => self.refresh(entry, seen, now),
             None => self.add(key, hint.hash, seen),
@@ -270,7 +286,12 @@ impl MacTable {
             return Learned::Static;
         }
         self.lines[entry as usize][1].store(seen.0, Relaxed);
-        if self.is_old(before, now) {
+        if self.is_flushed(before) {
+            self.dead -= 1;
+            self.watch(entry);
+            self.counters.learned += 1;
+            Learned::New
+        } else if self.is_old(before, now) {
             self.counters.aged += 1;
             self.counters.learned += 1;
             Learned::New
@@ -295,8 +316,12 @@ impl MacTable {
 
     /// Makes an entry for a key that has none, if there is room.
     fn put(&mut self, key: MacKey, hash: u64, seen: Seen) -> Option<u32> {
-        if self.len() >= self.entries_max {
-            return None;
+        let mut steps = SWEEP_STEPS_OF_FULL;
+        while self.buckets.len() >= self.entries_max {
+            if self.dead == 0 || steps == 0 {
+                return None;
+            }
+            self.sweep_one(&mut steps);
         }
         let entry = self.free.pop().unwrap_or_else(|| {
             self.given += 1;
@@ -329,20 +354,33 @@ impl MacTable {
         let (hint, seen) = (self.hint(key), Seen::new(STATIC, port));
         match self.find(key, hint) {
             Some(entry) => {
+                let before = self.seen(entry);
+                self.dead -= usize::from(self.is_flushed(before));
+                self.statics += usize::from(!before.is_static());
                 self.wheel.cancel(entry);
                 self.lines[entry as usize][1].store(seen.0, Relaxed);
                 true
             }
-            None => self.put(key, hint.hash, seen).is_some(),
+            None => {
+                let is_put = self.put(key, hint.hash, seen).is_some();
+                self.statics += usize::from(is_put);
+                is_put
+            }
         }
     }
 
     /// Forgets the address, set or learned. False if it was not known.
     pub fn remove(&mut self, key: MacKey) -> bool {
-        self.find(key, self.hint(key)).map(|entry| self.forget(entry)).is_some()
+        let Some(entry) = self.find(key, self.hint(key)) else { return false };
+        let was_known = !self.is_flushed(self.seen(entry));
+        self.forget(entry);
+        was_known
     }
 
     fn forget(&mut self, entry: u32) {
+        let seen = self.seen(entry);
+        self.dead -= usize::from(self.is_flushed(seen));
+        self.statics -= usize::from(seen.is_static());
         let (lines, seed) = (&self.lines, self.seed);
         let hash = hash_of(lines, seed, entry);
         self.buckets.remove(entry, hash, |other| hash_of(lines, seed, other));
@@ -351,36 +389,53 @@ impl MacTable {
         self.free.push(entry);
     }
 
-    /// Forgets what was learned, behind `port` or behind all ports; what was set stays. Returns
-    /// how many were forgotten.
-    pub fn flush(&mut self, port: Option<PortNo>) -> usize {
-        let before = self.len();
-        for entry in 0..self.given {
-            let seen = self.seen(entry);
-            let is_asked = port.is_none_or(|port| seen.port() == port);
-            if self.key(entry) != 0 && !seen.is_static() && is_asked {
-                self.forget(entry);
-            }
-        }
-        before - self.len()
+    /// Forgets what was learned; what was set stays. Returns how many were forgotten. Lookups do not find
+    /// them any more; [`MacTable::age`] gives their room back.
+    pub fn flush(&mut self, now: Nanos) -> usize {
+        let forgotten = self.len() - self.statics;
+        self.dead += forgotten;
+        // What is learned from now on is later than all that was learned before.
+        self.flushed = self.flushed.max(moment(now)).saturating_add(1).min(STATIC - 1);
+        self.sweep = 0..self.given;
+        forgotten
     }
 
     /// The addresses that are known at `now`, in no order that means anything.
     pub fn iter(&self, now: Nanos) -> impl Iterator<Item = MacEntry> + '_ {
-        let taken = (0..self.given).map(|at| (at, MacKey(self.key(at)), self.seen(at)));
-        let known = taken.filter(move |&(_, key, seen)| key.0 != 0 && !self.is_old(seen, now));
-        known.map(move |(place, key, seen)| {
-            let age = now.since(Nanos(seen.moment() << MOMENT_SHIFT));
-            let age = (!seen.is_static()).then_some(age);
-            MacEntry { mac: key.mac(), vid: key.vid(), port: seen.port(), age, place }
-        })
+        (0..self.given).filter_map(move |place| self.entry(place, now))
     }
 
-    /// Forgets silent addresses, of at most `steps` entries that it looks at, and says when to come
-    /// back, if ever: in the past if more are due.
+    /// Numbers of entries are below this.
+    pub fn places_end(&self) -> u32 {
+        self.given
+    }
+
+    /// The address that the entry of this number has at `now`, if any. An address keeps its entry as long
+    /// as it is known, so a walk over the numbers in several turns finds each that is known all the time once.
+    pub fn entry(&self, place: u32, now: Nanos) -> Option<MacEntry> {
+        let (key, seen) = (MacKey(self.key(place)), self.seen(place));
+        if key.0 == 0 || self.is_old(seen, now) {
+            return None;
+        }
+        let age = now.since(Nanos(seen.moment() << MOMENT_SHIFT));
+        let age = (!seen.is_static()).then_some(age);
+        Some(MacEntry { mac: key.mac(), vid: key.vid(), port: seen.port(), age, place })
+    }
+
+    /// Forgets flushed and silent addresses, of at most `steps` entries that it looks at, and says when to
+    /// come back, if ever: not later than now if there is more to do.
     pub fn age(&mut self, now: Nanos, mut steps: usize) -> Option<Nanos> {
+        while steps > 0 && !self.sweep.is_empty() {
+            self.sweep_one(&mut steps);
+        }
+        if !self.sweep.is_empty() {
+            return Some(now);
+        }
         while let Some(entry) = self.wheel.pop(now, &mut steps) {
-            if self.is_old(self.seen(entry), now) {
+            let seen = self.seen(entry);
+            if self.is_flushed(seen) {
+                self.forget(entry);
+            } else if self.is_old(seen, now) {
                 self.forget(entry);
                 self.counters.aged += 1;
             } else {
@@ -388,6 +443,21 @@ impl MacTable {
             }
         }
         self.wheel.next()
+    }
+
+    /// Looks at the next entry after a flush or a change of the ageing time.
+    fn sweep_one(&mut self, steps: &mut usize) {
+        *steps -= 1;
+        let Some(entry) = self.sweep.next() else { return };
+        let seen = self.seen(entry);
+        if self.key(entry) == 0 || seen.is_static() {
+            return;
+        }
+        if self.is_flushed(seen) {
+            self.forget(entry);
+        } else {
+            self.watch(entry);
+        }
     }
 
     /// Lets the wheel say when a learned address is too old, if it is not seen again.
@@ -401,7 +471,14 @@ impl MacTable {
 
     #[inline]
     fn is_old(&self, seen: Seen, now: Nanos) -> bool {
-        !seen.is_static() && moment(now).saturating_sub(seen.moment()) >= self.ageing
+        !seen.is_static()
+            && (moment(now).saturating_sub(seen.moment()) >= self.ageing || self.is_flushed(seen))
+    }
+
+    /// Whether it was last seen before the last flush. Static entries have the latest moment of all.
+    #[inline]
+    fn is_flushed(&self, seen: Seen) -> bool {
+        seen.moment() < self.flushed
     }
 
     #[inline]

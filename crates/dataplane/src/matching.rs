@@ -13,12 +13,12 @@
 use packet::field::{self, FieldSet, Ground};
 
 use crate::key::wide::{self, Family, Wide, WordSet};
-use crate::key::{Field, Key, VLAN_PRESENT, WORDS};
+use crate::key::{Field, Key, VLAN_PRESENT, WORDS, second_tag, second_tag_type};
 
 const ETH_TYPE_IPV4: u64 = 0x0800;
 const ETH_TYPE_ARP: u64 = 0x0806;
 const L4_FIELDS: [Field; 2] = [Field::L4Src, Field::L4Dst];
-const IP_FIELDS: [Field; 4] = [Field::IpTos, Field::IpProto, Field::IpSrc, Field::IpDst];
+const IP_FIELDS: [Field; 4] = [Field::IpDscp, Field::IpProto, Field::IpSrc, Field::IpDst];
 
 /// A canonical match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,10 +63,35 @@ impl Match {
         matching.settled()
     }
 
+    /// The same with the Ethernet type of OpenFlow 1.0, whose flow chart parses one tag (1.0.0,
+    /// section 3.4, figure 4): the type of a frame with two tags is that of the second tag, and nothing
+    /// behind it is a field.
+    #[must_use]
+    pub fn behind_one_tag(mut self) -> Match {
+        if !self.wants(Field::EthType) {
+            return self;
+        }
+        let second = second_tag(self.value.get(Field::EthType) as u16);
+        let untagged = self.requires_no_tag();
+        if second != 0 && !untagged {
+            for fields in [&[Field::EthType][..], &IP_FIELDS, &L4_FIELDS] {
+                self.leave_open(fields);
+            }
+            self.value.set(Field::SecondTag, second);
+        }
+        self.mask.set(Field::SecondTag, u64::MAX);
+        self.settled()
+    }
+
     /// What it asks of these fields, in order; of those that it leaves open, nothing.
     pub fn asked(&self, fields: FieldSet) -> Vec<Asked> {
         let family = self.family();
         let asked = fields.iter().map(|field| {
+            if field == field::Field::EthType
+                && let Some(tag_type) = second_tag_type(self.value.get(Field::SecondTag))
+            {
+                return (field, tag_type.into(), field.ones());
+            }
             let value = wide::get(field, family, &self.value, &self.wide_value);
             let mask = wide::get(field, family, &self.mask, &self.wide_mask);
             (field, value, if mask == field.ones() & in_key(field) { field.ones() } else { mask })
@@ -163,6 +188,17 @@ impl Match {
         self.mask == Key::FULL && self.wide_mask == Wide::ZERO
     }
 
+    /// Whether every field is asked for that a frame that matches can have, the wide ones aside, which
+    /// are left open. Matches of OpenFlow 1.1 and later cannot name the second tag.
+    pub fn names_every_field(&self) -> bool {
+        let mut named = self.mask.with(Field::SecondTag, u64::MAX);
+        if self.value.get(Field::SecondTag) != 0 {
+            let hidden = [&[Field::EthType][..], &IP_FIELDS, &L4_FIELDS].concat();
+            hidden.into_iter().for_each(|field| named.set(field, u64::MAX));
+        }
+        named == Key::FULL && self.wide_mask == Wide::ZERO
+    }
+
     /// Whether every bit of the key is asked for, and perhaps more.
     pub fn asks_whole_key(&self) -> bool {
         self.mask == Key::FULL
@@ -220,13 +256,17 @@ impl Match {
         }
     }
 
-    /// Without a tag there is no priority; asking for a priority asks for a tag.
+    fn requires_no_tag(&self) -> bool {
+        let (value, mask) = self.field(Field::Vlan);
+        mask & VLAN_PRESENT != 0 && value & VLAN_PRESENT == 0
+    }
+
+    /// Without a tag there is no priority and no second tag; asking for one of them asks for a tag.
     fn settle_vlan(&mut self) {
-        let present_asked = self.mask.get(Field::Vlan) & VLAN_PRESENT != 0;
-        let present = self.value.get(Field::Vlan) & VLAN_PRESENT != 0;
-        if present_asked && !present {
-            self.require_zero(&[Field::Vlan, Field::VlanPriority]);
-        } else if self.mask.get(Field::VlanPriority) != 0 {
+        let has_second = self.value.and(&self.mask).get(Field::SecondTag) != 0;
+        if self.requires_no_tag() {
+            self.require_zero(&[Field::Vlan, Field::VlanPriority, Field::SecondTag]);
+        } else if has_second || self.mask.get(Field::VlanPriority) != 0 {
             self.value.set(Field::Vlan, self.value.get(Field::Vlan) | VLAN_PRESENT);
             self.mask.set(Field::Vlan, self.mask.get(Field::Vlan) | VLAN_PRESENT);
         }
@@ -242,7 +282,7 @@ impl Match {
         match self.value.get(Field::EthType) {
             ETH_TYPE_IPV4 => self.settle_ipv4(),
             ETH_TYPE_ARP => {
-                self.require_zero(&[Field::IpTos]);
+                self.require_zero(&[Field::IpDscp]);
                 self.require_zero(&L4_FIELDS);
             }
             _ => {
@@ -252,12 +292,8 @@ impl Match {
         }
     }
 
-    /// The type of service has 6 bits in the key; L4 fields depend on the protocol.
+    /// L4 fields depend on the protocol.
     fn settle_ipv4(&mut self) {
-        let (tos, tos_mask) = self.field(Field::IpTos);
-        let both_low = if tos_mask & 0xfc == 0xfc { 0x03 } else { 0 };
-        self.value.set(Field::IpTos, tos & 0xfc);
-        self.mask.set(Field::IpTos, tos_mask & 0xfc | both_low);
         if self.wants(Field::IpProto) && self.value.get(Field::IpProto) == 1 {
             self.settle_icmp();
         }
@@ -348,12 +384,50 @@ mod tests {
         assert!(matching.matches(&Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9), &Wide::ZERO));
     }
 
+    /// The key of a tagged IPv4 frame, with a second tag of this type.
+    fn tagged(tag_type: u16) -> Key {
+        let key = Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9);
+        key.with(Field::SecondTag, second_tag(tag_type)).with(Field::EthType, ETH_TYPE_IPV4)
+    }
+
     #[test]
-    fn congestion_bits_of_the_type_of_service_are_not_matched() {
-        let matching = Match::of(&[IPV4, (Field::IpTos, 0xb9)]);
-        let key = Key::ZERO.with(Field::EthType, ETH_TYPE_IPV4).with(Field::IpTos, 0xb8);
-        assert!(matching.matches(&key, &Wide::ZERO));
-        assert_eq!(matching, Match::of(&[IPV4, (Field::IpTos, 0xba)]));
+    fn behind_one_tag_the_type_of_a_second_tag_is_the_ethernet_type() {
+        let (one, two) = (tagged(0), tagged(0x8100));
+        let chosen = |matching: Match| [one, two].map(|key| matching.matches(&key, &Wide::ZERO));
+        let ipv4 = Match::of(&[IPV4, (Field::IpProto, 0)]);
+        let tag = Match::of(&[(Field::EthType, 0x8100), (Field::IpProto, 17)]);
+        assert_eq!((chosen(ipv4), chosen(tag)), ([true, true], [false, false]));
+        assert_eq!(chosen(ipv4.behind_one_tag()), [true, false]);
+        assert_eq!(chosen(tag.behind_one_tag()), [false, true]);
+        assert_eq!(chosen(Match::of(&[(Field::EthType, 0x88a8)]).behind_one_tag()), [false; 2]);
+        assert_eq!(
+            chosen(Match::of(&[(Field::Vlan, VLAN_PRESENT | 9)]).behind_one_tag()),
+            [true; 2]
+        );
+        let untagged = Match::of(&[(Field::EthType, 0x8100), (Field::Vlan, 0)]).behind_one_tag();
+        assert!(!untagged.matches(&Key::ZERO, &Wide::ZERO));
+        let named = FieldSet::NONE.with(field::Field::EthType);
+        assert_eq!(tag.behind_one_tag().asked(named), [(field::Field::EthType, 0x8100, 0xffff)]);
+        assert_eq!(ipv4.behind_one_tag().asked(named), ipv4.asked(named));
+        assert!(ipv4.covers(&ipv4.behind_one_tag()) && ipv4.overlaps(&tag.behind_one_tag()));
+        assert!(!ipv4.behind_one_tag().overlaps(&tag.behind_one_tag()));
+    }
+
+    #[test]
+    fn a_match_that_names_every_field_of_a_tagged_frame_is_exact_behind_one_tag() {
+        let whole = Match::new(tagged(0), Key::FULL.with(Field::SecondTag, 0));
+        assert!(whole.names_every_field() && !whole.is_exact());
+        assert!(whole.behind_one_tag().is_exact() && whole.behind_one_tag().names_every_field());
+        let second =
+            Match::new(tagged(0).with(Field::EthType, 0x8100), *whole.mask()).behind_one_tag();
+        assert!(second.names_every_field() && !second.is_exact());
+        let open = Match::new(*second.value(), second.mask().with(Field::EthSrc, 0));
+        assert!(!open.names_every_field());
+        // Without a tag there is no second one.
+        let untagged = Match::new(*whole.value(), *whole.mask());
+        let untagged = Match::new(untagged.value().with(Field::Vlan, 0), *untagged.mask());
+        assert!(untagged.is_exact());
+        assert_eq!(untagged.behind_one_tag(), untagged);
     }
 
     #[test]

@@ -182,6 +182,16 @@ impl NeighborTable {
         self.entries.iter().flatten().map(|entry| (entry.place, entry.known))
     }
 
+    /// Numbers of neighbours are below this.
+    pub fn places_end(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The neighbour of this number, which it keeps as long as it is known.
+    pub fn at(&self, number: usize) -> Option<(Place, Known)> {
+        self.entries.get(number)?.as_ref().map(|entry| (entry.place, entry.known))
+    }
+
     /// Sets a neighbour's address, which then stays; frames that waited for it are returned. `None`
     /// if the table is full.
     pub fn set(&mut self, place: Place, mac: Mac) -> Option<VecDeque<Waiting>> {

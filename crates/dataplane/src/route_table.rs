@@ -5,13 +5,14 @@
 //! level together. The routes themselves are kept in order beside it for changes and reports. RFC 1812
 //! section 5.2.4.3: the longest match wins.
 //!
-//! Invariant: the trie has the entry of each route and no other; every next hop that one names is
-//! used by a route. Levels that removed routes left behind are fewer than those that remain may need,
-//! or than [`STALE_MIN`] routes do.
+//! Invariant: the trie has the entry of each route and no other, and no level that no route needs; every
+//! next hop that one names is used by a route. Nobody looks up while a route changes, so each removal gives
+//! its levels back at once.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use packet::frame::PortNo;
@@ -25,9 +26,6 @@ pub const ROUTES_MAX_DEFAULT: usize = 1 << 20;
 
 /// Most different next hops: what fits into an entry beside a length.
 pub const HOPS_MAX: usize = 1 << HOP_BITS;
-
-/// Routes removed before the trie is made anew, if they are as many as are left.
-const STALE_MIN: usize = 4096;
 
 /// A length of 0 to 128 stands above them.
 const HOP_BITS: u32 = 23;
@@ -153,8 +151,6 @@ pub struct RouteTableFull(pub usize);
 #[derive(Debug)]
 pub struct RouteTable<H = NextHop, A = Ipv4Addr> {
     trie: Trie,
-    /// Routes removed since it was made.
-    removed: usize,
     /// A map whose copies share: versions cost what they differ in.
     routes: Shared<Prefix<A>, HopId>,
     routes_max: usize,
@@ -166,7 +162,7 @@ pub struct RouteTable<H = NextHop, A = Ipv4Addr> {
     /// The version that was made of it and is changed apart, while there is one.
     heir: Mutex<Weak<()>>,
     /// Of a version apart, what says that there is one.
-    is_heir: Option<Arc<()>>,
+    _is_heir: Option<Arc<()>>,
 }
 
 impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
@@ -174,7 +170,6 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
     pub fn new(routes_max: usize) -> RouteTable<H, A> {
         RouteTable {
             trie: Trie::new(),
-            removed: 0,
             routes: Shared::new(),
             routes_max,
             hops: Vec::new(),
@@ -182,7 +177,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
             hops_free: Vec::new(),
             generation: 0,
             heir: Mutex::default(),
-            is_heir: None,
+            _is_heir: None,
         }
     }
 
@@ -199,7 +194,6 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         *heir = Arc::downgrade(&token);
         Some(RouteTable {
             trie: self.trie.part(),
-            removed: self.removed,
             routes: self.routes.clone(),
             routes_max: self.routes_max,
             hops: self.hops.clone(),
@@ -207,7 +201,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
             hops_free: self.hops_free.clone(),
             generation: self.generation,
             heir: Mutex::default(),
-            is_heir: Some(token),
+            _is_heir: Some(token),
         })
     }
 
@@ -276,11 +270,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         if before.is_none() && self.routes.len() >= self.routes_max {
             return Err(full);
         }
-        let has_room = |trie: &Trie| trie.has_room(prefix.length.into());
-        if !has_room(&self.trie) && self.removed > 0 && self.is_heir.is_none() {
-            self.renew();
-        }
-        if !has_room(&self.trie) {
+        if !self.trie.has_room(prefix.length.into()) {
             return Err(full);
         }
         let id = self.hop_taken(hop).ok_or(full)?;
@@ -300,18 +290,37 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         let hop = self.hop(id);
         let shorter = self.shorter(prefix);
         let (address, length) = (prefix.address().wide(), prefix.length.into());
-        let entry = entry_of(prefix.length, id);
-        if self.is_heir.is_some() {
-            self.trie.remove_apart(address, length, entry, shorter);
-        } else {
-            self.trie.remove(address, length, entry, shorter);
-            self.removed += 1;
-            if self.removed > self.routes.len().max(STALE_MIN) {
-                self.renew();
-            }
-        }
+        self.trie.remove_apart(address, length, entry_of(prefix.length, id), shorter);
         self.hop_given_back(id);
         Some(hop)
+    }
+
+    /// Removes all routes but these, and returns what the others need, for [`RouteTable::dismantle`]. Numbers of
+    /// next hops stand for others from now on.
+    pub fn keep_only(&mut self, kept: &[(Prefix<A>, H)]) -> RouteTable<H, A> {
+        let mut table = RouteTable::new(self.routes_max);
+        for &(prefix, hop) in kept {
+            // They had room in a table as large.
+            let _ = table.insert(prefix, hop);
+        }
+        table.generation = self.generation + 1;
+        std::mem::replace(self, table)
+    }
+
+    /// Frees what the table needs, with a step for each route and next hop. False if there is nothing left.
+    pub fn dismantle(&mut self, steps: &mut usize) -> bool {
+        while *steps > 0 {
+            *steps -= 1;
+            let first = self.routes.first_key_value().map(|(&prefix, _)| prefix);
+            if let Some(prefix) = first {
+                self.routes.remove(&prefix);
+            } else if self.hops_known.pop_first().is_none() {
+                // As much work as the steps that are left.
+                *steps = 0;
+                return self.trie.free_some();
+            }
+        }
+        true
     }
 
     /// The entry of the longest route that holds this prefix and is shorter.
@@ -323,11 +332,14 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         (0..prefix.length).rev().find_map(covering)
     }
 
-    /// Makes the trie anew: levels that nothing needs any more are given back.
-    fn renew(&mut self) {
-        self.trie = Trie::new();
-        self.removed = 0;
-        self.routes.iter().for_each(|(&prefix, &id)| note(&self.trie, prefix, id));
+    /// The routes behind this one by address and length, or all.
+    pub fn iter_after(
+        &self,
+        prefix: Option<Prefix<A>>,
+    ) -> impl Iterator<Item = (Prefix<A>, H)> + '_ {
+        let from = prefix.map_or(Bound::Unbounded, Bound::Excluded);
+        let routes = self.routes.range((from, Bound::Unbounded));
+        routes.map(|(&prefix, &id)| (prefix, self.hop(id)))
     }
 
     /// Bytes that are in use for lookups.

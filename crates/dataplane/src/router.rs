@@ -48,6 +48,9 @@ pub use setup::{Interface, MTU_DEFAULT, MTU_MIN, RouterError, Settings};
 /// The longest time for which a router sleeps.
 pub const TICK_PAUSE_MAX: Nanos = Nanos::from_millis(100);
 
+/// Routes of flushed tables that one tick frees.
+const FREED_PER_TICK: usize = 512;
+
 /// What happened to frames, and what the router sent on its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RouterCounters {
@@ -84,6 +87,8 @@ pub struct Router {
     neighbors: NeighborTable,
     /// The neighbour of each gateway, by next hop's number, where it was found once.
     hop_neighbors: Vec<Option<NeighborId>>,
+    /// Tables of routes that were flushed and have yet to be freed.
+    leaving: Vec<RouteTable>,
     icmp: icmp::Limiter,
     identification: u16,
     /// The frames at hand.
@@ -419,6 +424,13 @@ impl Forwarder for Router {
                 Due::Ask(place) => self.ask(place, way.out),
                 Due::GivenUp(_, waiting) => self.give_up(waiting, &mut way),
             }
+        }
+        let mut steps = FREED_PER_TICK;
+        if self.leaving.last_mut().is_some_and(|table| !table.dismantle(&mut steps)) {
+            self.leaving.pop();
+        }
+        if !self.leaving.is_empty() {
+            return Some(now);
         }
         // Frames that come in meanwhile may ask, so there is always something to come back for.
         let pause = now.saturating_add(TICK_PAUSE_MAX);

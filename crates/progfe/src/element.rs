@@ -107,6 +107,24 @@ impl<E: Enforcer> Basis<E> {
     }
 }
 
+impl<E: Enforcer> Basis<E> {
+    /// Makes the program that ran when the basis was taken, with some changes, ready to replace it: all of them or
+    /// none.
+    pub fn prepare_changes(
+        &self,
+        running: &Program,
+        changes: Vec<Change>,
+    ) -> Result<Prepared<E>, ElementError> {
+        let mut draft = Draft::of(running);
+        changes.into_iter().try_for_each(|change| draft.change(change))?;
+        draft.is_whole(running)?;
+        let (resets, forgets) = draft.places();
+        let mut prepared = self.prepare(draft.program).map_err(ElementError::Refused)?;
+        (prepared.resets, prepared.forgets) = (resets, forgets);
+        Ok(prepared)
+    }
+}
+
 /// All that is wrong with a program for an element whose ports tell when frames arrived, or do not.
 fn checked(program: &Program, has_arrivals: bool) -> Problems {
     let mut problems = check(program);
@@ -276,16 +294,12 @@ impl<E: Enforcer> Element<E> {
         if problems.refuses() {
             return Err(ElementError::Refused(problems));
         }
-        let Draft { program, resets, forgets, ahead, .. } = draft;
-        let forgets =
-            forgets.iter().filter_map(|(name, id, row)| Some((program.find(name)?, *id, *row)));
-        let forgets = forgets.collect();
+        let (resets, forgets) = draft.places();
+        let Draft { program, ahead, .. } = draft;
         let ahead = ahead.into_iter().filter_map(|(name, block)| {
             Some((program.find(&name)?, block.and_then(draft::Following::block)?))
         });
         let ahead = ahead.collect();
-        let resets = resets.iter().filter_map(|(name, id)| Some((program.find(name)?, *id)));
-        let resets = resets.collect();
         let mut prepared = self.prepare_with(program, ahead).map_err(ElementError::Refused)?;
         (prepared.resets, prepared.forgets) = (resets, forgets);
         Ok(prepared)

@@ -296,7 +296,9 @@ impl Behaviour {
                 let booked = self.book.add(id, flow);
                 let goes = match self.model.in_hardware() {
                     InHardware::All => true,
-                    InHardware::Exact => flow.matching.is_exact() && self.fits_hardware(flow),
+                    InHardware::Exact => {
+                        flow.matching.names_every_field() && self.fits_hardware(flow)
+                    }
                     InHardware::First => self.fits_hardware(flow),
                     InHardware::Used => self.model.only_asks() && hardware::is_last(flow),
                     InHardware::Layer2 => is_layer_2(flow) && self.fits_hardware(flow),
@@ -485,7 +487,7 @@ impl Behaviour {
 
 /// Whether an entry looks at nothing above layer 2.
 fn is_layer_2(flow: &FlowRecord) -> bool {
-    let kind = MatchKind::of(flow.matching.is_exact(), flow.matching.fields_asked());
+    let kind = MatchKind::of(flow.matching.names_every_field(), flow.matching.fields_asked());
     kind == MatchKind::Layer2
 }
 

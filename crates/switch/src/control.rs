@@ -5,23 +5,35 @@
 //! An answer is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests. Who asks to watch is told
 //! events as `{"event": ...}` between them, and by `{"events_lost": N}` that it did not read fast enough.
 //!
-//! Invariant: a client that does not read its answers is not read from either, so a client costs
-//! at most one request, one read, one answer and [`EVENT_BYTES_MAX`] of events, and there are at most
-//! [`CONNECTIONS`] of them. A turn answers at most [`REQUESTS_A_TURN`] requests of each.
+//! Invariants:
+//! - A client that does not read its answers is not read from either, so a client costs at most one request, one read,
+//!   one answer and [`EVENT_BYTES_MAX`] of events, and there are at most [`CONNECTIONS`] of them.
+//! - A turn has a [`Budget`], of which each client has a share. Long lists are read, added and sent a part at a time; a
+//!   list that is sent has all entries that are there from the first part to the last, each once.
+//! - A turn answers at most [`REQUESTS_A_TURN`] requests of each client, and sends it [`SENT_A_TURN`] bytes or little
+//!   more.
 
 use std::os::fd::RawFd;
 
 use packet::time::Nanos;
-use ports::channel::admission::{Held, Room};
+use ports::channel::admission::{AdmissionCounters, Held, Room};
 use ports::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use serde_json::{Value, json};
+
+use crate::budget::Budget;
 
 /// What can be asked.
 pub mod request;
 /// What is answered.
 pub mod answer;
+/// Requests in the bytes of a client.
+pub mod reader;
+/// Requests that are carried out a part at a time.
+pub mod task;
 
+use reader::{Found, Reader};
 pub use request::Request;
+pub use task::{Carried, Task};
 
 /// What a request has brought.
 pub enum Answered {
@@ -33,6 +45,9 @@ pub enum Answered {
 
 /// How a request is carried out.
 pub type Carry<'a> = &'a mut dyn FnMut(Request) -> Answered;
+
+/// How a request is carried out a part at a time.
+pub type CarryTask<'a> = &'a mut dyn FnMut(Task, &mut Budget<'_>) -> Carried;
 
 /// Connections at once. One more takes the place of one that has not sent a request, or is closed.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 16, per_source: 8 };
@@ -46,6 +61,8 @@ pub const LINE_BYTES_MAX: usize = 16 << 20;
 const OWED_RETRY: Nanos = Nanos::from_millis(1);
 /// Bytes of events that wait for one client.
 pub const EVENT_BYTES_MAX: usize = 256 << 10;
+/// Bytes after which the rest of a client's answer waits for the next turn.
+pub const SENT_A_TURN: usize = 256 << 10;
 /// Bytes that are read from one client in one turn.
 const READ_BYTES: usize = 64 << 10;
 
@@ -53,7 +70,7 @@ const READ_BYTES: usize = 64 << 10;
 pub struct Control {
     listener: Listener,
     clients: Vec<Client>,
-    accepted: u64,
+    counters: AdmissionCounters,
     buffer: Vec<u8>,
 }
 
@@ -63,18 +80,16 @@ struct Client {
     number: u64,
     /// Whether it has sent a request.
     has_spoken: bool,
-    /// Bytes read.
-    input: Vec<u8>,
-    /// How many of them were answered.
-    used: usize,
-    /// Up to where they are known to hold no further line's end.
-    searched: usize,
-    /// Whether they may hold a whole request that has not been answered.
+    /// What it sent.
+    input: Reader,
+    /// Whether that may hold a whole request that has not been answered.
     has_unread: bool,
     output: Vec<u8>,
     sent: usize,
     /// What it asked and is not done yet.
-    asked: Option<Request>,
+    asked: Option<Task>,
+    /// Rows that were written of the list that it asked for.
+    rows: Option<usize>,
     /// Whether it is told events, and how many found no room since the last.
     watches: bool,
     events_lost: u64,
@@ -86,19 +101,34 @@ impl Control {
     /// Listens on a socket file. A file that a dead process left is replaced.
     pub fn open(path: &std::path::Path) -> Result<Self, ChannelError> {
         let listener = Listener::open(&Url::PassiveUnix(path.to_path_buf()))?;
-        Ok(Control { listener, clients: Vec::new(), accepted: 0, buffer: vec![0; READ_BYTES] })
+        let (counters, buffer) = (AdmissionCounters::default(), vec![0; READ_BYTES]);
+        Ok(Control { listener, clients: Vec::new(), counters, buffer })
     }
 
-    /// Accepts clients, and answers the requests that they sent, as many of each as one turn may take. Returns how
-    /// many were answered.
-    pub fn turn(&mut self, answer: Carry<'_>) -> usize {
+    /// Connections since it was opened.
+    pub fn counters(&self) -> AdmissionCounters {
+        self.counters
+    }
+
+    /// Accepts clients, and answers the requests that they sent as far as the budget goes, as many of each as one turn
+    /// may take. Returns how many were answered.
+    pub fn turn(&mut self, mut budget: Budget<'_>, carry: CarryTask<'_>) -> usize {
         for _ in 0..ACCEPTS_A_TURN {
             let Ok(Some(channel)) = self.listener.accept() else { break };
             self.admit(channel);
         }
         let mut answered = 0;
         let buffer = &mut self.buffer;
-        self.clients.retain_mut(|client| client.turn(buffer, answer, &mut answered).is_ok());
+        let mut to_serve = self.clients.len();
+        self.clients.retain_mut(|client| {
+            budget.begin_share(to_serve);
+            to_serve -= 1;
+            client.turn(buffer, &mut budget, carry, &mut answered).is_ok()
+        });
+        // The next turn begins with another client.
+        if !self.clients.is_empty() {
+            self.clients.rotate_left(1);
+        }
         answered
     }
 
@@ -110,13 +140,14 @@ impl Control {
             pending: (!client.has_spoken).then_some((Progress::Silent, client.number)),
         };
         let all: Vec<Held> = self.clients.iter().enumerate().map(held).collect();
-        match CONNECTIONS.room_for(&all, channel.source()) {
+        let room = CONNECTIONS.room_for(&all, channel.source());
+        self.counters.count(room);
+        match room {
             Room::Free => {}
             Room::InsteadOf(at) => drop(self.clients.remove(at)),
             Room::Refused(_) => return,
         }
-        self.accepted += 1;
-        self.clients.push(Client::new(channel, self.accepted));
+        self.clients.push(Client::new(channel, self.counters.admitted));
     }
 
     /// Tells an event to who watches.
@@ -136,9 +167,11 @@ impl Control {
 
     /// When there is something to do although nothing comes: requests are left, or a client owes us reading.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
-        let due = |client: &Client| match client.owes() || client.asked.is_some() {
-            true => Some(now.saturating_add(OWED_RETRY)),
-            false => client.has_unread.then_some(now),
+        let due = |client: &Client| match &client.asked {
+            _ if client.owes() => Some(now.saturating_add(OWED_RETRY)),
+            Some(task) if task.waits() => Some(now.saturating_add(OWED_RETRY)),
+            Some(_) => Some(now),
+            None => client.has_unread.then_some(now),
         };
         self.clients.iter().filter_map(due).min()
     }
@@ -150,13 +183,12 @@ impl Client {
             channel,
             number,
             has_spoken: false,
-            input: Vec::new(),
-            used: 0,
-            searched: 0,
+            input: Reader::default(),
             has_unread: false,
             output: Vec::new(),
             sent: 0,
             asked: None,
+            rows: None,
             watches: false,
             events_lost: 0,
             closing: false,
@@ -164,7 +196,8 @@ impl Client {
     }
 
     fn tell(&mut self, event: &Value) {
-        if self.output.len() - self.sent >= EVENT_BYTES_MAX {
+        // An event cannot stand within a list.
+        if self.output.len() - self.sent >= EVENT_BYTES_MAX || self.rows.is_some() {
             self.events_lost += 1;
             return;
         }
@@ -184,7 +217,8 @@ impl Client {
     fn turn(
         &mut self,
         buffer: &mut [u8],
-        answer: Carry<'_>,
+        budget: &mut Budget<'_>,
+        carry: CarryTask<'_>,
         answered: &mut usize,
     ) -> Result<(), ChannelError> {
         self.flush()?;
@@ -192,59 +226,77 @@ impl Client {
             return if self.owes() { Ok(()) } else { self.closed() };
         }
         let mut left = REQUESTS_A_TURN;
-        if let Some(asked) = self.asked.take() {
-            self.carry(asked, answer, answered);
+        if let Some(task) = self.asked.take() {
+            self.carry(task, budget, carry, answered);
             self.flush()?;
         }
-        self.read(&mut left, answer, answered)?;
-        if self.asked.is_some() || self.owes() || self.has_unread {
+        self.read(&mut left, budget, carry, answered)?;
+        if self.asked.is_some() || self.owes() || self.has_unread || self.closing {
             return Ok(());
         }
         let count = self.channel.receive(buffer)?;
         if count > 0 {
-            self.drop_used();
-            self.input.extend_from_slice(&buffer[..count]);
+            self.input.add(&buffer[..count]);
             self.has_unread = true;
         }
-        self.read(&mut left, answer, answered)?;
-        if self.searched - self.used > LINE_BYTES_MAX {
-            self.reply(Err(format!("a request has at most {LINE_BYTES_MAX} bytes")));
-            self.closing = true;
-            self.flush()?;
-        }
-        Ok(())
+        self.read(&mut left, budget, carry, answered)
     }
 
-    /// Answers what was asked, as far as the client reads its answers, nothing takes its time and this turn has
-    /// requests left.
+    /// Answers what was asked, as far as the client reads its answers, nothing takes its time, and this turn has
+    /// requests and its budget left.
     fn read(
         &mut self,
         left: &mut usize,
-        answer: Carry<'_>,
+        budget: &mut Budget<'_>,
+        carry: CarryTask<'_>,
         answered: &mut usize,
     ) -> Result<(), ChannelError> {
         while self.has_unread && self.asked.is_none() && !self.owes() && *left > 0 {
-            let Some(request) = self.request() else { break };
-            *left -= 1;
-            self.has_spoken = true;
-            match request {
-                Ok(request) => self.carry(request, answer, answered),
-                Err(why) => {
+            match self.input.next(budget) {
+                Found::Incomplete => self.has_unread = false,
+                Found::Spent => break,
+                Found::TooLong => {
+                    let why = format!("a request has at most {LINE_BYTES_MAX} bytes");
                     self.reply(Err(why));
-                    *answered += 1;
+                    (self.closing, self.has_unread) = (true, false);
+                }
+                Found::Request(request) => {
+                    *left -= 1;
+                    self.has_spoken = true;
+                    match request {
+                        Ok(request) => self.carry(request.into(), budget, carry, answered),
+                        Err(why) => {
+                            self.reply(Err(why));
+                            *answered += 1;
+                        }
+                    }
                 }
             }
             self.flush()?;
+            if budget.is_spent() {
+                break;
+            }
         }
         Ok(())
     }
 
-    /// Has a request carried out, or keeps it until it is.
-    fn carry(&mut self, request: Request, answer: Carry<'_>, answered: &mut usize) {
-        let is_watch = matches!(request, Request::Watch(_));
-        match answer(request) {
-            Answered::Later(request) => self.asked = Some(request),
-            Answered::Now(outcome) => {
+    /// Has a request carried out as far as the budget goes, and keeps what is left of it.
+    fn carry(
+        &mut self,
+        task: Task,
+        budget: &mut Budget<'_>,
+        carry: CarryTask<'_>,
+        answered: &mut usize,
+    ) {
+        let is_watch = matches!(task, Task::Whole(Request::Watch(_)));
+        match carry(task, budget) {
+            Carried::Later(task) => self.asked = Some(task),
+            Carried::Rows(rows, rest) => {
+                self.rows_out(&rows, rest.is_none());
+                *answered += usize::from(rest.is_none());
+                self.asked = rest;
+            }
+            Carried::Done(outcome) => {
                 self.watches |= is_watch && outcome.is_ok();
                 self.reply(outcome);
                 *answered += 1;
@@ -252,27 +304,22 @@ impl Client {
         }
     }
 
-    /// The request in the next whole line, or why it is none.
-    fn request(&mut self) -> Option<Result<Request, String>> {
-        match self.input[self.searched..].iter().position(|&byte| byte == b'\n') {
-            Some(at) => {
-                let end = self.searched + at;
-                let request = Request::read(&self.input[self.used..end]);
-                (self.used, self.searched) = (end + 1, end + 1);
-                Some(request)
+    /// Writes rows of the list that is the answer.
+    fn rows_out(&mut self, rows: &[Value], is_end: bool) {
+        let written = self.rows.get_or_insert_with(|| {
+            self.output.extend_from_slice(b"{\"ok\":[");
+            0
+        });
+        for row in rows {
+            if *written > 0 {
+                self.output.push(b',');
             }
-            None => {
-                (self.searched, self.has_unread) = (self.input.len(), false);
-                None
-            }
+            *written += 1;
+            self.output.extend_from_slice(row.to_string().as_bytes());
         }
-    }
-
-    /// Forgets what was answered, and with it the room that a long request needed.
-    fn drop_used(&mut self) {
-        if self.used > 0 {
-            self.input = self.input.split_off(self.used);
-            (self.searched, self.used) = (self.searched - self.used, 0);
+        if is_end {
+            self.output.extend_from_slice(b"]}\n");
+            self.rows = None;
         }
     }
 
@@ -290,10 +337,14 @@ impl Client {
     }
 
     fn flush(&mut self) -> Result<(), ChannelError> {
+        let end = self.sent + SENT_A_TURN;
         while self.owes() {
             match self.channel.transmit(&self.output[self.sent..])? {
                 0 => return Ok(()),
                 count => self.sent += count,
+            }
+            if self.owes() && self.sent >= end {
+                return Ok(());
             }
         }
         self.output.clear();

@@ -18,10 +18,7 @@ use crate::apart::Apart;
 use crate::behaviour;
 use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Config, Kind, Problem};
-use crate::control::answer::element::put_in_place;
-use crate::control::answer::{answer, controllers};
-use crate::control::request::{Document, What};
-use crate::control::{Answered, Control, Request};
+use crate::control::{Answered, Carried, Control, Request, Task};
 use crate::event::Event;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
@@ -31,6 +28,11 @@ use crate::services::Services;
 use crate::services::ethernet::door::Door;
 use crate::services::http::Http;
 use crate::workshop::Workshop;
+
+/// Requests of clients.
+mod requests;
+
+use requests::{Listeners, answer_for, answer_or_wait, carry_or_wait};
 
 /// Steps of control work in one turn where there is no clock: 256 flow-mods.
 const STEPS_A_TURN: u64 = 256 * MESSAGE_STEPS as u64;
@@ -238,23 +240,36 @@ impl Node {
             forward.send_waiting(now);
             events.append(&mut forces.events);
         }
+        let counted = Listeners {
+            control: control.as_ref().map(Control::counters),
+            http: http.as_ref().map(Http::counters),
+        };
         if let Some(control) = control {
-            control.turn(&mut |request| {
-                let controlling = (agent.as_ref(), services.as_mut());
-                answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
+            let mut budget = budget;
+            budget.extend();
+            control.turn(budget, &mut |task, budget| {
+                let controlling = (agent.as_ref(), services.as_mut(), counted);
+                let request = match task {
+                    Task::Whole(request) => request,
+                    task => return carry_or_wait(task, forward, workshop.as_mut(), now, budget),
+                };
+                match answer_or_wait(request, forward, controlling, workshop.as_mut(), now) {
+                    Answered::Now(outcome) => Carried::Done(outcome),
+                    Answered::Later(request) => Carried::Later(Task::Whole(request)),
+                }
             });
             forward.send_waiting(now);
         }
         if let Some(http) = http {
             http.turn(now, &mut |request| {
-                let controlling = (agent.as_ref(), services.as_mut());
+                let controlling = (agent.as_ref(), services.as_mut(), counted);
                 answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
             });
             forward.send_waiting(now);
         }
         if let Some(door) = door {
             let answers = door.turn(now, &mut |request| {
-                answer_for(request, forward, (agent.as_ref(), services.as_mut()), now)
+                answer_for(request, forward, (agent.as_ref(), services.as_mut(), counted), now)
             });
             door.answer(answers, &mut forward.outputs);
             if let Some(services) = services {
@@ -279,7 +294,11 @@ impl Node {
     /// Answers a request as the control socket does.
     pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
         self.hear(now);
-        let controlling = (self.agent.as_ref(), self.services.as_mut());
+        let listeners = Listeners {
+            control: self.control.as_ref().map(Control::counters),
+            http: self.http.as_ref().map(Http::counters),
+        };
+        let controlling = (self.agent.as_ref(), self.services.as_mut(), listeners);
         answer_for(request, &mut self.forward, controlling, now)
     }
 
@@ -407,70 +426,6 @@ fn serve_element(
         }
     }
     forward.send_waiting(now);
-}
-
-/// As [`answer_for`], but a program is made ready apart if somebody does that.
-fn answer_or_wait(
-    request: Request,
-    forward: &mut ForwardLoop<Plane>,
-    controlling: (Option<&Agent>, Option<&mut Services>),
-    workshop: Option<&mut Workshop>,
-    now: Nanos,
-) -> Answered {
-    let (request, workshop) = match (request, workshop) {
-        (Request::Load(document), Some(workshop)) => (document, workshop),
-        (request, _) => return Answered::Now(answer_for(request, forward, controlling, now)),
-    };
-    let Plane::ProGfe(element) = &mut forward.forwarder else {
-        return Answered::Now(answer_for(Request::Load(request), forward, controlling, now));
-    };
-    let mut document = request;
-    let Some(number) = document.number else {
-        if !workshop.is_busy(now) {
-            let given = Document {
-                number: None,
-                name: document.name.clone(),
-                text: std::mem::take(&mut document.text),
-            };
-            document.number = workshop.make(given, element.basis());
-        }
-        return Answered::Later(Request::Load(document));
-    };
-    match workshop.fetch(number) {
-        None => Answered::Later(Request::Load(document)),
-        Some(made) => Answered::Now(made.and_then(|(prepared, noted)| {
-            let out = &mut forward.outputs;
-            let told = put_in_place((prepared, &noted), element, out, now);
-            // Another program has other things due.
-            forward.due = Some(now);
-            told
-        })),
-    }
-}
-
-/// The data plane's answer, and in the counters what the agent counts.
-fn answer_for(
-    request: Request,
-    forward: &mut ForwardLoop<Plane>,
-    (agent, services): (Option<&Agent>, Option<&mut Services>),
-    now: Nanos,
-) -> Result<Value, String> {
-    let ForwardLoop { forwarder, outputs, .. } = forward;
-    if let (Some(services), Plane::ProGfe(element)) = (services, forwarder) {
-        match &request {
-            Request::Get(What::Agents) => return Ok(services.agents(now)),
-            Request::AskAgent(it) => {
-                return services.ask(&it.agent, &it.ask(), (element, outputs), now);
-            }
-            _ => {}
-        }
-    }
-    let is_counters = request == Request::Get(What::Counters);
-    let mut answer = answer(request, forward, now)?;
-    if let Some(agent) = agent.filter(|_| is_counters) {
-        answer["controllers"] = controllers(agent);
-    }
-    Ok(answer)
 }
 
 impl From<ChannelError> for OpenError {

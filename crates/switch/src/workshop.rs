@@ -56,15 +56,18 @@ struct Worker {
     is_forward: bool,
 }
 
+/// What makes a program ready.
+pub type Making = Box<dyn FnOnce(&Basis<Compiled>) -> Made + Send>;
+
 enum Job {
-    Make(Document, Box<Basis<Compiled>>),
+    Make(Making, Box<Basis<Compiled>>),
     Free(Box<dyn Any + Send>),
 }
 
 impl Workshop {
     /// Has a program made ready for an element; a number by which it is fetched. `None` while another one is
     /// being made ready.
-    pub fn make(&mut self, document: Document, basis: Basis<Compiled>) -> Option<u64> {
+    pub fn make(&mut self, making: Making, basis: Basis<Compiled>) -> Option<u64> {
         self.listen();
         if self.is_busy {
             return None;
@@ -72,14 +75,19 @@ impl Workshop {
         self.done = None;
         self.given += 1;
         (self.is_busy, self.since) = (true, None);
-        self.give(Job::Make(document, Box::new(basis)));
+        self.give(Job::Make(making, Box::new(basis)));
         Some(self.given)
+    }
+
+    /// Whether what became of a program cannot be fetched any more, since another one was made ready.
+    pub fn is_lost(&self, number: u64) -> bool {
+        number != self.given
     }
 
     /// What became of a program: nothing yet, or that.
     pub fn fetch(&mut self, number: u64) -> Option<Made> {
         self.listen();
-        if number != self.given {
+        if self.is_lost(number) {
             return Some(Err("another program was asked for meanwhile".into()));
         }
         self.done.take()
@@ -146,8 +154,8 @@ impl Workshop {
     }
 
     fn do_here(&mut self, job: Job) {
-        if let Job::Make(document, basis) = job {
-            (self.done, self.is_busy) = (Some(make(&document, &basis)), false);
+        if let Job::Make(making, basis) = job {
+            (self.done, self.is_busy) = (Some(making(&basis)), false);
         }
     }
 }
@@ -165,8 +173,8 @@ impl Worker {
             }
             while let Ok(job) = to_do.recv() {
                 match job {
-                    Job::Make(document, basis) => {
-                        if done.send(make(&document, &basis)).is_err() {
+                    Job::Make(making, basis) => {
+                        if done.send(making(&basis)).is_err() {
                             return;
                         }
                     }
@@ -179,7 +187,8 @@ impl Worker {
     }
 }
 
-fn make(document: &Document, basis: &Basis<Compiled>) -> Made {
+/// Makes the program of a document ready.
+pub fn load(document: &Document, basis: &Basis<Compiled>) -> Made {
     let source = Source::new(&document.name, &document.text);
     let (program, problems) = Program::load(&source, &no_files);
     let said = problems.to_string().trim_end().to_owned();

@@ -164,6 +164,13 @@ impl Trie {
         self.nodes.free().append(left);
     }
 
+    /// Frees 4 MiB of a trie that is not used any more. False if there is nothing left, or another version has
+    /// the memory too.
+    pub fn free_some(&mut self) -> bool {
+        let Some(nodes) = Arc::get_mut(&mut self.nodes) else { return false };
+        nodes.chunks.iter_mut().rev().any(|chunk| chunk.take().is_some())
+    }
+
     fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -58,8 +58,9 @@ fn a_plain_udp_frame_has_all_fields() {
         0x0200_0000_0002,
         0,
         0,
+        0,
         0x0800,
-        0xb8,
+        0x2e,
         17,
         0x0a00_0001,
         0x0a00_0002,
@@ -79,6 +80,16 @@ fn the_outermost_tag_is_the_vlan_and_what_follows_all_tags_is_the_type() {
     let key = extract(1, &twice);
     assert_eq!(fields(&key, &[Field::Vlan, Field::EthType]), [VLAN_PRESENT | 9, 0x0800]);
     assert_eq!(fields(&key, &L4), [1234, 5678]);
+    for (at, tag_type) in vlan::TAG_TYPES.into_iter().enumerate() {
+        let [high, low] = tag_type.to_be_bytes();
+        let twice = frame(&[&[0x81, 0, 0, 9, high, low, 0, 5, 8, 0]]);
+        assert_eq!(extract(1, &twice).get(Field::SecondTag), at as u64 + 1);
+        assert_eq!(second_tag_type(second_tag(tag_type)), Some(tag_type));
+        // The frame ends behind the second tag's type.
+        assert_eq!(extract(1, &twice[..18]).get(Field::SecondTag), at as u64 + 1);
+        assert_eq!(extract(1, &twice[..17]).get(Field::SecondTag), 0);
+    }
+    assert_eq!((second_tag(0x0800), second_tag_type(0)), (0, None));
 }
 
 #[test]
@@ -169,6 +180,7 @@ fn from_layers(port: PortNo, bytes: &[u8]) -> Key {
     if let Some(tag) = packet.vlan(0) {
         key.set(Field::Vlan, VLAN_PRESENT | u64::from(tag.vid()));
         key.set(Field::VlanPriority, tag.priority().into());
+        key.set(Field::SecondTag, second_tag(u16_at(bytes, 16)));
     }
     key.set(Field::EthType, packet.layers.ether_type.into());
     if let Some(arp) = packet.arp() {
@@ -177,7 +189,7 @@ fn from_layers(port: PortNo, bytes: &[u8]) -> Key {
         key.set(Field::IpDst, arp.target_ip().to_bits().into());
     }
     if let Some(ip) = packet.ipv4() {
-        key.set(Field::IpTos, u64::from(ip.tos() & 0xfc));
+        key.set(Field::IpDscp, u64::from(ip.tos() >> 2));
         key.set(Field::IpProto, ip.protocol().into());
         key.set(Field::IpSrc, ip.source().to_bits().into());
         key.set(Field::IpDst, ip.destination().to_bits().into());

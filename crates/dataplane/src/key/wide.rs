@@ -186,7 +186,7 @@ const fn place(field: Field, family: Family) -> [Piece; 2] {
         Field::VlanVid => hot(Hot::Vlan, 0, 13),
         Field::VlanPcp => hot(Hot::VlanPriority, 0, 3),
         Field::IpDscp if six => wide(4, 29, 6),
-        Field::IpDscp => hot(Hot::IpTos, 2, 6),
+        Field::IpDscp => hot(Hot::IpDscp, 0, 6),
         Field::IpEcn => wide(4, 35, 2),
         Field::IpProto if six => wide(4, 37, 8),
         Field::IpProto => hot(Hot::IpProto, 0, 8),

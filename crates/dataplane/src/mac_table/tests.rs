@@ -57,7 +57,7 @@ fn what_is_set_is_neither_learned_over_nor_forgotten_nor_flushed() {
     table.learn(key(6), 4, SECOND);
     let late = Nanos::from_secs(1000);
     table.age(late, 10);
-    assert_eq!(table.flush(None), 0);
+    assert_eq!(table.flush(late), 0);
     let entries: Vec<MacEntry> = table.iter(late).collect();
     assert_eq!(
         entries,
@@ -68,14 +68,62 @@ fn what_is_set_is_neither_learned_over_nor_forgotten_nor_flushed() {
 }
 
 #[test]
-fn flushing_a_port_keeps_the_others() {
-    let mut table = MacTable::new(1000, None, 1);
-    for number in 0..600 {
-        table.learn(key(number + 1), (number % 3) as PortNo, SECOND);
+fn a_flush_acts_at_once_and_gives_room_back_in_steps() {
+    let mut table = MacTable::new(1000, Some(Nanos::from_secs(10)), 1);
+    (1..=600).for_each(|number| _ = table.learn(key(number), 1, SECOND));
+    table.set_static(key(601), 2);
+    table.age(SECOND, 10_000);
+    assert_eq!((table.flush(SECOND), table.len(), table.buckets.len()), (600, 1, 601));
+    assert!((1..=600).all(|number| table.lookup(key(number), SECOND).is_none()));
+    assert_eq!((table.lookup(key(601), SECOND), table.iter(SECOND).count()), (Some(2), 1));
+    // What is learned in the same moment as the flush stays, also over a flushed entry.
+    assert_eq!(table.learn(key(600), 3, SECOND), Learned::New);
+    assert_eq!(table.learn(key(700), 3, SECOND), Learned::New);
+    for done in 1..=5 {
+        assert_eq!(table.age(SECOND, 100), Some(SECOND), "there is more to do");
+        assert_eq!(table.buckets.len(), 602 - 100 * done);
     }
-    assert_eq!((table.flush(Some(1)), table.len()), (200, 400));
-    assert!(table.iter(SECOND).all(|entry| entry.port != 1));
-    assert_eq!((table.flush(None), table.len()), (400, 0));
+    assert!(table.age(SECOND, 300).is_some_and(|next| next > SECOND));
+    assert_eq!((table.buckets.len(), table.len(), table.dead), (3, 3, 0));
+    assert_eq!((table.counters.learned, table.counters.aged), (602, 0));
+    assert_eq!(table.lookup(key(600), SECOND), Some(3));
+    // One flush after the other, before the first has been swept.
+    assert_eq!((table.flush(SECOND), table.learn(key(5), 1, SECOND)), (2, Learned::New));
+    assert_eq!((table.flush(SECOND), table.flush(SECOND)), (1, 0));
+    assert_eq!((table.lookup(key(5), SECOND), table.remove(key(5)), table.len()), (None, false, 1));
+    table.age(SECOND, 10_000);
+    assert_eq!((table.buckets.len(), table.dead, table.statics), (1, 0, 1));
+}
+
+#[test]
+fn a_full_table_has_room_after_a_flush_before_it_is_swept() {
+    let mut table = MacTable::new(1000, None, 1);
+    (1..=1000).for_each(|number| _ = table.learn(key(number), 1, SECOND));
+    assert_eq!(table.flush(SECOND), 1000);
+    (2001..=3000).for_each(|number| assert_eq!(table.learn(key(number), 2, SECOND), Learned::New));
+    assert_eq!(table.learn(key(3001), 2, SECOND), Learned::Full);
+    assert_eq!((table.len(), table.dead), (1000, 0));
+}
+
+#[test]
+fn another_ageing_time_acts_at_once_and_is_scheduled_in_steps() {
+    let mut table = MacTable::new(1000, Some(Nanos::from_secs(3600)), 1);
+    (1..=1000).for_each(|number| _ = table.learn(key(number), 1, SECOND));
+    table.age(SECOND, 10_000);
+    let late = Nanos::from_secs(20);
+    table.set_ageing(Some(Nanos::from_secs(10)));
+    assert_eq!((table.lookup(key(1), late), table.iter(late).count()), (None, 0));
+    for _ in 0..9 {
+        assert_eq!(table.age(late, 100), Some(late));
+    }
+    assert_eq!(
+        (table.len(), table.counters.aged),
+        (1000, 0),
+        "100 steps do not look at the others"
+    );
+    table.age(late, 100);
+    while table.age(late, 100).is_some_and(|next| next <= late) {}
+    assert_eq!((table.len(), table.counters.aged), (0, 1000));
 }
 
 #[test]
@@ -129,7 +177,7 @@ enum Step {
     Learn(u64, PortNo),
     Set(u64, PortNo),
     Remove(u64),
-    Flush(Option<PortNo>),
+    Flush,
     Age(usize),
     Ageing(u64),
     Hint(u64),
@@ -142,7 +190,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (address.clone(), port.clone()).prop_map(|(a, p)| Step::Learn(a, p)),
         1 => (address.clone(), port.clone()).prop_map(|(a, p)| Step::Set(a, p)),
         4 => address.prop_map(Step::Remove),
-        1 => proptest::option::of(port).prop_map(Step::Flush),
+        1 => Just(Step::Flush),
         2 => prop_oneof![0usize..5, Just(1000)].prop_map(Step::Age),
         1 => (0u64..4).prop_map(Step::Ageing),
         4 => (1u64..60).prop_map(Step::Hint),
@@ -156,6 +204,8 @@ struct World {
     known: HashMap<u64, (PortNo, Option<Nanos>)>,
     ageing: Option<Nanos>,
     now: Nanos,
+    /// What is learned counts as seen not before this: each flush needs a moment of its own.
+    flushed: Nanos,
     /// First steps of lookups, done some time ago.
     hints: Vec<Hint>,
 }
@@ -184,9 +234,10 @@ impl World {
             Step::Learn(address, port) => {
                 let hint = self.hints[address as usize];
                 self.table.learn_at(key(address), hint, port, self.now);
-                let known = self.known.entry(address).or_insert((port, Some(self.now)));
+                let seen = Some(self.now.max(self.flushed));
+                let known = self.known.entry(address).or_insert((port, seen));
                 if known.1.is_some() {
-                    *known = (port, Some(self.now));
+                    *known = (port, seen);
                 }
             }
             Step::Set(address, port) => {
@@ -197,11 +248,11 @@ impl World {
                 self.table.remove(key(address));
                 self.known.remove(&address);
             }
-            Step::Flush(port) => {
-                self.table.flush(port);
-                self.known.retain(|_, (place, seen)| {
-                    seen.is_none() || port.is_some_and(|port| *place != port)
-                });
+            Step::Flush => {
+                let learned = self.known.values().filter(|known| known.1.is_some()).count();
+                assert!(self.table.flush(self.now) <= learned);
+                self.known.retain(|_, (_, seen)| seen.is_none());
+                self.flushed = self.flushed.max(self.now) + Nanos(1 << MOMENT_SHIFT);
             }
             Step::Age(steps) => {
                 self.table.age(self.now, steps);
@@ -235,7 +286,7 @@ proptest! {
         // So small that entries have to move, and hardly larger than what is learned.
         let table = MacTable::new(60, ageing, seed);
         let hints = (0..60).map(|address| table.hint(key(address))).collect();
-        let mut world = World { table, known: HashMap::new(), ageing, now: SECOND, hints };
+        let mut world = World { table, known: HashMap::new(), ageing, now: SECOND, flushed: Nanos::ZERO, hints };
         for step in &steps {
             world.play(step);
             let World { table, known, now, hints, .. } = &world;

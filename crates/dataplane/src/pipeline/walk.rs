@@ -310,7 +310,8 @@ fn changes(action: &Action) -> (Key, WordSet) {
         Action::SetL4Src(_) => both(Field::TcpSrc, Field::SctpSrc),
         Action::SetL4Dst(_) => both(Field::TcpDst, Field::SctpDst),
         Action::SetVlan(_) | Action::SetVlanPriority(_) | Action::PushVlan(_) | Action::PopVlan => {
-            both(Field::VlanVid, Field::VlanPcp)
+            let (key, words) = both(Field::VlanVid, Field::VlanPcp);
+            (key.with(key::Field::SecondTag, u64::MAX), words)
         }
         Action::PushMpls(_)
         | Action::PushMplsBehindVlan(_)

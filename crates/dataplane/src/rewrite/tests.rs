@@ -90,7 +90,7 @@ fn random_change(dice: &mut Dice) -> (Action, fn(&mut Key, u64), u64) {
         ),
         7 => (
             Action::set(field::Field::IpDscp, u128::from(value as u8 >> 2)),
-            |key, value| key.set(Field::IpTos, value & 0xfc),
+            |key, value| key.set(Field::IpDscp, value >> 2 & 0x3f),
             value,
         ),
         8 => (Action::SetL4Src(value as u16), |key, value| l4(key, Field::L4Src, value), value),

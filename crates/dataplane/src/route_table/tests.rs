@@ -90,6 +90,55 @@ fn many_routes_take_modest_memory_which_comes_back() {
 }
 
 #[test]
+fn each_removal_gives_its_levels_back() {
+    let mut table = RouteTable::new(10_000);
+    table.insert(prefix("0.0.0.0/0"), link(1)).unwrap();
+    let host = |number: u32| Prefix::new((number << 16 | 7).into(), 32).unwrap();
+    let empty = table.memory_bytes();
+    let sizes: Vec<usize> = (0..5000)
+        .map(|number| {
+            table.insert(host(number), link(2)).unwrap();
+            table.memory_bytes()
+        })
+        .collect();
+    for number in (0..5000).rev() {
+        assert_eq!(table.memory_bytes(), sizes[number as usize]);
+        assert_eq!(table.remove(host(number)), Some(link(2)));
+    }
+    assert_eq!(table.memory_bytes(), empty);
+}
+
+#[test]
+fn a_flush_acts_at_once_and_frees_in_steps() {
+    let mut table = RouteTable::new(10_000);
+    let own = (prefix("10.0.0.0/8"), link(1));
+    table.insert(own.0, own.1).unwrap();
+    for number in 0..5000u32 {
+        let host = Prefix::new((number << 16 | 7).into(), 32).unwrap();
+        table.insert(host, link(2 + number % 3)).unwrap();
+    }
+    let generation = table.generation;
+    let mut left = table.keep_only(&[own]);
+    assert!(table.generation > generation);
+    assert_eq!(
+        (table.len(), find(&table, "10.0.0.7"), find(&table, "0.9.0.7")),
+        (1, Some(link(1)), None)
+    );
+    let mut turns = 0;
+    loop {
+        let (before, mut steps) = (left.len(), 100);
+        let is_left = left.dismantle(&mut steps);
+        assert!(before - left.len() <= 100 && steps == 0);
+        turns += 1;
+        if !is_left {
+            break;
+        }
+    }
+    // 5,001 routes and 4 next hops in turns of 100, of which the last frees the first of 3 pieces of memory.
+    assert_eq!(turns, 51 + 3);
+}
+
+#[test]
 fn routes_that_come_and_go_leave_no_levels_behind() {
     let mut table = RouteTable::new(100);
     table.insert(prefix("0.0.0.0/0"), link(1)).unwrap();

@@ -5,6 +5,7 @@
 //! to addresses of the router and to broadcasts cannot be replaced or removed.
 
 use core::net::Ipv4Addr;
+use std::collections::BTreeMap;
 
 use packet::frame::PortNo;
 use packet::header::ethernet::{self, Mac};
@@ -105,6 +106,7 @@ impl Router {
                 settings.seed ^ 1,
             ),
             hop_neighbors: Vec::new(),
+            leaving: Vec::new(),
             icmp: icmp::Limiter::new(settings.icmp_limit),
             identification: 0,
             row: Box::default(),
@@ -206,17 +208,31 @@ impl Router {
         }
     }
 
-    /// Removes all routes but those of the router's own addresses and networks, and says how many.
+    /// Removes all routes but those of the router's own addresses and networks, and says how many. It acts at
+    /// once; what they needed is freed by [`Forwarder::tick`](crate::forwarder::Forwarder::tick).
     pub fn flush_routes(&mut self) -> usize {
-        let own: Vec<Prefix> = self
-            .interfaces
-            .iter()
-            .flat_map(|interface| interface.addresses.iter())
-            .filter_map(|&(address, length)| Prefix::new(address, length))
-            .collect();
-        let all: Vec<Prefix> = self.routes.iter().map(|(prefix, _)| prefix).collect();
-        let others = all.into_iter().filter(|prefix| !own.contains(prefix));
-        others.filter(|&prefix| self.remove_route(prefix)).count()
+        let mut kept = BTreeMap::new();
+        for interface in &self.interfaces {
+            for &(address, length) in &interface.addresses {
+                let network = Prefix::new(address, length).expect("the interface has this address");
+                let hosts = [address, network.address(), network.last()];
+                let hosts = hosts.into_iter().filter_map(|host| Prefix::new(host, 32));
+                for prefix in hosts.chain([network]) {
+                    let hop = self.routes.get(prefix);
+                    let is_own = matches!(hop, Some(NextHop::Local | NextHop::Broadcast));
+                    if let Some(hop) = hop.filter(|_| is_own || prefix == network) {
+                        kept.insert(prefix, hop);
+                    }
+                }
+            }
+        }
+        let removed = self.routes.len() - kept.len();
+        if removed > 0 {
+            let kept: Vec<_> = kept.into_iter().collect();
+            self.leaving.push(self.routes.keep_only(&kept));
+            self.hop_neighbors.clear();
+        }
+        removed
     }
 
     /// The routes, those of its own addresses included.

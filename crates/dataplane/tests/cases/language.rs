@@ -28,14 +28,15 @@ use packet::field;
 use packet::header::{arp, icmp, ipv4, ipv6, tcp};
 use packet::time::Nanos;
 
-const FIELDS: [(&str, Field); 12] = [
+const FIELDS: [(&str, Field); 13] = [
     ("in_port", Field::InPort),
     ("eth_src", Field::EthSrc),
     ("eth_dst", Field::EthDst),
     ("vlan", Field::Vlan),
     ("pcp", Field::VlanPriority),
     ("eth_type", Field::EthType),
-    ("ip_tos", Field::IpTos),
+    ("second_tag", Field::SecondTag),
+    ("ip_dscp", Field::IpDscp),
     ("ip_proto", Field::IpProto),
     ("ip_src", Field::IpSrc),
     ("ip_dst", Field::IpDst),

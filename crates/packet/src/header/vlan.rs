@@ -28,10 +28,13 @@ pub const DEI_MASK: u16 = 0x1000;
 /// How far the priority is shifted in the control information.
 pub const PCP_SHIFT: u32 = 13;
 
-/// Whether a tag of this type is a VLAN tag (0x9100 is an older private use of the service tag).
+/// The types of VLAN tags (0x9100 is an older private use of the service tag).
+pub const TAG_TYPES: [u16; 3] = [TYPE_VLAN, TYPE_SERVICE_VLAN, 0x9100];
+
+/// Whether a tag of this type is a VLAN tag.
 #[inline]
 pub fn is_tag(type_: u16) -> bool {
-    matches!(type_, TYPE_VLAN | TYPE_SERVICE_VLAN | 0x9100)
+    TAG_TYPES.contains(&type_)
 }
 
 /// The fields of any bytes that hold a tag without its own type.

@@ -90,6 +90,30 @@ pub enum Refusal {
     PerSource,
 }
 
+/// Connections of a listener since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AdmissionCounters {
+    /// Connections that got a place.
+    pub admitted: u64,
+    /// New connections that were closed because they had no place.
+    pub refused: u64,
+    /// Pending connections that were closed to make room for others.
+    pub displaced: u64,
+}
+
+impl AdmissionCounters {
+    /// Counts what became of a new connection.
+    pub fn count(&mut self, room: Room) {
+        match room {
+            Room::Free => self.admitted += 1,
+            Room::InsteadOf(_) => {
+                (self.admitted, self.displaced) = (self.admitted + 1, self.displaced + 1)
+            }
+            Room::Refused(_) => self.refused += 1,
+        }
+    }
+}
+
 impl ConnectionLimits {
     /// Looks for a place for a new connection of this source beside those that are held.
     pub fn room_for(&self, held: &[Held], source: Option<Source>) -> Room {

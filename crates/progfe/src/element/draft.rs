@@ -73,6 +73,12 @@ fn data_type_of(class: &Class, id: u32) -> Option<&DataType> {
     class.component_by_id(id).map(|component| &*component.data_type)
 }
 
+/// A counter: its instance, by place, and its component.
+type Counter = (usize, u32);
+
+/// A row: its instance, by place, its component and its index.
+type Row = (usize, u32, u32);
+
 impl Draft {
     /// One that changes nothing yet.
     pub fn of(program: &Program) -> Draft {
@@ -253,6 +259,15 @@ impl Draft {
                 *ahead = None;
             }
         }
+    }
+
+    /// The counters to set back and the rows to forget, by the places of their instances.
+    pub(super) fn places(&self) -> (Vec<Counter>, Vec<Row>) {
+        let find = |name: &str| self.program.find(name);
+        let resets = self.resets.iter().filter_map(|(name, id)| Some((find(name)?, *id)));
+        let forgets = self.forgets.iter();
+        let forgets = forgets.filter_map(|(name, id, row)| Some((find(name)?, *id, *row)));
+        (resets.collect(), forgets.collect())
     }
 
     /// Looks at what was changed as a whole: keys, and parts that must not be missing.

@@ -171,7 +171,7 @@ impl Agent {
         }
         self.check_table(who, change)?;
         let speaker = who.speaker();
-        let (matching, named) = lower::match_down(&change.matching)?;
+        let (matching, named) = lower::match_down(&change.matching, speaker.version)?;
         let filter = lower::filter_down(change, matching, speaker);
         if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
             let work = Work::Delete(datapath.pipeline.select(filter));

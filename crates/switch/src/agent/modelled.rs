@@ -26,7 +26,7 @@ pub(super) fn has_room(
     let adds = change.command == FlowModCommand::Add
         || modify_rules(change, version).add
             && datapath.pipeline.tables().totals(filter).entries == 0;
-    let kind = MatchKind::of(spec.matching.is_exact(), spec.matching.fields_asked());
+    let kind = MatchKind::of(spec.matching.names_every_field(), spec.matching.fields_asked());
     !adds || model.knows(&FlowId::of_spec(spec)) || model.promises(kind)
 }
 

@@ -18,7 +18,7 @@ use openflow::model::flow::monitor::{
 };
 use openflow::model::group::GROUP_ANY;
 use openflow::model::table::TABLE_ALL;
-use openflow::version::ErrorCode;
+use openflow::version::{ErrorCode, Version};
 
 use crate::lower;
 use crate::lower::action::destination_down;
@@ -60,9 +60,9 @@ struct Held {
 }
 
 impl Monitor {
-    /// The monitor that a request describes.
-    pub fn new(request: FlowMonitorRequest) -> Result<Self, ErrorCode> {
-        let (matching, _) = lower::match_down(&request.matching)?;
+    /// The monitor that a request of this version describes.
+    pub fn new(request: FlowMonitorRequest, version: Version) -> Result<Self, ErrorCode> {
+        let (matching, _) = lower::match_down(&request.matching, version)?;
         Ok(Monitor { request, matching })
     }
 
@@ -128,17 +128,18 @@ impl Monitors {
         self.all.is_empty()
     }
 
-    /// Does what these requests ask, all of it or nothing; the monitors that are new or changed are
+    /// Does what these requests of this version ask, all of it or nothing; the monitors that are new or changed are
     /// given back, to tell what there is at their beginning.
     pub fn set_all(
         &mut self,
         requests: &[FlowMonitorRequest],
+        version: Version,
         monitors_max: usize,
     ) -> Result<Vec<Monitor>, ErrorCode> {
         let before = self.all.clone();
         let mut begun = Vec::new();
         for request in requests {
-            match self.set(request, monitors_max) {
+            match self.set(request, version, monitors_max) {
                 Ok(monitor) => begun.extend(monitor),
                 Err(error) => {
                     self.all = before;
@@ -152,6 +153,7 @@ impl Monitors {
     fn set(
         &mut self,
         request: &FlowMonitorRequest,
+        version: Version,
         monitors_max: usize,
     ) -> Result<Option<Monitor>, ErrorCode> {
         let place = self.all.iter().position(|monitor| monitor.request.id == request.id);
@@ -161,11 +163,11 @@ impl Monitors {
                 Err(ErrorCode::FlowMonitorUnknown)
             }
             (FlowMonitorCommand::Add, None) => {
-                self.all.push(Monitor::new(request.clone())?);
+                self.all.push(Monitor::new(request.clone(), version)?);
                 Ok(self.all.last().cloned())
             }
             (FlowMonitorCommand::Modify, Some(place)) => {
-                self.all[place] = Monitor::new(request.clone())?;
+                self.all[place] = Monitor::new(request.clone(), version)?;
                 Ok(Some(self.all[place].clone()))
             }
             (FlowMonitorCommand::Delete, Some(place)) => {

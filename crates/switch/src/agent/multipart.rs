@@ -223,11 +223,11 @@ impl Agent {
             return Err(ErrorCode::FlowMonitorBadTable);
         }
         let monitors_max = self.limits.monitors;
-        let begun = self.connections[at].monitors.set_all(requests, monitors_max)?;
+        let version = self.connections[at].version();
+        let begun = self.connections[at].monitors.set_all(requests, version, monitors_max)?;
         let any = self.connections.iter().any(|connection| !connection.monitors.is_empty());
         datapath.pipeline.watch(any);
         let initial = begun.into_iter().filter(|monitor| monitor.tells_initial()).collect();
-        let version = self.connections[at].version();
         self.begin(at, Dump::monitors(xid, version, initial), datapath);
         Ok(None)
     }

@@ -112,7 +112,7 @@ impl Book {
     pub fn add(&mut self, id: FlowId, flow: &FlowRecord) -> Booked {
         let before = self.remove(&id);
         self.generations += u64::from(before.is_none());
-        let kind = MatchKind::of(flow.matching.is_exact(), flow.matching.fields_asked());
+        let kind = MatchKind::of(flow.matching.names_every_field(), flow.matching.fields_asked());
         let is_timed = flow.idle_timeout.max(flow.hard_timeout) > Nanos::ZERO;
         let booked = Booked {
             place: flow.place,

@@ -20,16 +20,69 @@ use dataplane::counter::DropCounters;
 use packet::frame::PortNo;
 use packet::header::ethernet;
 use packet::time::Nanos;
+use ports::channel::admission::AdmissionCounters;
 use serde_json::{Map, Value, json};
 
 use super::request::{Request, What};
+use super::task::{Carried, Task};
 use crate::agent::Agent;
 use crate::behaviour::Behaviour;
+use crate::budget::Budget;
 use crate::forward::{ForwardLoop, Lane, Turns};
 use crate::plane::Plane;
 
-/// Answers one request about a data plane.
+/// Answers one request about a data plane in one go.
 pub fn answer(
+    request: Request,
+    forward: &mut ForwardLoop<Plane>,
+    now: Nanos,
+) -> Result<Value, String> {
+    let mut budget = Budget::of_steps(u64::MAX);
+    let (mut task, mut all) = (Task::from(request), Vec::new());
+    loop {
+        task = match carry(task, forward, now, &mut budget) {
+            Carried::Done(outcome) => return outcome,
+            Carried::Rows(rows, rest) => {
+                all.extend(rows);
+                let Some(rest) = rest else { return Ok(Value::Array(all)) };
+                rest
+            }
+            Carried::Later(rest) => rest,
+        };
+    }
+}
+
+/// Carries out a request about a data plane as far as the budget goes.
+pub fn carry(
+    task: Task,
+    forward: &mut ForwardLoop<Plane>,
+    now: Nanos,
+    budget: &mut Budget<'_>,
+) -> Carried {
+    let task = match task {
+        Task::Whole(request @ Request::Get(What::About | What::Counters)) => {
+            return Carried::Done(answer_whole(request, forward, now));
+        }
+        task => task,
+    };
+    match forward.forwarder.inner() {
+        Plane::Bridge(bridge) => {
+            let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
+            let carried = bridge::carry(task, (bridge, &ports), now, budget);
+            // What was flushed has yet to be swept.
+            forward.due = Some(now);
+            carried
+        }
+        Plane::Router(router) => {
+            let carried = router::carry(task, router, &mut forward.outputs, budget);
+            forward.due = Some(now);
+            carried
+        }
+        _ => Carried::Done(answer_whole(task.into_request(), forward, now)),
+    }
+}
+
+fn answer_whole(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
     now: Nanos,
@@ -39,17 +92,14 @@ pub fn answer(
         Request::Get(What::Counters) => return Ok(counters(forward, now)),
         _ => {}
     }
-    let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
     match forward.forwarder.inner() {
         Plane::OpenFlow(pipeline) => switch::answer(request, pipeline, now),
-        Plane::Bridge(bridge) => bridge::answer(request, bridge, &ports, now),
-        Plane::Router(router) => router::answer(request, router, &mut forward.outputs),
+        Plane::Bridge(_) | Plane::Router(_) => unreachable!("they carry their tasks out"),
         Plane::Tagger(plane) => tagger::answer(request, plane),
         Plane::ProGfe(element) => {
             let mtu = |number: PortNo| {
                 let lane = forward.lanes.iter().find(|lane| lane.number == number);
-                let carries = lane.map_or(0, |lane| lane.port.facts().frame_bytes_max);
-                carries.saturating_sub(ethernet::HEADER_BYTES) as u32
+                lane.map_or(0, mtu_of)
             };
             let answered = element::answer(request, element, &mtu, &mut forward.outputs, now);
             // Another program has other things due.
@@ -58,6 +108,11 @@ pub fn answer(
         }
         Plane::Modelled(_) => unreachable!("a model is of something else"),
     }
+}
+
+/// The longest packet that a port carries.
+pub fn mtu_of(lane: &Lane) -> u32 {
+    lane.port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES) as u32
 }
 
 fn not_for(kind: &str, request: &Request) -> String {
@@ -156,6 +211,15 @@ pub fn controllers(agent: &Agent) -> Value {
         "turns_cut": agent.counters.turns_cut,
         "bundles_expired": agent.counters.bundles_expired,
         "news_lost": agent.counters.news_lost,
+    })
+}
+
+/// Connections of a listener, as part of the counters.
+pub fn connections(counters: AdmissionCounters) -> Value {
+    json!({
+        "connections_accepted": counters.admitted,
+        "connections_refused": counters.refused,
+        "connections_displaced": counters.displaced,
     })
 }
 

@@ -3,7 +3,7 @@
 //! A request is a JSON object with one key:
 //!
 //! ```text
-//! {"get": "counters"}      ports, drops by reason, tables, turns        {"get": "about"}
+//! {"get": "counters"}      ports, drops by reason, tables, turns, connections of listeners   {"get": "about"}
 //! {"get": "macs"}          learned and static addresses                 {"get": "routes"}
 //! {"get": "neighbours"}    of a router
 //! {"get_flows": {"from": 0}}  entries of a switch, with the time since each last matched

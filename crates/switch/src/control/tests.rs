@@ -5,6 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use super::*;
+use crate::budget::MESSAGE_STEPS;
+
+/// Steps of one turn: 256 entries.
+const STEPS: u64 = 256 * MESSAGE_STEPS as u64;
 
 /// A socket in a folder of its own that goes away with the value.
 struct Rig {
@@ -27,15 +31,15 @@ impl Rig {
     /// Answers every request with what it asked for.
     fn turn(&mut self) -> usize {
         let asked = &mut self.asked;
-        self.control.turn(&mut |request| {
-            Answered::Now(match request {
+        self.control.turn(Budget::of_steps(STEPS), &mut |task, _| {
+            Carried::Done(match task.into_request() {
                 Request::Get(what) => Ok(json!(format!("{what:?}"))),
                 Request::AddRoutes(routes) => Ok(json!(routes.len())),
                 Request::Watch(_) => Ok(json!(1)),
                 // Done when it is asked for the third time.
                 Request::Check(document) if *asked < 2 => {
                     *asked += 1;
-                    return Answered::Later(Request::Check(document));
+                    return Carried::Later(Task::Whole(Request::Check(document)));
                 }
                 Request::Check(document) => Ok(json!(document.text)),
                 other => Err(format!("no {other:?}")),
@@ -96,6 +100,78 @@ fn a_request_with_a_hundred_thousand_routes_goes_through() {
 }
 
 #[test]
+fn a_long_list_is_carried_out_in_turns_and_others_are_answered_meanwhile() {
+    let mut rig = Rig::new("turns");
+    let (mut long, mut short) = (rig.connect(), rig.connect());
+    let route = "{\"to\":\"10.200.100.0/24\",\"via\":\"10.1.0.2\",\"port\":2}";
+    let line = format!("{{\"add_routes\":[{}]}}\n", vec![route; 1000].join(","));
+    long.write_all(line.as_bytes()).unwrap();
+    let (mut added, mut most, mut turns, mut answers) = (0, 0, 0, 0);
+    loop {
+        short.write_all(b"{\"get\":\"macs\"}\n").unwrap();
+        let before = added;
+        let mut carry = |task: Task, budget: &mut Budget<'_>| match task {
+            Task::AddRoutes(batch) => batch.carry(budget, Task::AddRoutes, |_| {
+                added += 1;
+                Ok(())
+            }),
+            task => {
+                answers += 1;
+                Carried::Done(Ok(json!(format!("{task:?}"))))
+            }
+        };
+        let answered = rig.control.turn(Budget::of_steps(STEPS), &mut carry);
+        (turns, most) = (turns + 1, most.max(added - before));
+        assert_eq!(answers, turns, "the other client waits for no turn");
+        if answered == 2 {
+            break;
+        }
+    }
+    // A half of 256 entries a turn, to read them and then to add them.
+    assert!(
+        added == 1000 && most <= 256 && turns >= 8,
+        "{added} added, {most} of a turn, {turns} turns"
+    );
+}
+
+#[test]
+fn a_list_is_sent_as_the_client_reads_it() {
+    let mut rig = Rig::new("list");
+    let mut client = rig.connect();
+    client.write_all(b"{\"get\":\"macs\"}\n{\"get\":\"about\"}\n").unwrap();
+    let (mut made, mut held) = (0, 0);
+    let rows = 100_000;
+    let mut turn = |control: &mut Control| {
+        control.turn(Budget::of_steps(STEPS), &mut |task, budget| match task {
+            Task::List(what, from) => task::list_places((what, from, rows), budget, |at| {
+                made += 1;
+                (at % 2 == 0).then(|| json!(at))
+            }),
+            _ => Carried::Done(Ok(json!("about"))),
+        });
+        held = held.max(control.clients.first().map_or(0, |client| client.output.len()));
+        made
+    };
+    let mut stopped = 0;
+    while stopped < 10 {
+        let before = turn(&mut rig.control);
+        stopped += usize::from(turn(&mut rig.control) == before);
+    }
+    let reader = std::thread::spawn(move || {
+        let mut lines = BufReader::new(client).lines();
+        [lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()]
+    });
+    while !reader.is_finished() {
+        turn(&mut rig.control);
+    }
+    let [list, about] = reader.join().unwrap();
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let wanted: Vec<usize> = (0..rows).step_by(2).collect();
+    assert_eq!((&list["ok"], &*about), (&json!(wanted), "{\"ok\":\"about\"}"));
+    assert!(made == rows && held < READ_BYTES, "{held} bytes held");
+}
+
+#[test]
 fn a_line_without_end_is_refused_at_the_limit() {
     let mut rig = Rig::new("endless");
     let mut client = rig.connect();
@@ -107,7 +183,7 @@ fn a_line_without_end_is_refused_at_the_limit() {
     rig.turn();
     while !rig.control.clients.is_empty() {
         rig.turn();
-        let held: usize = rig.control.clients.iter().map(|client| client.input.capacity()).sum();
+        let held: usize = rig.control.clients.iter().map(|client| client.input.bytes_held()).sum();
         assert!(held <= 3 * LINE_BYTES_MAX);
     }
     let mut answer = [0; 100];
@@ -127,7 +203,7 @@ fn a_client_that_does_not_read_is_not_read_from() {
         rig.turn();
     }
     let held = &rig.control.clients[0];
-    assert!(held.input.len() + held.output.len() < 4 * READ_BYTES);
+    assert!(held.input.bytes_held() + held.output.len() < 4 * READ_BYTES);
 }
 
 #[test]
@@ -147,6 +223,9 @@ fn silent_clients_give_way_and_those_with_a_request_stay() {
     let mut refused = rig.connect();
     rig.turn();
     assert_eq!(refused.read(&mut [0; 9]).unwrap(), 0);
+    // Seven that asked, 20 silent ones of which one has a place, and the one that was refused.
+    let counters = rig.control.counters();
+    assert_eq!((counters.admitted, counters.refused, counters.displaced), (27, 1, 19));
     assert!(ask(&mut rig, &mut asking[0], "{\"get\":\"macs\"}\n").contains("ok"));
 }
 

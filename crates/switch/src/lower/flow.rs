@@ -82,7 +82,7 @@ fn rank(matching: &Match, priority: u16, version: Version) -> u32 {
 /// those behind the Ethernet header of IPv6 apart from the others.
 fn is_exact_in_1_0(matching: &Match) -> bool {
     if matching.field(key::Field::EthType).0 != ETH_TYPE_IPV6 {
-        return matching.is_exact();
+        return matching.names_every_field();
     }
     let asked = matching.fields_asked();
     let proto = matching.asked(FieldSet::NONE.with(Field::IpProto));
@@ -141,7 +141,7 @@ pub fn stats_filter_down(
     from: &FlowStatsRequest,
     speaker: Speaker,
 ) -> Result<Option<FlowFilter>, ErrorCode> {
-    let (matching, _) = match_down(&from.matching)?;
+    let (matching, _) = match_down(&from.matching, speaker.version)?;
     let (table, part) = match (speaker.parts, from.table) {
         (true, TABLE_ALL) => (Some(0), None),
         (true, number) => match PARTS.into_iter().find(|&part| part_up(part) == number) {

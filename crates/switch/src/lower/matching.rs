@@ -6,18 +6,23 @@
 use dataplane::flow::Named;
 use dataplane::matching::{Asked, Match};
 use openflow::model::{self, FieldMatch, reserved};
-use openflow::version::ErrorCode;
+use openflow::version::{ErrorCode, Version};
 
 use super::{is_port, port_down, port_up};
 
-/// The core's match and the fields that were named, or what cannot be matched.
-pub fn match_down(from: &model::Match) -> Result<(Match, Named), ErrorCode> {
+/// The core's match and the fields that were named, or what cannot be matched. In 1.0 the Ethernet
+/// type is the one behind the first tag.
+pub fn match_down(from: &model::Match, version: Version) -> Result<(Match, Named), ErrorCode> {
     if !from.experimenter().is_empty() {
         return Err(ErrorCode::MatchBadField);
     }
     from.fields().iter().try_for_each(check)?;
     let named = Named { fields: from.names(), icmp_upper: from.icmp_upper() };
-    Ok((Match::asking_each(from.fields().iter().map(field_down)), named))
+    let matching = Match::asking_each(from.fields().iter().map(field_down));
+    Ok(match version {
+        Version::V1_0 => (matching.behind_one_tag(), named),
+        _ => (matching, named),
+    })
 }
 
 /// Refuses numbers that no port can have.

@@ -43,8 +43,12 @@ fn full() -> Match {
 }
 
 fn there_and_back(matching: &Match) -> Match {
-    let (down, named) = match_down(matching).unwrap();
-    match_up(&down, named)
+    let [first, later] = [Version::V1_0, Version::V1_3].map(|version| {
+        let (down, named) = match_down(matching, version).unwrap();
+        match_up(&down, named)
+    });
+    assert_eq!(first, later);
+    first
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn untagged_and_fields_of_other_types_come_back() {
         .with_mac(Field::EthDst, [2, 0, 0, 0, 0x80, 2])
         .untagged()
         .with(Field::EthType, 0x86ddu16);
-    assert!(match_down(&exact).unwrap().0.is_exact());
+    assert!(match_down(&exact, Version::V1_0).unwrap().0.is_exact());
     assert_eq!(there_and_back(&exact), exact);
 }
 
@@ -103,7 +107,12 @@ fn an_ipv6_match_of_1_0_is_exact_only_with_the_fields_of_ip() {
     let speaker = flow::Speaker { version: Version::V1_0, parts: true, source: Source::default() };
     let rank = |matching: &Match| {
         let change = model::FlowMod { matching: matching.clone(), ..model::FlowMod::default() };
-        let spec = spec_down(&change, match_down(matching).unwrap(), Arc::default(), speaker);
+        let spec = spec_down(
+            &change,
+            match_down(matching, Version::V1_0).unwrap(),
+            Arc::default(),
+            speaker,
+        );
         spec.rank
     };
     let layer2 = Match::ANY
@@ -120,6 +129,27 @@ fn an_ipv6_match_of_1_0_is_exact_only_with_the_fields_of_ip() {
     let whole = tcp.clone().with(Field::TcpSrc, 7u8).with(Field::TcpDst, 8u8);
     assert_eq!(rank(&whole), RANK_EXACT);
     assert_eq!(rank(&tcp.with(Field::IpProto, 59u8)), RANK_EXACT);
+}
+
+#[test]
+fn the_type_of_a_second_tag_comes_back_and_counts_as_the_ethernet_type_in_1_0() {
+    let layer2 = full().without(Field::EthType);
+    for fields in [Field::IpDscp, Field::IpProto, Field::UdpSrc, Field::UdpDst] {
+        assert!(there_and_back(&layer2).get(fields).is_none(), "{fields}");
+    }
+    for tag_type in [0x8100u16, 0x88a8, 0x9100] {
+        let matching = there_and_back(&layer2).with(Field::EthType, tag_type);
+        assert_eq!(there_and_back(&matching), matching);
+        let speaker =
+            flow::Speaker { version: Version::V1_0, parts: true, source: Source::default() };
+        let rank = |matching: &Match| {
+            let down = match_down(matching, Version::V1_0).unwrap();
+            let change = model::FlowMod { matching: matching.clone(), ..Default::default() };
+            spec_down(&change, down, Arc::default(), speaker).rank
+        };
+        assert_eq!(rank(&matching), RANK_EXACT);
+        assert_ne!(rank(&matching.without(Field::VlanPcp)), RANK_EXACT);
+    }
 }
 
 #[test]
@@ -145,7 +175,7 @@ fn a_match_chooses_the_frames_that_it_names() {
     frame.extend([0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 200, 3, 4, 10, 129, 0, 1]);
     frame.extend([0x03, 0xe8, 0x07, 0xd0, 0, 8, 0, 0]);
     let key = key::extract(3, &frame);
-    assert!(match_down(&full()).unwrap().0.matches(&key, &Wide::ZERO));
+    assert!(match_down(&full(), Version::V1_3).unwrap().0.matches(&key, &Wide::ZERO));
     for other in [
         full().with(Field::InPort, 4u8),
         full().with(Field::EthSrc, 2u8),
@@ -157,7 +187,10 @@ fn a_match_chooses_the_frames_that_it_names() {
         full().with(Field::UdpSrc, 1001u16),
         full().with(Field::UdpDst, 1001u16),
     ] {
-        assert!(!match_down(&other).unwrap().0.matches(&key, &Wide::ZERO), "{other}");
+        assert!(
+            !match_down(&other, Version::V1_3).unwrap().0.matches(&key, &Wide::ZERO),
+            "{other}"
+        );
     }
 }
 

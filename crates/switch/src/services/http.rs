@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use packet::time::Nanos;
-use ports::channel::admission::{Held, Room};
+use ports::channel::admission::{AdmissionCounters, Held, Room};
 use ports::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ pub struct Http {
     access: Access,
     limits: ConnectionLimits,
     clients: Vec<Client>,
-    accepted: u64,
+    counters: AdmissionCounters,
     buffer: Vec<u8>,
 }
 
@@ -136,7 +136,13 @@ impl Http {
         let names = ServerNames::new(config.names.clone());
         let access = Access { token: config.token.clone(), names };
         let (clients, buffer) = (Vec::new(), vec![0; READ_BYTES]);
-        Ok(Http { listener, access, limits: config.limits, clients, accepted: 0, buffer })
+        let counters = AdmissionCounters::default();
+        Ok(Http { listener, access, limits: config.limits, clients, counters, buffer })
+    }
+
+    /// Connections since it was opened.
+    pub fn counters(&self) -> AdmissionCounters {
+        self.counters
     }
 
     /// Where it listens, with the port that the system chose.
@@ -174,14 +180,15 @@ impl Http {
             pending: client.pending(),
         };
         let all: Vec<Held> = self.clients.iter().enumerate().map(held).collect();
-        match self.limits.room_for(&all, channel.source()) {
+        let room = self.limits.room_for(&all, channel.source());
+        self.counters.count(room);
+        match room {
             Room::Free => {}
             Room::InsteadOf(at) => drop(self.clients.swap_remove(at)),
             Room::Refused(_) => return,
         }
-        self.accepted += 1;
         let mut client = Client::new(channel, now);
-        client.number = self.accepted;
+        client.number = self.counters.admitted;
         self.clients.push(client);
     }
 

@@ -7,21 +7,33 @@ use packet::time::Nanos;
 use serde_json::{Value, json};
 
 use super::not_for;
+use crate::budget::Budget;
 use crate::config::{AGEING_S_MAX, BridgeConfig, Mac};
 use crate::control::request::{self, Request, Settings, What};
+use crate::control::task::{self, Carried, Task};
 
-/// Answers a request that only a bridge can answer.
-pub(super) fn answer(
-    request: Request,
-    bridge: &mut Bridge,
-    ports: &[PortNo],
+/// Carries out what only a bridge can do, as far as the budget goes.
+pub(super) fn carry(
+    task: Task,
+    (bridge, ports): (&mut Bridge, &[PortNo]),
     now: Nanos,
-) -> Result<Value, String> {
+    budget: &mut Budget<'_>,
+) -> Carried {
+    match task {
+        Task::List(What::Macs, from) => {
+            let table = &bridge.table;
+            let end = table.places_end() as usize;
+            let row = |place: usize| table.entry(place as u32, now).map(entry);
+            task::list_places((What::Macs, from, end), budget, row)
+        }
+        Task::AddMacs(batch) => batch.carry(budget, Task::AddMacs, |mac| add(mac, bridge, ports)),
+        other => Carried::Done(answer(other.into_request(), bridge, now)),
+    }
+}
+
+fn answer(request: Request, bridge: &mut Bridge, now: Nanos) -> Result<Value, String> {
     match request {
-        Request::Get(What::Macs) => Ok(Value::Array(bridge.table.iter(now).map(entry).collect())),
-        Request::Flush(What::Macs) => Ok(json!({ "flushed": bridge.table.flush(None) })),
-        Request::AddMac(mac) => add(&[mac], bridge, ports),
-        Request::AddMacs(macs) => add(&macs, bridge, ports),
+        Request::Flush(What::Macs) => Ok(json!({ "flushed": bridge.table.flush(now) })),
         Request::Set(Settings { ageing_s }) if ageing_s > AGEING_S_MAX => {
             Err(format!("ageing_s: {ageing_s} is not between 0 and {AGEING_S_MAX}"))
         }
@@ -34,29 +46,22 @@ pub(super) fn answer(
     }
 }
 
-/// Adds all of them, or says at the first that cannot be added how many were.
-fn add(macs: &[request::MacEntry], bridge: &mut Bridge, ports: &[PortNo]) -> Result<Value, String> {
-    for (added, entry) in macs.iter().enumerate() {
-        let mac = entry.mac;
-        if !ports.contains(&entry.port) {
-            return Err(format!("mac {mac}: there is no port {}; {added} were added", entry.port));
-        }
-        if !mac.is_station() {
-            return Err(format!("mac {mac}: not one station's address; {added} were added"));
-        }
-        if entry.vlan > 0xfff {
-            return Err(format!(
-                "mac {mac}: vlan {} is above 4095; {added} were added",
-                entry.vlan
-            ));
-        }
-        let key = bridge.key(mac.0, entry.vlan);
-        if !bridge.table.set_static(key, entry.port) {
-            let max = bridge.table.entries_max();
-            return Err(format!("the table of {max} addresses is full; {added} were added"));
-        }
+fn add(entry: &request::MacEntry, bridge: &mut Bridge, ports: &[PortNo]) -> Result<(), String> {
+    let mac = entry.mac;
+    if !ports.contains(&entry.port) {
+        return Err(format!("mac {mac}: there is no port {}", entry.port));
     }
-    Ok(json!({ "added": macs.len() }))
+    if !mac.is_station() {
+        return Err(format!("mac {mac}: not one station's address"));
+    }
+    if entry.vlan > 0xfff {
+        return Err(format!("mac {mac}: vlan {} is above 4095", entry.vlan));
+    }
+    let key = bridge.key(mac.0, entry.vlan);
+    if !bridge.table.set_static(key, entry.port) {
+        return Err(format!("the table of {} addresses is full", bridge.table.entries_max()));
+    }
+    Ok(())
 }
 
 fn entry(entry: MacEntry) -> Value {

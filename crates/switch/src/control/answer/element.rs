@@ -11,7 +11,7 @@ use forces::model::Target;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use progfe::compile::Compiled;
-use progfe::element::{Change, Prepared};
+use progfe::element::{Basis, Change, Prepared};
 use progfe::enforce::Enforcer;
 use progfe::lfb::Lfb;
 use progfe::program::Program;
@@ -25,6 +25,7 @@ use super::{not_for, observed};
 use crate::config;
 use crate::control::request::{ComponentAt, Document, MacEntry, Request, Settings, What};
 use crate::plane::Element;
+use crate::workshop::Made;
 
 /// Components of Ext-PG-LearnSearch.
 const AGE_SECONDS: u32 = 5;
@@ -64,8 +65,10 @@ pub(super) fn answer(
             changed(&[change], element, out, now)?;
             Ok(json!({ "ageing_s": ageing_s }))
         }
-        Request::AddMac(mac) => add(&[mac], element, out, now),
-        Request::AddMacs(macs) => add(&macs, element, out, now),
+        Request::AddMac(mac) => add(&Request::AddMacs(vec![mac]), element, mtu, out, now),
+        Request::AddMacs(_) | Request::AddNeighbours(_) | Request::AddRoutes(_) => {
+            add(&request, element, mtu, out, now)
+        }
         // Who asked is told events from now on.
         Request::Watch(_) => Ok(json!({ "watching": element.program().watches.len() })),
         Request::SetInterfaces(all) => {
@@ -73,18 +76,6 @@ pub(super) fn answer(
             let routing = Routing::of(element.program())?;
             changed(&routing.interfaces(&addresses)?, element, out, now)?;
             Ok(json!({ "set": all.len() }))
-        }
-        Request::AddNeighbours(all) => {
-            let told: Vec<_> = all.iter().map(|it| neighbour(it, mtu)).collect();
-            let routing = Routing::of(element.program())?;
-            changed(&routing.neighbours(element.program(), &told)?, element, out, now)?;
-            Ok(json!({ "added": all.len() }))
-        }
-        Request::AddRoutes(all) => {
-            let told: Vec<Route> = all.iter().map(route).collect::<Result<_, String>>()?;
-            let routing = Routing::of(element.program())?;
-            changed(&routing.routes(element.program(), &told)?, element, out, now)?;
-            Ok(json!({ "added": all.len() }))
         }
         other => Err(not_for("programmed element", &other)),
     }
@@ -200,21 +191,62 @@ fn entries(element: &Element, now: Nanos) -> Result<Value, String> {
     Ok(entries.rows().into_iter().flat_map(|rows| rows.values()).map(entry).collect())
 }
 
-/// Adds static entries, all of them or none; one for an address that is there takes its place.
+/// Adds entries, all of them or none.
 fn add(
-    macs: &[MacEntry],
+    request: &Request,
     element: &mut Element,
+    mtu: &dyn Fn(PortNo) -> u32,
     out: &mut Outputs,
     now: Nanos,
 ) -> Result<Value, String> {
-    let instance = learning_table(element.program())?;
-    let set = element.program().instances[instance].components.get(&ENTRIES).cloned();
-    let rows = set.as_ref().and_then(Held::rows).cloned().unwrap_or_default();
+    let (changes, count) = additions(request, element.program(), mtu)?;
+    changed(&changes, element, out, now)?;
+    Ok(json!({ "added": count }))
+}
+
+/// The changes of a program that add the entries of a request, and how many entries it has.
+pub fn additions(
+    request: &Request,
+    program: &Program,
+    mtu: &dyn Fn(PortNo) -> u32,
+) -> Result<(Vec<Change>, usize), String> {
+    match request {
+        Request::AddMacs(all) => Ok((addresses(all, program)?, all.len())),
+        Request::AddNeighbours(all) => {
+            let told: Vec<_> = all.iter().map(|it| neighbour(it, mtu)).collect();
+            Ok((Routing::of(program)?.neighbours(program, &told)?, all.len()))
+        }
+        Request::AddRoutes(all) => {
+            let told: Vec<Route> = all.iter().map(route).collect::<Result<_, String>>()?;
+            Ok((Routing::of(program)?.routes(program, &told)?, all.len()))
+        }
+        other => Err(not_for("programmed element", other)),
+    }
+}
+
+/// Makes a program with the entries of a request ready: all of them or none. `mtus` are the longest packets
+/// that ports carry.
+pub fn prepare_additions(
+    request: &Request,
+    program: &Program,
+    mtus: &[(PortNo, u32)],
+    basis: &Basis<Compiled>,
+) -> Made {
+    let mtu = |number: PortNo| mtus.iter().find(|(port, _)| *port == number).map_or(0, |it| it.1);
+    let (changes, _) = additions(request, program, &mtu)?;
+    let prepared = basis.prepare_changes(program, changes);
+    Ok((prepared.map_err(|error| error.to_string())?, String::new()))
+}
+
+/// The change that adds static entries; one for an address that is there takes its place.
+fn addresses(macs: &[MacEntry], program: &Program) -> Result<Vec<Change>, String> {
+    let instance = learning_table(program)?;
+    let set = program.instances[instance].components.get(&ENTRIES).cloned();
+    let mut rows = set.as_ref().and_then(Held::rows).cloned().unwrap_or_default();
     let key_of = |row: &Held| row.step(1).and_then(Held::text).map(str::to_owned);
     let mut places: std::collections::HashMap<String, u32> =
         rows.iter().filter_map(|(index, row)| Some((key_of(row)?, *index))).collect();
     let mut next = rows.last_key_value().map_or(0, |(index, _)| index + 1);
-    let mut rows = rows;
     for mac in macs {
         let text = mac.mac.to_string();
         let place = *places.entry(text.clone()).or_insert_with(|| {
@@ -225,9 +257,7 @@ fn add(
         let row = [(1, Held::Text(text)), (2, port), (3, Held::Boolean(true))];
         rows.insert(place, Held::struct_of(row));
     }
-    let change = Change::Set { instance, path: vec![ENTRIES], value: Held::Array(rows) };
-    changed(&[change], element, out, now)?;
-    Ok(json!({ "added": macs.len() }))
+    Ok(vec![Change::Set { instance, path: vec![ENTRIES], value: Held::Array(rows) }])
 }
 
 /// What an element counts: frames by what became of them, links, and losses by block and reason.

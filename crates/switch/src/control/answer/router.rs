@@ -3,47 +3,49 @@
 use dataplane::forwarder::Outputs;
 use dataplane::neighbor::{Known, Place};
 use dataplane::route_table::{NextHop, Prefix};
-use dataplane::router::{Router, RouterError};
+use dataplane::router::Router;
 use serde_json::{Value, json};
 
 use super::not_for;
+use crate::budget::Budget;
 use crate::config::Mac;
 use crate::control::request::{Request, What};
+use crate::control::task::{self, Carried, Cursor, Task};
 use crate::plane::{add_neighbour, add_route, router_error_text};
 
-/// Answers a request that only a router can answer.
-pub(super) fn answer(
-    request: Request,
+/// Carries out what only a router can do, as far as the budget goes.
+pub(super) fn carry(
+    task: Task,
     router: &mut Router,
     out: &mut Outputs,
-) -> Result<Value, String> {
+    budget: &mut Budget<'_>,
+) -> Carried {
+    match task {
+        Task::List(What::Routes, from) => {
+            let last = if let Cursor::Behind(prefix) = from { Some(prefix) } else { None };
+            task::list_routes(router.routes().iter_after(last), budget, route)
+        }
+        Task::List(What::Neighbours, from) => {
+            let known = router.neighbors();
+            let row = |at: usize| known.at(at).map(|(place, known)| neighbour(place, known));
+            task::list_places((What::Neighbours, from, known.places_end()), budget, row)
+        }
+        Task::AddRoutes(batch) => batch.carry(budget, Task::AddRoutes, |route| {
+            add_route(router, route).map_err(router_error_text)
+        }),
+        Task::AddNeighbours(batch) => batch.carry(budget, Task::AddNeighbours, |neighbour| {
+            add_neighbour(router, neighbour, out).map_err(router_error_text)
+        }),
+        other => Carried::Done(answer(other.into_request(), router)),
+    }
+}
+
+fn answer(request: Request, router: &mut Router) -> Result<Value, String> {
     match request {
-        Request::Get(What::Routes) => {
-            Ok(Value::Array(router.routes().iter().map(|(to, hop)| route(to, hop)).collect()))
-        }
-        Request::Get(What::Neighbours) => {
-            let rows = router.neighbors().iter().map(|(place, known)| neighbour(place, known));
-            Ok(Value::Array(rows.collect()))
-        }
-        Request::AddRoutes(routes) => all(&routes, |route| add_route(router, route)),
-        Request::AddNeighbours(neighbours) => {
-            all(&neighbours, |neighbour| add_neighbour(router, neighbour, out))
-        }
         Request::Flush(What::Routes) => Ok(json!({ "flushed": router.flush_routes() })),
         Request::Flush(What::Neighbours) => Ok(json!({ "flushed": router.flush_neighbors() })),
         other => Err(not_for("router", &other)),
     }
-}
-
-/// Adds all of them, or says at the first that cannot be added how many were.
-fn all<T>(
-    items: &[T],
-    mut add: impl FnMut(&T) -> Result<(), RouterError>,
-) -> Result<Value, String> {
-    for (added, item) in items.iter().enumerate() {
-        add(item).map_err(|why| format!("{}; {added} were added", router_error_text(why)))?;
-    }
-    Ok(json!({ "added": items.len() }))
 }
 
 fn route(to: Prefix, hop: NextHop) -> Value {

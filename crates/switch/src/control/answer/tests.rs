@@ -10,6 +10,7 @@ use ports::memory::{MemoryPort, pair_stamped};
 use ports::port::Port;
 
 use super::*;
+use crate::budget::MESSAGE_STEPS;
 use crate::config::{BridgeConfig, Config, Kind, OpenFlowConfig, PortConfig};
 use crate::node::Node;
 
@@ -22,7 +23,10 @@ struct Rig {
 
 impl Rig {
     fn new(kind: Kind) -> Rig {
-        let mut config = Config::new(kind);
+        Rig::of(Config::new(kind))
+    }
+
+    fn of(mut config: Config) -> Rig {
         let (mut ports, mut wires) = (Vec::new(), Vec::new());
         for number in 1..=2 {
             config.ports.push(PortConfig { number, spec: format!("memory:{number}") });
@@ -37,6 +41,35 @@ impl Rig {
     fn ask(&mut self, line: &str) -> Value {
         let request = Request::read(line.as_bytes()).unwrap();
         self.node.answer(request, self.now).unwrap_or_else(|why| json!(why))
+    }
+
+    /// Carries a request out with a budget of so many steps a turn: the answer, and what each turn's rows and
+    /// `between` the turns were.
+    fn turns(
+        &mut self,
+        request: &Value,
+        steps: u32,
+        mut between: impl FnMut(&mut Rig, usize),
+    ) -> (Value, Vec<usize>) {
+        let request = Request::read(request.to_string().as_bytes()).unwrap();
+        let (mut task, mut all, mut turns) = (Task::from(request), Vec::new(), Vec::new());
+        loop {
+            let mut budget = Budget::of_steps(steps.into());
+            let carried = carry(task, &mut self.node.forward, self.now, &mut budget);
+            let (rest, answer) = match carried {
+                Carried::Done(outcome) => (None, outcome.unwrap_or_else(|why| json!(why))),
+                Carried::Later(rest) => (Some(rest), Value::Null),
+                Carried::Rows(rows, rest) => {
+                    turns.push(rows.len());
+                    all.extend(rows);
+                    (rest, json!(all))
+                }
+            };
+            let Some(rest) = rest else { return (answer, turns) };
+            turns.resize(turns.len() + usize::from(answer.is_null()), 0);
+            task = rest;
+            between(self, turns.len());
+        }
     }
 
     /// Installs an entry in a switch.
@@ -160,6 +193,66 @@ fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
     assert_eq!(rig.arrive(2, &frame(9, 2)), [1, 0]);
 }
 
+#[test]
+fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
+    let folder = std::env::temp_dir().join(format!("switch-{}-apart", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = include_str!("../../../../../examples/progfe/bridge.fe.xml");
+    let source = progfe::xml::Source::new("bridge.fe.xml", text);
+    let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
+    let program = std::sync::Arc::new(program.unwrap_or_else(|| panic!("{problems}")));
+    let mut config = Config::new(Kind::ProGfe(crate::config::ProGfeConfig::new(program)));
+    config.control = Some(folder.join("control"));
+    let mut rig = Rig::of(config);
+    rig.node.open_workshop();
+    assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
+    let mut client = std::os::unix::net::UnixStream::connect(folder.join("control")).unwrap();
+    client.set_nonblocking(true).unwrap();
+    // The answer to a line; `between` comes before each turn.
+    let mut ask = |rig: &mut Rig, line: Value, between: &mut dyn FnMut(&mut Rig)| {
+        std::io::Write::write_all(&mut client, format!("{line}\n").as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while answer.last() != Some(&b'\n') {
+            between(rig);
+            rig.node.serve(rig.now);
+            let mut bytes = [0; 4096];
+            if let Ok(count) = std::io::Read::read(&mut client, &mut bytes) {
+                answer.extend_from_slice(&bytes[..count]);
+            }
+            std::thread::yield_now();
+        }
+        serde_json::from_slice::<Value>(&answer).unwrap()
+    };
+    let macs = |port: usize| -> Vec<Value> {
+        (0..1000).map(|at| json!({ "mac": station(at), "port": port })).collect()
+    };
+    // Before the first program is ready another change takes place: it is kept, and the program made anew.
+    let mut small = 0;
+    let answer = ask(&mut rig, json!({ "add_macs": macs(1) }), &mut |rig| {
+        assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "frames pass");
+        if small < 2 {
+            small += 1;
+            let add =
+                json!({ "add_mac": { "mac": format!("02:00:00:00:09:0{small}"), "port": 1 } });
+            assert_eq!(rig.ask(&add.to_string()), json!({ "added": 1 }));
+        }
+    });
+    assert_eq!(answer, json!({ "ok": { "added": 1000 } }));
+    let count = |rig: &mut Rig| rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len();
+    assert_eq!(count(&mut rig), 1000 + 2 + 2, "with those that were learned");
+    // One wrong entry: none is changed.
+    let mut wrong = macs(2);
+    wrong.push(json!({ "mac": "02:00:00:00:09:03", "port": 4_000_000_000u32 }));
+    let before = rig.ask(r#"{"get":"program"}"#);
+    let answer = ask(&mut rig, json!({ "add_macs": wrong }), &mut |_| {});
+    if answer["error"].is_string() {
+        assert_eq!(rig.ask(r#"{"get":"program"}"#), before);
+    } else {
+        panic!("{answer}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 fn element(text: &str) -> Rig {
     let source = progfe::xml::Source::new("program.fe.xml", text);
     let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
@@ -260,6 +353,96 @@ fn counters_account_for_every_frame() {
     assert_eq!((&all["bridge"]["forwarded"], &all["bridge"]["macs"]), (&json!(1), &json!(2)));
     let about = rig.ask(r#"{"get":"about"}"#);
     assert_eq!((&about["kind"], &about["ports"][1]["name"]), (&json!("bridge"), &json!("p2.0")));
+}
+
+/// The address of a station.
+fn station(number: usize) -> String {
+    format!("02:00:00:01:{:02x}:{:02x}", number >> 8, number & 0xff)
+}
+
+#[test]
+fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
+    let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
+    let macs: Vec<Value> =
+        (0..1000).map(|at| json!({ "mac": station(at), "port": 1 + at % 2 })).collect();
+    let mut forwarded = 0;
+    let (answer, turns) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |rig, _| {
+        // Frames have their turn meanwhile.
+        forwarded += rig.arrive(1, &frame(2, 1))[1];
+    });
+    assert_eq!((answer, turns.len(), forwarded), (json!({ "added": 1000 }), 9, 9));
+    let (rows, turns) = rig.turns(&json!({ "get": "macs" }), 16 * 100, |_, _| {});
+    let rows = rows.as_array().unwrap();
+    assert_eq!((rows.len(), turns), (1001, [[100; 10].as_slice(), &[1]].concat()));
+    let of: std::collections::BTreeSet<&str> =
+        rows.iter().map(|row| row["mac"].as_str().unwrap()).collect();
+    assert!((0..1000).all(|at| of.contains(&*station(at))));
+    // What one turn adds counts when a later entry is wrong.
+    let macs: Vec<Value> =
+        (0..300).map(|at| json!({ "mac": station(at), "port": 1 + at / 250 * 8 })).collect();
+    let (answer, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
+    assert!(answer.as_str().unwrap().ends_with("there is no port 9; 250 were added"), "{answer}");
+    assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "it was learned");
+    assert_eq!(rig.ask(r#"{"flush":"macs"}"#), json!({ "flushed": 2 }));
+    assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1000);
+}
+
+#[test]
+fn a_list_of_routes_has_each_that_is_there_all_the_time_once() {
+    let mut rig = router();
+    let to = |at: usize| format!("10.{}.{}.0/24", 100 + at / 256, at % 256);
+    let routes: Vec<Value> =
+        (0..1000).map(|at| json!({ "to": to(at), "via": "10.0.2.9" })).collect();
+    let (answer, turns) =
+        rig.turns(&json!({ "add_routes": routes }), 100 * MESSAGE_STEPS, |_, _| {});
+    assert_eq!((answer, turns.len()), (json!({ "added": 1000 }), 9));
+    let (rows, turns) = rig.turns(&json!({ "get": "routes" }), 16 * 100, |rig, turn| {
+        let add = json!({ "add_routes": [
+            { "to": format!("9.9.{turn}.0/24"), "via": "10.0.2.9" },
+            { "to": format!("11.9.{turn}.0/24"), "via": "10.0.2.9" },
+        ]});
+        assert_eq!(rig.ask(&add.to_string()), json!({ "added": 2 }));
+    });
+    assert!(turns.len() > 10 && turns.iter().all(|rows| *rows <= 100), "{turns:?}");
+    let rows = rows.as_array().unwrap();
+    let count = |wanted: &str| rows.iter().filter(|row| row["to"] == wanted).count();
+    assert!((0..1000).all(|at| count(&to(at)) == 1));
+    assert_eq!((count("9.9.3.0/24"), count("11.9.3.0/24")), (0, 1), "it goes on behind the last");
+    let flushed = rig.ask(r#"{"flush":"routes"}"#);
+    assert_eq!(flushed, json!({ "flushed": 1000 + 2 * (turns.len() - 1) }));
+    assert_eq!(rig.arrive(1, &packet_to([10, 100, 3, 1])), [1, 0], "no route: the sender is told");
+    assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1], "its own networks stay");
+}
+
+#[test]
+fn counters_have_the_connections_of_each_listener() {
+    let folder = std::env::temp_dir().join(format!("switch-{}-listeners", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
+    config.control = Some(folder.join("control"));
+    let mut rig = Rig::of(config);
+    let connections = |rig: &mut Rig| rig.ask(r#"{"get":"counters"}"#)["control"].clone();
+    let count = |accepted: usize, refused: usize, displaced: usize| {
+        json!({
+            "connections_accepted": accepted, "connections_refused": refused,
+            "connections_displaced": displaced
+        })
+    };
+    assert_eq!(connections(&mut rig), count(0, 0, 0));
+    let places = crate::control::CONNECTIONS.per_source;
+    let connect = || std::os::unix::net::UnixStream::connect(folder.join("control")).unwrap();
+    let mut all: Vec<_> = (0..places).map(|_| connect()).collect();
+    for client in &mut all {
+        std::io::Write::write_all(client, b"{\"get\":\"about\"}\n").unwrap();
+    }
+    rig.node.serve(rig.now);
+    rig.node.serve(rig.now);
+    all.push(connect());
+    rig.node.serve(rig.now);
+    assert_eq!(connections(&mut rig), count(places, 1, 0));
+    let mut without = Rig::new(Kind::Bridge(BridgeConfig::default()));
+    assert_eq!(connections(&mut without), Value::Null);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -333,7 +333,7 @@ fn silent_connections_give_way_to_new_ones() {
     let until = clock::now().saturating_add(Nanos::from_secs(30));
     let mut silent = Vec::new();
     let turn = |http: &mut Http| http.turn(Nanos::ZERO, &mut |_| Answered::Now(Ok(json!(1))));
-    while http.accepted < 20 {
+    while http.counters.admitted < 20 {
         if silent.len() < 20 {
             silent.push(TcpStream::connect(address).unwrap());
         }
@@ -350,4 +350,37 @@ fn silent_connections_give_way_to_new_ones() {
         assert!(clock::now() < until);
     }
     assert_eq!(&answer, b"HTTP/1.1 200");
+    let counters = http.counters();
+    let displaced = counters.admitted - limits.per_source as u64;
+    assert_eq!((counters.admitted, counters.refused, counters.displaced), (21, 0, displaced));
+}
+
+#[test]
+fn refused_connections_are_counted() {
+    let limits = ConnectionLimits { total: 4, per_source: 2 };
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let (token, names) = (None, Vec::new());
+    let config = HttpConfig { address, token, names, limits, is_insecure: false };
+    let mut http = Http::open(&config).unwrap();
+    let Url::PassiveTcp(address) = *http.address() else { panic!("{}", http.address()) };
+    let until = clock::now().saturating_add(Nanos::from_secs(30));
+    // Clients that wait for their answers are not closed for others.
+    let turn = |http: &mut Http| {
+        http.turn(Nanos::ZERO, &mut Answered::Later);
+        assert!(clock::now() < until);
+    };
+    let mut asking = Vec::new();
+    while http.clients.iter().filter(|client| client.asked.is_some()).count() < limits.per_source {
+        if asking.len() < limits.per_source {
+            asking.push(TcpStream::connect(address).unwrap());
+            asking.last_mut().unwrap().write_all(&get("/about")).unwrap();
+        }
+        turn(&mut http);
+    }
+    let mut refused = TcpStream::connect(address).unwrap();
+    while http.counters().refused == 0 {
+        turn(&mut http);
+    }
+    assert_eq!(refused.read(&mut [0; 9]).unwrap(), 0);
+    assert_eq!((http.counters().refused, http.clients.len()), (1, limits.per_source));
 }

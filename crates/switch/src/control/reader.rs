@@ -1,0 +1,380 @@
+//! Requests in the bytes of a client, read a part at a time.
+//!
+//! A line up to [`WHOLE_BYTES_MAX`] is read in one go. A longer one that adds a list of entries is read entry by entry
+//! while it arrives, as far as the budget goes, and its text is not kept. Nothing is added before its end has come, so
+//! that a line that is no request changes nothing. Other long lines (programs) are read in one go.
+
+use serde::Deserialize;
+
+use super::LINE_BYTES_MAX;
+use super::request::{MacEntry, Request};
+use crate::budget::{Budget, MESSAGE_STEPS};
+use crate::config::{Neighbour, Route};
+
+/// A line of at most so many bytes is read in one go.
+pub const WHOLE_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of one entry of a longer list.
+const ENTRY_BYTES_MAX: usize = 4 << 10;
+
+/// What a client has sent, and how far it was read.
+#[derive(Debug, Default)]
+pub struct Reader {
+    input: Vec<u8>,
+    /// How many bytes were read.
+    used: usize,
+    /// Up to where they are known to hold no further line's end.
+    searched: usize,
+    /// The list that the current line adds.
+    list: Option<List>,
+    /// Whether the rest of the line is of no use.
+    skips: bool,
+}
+
+/// What was found in the bytes.
+#[derive(Debug, PartialEq)]
+pub enum Found {
+    /// A request, or why the line is none.
+    Request(Result<Request, String>),
+    /// No whole request: more bytes are needed.
+    Incomplete,
+    /// The budget is spent.
+    Spent,
+    /// A line is longer than [`LINE_BYTES_MAX`].
+    TooLong,
+}
+
+/// The entries of a list so far.
+#[derive(Debug)]
+enum Entries {
+    Macs(Vec<MacEntry>),
+    Routes(Vec<Route>),
+    Neighbours(Vec<Neighbour>),
+}
+
+/// A list of which a part has been read.
+#[derive(Debug)]
+struct List {
+    entries: Entries,
+    count: usize,
+    /// Bytes of the line that were read before those in the buffer.
+    bytes: usize,
+    place: Place,
+    /// Bytes of the current entry that were looked at.
+    seen: usize,
+    /// Brackets that are open in it.
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+/// Where in the line reading is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Entry,
+    BehindList,
+    BehindRequest,
+}
+
+impl Reader {
+    /// Bytes that are kept.
+    #[cfg(test)]
+    pub fn bytes_held(&self) -> usize {
+        self.input.capacity()
+    }
+
+    /// Takes in what arrived.
+    pub fn add(&mut self, bytes: &[u8]) {
+        if self.used > 0 {
+            // Also frees the room that a long line needed.
+            self.input = self.input.split_off(self.used);
+            (self.searched, self.used) = (self.searched.saturating_sub(self.used), 0);
+        }
+        self.input.extend_from_slice(bytes);
+    }
+
+    /// The next request, as far as the budget goes.
+    pub fn next(&mut self, budget: &mut Budget<'_>) -> Found {
+        if self.skips && !self.skip_line() {
+            return Found::Incomplete;
+        }
+        if self.list.is_some() {
+            return self.read_list(budget);
+        }
+        let end = self.input[self.searched..].iter().position(|&byte| byte == b'\n');
+        let length = end.map_or(self.input.len(), |at| self.searched + at) - self.used;
+        if length > LINE_BYTES_MAX {
+            return Found::TooLong;
+        }
+        if length > WHOLE_BYTES_MAX
+            && let Some((entries, head)) = list_head(&self.input[self.used..])
+        {
+            self.used += head;
+            self.list = Some(List::new(entries, head));
+            return self.read_list(budget);
+        }
+        match end {
+            Some(at) => {
+                let end = self.searched + at;
+                let request = Request::read(&self.input[self.used..end]);
+                (self.used, self.searched) = (end + 1, end + 1);
+                budget.spend(MESSAGE_STEPS);
+                Found::Request(request)
+            }
+            None => {
+                self.searched = self.input.len();
+                Found::Incomplete
+            }
+        }
+    }
+
+    /// Leaves out the bytes up to the end of the line. False if that has not come.
+    fn skip_line(&mut self) -> bool {
+        let end = self.input[self.used..].iter().position(|&byte| byte == b'\n');
+        self.used = end.map_or(self.input.len(), |at| self.used + at + 1);
+        self.searched = self.used;
+        self.skips = end.is_none();
+        !self.skips
+    }
+
+    fn read_list(&mut self, budget: &mut Budget<'_>) -> Found {
+        let list = self.list.as_mut().expect("a list is read");
+        let (used, found) = list.read(&self.input[self.used..], budget);
+        self.used += used;
+        list.bytes += used;
+        self.searched = self.used;
+        if list.bytes > LINE_BYTES_MAX {
+            return Found::TooLong;
+        }
+        if let Found::Request(outcome) = &found {
+            let is_at_end = self.input[..self.used].last() == Some(&b'\n');
+            self.skips = outcome.is_err() && !is_at_end;
+            self.list = None;
+        }
+        found
+    }
+}
+
+impl List {
+    fn new(entries: Entries, bytes: usize) -> List {
+        List {
+            entries,
+            count: 0,
+            bytes,
+            place: Place::Entry,
+            seen: 0,
+            depth: 0,
+            in_string: false,
+            escaped: false,
+        }
+    }
+
+    /// Reads on: how many bytes are not needed any more, and what was found.
+    fn read(&mut self, input: &[u8], budget: &mut Budget<'_>) -> (usize, Found) {
+        let mut start = 0;
+        while let Some(&byte) = input.get(start + self.seen) {
+            if byte == b'\n' {
+                let end = start + self.seen + 1;
+                return (end, Found::Request(self.ended()));
+            }
+            if self.place == Place::Entry && self.is_inside(byte) {
+                self.seen += 1;
+                if self.seen > ENTRY_BYTES_MAX {
+                    let why = format!("it has more than {ENTRY_BYTES_MAX} bytes");
+                    return (start + self.seen, self.wrong(&why));
+                }
+                continue;
+            }
+            let entry = &input[start..start + self.seen];
+            start += self.seen + 1;
+            self.seen = 0;
+            match (self.place, byte) {
+                (Place::Entry, b',' | b']') => {
+                    let is_empty = self.count == 0 && byte == b']' && entry.trim_ascii().is_empty();
+                    if !is_empty {
+                        if let Err(error) = self.entries.push(entry) {
+                            return (start, self.wrong(&error.to_string()));
+                        }
+                        self.count += 1;
+                    }
+                    if byte == b']' {
+                        self.place = Place::BehindList;
+                    }
+                    budget.spend(MESSAGE_STEPS);
+                    if budget.is_spent() {
+                        return (start, Found::Spent);
+                    }
+                }
+                (Place::BehindList, b'}') => self.place = Place::BehindRequest,
+                (Place::BehindList | Place::BehindRequest, byte) if byte.is_ascii_whitespace() => {}
+                (_, byte) => {
+                    let why = format!("unexpected {:?} behind the list", char::from(byte));
+                    return (start, self.wrong(&why));
+                }
+            }
+        }
+        (start, Found::Incomplete)
+    }
+
+    /// Whether a byte belongs to the current entry. Follows strings and brackets.
+    fn is_inside(&mut self, byte: u8) -> bool {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return true;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b',' | b']' if self.depth == 0 => return false,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        true
+    }
+
+    fn wrong(&self, why: &str) -> Found {
+        Found::Request(Err(format!("this is no request: entry {}: {why}", self.count + 1)))
+    }
+
+    fn ended(&mut self) -> Result<Request, String> {
+        if self.place != Place::BehindRequest {
+            return Err("this is no request: the line ends within the list".to_owned());
+        }
+        Ok(match &mut self.entries {
+            Entries::Macs(all) => Request::AddMacs(std::mem::take(all)),
+            Entries::Routes(all) => Request::AddRoutes(std::mem::take(all)),
+            Entries::Neighbours(all) => Request::AddNeighbours(std::mem::take(all)),
+        })
+    }
+}
+
+impl Entries {
+    fn push(&mut self, entry: &[u8]) -> serde_json::Result<()> {
+        fn add<'a, T: Deserialize<'a>>(
+            all: &mut Vec<T>,
+            entry: &'a [u8],
+        ) -> serde_json::Result<()> {
+            all.push(serde_json::from_slice(entry)?);
+            Ok(())
+        }
+        match self {
+            Entries::Macs(all) => add(all, entry),
+            Entries::Routes(all) => add(all, entry),
+            Entries::Neighbours(all) => add(all, entry),
+        }
+    }
+}
+
+/// Which list a line adds, and the bytes before its first entry; `None` if it is another request.
+fn list_head(line: &[u8]) -> Option<(Entries, usize)> {
+    let mut rest = after(line, b'{')?;
+    let (name, entries) = [
+        (&b"\"add_macs\""[..], Entries::Macs(Vec::new())),
+        (b"\"add_routes\"", Entries::Routes(Vec::new())),
+        (b"\"add_neighbours\"", Entries::Neighbours(Vec::new())),
+    ]
+    .into_iter()
+    .find(|(name, _)| rest.trim_ascii_start().starts_with(name))?;
+    rest = &rest.trim_ascii_start()[name.len()..];
+    rest = after(after(rest, b':')?, b'[')?;
+    Some((entries, line.len() - rest.len()))
+}
+
+/// What stands behind this byte, if it is the next one.
+fn after(text: &[u8], byte: u8) -> Option<&[u8]> {
+    let (first, rest) = text.trim_ascii_start().split_first()?;
+    (*first == byte).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUTE: &str = r#"{"to":"10.200.100.0/24","via":"10.1.0.2","port":2}"#;
+
+    /// All requests of a text that arrives in pieces, and how many entries the longest turn read.
+    fn requests(text: &str, piece: usize, steps: u64) -> (Vec<Result<Request, String>>, usize) {
+        let (mut reader, mut all, mut most) = (Reader::default(), Vec::new(), 0);
+        let count = |reader: &Reader| reader.list.as_ref().map_or(0, |list| list.count);
+        for bytes in text.as_bytes().chunks(piece) {
+            reader.add(bytes);
+            loop {
+                let before = count(&reader);
+                match reader.next(&mut Budget::of_steps(steps)) {
+                    Found::Request(request) => all.push(request),
+                    Found::Incomplete => break,
+                    Found::Spent => {}
+                    Found::TooLong => panic!("no line is too long"),
+                }
+                most = most.max(count(&reader).saturating_sub(before));
+                assert!(reader.input.len() - reader.used <= 2 * piece + 2 * WHOLE_BYTES_MAX);
+            }
+        }
+        (all, most)
+    }
+
+    #[test]
+    fn a_long_list_is_read_a_few_entries_a_turn() {
+        let list = format!("{{ \"add_routes\" : [{}] }}\n", vec![ROUTE; 5000].join(" , "));
+        let text = format!("{list}{{\"get\":\"macs\"}}\n{list}");
+        for piece in [7, 1000, 64 << 10, 1 << 20] {
+            let (all, most) = requests(&text, piece, 10 * u64::from(MESSAGE_STEPS));
+            assert_eq!(all.len(), 3);
+            for place in [0, 2] {
+                let Ok(Request::AddRoutes(routes)) = &all[place] else {
+                    panic!("{:?}", all[place])
+                };
+                assert_eq!(routes.len(), 5000);
+            }
+            assert_eq!(all[1], Request::read(b"{\"get\":\"macs\"}"));
+            assert!(most <= 10, "{most} entries in one turn");
+        }
+    }
+
+    #[test]
+    fn a_long_line_that_is_no_request_is_named_and_left_out() {
+        let good = vec![ROUTE; 1000].join(",");
+        let nothing = "{\"get\":\"macs\"}\n";
+        for (line, why) in [
+            (format!("{{\"add_routes\":[{good},{{\"to\":1}}]}}\n"), "entry 1001: invalid type"),
+            (format!("{{\"add_routes\":[{good},]}}\n"), "entry 1001: EOF"),
+            (format!("{{\"add_routes\":[{good}]\n"), "the line ends within the list"),
+            (format!("{{\"add_routes\":[{good}\n"), "the line ends within the list"),
+            (format!("{{\"add_routes\":[{good}],\"get\":1}}\n"), "unexpected ',' behind the list"),
+            (format!("{{\"add_routes\":[{good}]}} x\n"), "unexpected 'x' behind the list"),
+            (format!("{{\"add_routes\":[{good}}}]}}\n"), "entry 1000: trailing characters"),
+            (format!("{{\"add_macs\":[{good}]}}\n"), "entry 1: unknown field"),
+            (format!("{{\"add_routes\":[\"{}\"]}}\n", "]},".repeat(9000)), "more than 4096 bytes"),
+        ] {
+            for piece in [100, 1 << 20] {
+                let (all, _) = requests(&format!("{line}{nothing}"), piece, 1 << 40);
+                let [Err(error), Ok(Request::Get(_))] = &all[..] else { panic!("{all:?}") };
+                assert!(
+                    error.starts_with("this is no request: ") && error.contains(why),
+                    "{error}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_list_has_a_limit() {
+        let mut reader = Reader::default();
+        reader.add(format!("{{\"add_routes\":[{ROUTE}").as_bytes());
+        let more = format!(",{ROUTE}").repeat(1000);
+        let mut sent = 0;
+        loop {
+            reader.add(more.as_bytes());
+            sent += more.len();
+            match reader.next(&mut Budget::of_steps(1 << 40)) {
+                Found::Incomplete => assert!(sent <= LINE_BYTES_MAX),
+                found => break assert_eq!(found, Found::TooLong),
+            }
+        }
+    }
+}
