@@ -3,7 +3,6 @@
 //! Invariant: a line names the targets that it is about, how the claim was read, and the numbers that
 //! decided.
 
-use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::links;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict, Warning};
 
@@ -88,30 +87,6 @@ impl<'a> Case<'a> {
     /// The value that the claim gives.
     pub(super) fn claimed(&self) -> Option<f64> {
         self.claim.value.parse().ok()
-    }
-}
-
-/// Whether an estimate lies inside a band, ends included.
-pub(super) fn is_within(estimate: &Estimate, least: f64, most: f64) -> Verdict {
-    verdict(conclude(estimate, least, most), |it| it == Conclusion::Equivalent)
-}
-
-/// Whether an estimate lies below a limit.
-pub(super) fn is_below(estimate: &Estimate, limit: f64) -> Verdict {
-    verdict(estimate.against(limit), |it| it == Conclusion::Smaller)
-}
-
-/// Whether an estimate lies above a limit.
-pub(super) fn is_above(estimate: &Estimate, limit: f64) -> Verdict {
-    verdict(estimate.against(limit), |it| it == Conclusion::Greater)
-}
-
-/// The verdict on a claim that holds for some conclusions.
-pub(super) fn verdict(found: Conclusion, holds: impl Fn(Conclusion) -> bool) -> Verdict {
-    match found {
-        Conclusion::Undecided(reason) => Verdict::CannotTell(reason.to_string()),
-        found if holds(found) => Verdict::Holds,
-        _ => Verdict::DoesNot,
     }
 }
 
