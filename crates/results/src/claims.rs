@@ -8,6 +8,7 @@
 
 mod rows;
 mod case;
+mod verdict;
 mod bianco2010;
 mod oflops2018;
 mod costa2017;

@@ -34,8 +34,8 @@ pub use cell::{
 };
 pub use clock::{ClockFacts, ClockReference};
 pub use environment::{
-    Calibration, ControllerCeiling, CoreGaps, Effort, Environment, Experiment, PROCESSOR, Show,
-    Target, Technology, Tool,
+    Calibration, ControllerCeiling, CoreGaps, Effort, Environment, Experiment, IMPLEMENTATION,
+    Implementation, MODEL, MODEL_MODE, PROCESSOR, Show, Target, Technology, Tool,
 };
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;

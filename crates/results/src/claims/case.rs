@@ -5,7 +5,7 @@
 
 use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::links;
-use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict, Warning};
+use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict};
 
 /// A claim and what it is put to.
 pub(super) struct Case<'a> {
@@ -63,6 +63,11 @@ impl<'a> Case<'a> {
         format!(" (links differ: {})", each.collect::<Vec<_>>().join(", "))
     }
 
+    /// These lines, or one that says that no target is what the claim speaks of.
+    pub(super) fn or_nothing(&self, lines: Vec<ClaimVerdict>) -> Vec<ClaimVerdict> {
+        if lines.is_empty() { vec![self.nothing_measured()] } else { lines }
+    }
+
     pub(super) fn nothing_measured(&self) -> ClaimVerdict {
         let why = format!(
             "no target, or no pair of one family, is what it speaks of ({})",
@@ -79,10 +84,6 @@ impl<'a> Case<'a> {
                 cell.experiment == self.experiment && cell.target == target && cell.metric == metric
             })
             .collect()
-    }
-
-    pub(super) fn cell(&self, target: &str, metric: Metric, x: f64) -> Option<&'a Cell> {
-        self.cells(target, metric).into_iter().find(|cell| cell.point.value == x)
     }
 
     /// The value that the claim gives.
@@ -112,19 +113,6 @@ pub(super) fn verdict(found: Conclusion, holds: impl Fn(Conclusion) -> bool) -> 
         Conclusion::Undecided(reason) => Verdict::CannotTell(reason.to_string()),
         found if holds(found) => Verdict::Holds,
         _ => Verdict::DoesNot,
-    }
-}
-
-pub(super) fn is_limited(cell: &Cell) -> bool {
-    cell.warnings.iter().any(|warning| matches!(warning, Warning::TesterLimited { .. }))
-}
-
-/// Whether a range lies inside a band, outside it, or neither.
-pub(super) fn within(low: f64, high: f64, least: f64, most: f64) -> Verdict {
-    match () {
-        () if low >= least && high <= most => Verdict::Holds,
-        () if high < least || low > most => Verdict::DoesNot,
-        () => Verdict::CannotTell("the interval reaches over the limit".into()),
     }
 }
 

@@ -201,6 +201,9 @@ pub struct Claim {
     pub study: String,
     /// Its figure or table.
     pub item: String,
+    /// The place in the study's text, such as `section IV.A`; empty in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
     /// What it speaks of.
     pub subject: String,
     /// Under which conditions.

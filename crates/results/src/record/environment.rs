@@ -103,6 +103,40 @@ impl Technology {
 /// The setting of a target that names the processor of what it behaves like.
 pub const PROCESSOR: &str = "processor";
 
+/// The setting of a target that states whether it forwards in hardware or in software.
+pub const IMPLEMENTATION: &str = "implementation";
+
+/// The settings of a target that is a model: the model's name, and its mode (`openflow` or `legacy`).
+pub const MODEL: &str = "model";
+/// See [`MODEL`].
+pub const MODEL_MODE: &str = "model_mode";
+
+/// What forwards frames in a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Implementation {
+    /// Forwarding hardware, or a model of it.
+    Hardware,
+    /// A program on a processor.
+    Software,
+}
+
+impl Implementation {
+    /// The word for it, as settings hold it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Implementation::Hardware => "hardware",
+            Implementation::Software => "software",
+        }
+    }
+
+    /// The one that a word names.
+    pub fn of(word: &str) -> Option<Implementation> {
+        [Implementation::Hardware, Implementation::Software]
+            .into_iter()
+            .find(|it| it.word() == word)
+    }
+}
+
 /// A device under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
@@ -124,6 +158,19 @@ pub struct Target {
     /// Settings that matter, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+}
+
+impl Target {
+    /// Whether it is hardware or software; none where neither its user nor its description says so.
+    pub fn implementation(&self) -> Option<Implementation> {
+        Implementation::of(self.settings.get(IMPLEMENTATION)?)
+    }
+
+    /// The name of the model that it is, and its mode; none if it is no model.
+    pub fn model(&self) -> Option<(&str, &str)> {
+        let mode = self.settings.get(MODEL_MODE).map_or("openflow", String::as_str);
+        Some((self.settings.get(MODEL)?, mode))
+    }
 }
 
 /// An experiment that was run.

@@ -447,7 +447,9 @@ pub(crate) fn statement(claim: &crate::record::Claim) -> String {
         _ if claim.value.is_empty() => String::new(),
         Relation::From if claim.claim.ends_with("at least") => format!(" {}{unit}", claim.value),
         Relation::From => String::new(),
-        Relation::About | Relation::UpTo => format!(" {}{unit}", claim.value),
+        Relation::About | Relation::UpTo | Relation::Below | Relation::Range => {
+            format!(" {}{unit}", claim.value)
+        }
         _ => format!(" ({}{unit})", claim.value),
     };
     format!("{}: {}{value}", claim.subject, claim.claim)

@@ -472,12 +472,12 @@ fn modes(record: &Record, experiment: &Experiment) -> Table {
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
-        let is_model = target.name.contains(":model=");
+        let is_model = target.model().is_some();
         let own = format!("{},mode=legacy", target.name);
         let bases = record.targets.iter().filter_map(|other| {
             let is_own = match is_model {
                 true => other.name == own,
-                false => other.family == target.family && !other.name.contains(":model="),
+                false => other.family == target.family && other.model().is_none(),
             };
             is_own.then(|| (naming.of(&other.name), other.name.as_str(), "legacy_rtt_ns_mean"))
         });

@@ -83,7 +83,7 @@ struct Trips<'a> {
 
 /// Whether a target runs on this host's processors and stands for nothing else, as a model of hardware does.
 pub fn is_known_software(target: &Target) -> bool {
-    target.settings.contains_key("cores_target") && !target.spec.contains("model=")
+    target.settings.contains_key("cores_target") && target.model().is_none()
 }
 
 /// The ways of a target's types, as far as they were measured.
@@ -253,7 +253,7 @@ mod tests {
         assert!(!is_known_software(&target), "a device of somebody's");
         target.settings.insert("cores_target".into(), "[1]".into());
         assert!(is_known_software(&target));
-        target.spec = "ours:model=hp-2920".into();
+        target.settings.insert(crate::record::MODEL.into(), "hp-2920".into());
         assert!(!is_known_software(&target));
     }
 }
