@@ -3,7 +3,7 @@
 //! Invariants: what concerns most repeats of a rate makes the rate a bound, what concerns fewer makes these repeats
 //! disturbed; a trial is disturbed for a metric only if its stalls can change that metric.
 
-use super::{Place, counts, is_limited, is_step, study};
+use super::{Place, is_limited, is_step, study};
 use crate::conclude::is_below_resolution;
 use crate::record::{
     Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Flag, Limit,
@@ -100,10 +100,10 @@ pub(super) fn exclude(record: &mut Record) {
     record.cells.iter_mut().for_each(|cell| cell.exclusion = exclusion);
 }
 
-/// Whether the tester was descheduled in more than half of the trials that count.
-pub fn run_disturbed(record: &Record) -> Option<Exclusion> {
+/// Whether the tester was descheduled in more than half of the trials.
+fn run_disturbed(record: &Record) -> Option<Exclusion> {
     let (mut trials, mut of) = (0, 0);
-    for trial in record.trials.iter().filter(|trial| counts(trial)) {
+    for trial in &record.trials {
         of += 1;
         trials += u64::from(is_descheduled(trial, STALLED_SHARE_OF_MEANS));
     }

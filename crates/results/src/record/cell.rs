@@ -201,6 +201,9 @@ pub struct Claim {
     pub study: String,
     /// Its figure or table.
     pub item: String,
+    /// The place in the study's text, such as `section IV.A`; empty in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
     /// What it speaks of.
     pub subject: String,
     /// Under which conditions.
@@ -248,6 +251,10 @@ pub struct ClaimVerdict {
     pub numbers: String,
     /// How the claim's words were read, so that a number can decide.
     pub reading: String,
+    /// Whether a target is a model that was made from this study, so that the answer follows from the model and counts
+    /// for nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_construction: bool,
 }
 
 /// The answer to a claim.
