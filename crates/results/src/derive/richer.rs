@@ -175,25 +175,6 @@ pub fn over_points(
     ratios(record, &points)
 }
 
-/// A target's metric in one workload over that in another, over all points that both have.
-pub fn between_workloads(
-    record: &Record,
-    cells: &[&Cell],
-    [of, against]: [f64; 2],
-) -> Option<Comparison> {
-    let points: Vec<(&Cell, &Cell)> = cells
-        .iter()
-        .filter(|cell| workload(cell) == Some(of))
-        .filter_map(|cell| {
-            let is_it = |other: &&&Cell| {
-                workload(other) == Some(against) && other.point.value == cell.point.value
-            };
-            Some((*cell, *cells.iter().find(is_it)?))
-        })
-        .collect();
-    ratios(record, &points)
-}
-
 /// The mean ratio of these pairs of cells, repeat by repeat.
 fn ratios(record: &Record, points: &[(&Cell, &Cell)]) -> Option<Comparison> {
     let repeats = points.first()?.0.repeats.iter();
@@ -345,8 +326,8 @@ mod tests {
 
     #[test]
     fn what_the_study_says_of_the_richer_is_put_to_every_place() {
-        let stated = "study,item,subject,condition,claim,value,unit,relation\n\
-                      gelberger2013,discussion,a,b,more functionality does not mean less,,,shape\n";
+        let stated = "study,item,place,subject,condition,claim,value,unit,relation\n\
+                      gelberger2013,discussion,section IV,a,b,more functionality does not mean less,,,shape\n";
         let judged = |factor| {
             let lines = claims::judge(&run(times(factor), SWITCH), &claims::parse(stated).unwrap());
             lines[0].verdict.clone()
