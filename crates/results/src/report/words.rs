@@ -14,6 +14,10 @@ use crate::record::{
 
 /// What is said of processing times.
 mod study;
+/// Barrier replies, and how long rules take.
+mod rules;
+/// The place of a switch among those of a study.
+mod standing;
 
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
@@ -105,11 +109,26 @@ pub(crate) fn found(record: &Record) -> Vec<String> {
 /// The same, each with the id of its experiment, where it is of one.
 pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, Sentence)> {
     let sentence = |experiment: &'_ Experiment| {
+        if let Some(said) = engineering(record, experiment) {
+            return Some(said);
+        }
         views(record, experiment).first().and_then(|view| outcome(record, experiment, view))
     };
     let each =
         record.experiments.iter().filter_map(|it| Some((Some(it.id.as_str()), sentence(it)?)));
     each.chain(richer(record).map(|sentence| (None, sentence.into()))).collect()
+}
+
+/// What an experiment that answers a question of its own says: about barrier replies and rules, or about a switch's place.
+fn engineering(record: &Record, experiment: &Experiment) -> Option<Sentence> {
+    if experiment.id == standing::EXPERIMENT {
+        return standing::places(record, experiment).map(Into::into);
+    }
+    let acknowledged = rules::acknowledged(record, experiment)?;
+    Some(match rules::times(record, experiment) {
+        Some(times) => acknowledged.and(" ").then(times),
+        None => acknowledged,
+    })
 }
 
 /// Whether the richer cost more, in a record of the study that asks it.
@@ -245,7 +264,25 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
 /// What matters most, in one or two sentences: who has most and least where it tells most, and how many of
 /// all values stand with a warning.
 pub(crate) fn short(record: &Record) -> Option<String> {
-    let first = record.experiments.iter().find_map(|experiment| {
+    let first = rules::headline(record)
+        .or_else(|| standing::headline(record))
+        .or_else(|| extremes(record))?;
+    let all = record.cells.len();
+    let warned = record.cells.iter().filter(|cell| !cell.warnings.is_empty()).count();
+    let trust = match warned {
+        0 => format!(" None of the {} values stands with a warning.", number::count(all as i64)),
+        some => format!(
+            " Of {} values, {} stand with a warning, which is told where they stand.",
+            number::count(all as i64),
+            number::count(some as i64)
+        ),
+    };
+    Some(first + &trust)
+}
+
+/// Who has most and least where it tells most.
+fn extremes(record: &Record) -> Option<String> {
+    record.experiments.iter().find_map(|experiment| {
         let view = views(record, experiment).into_iter().next()?;
         let (place, cells) = telling(record, experiment, &view)?;
         let (most, least) = (cells.first()?, cells.last()?);
@@ -270,18 +307,7 @@ pub(crate) fn short(record: &Record) -> Option<String> {
                 "Of {targets} targets, {high} has the highest {title} {place}, {low} the lowest; {beyond}."
             )
         })
-    })?;
-    let all = record.cells.len();
-    let warned = record.cells.iter().filter(|cell| !cell.warnings.is_empty()).count();
-    let trust = match warned {
-        0 => format!(" None of the {} values stands with a warning.", number::count(all as i64)),
-        some => format!(
-            " Of {} values, {} stand with a warning, which is told where they stand.",
-            number::count(all as i64),
-            number::count(some as i64)
-        ),
-    };
-    Some(first + &trust)
+    })
 }
 
 /// For the beginning of a sentence.
