@@ -1,10 +1,14 @@
 //! What studies state, and whether it holds here.
 //!
-//! Claims come as rows of `claims.csv` (study, item, subject, condition, claim, value, unit,
-//! relation), quoted from the studies' texts. Each figure that we repeat has one file that reads
-//! its claims so that a number can decide, and says how it read them. Invariant: a claim *holds*
-//! or *does not* only where the interval says so; everything else *cannot be told*, with the
-//! reason.
+//! Claims come as rows of `claims.csv` (study, item, place, subject, condition, claim, value, unit,
+//! relation), from the studies' texts. Each study has rules that read its claims as conditions on measured values, and state
+//! how they read them.
+//!
+//! Invariants:
+//! - A claim *holds* or *does not* only where [`crate::conclude`] decides; everything else *cannot be told*, with the reason.
+//! - A sentence with two statements is two claims, each with a verdict of its own.
+//! - A claim has a regime, such as the offered load that it is about, and is undecided outside it.
+//! - Typical latencies are medians.
 
 mod rows;
 mod case;

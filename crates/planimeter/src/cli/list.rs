@@ -215,7 +215,7 @@ fn sections() -> Vec<Section> {
     ));
     targets.push(text(
         "openflow:URL,ports=N@IF+N@IF",
-        "your own OpenFlow switch: N@IF says which port is cabled to which interface here (docs/device.md)",
+        "your own OpenFlow switch: N@IF says which port is cabled to which interface here; add kind=hardware or kind=software (docs/device.md)",
     ));
     targets.push(text("device:ports=N@IF+N@IF", "your own bridge, in the same way"));
     let links = vec![

@@ -334,8 +334,8 @@ mod tests {
 
     #[test]
     fn what_the_study_says_of_the_richer_is_put_to_every_place() {
-        let stated = "study,item,subject,condition,claim,value,unit,relation\n\
-                      gelberger2013,discussion,a,b,more functionality does not mean less,,,shape\n";
+        let stated = "study,item,place,subject,condition,claim,value,unit,relation\n\
+                      gelberger2013,discussion,section IV,a,b,more functionality does not mean less,,,shape\n";
         let judged = |factor| {
             let lines = claims::judge(&run(times(factor), SWITCH), &claims::parse(stated).unwrap());
             lines[0].verdict.clone()

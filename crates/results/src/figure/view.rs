@@ -134,8 +134,8 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         ..View::new(&[Metric::RatePpsForwarded])
     };
     let latency = [
-        Metric::LatencyNsMean,
         Metric::LatencyNsP50,
+        Metric::LatencyNsMean,
         Metric::LatencyNsP99,
         Metric::LatencyNsP999,
         Metric::LatencyNsMax,

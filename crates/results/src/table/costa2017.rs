@@ -465,6 +465,27 @@ pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
     Some(Equivalence { ratio: found.value, interval: found.interval, effect, answer })
 }
 
+/// For each target its places among the study's switches: the criterion, and the place such as `2 of 10`.
+pub(crate) fn places_by_target(
+    record: &Record,
+    experiment: &Experiment,
+) -> Vec<(String, Vec<(String, String)>)> {
+    let mut found: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for row in standing::places(record, experiment).rows {
+        let [target, criterion, _, place, ..] = &row[..] else { continue };
+        // What is not ranked has no place.
+        if place.text.is_empty() {
+            continue;
+        }
+        let place = (criterion.text.clone(), place.text.clone());
+        match found.iter_mut().find(|(known, _)| *known == target.text) {
+            Some((_, places)) => places.push(place),
+            None => found.push((target.text.clone(), vec![place])),
+        }
+    }
+    found
+}
+
 /// The speed-up of each OpenFlow target against each legacy mode that is its own, by size.
 fn modes(record: &Record, experiment: &Experiment) -> Table {
     let columns = ["target", "legacy mode", "packet size, bytes", "packets", "speed-up"];

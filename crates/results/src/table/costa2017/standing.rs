@@ -140,7 +140,7 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     ])
 }
 
-fn places(record: &Record, experiment: &Experiment) -> Table {
+pub(super) fn places(record: &Record, experiment: &Experiment) -> Table {
     let columns = ["target", "criterion", "measured", "place", "ahead of it", "what it means"];
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
