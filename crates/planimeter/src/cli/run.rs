@@ -224,7 +224,7 @@ pub(super) fn carried_out(
     let stop = super::stop::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
-    if let Some(noise) = noise(plan, &benches, is_strict)? {
+    if let Some(noise) = noise(plan, &mut benches, is_strict)? {
         remark!("{noise}");
     }
     let mut progress = Progress::new(&plan.command_line, store);
@@ -234,7 +234,7 @@ pub(super) fn carried_out(
 }
 
 /// What the noise check says before a live run.
-fn noise(plan: &Plan, benches: &Benches, is_strict: bool) -> Result<Option<String>, Failure> {
+fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<String>, Failure> {
     if plan.parameters.simulated {
         return Ok(None);
     }

@@ -198,9 +198,8 @@ fn measured(record: &Record, target: &Target, criterion: &Criterion) -> Option<M
         resolution: cell.resolution.map(|each| each * criterion.factor),
         ..cell.clone()
     };
-    let not_ranked = Estimate::of(cell)
-        .excluded()
-        .or(cell.bound.map(|bound| Reason::Bounded { bound }));
+    let not_ranked =
+        Estimate::of(cell).excluded().or(cell.bound.map(|bound| Reason::Bounded { bound }));
     let text = number::of_cell_in(&shown, criterion.unit);
     Some(Measured { value: shown.value, text, not_ranked })
 }
