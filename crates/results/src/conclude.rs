@@ -140,10 +140,17 @@ impl Estimate {
         }
     }
 
-    /// A quantity that has one interval at [`DIFFERENT_PERCENT`] or more, such as a correlation.
-    pub fn of_interval(value: f64, n: u32, interval: Option<Interval>) -> Estimate {
+    /// A quantity that was computed from these cells and has one interval at [`DIFFERENT_PERCENT`] or more, such as
+    /// a correlation or a slope.
+    pub fn of_interval(
+        value: f64,
+        n: u32,
+        interval: Option<Interval>,
+        cells: &[&Cell],
+    ) -> Estimate {
         let ends = interval.map(|it| (it.low, it.high));
-        Estimate { value, n, range: ends, wide: ends, interval, excluded: None, open: None }
+        let excluded = cells.iter().find_map(|cell| excluded(cell));
+        Estimate { value, n, range: ends, wide: ends, interval, excluded, open: None }
     }
 
     /// The same ratio with the quality of the values that it was computed from: those above and those below the line.
@@ -261,6 +268,40 @@ impl Estimate {
         self.wide = self.wide.map(open);
         self.open = Some(Reason::Bounded { bound });
     }
+}
+
+/// The values that are the greatest and the smallest of several at one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extremes<'a> {
+    /// The greatest, with those that are equivalent to it; or why none is.
+    pub highest: Result<Vec<&'a Cell>, Reason>,
+    /// The smallest, likewise.
+    pub lowest: Result<Vec<&'a Cell>, Reason>,
+}
+
+/// Which of two or more values at one place is greatest and which is smallest.
+pub fn extremes<'a>(cells: &[&'a Cell]) -> Extremes<'a> {
+    let mut rising: Vec<&Cell> = cells.to_vec();
+    rising.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let lowest = group(&rising, Conclusion::Smaller);
+    rising.reverse();
+    Extremes { highest: group(&rising, Conclusion::Greater), lowest }
+}
+
+/// The first value and those equivalent to it, if it is `beyond` all others.
+fn group<'a>(cells: &[&'a Cell], beyond: Conclusion) -> Result<Vec<&'a Cell>, Reason> {
+    let Some((first, others)) = cells.split_first() else { return Err(Reason::NoPair) };
+    let mut found = vec![*first];
+    for other in others {
+        match compare(first, other) {
+            Conclusion::Equivalent => found.push(other),
+            Conclusion::Undecided(reason) => return Err(reason),
+            it if it == beyond => {}
+            // The mean of all repeats and the ratio of the undisturbed ones disagree.
+            _ => return Err(Reason::Overlap),
+        }
+    }
+    Ok(found)
 }
 
 const BELOW_RESOLUTION: Reason =

@@ -614,7 +614,7 @@ fn run_warnings(record: &Record) -> Vec<Warning> {
     const CORES_WANTED: u32 = 3;
     let mut found = Vec::new();
     if record.partial {
-        let trials = record.trials.len() as u64;
+        let trials = record.trials_ended() as u64;
         found.push(Warning::Partial { trials, planned: record.trials_planned });
     }
     if links::are_several(record) {

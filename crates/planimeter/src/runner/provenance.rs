@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use results::record::{
-    self, IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, PROCESSOR, Record, SCHEMA, Tool,
+    self, IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record,
+    SCHEMA, Tool,
 };
 
 use super::plan::Plan;
@@ -74,6 +75,19 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
     }
 }
 
+/// The studies that a model's description and sources name.
+fn studies(model: &switch::behaviour::model::Model) -> Vec<&'static str> {
+    const NAMES: [(&str, &[&str]); 4] = [
+        ("bianco2010", &["bianco2010"]),
+        ("costa2017", &["costa2017"]),
+        ("gelberger2013", &["gelberger2013"]),
+        ("oflops2018", &["oflops2018", "OFLOPS-SUME"]),
+    ];
+    let texts = || model.sources.values().chain([&model.about]);
+    let is_named = |words: &[&str]| texts().any(|text| words.iter().any(|it| text.contains(it)));
+    NAMES.into_iter().filter(|(_, words)| is_named(words)).map(|(study, _)| study).collect()
+}
+
 /// A target as the record names it; its link where not all have the same.
 pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Target {
     let kind = target.kind();
@@ -86,6 +100,10 @@ pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Tar
         };
         description.settings.insert(MODEL.into(), model.name.clone());
         description.settings.insert(MODEL_MODE.into(), mode.into());
+        let studies = studies(&model);
+        if !studies.is_empty() {
+            description.settings.insert(MODEL_STUDIES.into(), studies.join(" "));
+        }
         if !model.processor.is_empty() {
             description.settings.insert(PROCESSOR.into(), model.processor.clone());
         }

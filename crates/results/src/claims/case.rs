@@ -50,6 +50,7 @@ impl<'a> Case<'a> {
             targets,
             verdict: found.verdict,
             reading: found.reading,
+            is_by_construction: false,
         }
     }
 

@@ -3,11 +3,11 @@
 //! Invariants: what concerns most repeats of a rate makes the rate a bound, what concerns fewer makes these repeats
 //! disturbed; a trial is disturbed for a metric only if its stalls can change that metric.
 
-use super::{Place, counts, is_limited, is_step};
+use super::{Place, is_limited, is_step, study};
 use crate::conclude::is_below_resolution;
 use crate::record::{
     Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Flag, Limit,
-    Metric, Outcome, Record, Remark, Trial,
+    Metric, Outcome, Point, Record, Remark, Trial,
 };
 
 /// Share of a trial for which the tester may be descheduled before a rate or a median changes by more than counts.
@@ -34,9 +34,12 @@ pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
     for outcome in place.outcomes.iter().filter(|outcome| outcome.metric == cell.metric) {
         repeats.push((outcome.repeat, of_outcome(place, outcome)));
     }
-    let bounded: Vec<Bound> = repeats.iter().filter_map(|(_, found)| found.bound).collect();
-    let is_bound = bounded.len() * 2 > repeats.len();
-    cell.bound = bounded.first().copied().filter(|_| is_bound);
+    let bounds = || repeats.iter().filter_map(|(_, found)| found.bound);
+    let is_of_tester = |bound: &Bound| bound.cause == BoundCause::TesterLimit;
+    // One repeat at the end of a search makes the mean a bound; a tester that was short once only spoils that repeat.
+    let most = bounds().filter(is_of_tester).count() * 2 > repeats.len();
+    cell.bound = bounds().find(|bound| most || !is_of_tester(bound));
+    let is_bound = cell.bound.is_some();
     for (repeat, found) in repeats {
         let minor = found.bound.filter(|_| !is_bound).map(|_| DisturbanceCause::TesterLimited);
         for cause in found.causes.into_iter().chain(minor) {
@@ -56,10 +59,37 @@ pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
 
 /// Bounds by what limited a forwarding rate, once that is known.
 pub(super) fn by_limit(record: &mut Record) {
-    for cell in record.cells.iter_mut().filter(|cell| cell.limit == Some(Limit::Wire)) {
-        cell.bound = Some(Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit });
+    let bound = Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit };
+    let capacity = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
+    let mut limited: Vec<(String, String, Point)> = Vec::new();
+    for cell in record.cells.iter().filter(|cell| cell.metric == Metric::RatePpsForwarded) {
+        let mut trials = record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
+        let is_full = |trial: &Trial| {
+            let (Some(bytes), Some(capacity)) = (trial.frame_bytes, capacity) else { return false };
+            let bits = 8.0 * (f64::from(bytes) + study::WIRE_OVERHEAD_BYTES);
+            trial.rate_pps_intended * bits >= FULL_LOAD * capacity
+        };
+        match cell.limit {
+            Some(Limit::Wire) => {}
+            Some(Limit::Load) if trials.all(is_full) => {}
+            _ => continue,
+        }
+        limited.push((cell.experiment.clone(), cell.target.clone(), cell.point.clone()));
+    }
+    let is_rate =
+        |cell: &Cell| matches!(cell.metric, Metric::RatePpsForwarded | Metric::RateBpsForwarded);
+    for cell in record.cells.iter_mut().filter(|cell| is_rate(cell)) {
+        let is_it = |(experiment, target, point): &(String, String, Point)| {
+            (experiment, target, point) == (&cell.experiment, &cell.target, &cell.point)
+        };
+        if limited.iter().any(is_it) {
+            cell.bound = Some(bound);
+        }
     }
 }
+
+/// From this share of the capacity of the link on, a load fills the link.
+const FULL_LOAD: f64 = 0.99;
 
 /// Excludes values for what holds for the whole run.
 pub(super) fn exclude(record: &mut Record) {
@@ -70,10 +100,10 @@ pub(super) fn exclude(record: &mut Record) {
     record.cells.iter_mut().for_each(|cell| cell.exclusion = exclusion);
 }
 
-/// Whether the tester was descheduled in more than half of the trials that count.
-pub fn run_disturbed(record: &Record) -> Option<Exclusion> {
+/// Whether the tester was descheduled in more than half of the trials.
+fn run_disturbed(record: &Record) -> Option<Exclusion> {
     let (mut trials, mut of) = (0, 0);
-    for trial in record.trials.iter().filter(|trial| counts(trial)) {
+    for trial in &record.trials {
         of += 1;
         trials += u64::from(is_descheduled(trial, STALLED_SHARE_OF_MEANS));
     }
@@ -164,12 +194,15 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
     }
     let remarks = outcome.goal.iter().flat_map(|goal| &goal.remarks);
     let open = remarks.filter_map(|remark| match remark {
-        Remark::NoUpperBound => Some(BoundSide::Lower),
-        Remark::NoLowerBound => Some(BoundSide::Upper),
+        // The highest load of the search is what the link carries.
+        Remark::NoUpperBound => Some((BoundSide::Lower, BoundCause::LinkLimit)),
+        Remark::NoLowerBound => Some((BoundSide::Upper, BoundCause::SearchLimit)),
         _ => None,
     });
-    if let Some(side) = open.last() {
-        found.bound = Some(Bound { side, cause: BoundCause::SearchLimit });
+    if let Some(bound) = outcome.bound {
+        found.bound = Some(bound);
+    } else if let Some((side, cause)) = open.last() {
+        found.bound = Some(Bound { side, cause });
     } else if has(Flag::Irregular) {
         found.causes.push(DisturbanceCause::Irregular);
     }

@@ -251,6 +251,10 @@ pub struct ClaimVerdict {
     pub numbers: String,
     /// How the claim's words were read, so that a number can decide.
     pub reading: String,
+    /// Whether a target is a model that was made from this study, so that the answer follows from the model and counts
+    /// for nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_construction: bool,
 }
 
 /// The answer to a claim.

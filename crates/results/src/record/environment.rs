@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockFacts, Distribution, Metric, Stalls};
+use super::{Bound, ClockFacts, Distribution, Metric, Stalls};
 
 /// The program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +110,9 @@ pub const IMPLEMENTATION: &str = "implementation";
 pub const MODEL: &str = "model";
 /// See [`MODEL`].
 pub const MODEL_MODE: &str = "model_mode";
+
+/// The setting of a target that names the studies from which a model was made, with a space between.
+pub const MODEL_STUDIES: &str = "model_studies";
 
 /// What forwards frames in a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,6 +243,9 @@ pub struct Calibration {
     pub frame_bytes: u32,
     /// The largest offered load that came back without loss and within 0.1 % of what was intended.
     pub rate_pps_ceiling: u64,
+    /// Set where the ceiling is the largest load that the calibration tries, so that it only bounds the true one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// What it offered when asked for more than it can.
     pub rate_pps_saturated: u64,
     /// Latency of the loop: what the tester itself adds to every latency.

@@ -99,7 +99,7 @@ pub enum Exclusion {
     RunDisturbed {
         /// Trials in which the tester was descheduled.
         trials: u64,
-        /// All trials that count.
+        /// All trials.
         of: u64,
     },
 }
