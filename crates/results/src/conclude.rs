@@ -69,14 +69,13 @@ pub fn conclude(estimate: &Estimate, least: f64, most: f64) -> Conclusion {
     if let Some(reason) = estimate.excluded {
         return Conclusion::Undecided(reason);
     }
-    let (Some((low, high)), Some(wide)) = (estimate.range, estimate.wide) else {
-        return Conclusion::Undecided(Reason::MeasuredOnce);
-    };
-    match () {
-        () if wide.0 > most => Conclusion::Greater,
-        () if wide.1 < least => Conclusion::Smaller,
-        () if low >= least && high <= most => Conclusion::Equivalent,
-        () => Conclusion::Undecided(estimate.open.unwrap_or(Reason::Overlap)),
+    let is_inside = |(low, high): (f64, f64)| low >= least && high <= most;
+    match (estimate.wide, estimate.range) {
+        (Some((low, _)), _) if low > most => Conclusion::Greater,
+        (Some((_, high)), _) if high < least => Conclusion::Smaller,
+        (_, Some(range)) if is_inside(range) => Conclusion::Equivalent,
+        (None, None) => Conclusion::Undecided(Reason::MeasuredOnce),
+        _ => Conclusion::Undecided(estimate.open.unwrap_or(Reason::Overlap)),
     }
 }
 
@@ -136,6 +135,20 @@ impl Estimate {
             wide: ends(wide),
             interval: plain.and_then(|it| it.interval),
             excluded: plain.is_none().then_some(Reason::NoPair),
+            open: None,
+        }
+    }
+
+    /// A ratio whose intervals at both levels were found elsewhere: one for *equivalent*, one for *different*.
+    pub fn of_intervals(plain: Option<Interval>, wide: Option<Interval>) -> Estimate {
+        let ends = |it: Option<Interval>| it.map(|it| (it.low, it.high));
+        Estimate {
+            value: f64::NAN,
+            n: 0,
+            range: ends(plain),
+            wide: ends(wide),
+            interval: plain,
+            excluded: None,
             open: None,
         }
     }

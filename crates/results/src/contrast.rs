@@ -2,7 +2,7 @@
 //!
 //! A side is a stored run, or one target of it. Cells are matched by experiment, metric, point, target and link; where the sides
 //! are targets of one run, repeats are compared in pairs, since they took turns, and otherwise series that were measured
-//! apart ([`effect`]). Invariants: better and worse are said only of what differs by more than [`RELEVANT_RATIO`]; of all that a
+//! apart ([`effect`]). Invariants: better and worse are said only of what differs by more than [`RELEVANT_RATIO`](crate::conclude::RELEVANT_RATIO); of all that a
 //! comparison says, one false word in [`FALSE_PERCENT`] percent of comparisons is allowed, however many cells there are (each
 //! gets an equal part of that: Bonferroni); a gate fails by an interval that lies beyond it, never by a value; what the
 //! tester limited or disturbed passes and fails nothing.
@@ -25,7 +25,7 @@ pub use text::text;
 
 use serde::Serialize;
 
-use crate::conclude::RELEVANT_RATIO;
+use crate::conclude::{Conclusion, Estimate};
 use crate::direction::{self, Direction};
 use crate::effect::{self, Effect};
 use crate::gate::{Gate, Stand};
@@ -276,6 +276,10 @@ fn judge(
     for (side, cell) in [(matched.base, base), (matched.new, new)] {
         let doubtful = cell.warnings.iter().filter(|warning| warning.makes_doubtful());
         doubts.extend(doubtful.map(|warning| format!("{}: {}", side.name, warning.sentence())));
+        // Two runs in virtual time may be compared with each other: what changed is the program.
+        if let Some(reason) = Estimate::of(cell).about_behaviour().excluded() {
+            doubts.push(format!("{}: {reason}", side.name));
+        }
     }
     let at = |level| ratio(matched.is_interleaved, base, new, level);
     let plain = at(LEVEL_PERCENT);
@@ -332,19 +336,15 @@ fn ratio(is_interleaved: bool, base: &Cell, new: &Cell, level_percent: f64) -> O
 }
 
 fn verdict(interval: Option<Interval>, better: Direction) -> Verdict {
-    let Some(Interval { low, high, .. }) = interval else { return Verdict::Unclear };
     let (less, more) = match better {
         Direction::Higher => (Verdict::Worse, Verdict::Better),
         Direction::Lower => (Verdict::Better, Verdict::Worse),
     };
-    if high < 1.0 - RELEVANT_RATIO {
-        less
-    } else if low > 1.0 + RELEVANT_RATIO {
-        more
-    } else if low >= 1.0 - RELEVANT_RATIO && high <= 1.0 + RELEVANT_RATIO {
-        Verdict::Same
-    } else {
-        Verdict::Unclear
+    match Estimate::of_intervals(interval, interval).relevant() {
+        Conclusion::Smaller => less,
+        Conclusion::Greater => more,
+        Conclusion::Equivalent => Verdict::Same,
+        Conclusion::Undecided(_) => Verdict::Unclear,
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::direction::{self, Direction};
 use crate::record::{Interval, Metric, Name};
 
@@ -86,18 +87,14 @@ impl Gate {
     /// What it says of the ratio, which lies in `wide` as surely as a failure has to be, and in `plain` as surely as
     /// usual.
     pub fn stand(&self, wide: Option<Interval>, plain: Option<Interval>) -> Stand {
-        let is_beyond = |interval: Interval| match self.side {
-            Side::AtLeast => interval.high < self.ratio,
-            Side::AtMost => interval.low > self.ratio,
+        let (least, most) = match self.side {
+            Side::AtLeast => (self.ratio, f64::INFINITY),
+            Side::AtMost => (f64::NEG_INFINITY, self.ratio),
         };
-        let is_within = |interval: Interval| match self.side {
-            Side::AtLeast => interval.low >= self.ratio,
-            Side::AtMost => interval.high <= self.ratio,
-        };
-        match (wide, plain) {
-            (Some(wide), _) if is_beyond(wide) => Stand::Failed,
-            (_, Some(plain)) if is_within(plain) => Stand::Passed,
-            _ => Stand::Open,
+        match conclude(&Estimate::of_intervals(plain, wide), least, most) {
+            Conclusion::Equivalent => Stand::Passed,
+            Conclusion::Greater | Conclusion::Smaller => Stand::Failed,
+            Conclusion::Undecided(_) => Stand::Open,
         }
     }
 }

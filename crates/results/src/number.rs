@@ -206,6 +206,12 @@ pub fn of_cell(cell: &Cell) -> String {
     format!("{sign}{}", value(cell.metric, stored))
 }
 
+/// A cell whose values are in this unit already, with that sign.
+pub fn of_cell_in(cell: &Cell, _unit: &str) -> String {
+    let (sign, stored) = bounded(cell);
+    format!("{sign}{}", text(stored))
+}
+
 /// The same with the unit.
 pub fn quantity_of_cell(cell: &Cell) -> String {
     let (sign, stored) = bounded(cell);

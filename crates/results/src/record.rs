@@ -151,10 +151,13 @@ impl Record {
         self.trials.iter().filter(|trial| !trial.flags.contains(&Flag::Interrupted))
     }
 
-    /// Whether any result was limited by the tester or is irregular: what `--strict` refuses.
+    /// Whether any result was limited by the tester or is irregular, or the run is not usable: what `--strict` refuses.
     pub fn is_doubtful(&self) -> bool {
         let doubtful = |warning: &Warning| warning.makes_doubtful();
-        self.warnings.iter().any(|notice| doubtful(&notice.warning))
+        let is_disturbed =
+            |cell: &Cell| matches!(cell.exclusion, Some(Exclusion::RunDisturbed { .. }));
+        self.cells.iter().any(is_disturbed)
+            || self.warnings.iter().any(|notice| doubtful(&notice.warning))
             || self.cells.iter().any(|cell| cell.warnings.iter().any(doubtful))
     }
 }

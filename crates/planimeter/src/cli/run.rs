@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use instrument::stage::CONNECTIONS_MAX;
 use instrument::stream::Stream;
+use ports::hiccup;
 use results::derive::failed;
 use results::store::team::address::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -14,6 +15,7 @@ use snmp::Credentials;
 use super::bundle;
 use super::failure::{self, Failure, FailureKind};
 use super::joining::{self, Asked};
+use super::noise::Check;
 use super::out::{remark, say, summary, to_stdout};
 use super::place;
 use super::plan;
@@ -108,7 +110,8 @@ pub struct Arguments {
         conflicts_with_all = ["experiments", "targets", "topologies", "links", "effort", "set", "before", "between", "after", "seed", "out"]
     )]
     pub resume: Option<PathBuf>,
-    /// Exit 3 if a result is irregular or limited by the tester
+    /// Refuse a noisy machine (exit 4), and exit 3 if a result is irregular or limited by the tester, or the run is not
+    /// usable
     #[arg(long)]
     pub strict: bool,
     /// Say what would be done and how long it would take, and do nothing
@@ -187,7 +190,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         say!("{}", estimate(trials, seconds));
         return Ok(ExitCode::SUCCESS);
     };
-    let finished = carried_out(&plan, destination, &surroundings, store.as_ref())?;
+    let finished =
+        carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)?;
     let report = finished.folder.join("report.html");
     if arguments.json {
         to_stdout(format_args!("{}", results::store::record_text(&finished.record)));
@@ -204,7 +208,8 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     let surroundings = place::surroundings()?;
     let plan = new_plan(arguments)?;
-    carried_out(&plan, Destination::New(arguments.out_folder()), &surroundings, store.as_ref())
+    let destination = Destination::New(arguments.out_folder());
+    carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
 }
 
 /// Measures what a plan asks for, and sends it to a store for teams, if there is one.
@@ -213,15 +218,30 @@ pub(super) fn carried_out(
     destination: Destination,
     surroundings: &Surroundings,
     store: Option<&Address>,
+    is_strict: bool,
 ) -> Result<Finished, Failure> {
     raise_file_limit();
     let stop = super::stop::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
+    if let Some(noise) = noise(plan, &mut benches, is_strict)? {
+        remark!("{noise}");
+    }
     let mut progress = Progress::new(&plan.command_line, store);
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
     progress.finish();
     finished.map_err(explained)
+}
+
+/// What the noise check says before a live run.
+fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<String>, Failure> {
+    if plan.parameters.simulated {
+        return Ok(None);
+    }
+    let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
+    let cores = cores.unwrap_or_default();
+    let (trial_s, all_s) = (plan.parameters.seconds, dry(plan).seconds);
+    Check { cores: &cores, trial_s, all_s, is_strict }.run(hiccup::watch)
 }
 
 /// Raises the limit of open files of this process and of the targets that it starts, as far as the system lets it: some

@@ -53,7 +53,7 @@ use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
 use planimeter::target::links::Links;
 use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
-use results::record::{Metric, Outcome, Record, Role, Trial};
+use results::record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 
 /// Every target that can be joined in memory.
 const ALL: [TargetKind; 5] = [
@@ -148,6 +148,13 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
 }
 
 /// The record of a plan that is carried out in a folder of its own.
+/// The claims as a clock would have them judged: simulated time decides none, and their rules are tested all the same.
+fn judged(record: &Record) -> Vec<ClaimVerdict> {
+    let mut record = record.clone();
+    record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
+    results::claims::judge(&record, &planimeter::papers::claims().unwrap())
+}
+
 fn measure(plan: &Plan) -> Record {
     let folder = Folder::new();
     let (finished, watcher) = carry_out(plan, Destination::New(folder.0.clone()), None);

@@ -102,13 +102,16 @@ fn named(record: &Record) -> Vec<String> {
     names
 }
 
-/// What came out: a sentence for each experiment that has results.
+/// What came out: a sentence for each experiment that has results; none of a run that is not usable.
 pub(crate) fn found(record: &Record) -> Vec<String> {
     found_in(record).into_iter().map(|(_, sentence)| sentence.to_string()).collect()
 }
 
 /// The same, each with the id of its experiment, where it is of one.
 pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, Sentence)> {
+    if unusable(record).is_some() {
+        return Vec::new();
+    }
     let sentence = |experiment: &'_ Experiment| {
         if let Some(said) = engineering(record, experiment) {
             return Some(said);
@@ -200,11 +203,8 @@ pub(crate) fn unusable(record: &Record) -> Option<String> {
     matches!(exclusion, Exclusion::RunDisturbed { .. }).then(|| format!("Not usable: {exclusion}."))
 }
 
-/// What is concluded of one view at its most telling point; of a run that is not usable, nothing.
+/// What is concluded of one view at its most telling point.
 fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sentence> {
-    if unusable(record).is_some() {
-        return None;
-    }
     let (place, cells) = telling(record, experiment, view)?;
     let (most, least) = (*cells.first()?, *cells.last()?);
     let metric = most.metric;
@@ -342,7 +342,7 @@ pub(crate) fn short(record: &Record) -> Option<String> {
     Some(first + &trust)
 }
 
-/// Which targets are highest and lowest where the first view shows most.
+/// Which target is highest and which lowest, where that shows most.
 fn highest_and_lowest(record: &Record) -> Option<String> {
     record.experiments.iter().find_map(|experiment| {
         let view = views(record, experiment).into_iter().next()?;
@@ -601,7 +601,7 @@ pub(crate) fn statement(claim: &crate::record::Claim) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Witness;
+    use crate::record::{Flag, Stalls, Witness};
     use crate::sample;
 
     #[test]
@@ -620,5 +620,136 @@ mod tests {
         for wanted in ["counted 80 frames", "of 84", "of none: 1."] {
             assert!(said.contains(wanted), "{wanted}: {said}");
         }
+    }
+
+    /// The made-up run with some trials changed, finished again.
+    fn changed(change: impl Fn(&mut Trial)) -> Record {
+        let mut record = sample::record();
+        record.trials.iter_mut().for_each(change);
+        crate::derive::finish(&mut record, &sample::claims());
+        record
+    }
+
+    fn descheduled(trial: &mut Trial) {
+        trial.flags.push(Flag::Stall);
+        let ns = trial.duration_ns_effective / 20;
+        trial.stalls =
+            Some(Stalls { count: 9, ns_total: ns, ns_longest: ns / 2, ..Stalls::default() });
+    }
+
+    #[test]
+    fn a_run_that_is_mostly_disturbed_says_so_first_and_concludes_nothing() {
+        let record = changed(|trial| {
+            if trial.id % 8 != 0 {
+                descheduled(trial);
+            }
+        });
+        let (disturbed, all) = (record.trials.len() - record.trials.len() / 8, record.trials.len());
+        let first =
+            format!("Not usable: the tester was descheduled in {disturbed} of {all} trials.");
+        assert_eq!(unusable(&record).as_deref(), Some(&*first));
+        assert_eq!((short(&record), found(&record)), (None, Vec::new()));
+        let text = crate::summary::markdown([&record]);
+        assert!(text.find(&first) < text.find(" measured on "), "{text}");
+        assert!(!text.contains("highest on") && !text.contains("significantly"), "{text}");
+        let words = format!("descheduled in {disturbed} of {all} trials");
+        let is_open =
+            |line: &crate::record::ClaimVerdict| matches!(&line.verdict, Verdict::CannotTell(_));
+        assert!(record.claims.iter().all(is_open), "{:?}", record.claims);
+        assert!(
+            record.claims.iter().any(
+                |line| matches!(&line.verdict, Verdict::CannotTell(why) if why.contains(&words))
+            )
+        );
+        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
+        assert!(record.is_doubtful(), "--strict refuses it");
+        // A quarter of disturbed trials is less than most.
+        let usable = changed(|trial| {
+            if trial.id % 4 == 0 {
+                descheduled(trial);
+            }
+        });
+        assert_eq!(unusable(&usable), None);
+        assert!(short(&usable).is_some());
+    }
+
+    #[test]
+    fn simulated_time_ranks_no_rates_and_decides_no_claim_about_them() {
+        let mut record = sample::record();
+        record.environment.simulated = true;
+        crate::derive::finish(&mut record, &sample::claims());
+        let held = record.claims.iter().filter(|line| line.verdict == Verdict::Holds);
+        assert_eq!(held.count(), 0, "{:?}", record.claims);
+        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
+        let short = short(&record).unwrap();
+        assert!(short.contains("simulated time says nothing about rates and times"), "{short}");
+        let found = found(&record).join(" ");
+        assert!(
+            !found.contains("highest on") && found.contains("the order is undecided"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn a_tie_is_a_tie() {
+        // At a tenth of the load every target carries all of it.
+        let all = changed(|trial| {
+            trial.frames_forwarded = trial.frames_offered;
+            trial.bytes_forwarded = trial.bytes_offered;
+            trial.flags.clear();
+        });
+        let found = found(&all).join(" ");
+        assert!(!found.contains("highest on"), "{found}");
+        let record = sample::record();
+        let cells: Vec<&Cell> =
+            record.cells_of("bianco2010/fig2", "ours", Metric::RatePpsForwarded).take(1).collect();
+        let same = Cell { target: "bridge".into(), bound: None, ..cells[0].clone() };
+        let one = Cell { bound: None, ..cells[0].clone() };
+        let Extremes { highest, lowest } = extremes(&[&one, &same]);
+        assert_eq!((highest.unwrap().len(), lowest.unwrap().len()), (2, 2));
+    }
+
+    #[test]
+    fn trials_are_counted_once_and_those_that_were_cut_short_are_accounted_for() {
+        let mut record = sample::record();
+        record.trials.truncate(14);
+        for (place, trial) in record.trials.iter_mut().enumerate() {
+            // A search that was interrupted.
+            trial.role = crate::record::Role::Search;
+            trial.frames_unexplained = 0;
+            if place == 13 {
+                trial.flags.push(Flag::Interrupted);
+            }
+        }
+        record.partial = true;
+        record.trials_planned = Some(40);
+        crate::derive::finish(&mut record, &[]);
+        let sent: u64 = record.trials[..13].iter().map(|it| it.account_frames_offered).sum();
+        let offered = number::count(sent as i64);
+        let wanted = format!(
+            "Of {offered} frames offered, every one is accounted for. 1 trial that was cut short is left out."
+        );
+        assert_eq!(account(&record), wanted);
+        assert!(measured(&record).contains(": 14 trials with"), "{}", measured(&record));
+        let partial = record.warnings.iter().find_map(|notice| match notice.warning {
+            crate::record::Warning::Partial { trials, planned } => Some((trials, planned)),
+            _ => None,
+        });
+        assert_eq!(partial, Some((14, Some(40))));
+    }
+
+    #[test]
+    fn a_target_that_forwards_more_than_the_tester_alone_is_explained() {
+        let mut record = sample::record();
+        let fastest =
+            record.trials.iter().filter_map(|it| it.rate_pps_forwarded()).fold(0.0, f64::max);
+        record.calibrations[0].rate_pps_ceiling = (fastest * 0.9) as u64;
+        let found = sure(&record).join(" ");
+        assert!(found.contains("forwarded more: the loop without a target"), "{found}");
+        record.calibrations[0].bound =
+            Some(Bound { side: BoundSide::Lower, cause: crate::record::BoundCause::SearchLimit });
+        let found = sure(&record).join(" ");
+        assert!(found.contains("alone carries at least"), "{found}");
+        assert!(found.contains("forwarded more: the calibration tries no higher load"), "{found}");
     }
 }
