@@ -7,7 +7,7 @@
 
 use super::case::{Case, Finding, all, is_within};
 use super::unread;
-use super::verdict::{is_greater, is_smaller, undecided};
+use super::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::conclude::{Estimate, undisturbed};
 use crate::derive::richer::{self, Role, named, sample, workload};
 use crate::number;
@@ -38,6 +38,9 @@ const UNAFFECTED: [f64; 2] = [0.95, 1.05];
 
 /// Up to this share of the other's rate a target is "completely unusable".
 const UNUSABLE: f64 = 0.01;
+
+/// Loss above which a target counts as overloaded.
+const OVERLOAD_LOSS_RATIO: f64 = 0.01;
 
 /// The simplest workload.
 const SWITCHING: f64 = 1.0;
@@ -193,8 +196,29 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The ratios of two targets at every point that both have, with the point in words.
-    fn points(&self, one: &Target, other: &Target, metric: Metric) -> Vec<(String, Estimate)> {
+    /// Regime of a claim about rates: one of these targets lost frames at a point.
+    fn overloaded(&self, cells: &[&Cell]) -> Result<(), String> {
+        let is_rate = cells.iter().any(|cell| cell.metric == Metric::RatePpsForwarded);
+        let carried_all = |cell: &&&Cell| {
+            let losses = self.cells(&cell.target, Metric::LossRatio);
+            let loss = losses.into_iter().find(|loss| loss.point == cell.point);
+            loss.is_some_and(|loss| loss.value <= OVERLOAD_LOSS_RATIO)
+        };
+        match is_rate && cells.iter().filter(carried_all).count() == cells.len() {
+            true => Err("outside the regime of the claim: all that was offered was forwarded, a higher load would show a \
+                         difference"
+                .into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The ratios of two targets at every point that both have, with the point in words and whether it is in the regime.
+    fn points(
+        &self,
+        one: &Target,
+        other: &Target,
+        metric: Metric,
+    ) -> Vec<(String, Estimate, Result<(), String>)> {
         let others = self.cells(&other.name, metric);
         // What the study states of routing does not apply to switching.
         let is_meant = |cell: &Cell| {
@@ -203,7 +227,8 @@ impl<'a> Case<'a> {
         let cells = self.cells(&one.name, metric).into_iter().filter(|cell| is_meant(cell));
         let compared = cells.filter_map(|cell| {
             let against = others.iter().find(|it| it.point == cell.point)?;
-            Some((number::setting(cell.point.value), Estimate::ratio(cell, against)))
+            let regime = self.overloaded(&[cell, against]);
+            Some((number::setting(cell.point.value), Estimate::ratio(cell, against), regime))
         });
         compared.collect()
     }
@@ -216,7 +241,10 @@ impl<'a> Case<'a> {
             side.words()
         );
         let points = self.points(one, other, metric);
-        let verdicts: Vec<Verdict> = points.iter().map(|(_, ratio)| side.verdict(ratio)).collect();
+        let verdicts: Vec<Verdict> = points
+            .iter()
+            .map(|(_, ratio, regime)| in_regime(regime.clone(), || side.verdict(ratio)))
+            .collect();
         let count = |wanted| verdicts.iter().filter(|it| **it == wanted).count();
         let (yes, no, total) = (count(Verdict::Holds), count(Verdict::DoesNot), verdicts.len());
         let open = verdicts.iter().find(|it| matches!(it, Verdict::CannotTell(_)));
@@ -243,7 +271,7 @@ impl<'a> Case<'a> {
         );
         let points = self.points(one, other, named("frames_per_s_lossfree"));
         let verdicts: Vec<Verdict> =
-            points.iter().map(|(_, ratio)| is_within(ratio, 0.0, UNUSABLE)).collect();
+            points.iter().map(|(_, ratio, _)| is_within(ratio, 0.0, UNUSABLE)).collect();
         let verdict = match verdicts.contains(&Verdict::Holds) {
             true => Verdict::Holds,
             false => {
@@ -265,7 +293,7 @@ impl<'a> Case<'a> {
             "at every size the ratio of the rates at full load is within {least} to {most}"
         );
         let points = self.points(one, other, metric);
-        let verdicts = points.iter().map(|(_, ratio)| is_within(ratio, least, most));
+        let verdicts = points.iter().map(|(_, ratio, _)| is_within(ratio, least, most));
         let verdict = all(verdicts, "nothing was measured on both");
         Finding { reading, numbers: ratios(&points), verdict }
     }
@@ -320,7 +348,10 @@ impl<'a> Case<'a> {
                     number::title(metric)
                 );
                 let Some(found) = over_sizes(&cells, [other, simple]) else { continue };
-                let verdict = judge(&found);
+                let both: Vec<&Cell> = (cells.iter().copied())
+                    .filter(|cell| [other, simple].map(Some).contains(&workload(cell)))
+                    .collect();
+                let verdict = in_regime(self.overloaded(&both), || judge(&found));
                 let names = [other, simple].map(number::workload);
                 let numbers = format!(
                     "{} against {}: {} times",
@@ -366,11 +397,11 @@ fn over_sizes(cells: &[&Cell], [of, against]: [f64; 2]) -> Option<Estimate> {
 }
 
 /// Ratios by point in words.
-fn ratios(points: &[(String, Estimate)]) -> String {
+fn ratios(points: &[(String, Estimate, Result<(), String>)]) -> String {
     if points.is_empty() {
         return String::new();
     }
     let each =
-        points.iter().map(|(place, ratio)| format!("{} at {place}", number::text(ratio.value)));
+        points.iter().map(|(place, ratio, _)| format!("{} at {place}", number::text(ratio.value)));
     format!("ratios {}", each.collect::<Vec<_>>().join(", "))
 }

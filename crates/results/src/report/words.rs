@@ -125,6 +125,9 @@ pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, Sentence)> {
 
 /// What an experiment that answers a question of its own says: about barrier replies and rules, or about a switch's place.
 fn engineering(record: &Record, experiment: &Experiment) -> Option<Sentence> {
+    if unusable(record).is_some() {
+        return None;
+    }
     if experiment.id == standing::EXPERIMENT {
         return standing::places(record, experiment).map(Into::into);
     }

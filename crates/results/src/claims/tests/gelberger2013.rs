@@ -44,6 +44,17 @@ fn flexibility_costs_nothing_where_every_ratio_is_one() {
     };
     assert_eq!(judged(5e5), Holds);
     assert_eq!(judged(1e6), DoesNot, "a tie is no expense");
+    let mut easy = run("discussion", Metric::RatePpsForwarded, [[1e6; 3], [1e6; 3]]);
+    easy.record.targets.iter_mut().find(|it| it.name == "ours").unwrap().technology =
+        Technology::Bridging;
+    for bytes in [64.0, 512.0, 1518.0] {
+        for target in [ELEMENT, "ours"] {
+            let point = Point::new("frame_bytes", bytes).within(WORKLOAD, 2.0);
+            easy.add(target, Metric::LossRatio, point, 0.0);
+        }
+    }
+    let verdict = easy.verdict("flexibility", &[ELEMENT, "ours"]);
+    assert!(is_open(&verdict, "all that was offered"), "{verdict:?}");
 }
 
 #[test]
