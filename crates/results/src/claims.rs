@@ -8,6 +8,7 @@
 
 mod rows;
 mod case;
+mod verdict;
 mod bianco2010;
 mod oflops2018;
 mod costa2017;
@@ -17,7 +18,7 @@ mod tests;
 
 pub use rows::{ClaimsError, parse};
 
-use crate::record::{Claim, ClaimVerdict, Record};
+use crate::record::{Claim, ClaimVerdict, MODEL_STUDIES, Record, Target};
 
 /// Puts every claim about one of the record's experiments to its cells. Claims about items that
 /// were not run give no line; a claim that no rule reads yet is quoted and cannot be told.
@@ -38,7 +39,18 @@ pub fn judge(record: &Record, claims: &[Claim]) -> Vec<ClaimVerdict> {
                 _ => vec![unread(claim)],
             })
         })
+        .map(|mut line: ClaimVerdict| {
+            let targets = line.targets.iter().filter_map(|name| record.target(name));
+            line.is_by_construction = targets.into_iter().any(|it| is_made_from(it, &line.claim));
+            line
+        })
         .collect()
+}
+
+/// Whether a target is a model that was made from the study of a claim.
+fn is_made_from(target: &Target, claim: &Claim) -> bool {
+    let studies = target.settings.get(MODEL_STUDIES).map_or("", String::as_str);
+    studies.split(' ').any(|study| study == claim.study)
 }
 
 /// The line for a claim that no rule reads.
@@ -49,5 +61,6 @@ fn unread(claim: &Claim) -> ClaimVerdict {
         verdict: crate::record::Verdict::CannotTell("no rule reads this claim yet".into()),
         numbers: String::new(),
         reading: String::new(),
+        is_by_construction: false,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A side is a stored run, or one target of it. Cells are matched by experiment, metric, point, target and link; where the sides
 //! are targets of one run, repeats are compared in pairs, since they took turns, and otherwise series that were measured
-//! apart ([`effect`]). Invariants: better and worse are said only of what differs by more than [`ALIKE_RATIO`]; of all that a
+//! apart ([`effect`]). Invariants: better and worse are said only of what differs by more than [`RELEVANT_RATIO`]; of all that a
 //! comparison says, one false word in [`FALSE_PERCENT`] percent of comparisons is allowed, however many cells there are (each
 //! gets an equal part of that: Bonferroni); a gate fails by an interval that lies beyond it, never by a value; what the
 //! tester limited or disturbed passes and fails nothing.
@@ -25,7 +25,7 @@ pub use text::text;
 
 use serde::Serialize;
 
-use crate::compare::ALIKE_RATIO;
+use crate::conclude::RELEVANT_RATIO;
 use crate::direction::{self, Direction};
 use crate::effect::{self, Effect};
 use crate::gate::{Gate, Stand};
@@ -337,11 +337,11 @@ fn verdict(interval: Option<Interval>, better: Direction) -> Verdict {
         Direction::Higher => (Verdict::Worse, Verdict::Better),
         Direction::Lower => (Verdict::Better, Verdict::Worse),
     };
-    if high < 1.0 - ALIKE_RATIO {
+    if high < 1.0 - RELEVANT_RATIO {
         less
-    } else if low > 1.0 + ALIKE_RATIO {
+    } else if low > 1.0 + RELEVANT_RATIO {
         more
-    } else if low >= 1.0 - ALIKE_RATIO && high <= 1.0 + ALIKE_RATIO {
+    } else if low >= 1.0 - RELEVANT_RATIO && high <= 1.0 + RELEVANT_RATIO {
         Verdict::Same
     } else {
         Verdict::Unclear

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::interval::LEVEL_PERCENT;
-use crate::record::{Interval, Metric, Name, Within};
+use crate::record::{Bound, BoundCause, BoundSide, Cell, Interval, Metric, Name, Within};
 
 /// A unit in which a metric is shown, and what a stored value is multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -198,6 +198,30 @@ pub fn count(value: i64) -> String {
 /// The stored value in the metric's unit for people, without the unit.
 pub fn value(metric: Metric, stored: f64) -> String {
     text(stored * shown(metric).factor)
+}
+
+/// The value of a cell in the metric's unit for people, without the unit; with a sign where it only bounds the true value.
+pub fn of_cell(cell: &Cell) -> String {
+    let (sign, stored) = bounded(cell);
+    format!("{sign}{}", value(cell.metric, stored))
+}
+
+/// The same with the unit.
+pub fn quantity_of_cell(cell: &Cell) -> String {
+    let (sign, stored) = bounded(cell);
+    format!("{sign}{}", quantity(cell.metric, stored))
+}
+
+/// The sign before a value and the value: of one below its resolution, the largest that it may be.
+fn bounded(cell: &Cell) -> (&'static str, f64) {
+    match cell.bound {
+        Some(Bound { cause: BoundCause::Resolution, .. }) => {
+            ("< ", cell.value.abs() + cell.resolution.unwrap_or(0.0))
+        }
+        Some(Bound { side: BoundSide::Lower, .. }) => ("\u{2265} ", cell.value),
+        Some(Bound { side: BoundSide::Upper, .. }) => ("\u{2264} ", cell.value),
+        None => ("", cell.value),
+    }
 }
 
 /// The interval's ends in the metric's unit for people, with its level where that is not the

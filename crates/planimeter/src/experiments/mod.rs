@@ -64,7 +64,7 @@ use instrument::search::bracket::Bracket;
 use instrument::stream::{Rate, Stream, line_rate_pps};
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{self, GoalResult, Metric, Role};
+use results::record::{self, Bound, GoalResult, Metric, Role};
 
 use crate::parameter::Parameters;
 use crate::target::name::{TargetKind, Technology};
@@ -117,6 +117,8 @@ pub struct Finding {
     pub value: f64,
     /// The true value lies within so much of it, as far as the way of looking goes.
     pub resolution: Option<f64>,
+    /// On which side it only bounds the true value.
+    pub bound: Option<Bound>,
     /// Whether the search broke its rules.
     pub irregular: bool,
     /// Whether the tester could not offer more.
@@ -138,6 +140,7 @@ impl Finding {
             metric,
             value,
             resolution: None,
+            bound: None,
             irregular: false,
             tester_limited: false,
             disturbed: false,

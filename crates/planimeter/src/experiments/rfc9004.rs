@@ -16,7 +16,7 @@ use instrument::search::bracket::{Bracket, Sought};
 use instrument::stream::Rate;
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Metric, Role};
+use results::record::{Bound, BoundCause, BoundSide, Metric, Role};
 
 use super::based::{Based, Throughputs};
 use super::row::Row;
@@ -106,13 +106,16 @@ impl Size {
         let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let implied_s = frames / self.burst_pps;
         let corrected_s = implied_s * (1.0 - self.throughput_pps / self.burst_pps);
-        let irregular = is_cut || frames < 1.0 || frames >= limit * NEAR_LIMIT_SHARE;
+        let is_open = frames >= limit * NEAR_LIMIT_SHARE;
+        let irregular = is_cut || frames < 1.0 || is_open;
+        let open = Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit };
         [
             (Metric::BurstFrames, frames),
             (Metric::BufferNsImplied, implied_s * 1e9),
             (Metric::BufferNsCorrected, corrected_s * 1e9),
         ]
         .map(|(metric, value)| Finding {
+            bound: is_open.then_some(open),
             irregular,
             disturbed: found.irregular.iter().any(is_disturbed),
             ..Finding::new(repeat, AXIS, f64::from(self.frame_bytes), metric, value)
@@ -222,6 +225,7 @@ mod tests {
             metric: Metric::ThroughputPps,
             value: THROUGHPUT_PPS,
             resolution: None,
+            bound: None,
             trials: Vec::new(),
             flags: Vec::<Flag>::new(),
             goal: None,

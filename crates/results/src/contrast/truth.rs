@@ -160,6 +160,9 @@ pub(super) fn cell(target: &str, x: f64, samples: Vec<f64>) -> Cell {
         samples,
         trials: Vec::new(),
         limit: None,
+        bound: None,
+        disturbances: Vec::new(),
+        exclusion: None,
         warnings: Vec::new(),
     }
 }

@@ -124,6 +124,7 @@ mod tests {
             metric: crate::record::Metric::LossRatio,
             value: 0.0,
             resolution: None,
+            bound: None,
             count: 1,
         };
         record.trials[1].module.as_mut().unwrap().measured.push(value);

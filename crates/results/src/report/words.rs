@@ -4,12 +4,14 @@
 //! them; nothing is praised.
 
 use super::sentence::Sentence;
-use crate::derive::{counts, richer};
+use crate::conclude::{Extremes, extremes};
+use crate::derive::richer;
 use crate::figure::{View, views};
 use crate::links::{self, Naming};
 use crate::number;
 use crate::record::{
-    Answer, Cell, Experiment, Limit, Metric, Ratio, Record, Target, Trial, Verdict,
+    Answer, Bound, BoundSide, Calibration, Cell, Exclusion, Experiment, Limit, Metric, Ratio,
+    Reason, Record, Target, Trial, Verdict,
 };
 
 /// What is said of processing times.
@@ -17,7 +19,7 @@ mod study;
 
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
-    let trials = record.trials.iter().filter(|trial| counts(trial)).count();
+    let trials = record.trials_ended();
     let joined = match links::gathered(record).as_slice() {
         [] => format!("{} over {}", listed(&[]), record.link),
         all => {
@@ -54,8 +56,7 @@ pub(crate) fn measured_in_all(records: &[&Record]) -> String {
             );
         }
     }
-    let trials: usize =
-        records.iter().map(|record| record.trials.iter().filter(|it| counts(it)).count()).sum();
+    let trials: usize = records.iter().map(|record| record.trials_ended()).sum();
     let is_simulated = |record: &&&Record| record.environment.simulated;
     let time = match records.iter().filter(is_simulated).count() {
         0 => "",
@@ -171,10 +172,19 @@ fn telling<'a>(
     Some((place, cells))
 }
 
-/// The extremes of one view at its most telling point.
+/// Why nothing is concluded from a run; none if something may be.
+pub(crate) fn unusable(record: &Record) -> Option<String> {
+    let exclusion = record.cells.first()?.exclusion?;
+    matches!(exclusion, Exclusion::RunDisturbed { .. }).then(|| format!("Not usable: {exclusion}."))
+}
+
+/// What is concluded of one view at its most telling point; of a run that is not usable, nothing.
 fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sentence> {
+    if unusable(record).is_some() {
+        return None;
+    }
     let (place, cells) = telling(record, experiment, view)?;
-    let (most, least) = (cells.first()?, cells.last()?);
+    let (most, least) = (*cells.first()?, *cells.last()?);
     let metric = most.metric;
     let naming = Naming::within(record, &experiment.id);
     let name = |cell: &Cell| match cell.point.within.as_ref().filter(|_| view.curve.is_none()) {
@@ -183,16 +193,59 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
     };
     let title = number::title(metric);
     if cells.len() == 1 {
-        let said = Sentence::from(format!("{place} the {title} of {} is ", name(most)));
-        return Some(said.then(quantity(most)).and("."));
+        let found = Sentence::from(format!("{place} the {title} of {} is ", name(most)));
+        return Some(found.then(quantity(most)).and("."));
     }
-    if number::quantity(metric, most.value) == number::quantity(metric, least.value) {
-        let said = Sentence::from(format!("{place} the {title} is "));
-        return Some(said.then(quantity(most)).and(" everywhere."));
+    if let Some(bound) = all_at_least(&cells) {
+        let found = Sentence::from(format!("{place} the {title} of every target is "));
+        return Some(found.then(quantity(most)).and(format!(": {}.", bound.cause)));
     }
-    let said = Sentence::from(format!("{place} the {title} is highest on {} with ", name(most)));
-    let said = said.then(quantity(most)).and(format!(", and lowest on {} with ", name(least)));
-    Some(said.then(quantity(least)).and(".").then(against_first(record, most)))
+    let Extremes { highest, lowest } = extremes(&cells);
+    if highest.as_ref().is_ok_and(|it| it.len() == cells.len()) {
+        let found = Sentence::from(format!("{place} the {title} of every target is "));
+        return Some(found.then(quantity(most)).and(" (equivalent within 1 %)."));
+    }
+    let group = |cells: &[&Cell]| {
+        let names: Vec<String> = cells.iter().map(|cell| name(cell)).collect();
+        listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let side = |found: &Result<Vec<&Cell>, Reason>, word: &str| match found {
+        Ok(cells) => {
+            Sentence::from(format!("{word} on {} with ", group(cells))).then(quantity(cells[0]))
+        }
+        Err(reason) => Sentence::from(format!("which target is {word} is undecided ({reason})")),
+    };
+    let found = match (&highest, &lowest) {
+        (Err(reason), Err(_)) => {
+            let range = Sentence::from(format!("{place} the {title} is between "));
+            let range = range.then(quantity(least)).and(format!(" on {} and ", name(least)));
+            let range = range.then(quantity(most)).and(format!(" on {}", name(most)));
+            return Some(range.and(format!("; the order is undecided ({reason}).")));
+        }
+        (Err(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
+            .then(side(&lowest, "lowest"))
+            .and("; ")
+            .then(side(&highest, "highest")),
+        (Ok(_), Err(_)) => Sentence::from(format!("{place} the {title} is "))
+            .then(side(&highest, "highest"))
+            .and("; ")
+            .then(side(&lowest, "lowest")),
+        (Ok(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
+            .then(side(&highest, "highest"))
+            .and(", and ")
+            .then(side(&lowest, "lowest")),
+    };
+    Some(found.and(".").then(against_first(record, most)))
+}
+
+/// The bound of all these values, if each is a lower bound and the same for readers.
+fn all_at_least(cells: &[&Cell]) -> Option<Bound> {
+    let first = cells.first()?;
+    let is_same = |cell: &&Cell| {
+        cell.bound == first.bound
+            && number::quantity_of_cell(cell) == number::quantity_of_cell(first)
+    };
+    first.bound.filter(|bound| bound.side == BoundSide::Lower && cells.iter().all(is_same))
 }
 
 /// What the others are to the first target, at the place of a cell; empty if nothing is known.
@@ -214,15 +267,15 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
         };
         record.cells.iter().filter(of).flat_map(|cell| cell.trials.iter().copied()).collect()
     };
-    let told = [
-        (Answer::Higher, "higher beyond chance on"),
-        (Answer::Lower, "lower beyond chance on"),
-        (Answer::Alike, "alike to within 1 % on"),
-        (Answer::Unclear, "not told apart from it on"),
+    let answers = [
+        (Answer::Higher, "significantly higher on"),
+        (Answer::Lower, "significantly lower on"),
+        (Answer::Alike, "equivalent within 1 % on"),
+        (Answer::Unclear, "no significant difference on"),
     ];
-    let mut said = Sentence::from(format!(" Against {}: ", first.base));
+    let mut said = Sentence::from(format!(" Compared with {}: ", first.base));
     let mut is_first = true;
-    for (answer, words) in told {
+    for (answer, words) in answers {
         let those: Vec<&&Ratio> = ratios.iter().filter(|it| it.answer == answer).collect();
         for (at, ratio) in those.iter().enumerate() {
             said = said.and(match at {
@@ -236,49 +289,75 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
             said = said.and(format!("{} (", ratio.target)).number(times, &trials(ratio));
             let across =
                 ratio.links.as_ref().map(|[own, base]| format!(", over {own} against {base}"));
-            said = said.and(format!("{})", across.unwrap_or_default()));
+            let reason = ratio.reason.filter(|it| !matches!(it, Reason::Overlap));
+            let reason = reason.map(|it| format!(", undecided: {it}"));
+            said =
+                said.and(format!("{}{})", across.unwrap_or_default(), reason.unwrap_or_default()));
         }
     }
     said.and(".")
 }
 
-/// What matters most, in one or two sentences: who has most and least where it tells most, and how many of
-/// all values stand with a warning.
+/// What matters most, in one or two sentences: which target is highest and lowest where that shows most, and how many of
+/// all values carry a warning. Nothing of a run that is not usable.
 pub(crate) fn short(record: &Record) -> Option<String> {
+    if unusable(record).is_some() {
+        return None;
+    }
     let first = record.experiments.iter().find_map(|experiment| {
         let view = views(record, experiment).into_iter().next()?;
         let (place, cells) = telling(record, experiment, &view)?;
-        let (most, least) = (cells.first()?, cells.last()?);
-        let shown = |cell: &Cell| number::quantity(cell.metric, cell.value);
-        (most.target != least.target && shown(most) != shown(least)).then(|| {
-            let title = number::title(most.metric);
-            let wide = Naming::within(record, &experiment.id);
-            let (high, low) = (wide.of(&most.target), wide.of(&least.target));
-            let beyond = match (&most.interval, &least.interval) {
-                (Some(high), Some(low)) if low.high < high.low => "their intervals lie apart",
-                _ => "their intervals do not lie apart, so the order may be chance",
-            };
-            let place = uncapitalised(&place);
-            let mut names: Vec<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
-            names.sort_unstable();
+        let mut names: Vec<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let targets = names.len();
+        if targets < 2 {
+            return None;
+        }
+        let title = number::title(cells[0].metric);
+        let wide = Naming::within(record, &experiment.id);
+        let place = uncapitalised(&place);
+        let group = |cells: &[&Cell]| {
+            let mut names: Vec<String> = cells.iter().map(|cell| wide.of(&cell.target)).collect();
             names.dedup();
-            let targets = names.len();
-            if quantity(most) == quantity(least) {
-                return format!("Of {targets} targets, all have the same {title} {place}.");
+            listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let equal = |cells: &[&Cell]| if cells.len() > 1 { " (equivalent within 1 %)" } else { "" };
+        let Extremes { highest, lowest } = extremes(&cells);
+        Some(match (&highest, &lowest) {
+            (Ok(high), _) if high.len() == cells.len() => {
+                format!("Of {targets} targets, all have the same {title} {place}, within 1 %.")
             }
-            format!(
-                "Of {targets} targets, {high} has the highest {title} {place}, {low} the lowest; {beyond}."
-            )
+            (Ok(high), Ok(low)) => format!(
+                "Of {targets} targets, {}{} has the highest {title} {place}, {}{} the lowest.",
+                group(high),
+                equal(high),
+                group(low),
+                equal(low)
+            ),
+            (Ok(high), Err(_)) => format!(
+                "Of {targets} targets, {}{} has the highest {title} {place}; the lowest is undecided.",
+                group(high),
+                equal(high)
+            ),
+            (Err(_), Ok(low)) => format!(
+                "Of {targets} targets, {}{} has the lowest {title} {place}; the highest is undecided.",
+                group(low),
+                equal(low)
+            ),
+            (Err(reason), Err(_)) => format!(
+                "Of {targets} targets, none can be called highest or lowest in {title} {place}: {reason}."
+            ),
         })
     })?;
     let all = record.cells.len();
     let warned = record.cells.iter().filter(|cell| !cell.warnings.is_empty()).count();
     let trust = match warned {
-        0 => format!(" None of the {} values stands with a warning.", number::count(all as i64)),
+        0 => format!(" None of the {} values carries a warning.", number::count(all as i64)),
         some => format!(
-            " Of {} values, {} stand with a warning, which is told where they stand.",
-            number::count(all as i64),
-            number::count(some as i64)
+            " {} of {} values carry a warning, which is shown beside them.",
+            number::count(some as i64),
+            number::count(all as i64)
         ),
     };
     Some(first + &trust)
@@ -298,8 +377,9 @@ fn uncapitalised(text: &str) -> String {
 
 fn quantity(cell: &Cell) -> Sentence {
     let range = cell.interval.map_or("measured once".into(), |i| number::interval(cell.metric, &i));
-    let value = number::quantity(cell.metric, cell.value);
-    Sentence::default().number(value, &cell.trials).and(format!(" ({range})"))
+    Sentence::default()
+        .number(number::quantity_of_cell(cell), &cell.trials)
+        .and(format!(" ({range})"))
 }
 
 /// What kept the forwarding rates of plain workloads from being higher: a sentence for each
@@ -355,14 +435,39 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
                 number::text(ns as f64 / 1e3)
             )
         });
+        let at_least = if calibration.bound.is_some() { "at least " } else { "" };
         out.push(format!(
-            "The tester alone carries {} frames/s of {} bytes over {}{bias}.",
+            "The tester alone carries {at_least}{} frames/s of {} bytes over {}{bias}.{}",
             number::text(calibration.rate_pps_ceiling as f64),
             calibration.frame_bytes,
             calibration.link,
+            above_ceiling(record, calibration),
         ));
     }
     out
+}
+
+/// Why targets may forward more than the tester carries alone, where some did.
+fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
+    let is_above = |trial: &&Trial| {
+        trial.frame_bytes == Some(calibration.frame_bytes)
+            && links::of(record, &trial.target) == calibration.link
+            && trial.rate_pps_forwarded().is_some_and(|it| it > calibration.rate_pps_ceiling as f64)
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for trial in record.trials.iter().filter(is_above) {
+        if !names.contains(&trial.target.as_str()) {
+            names.push(&trial.target);
+        }
+    }
+    let why = match (names.is_empty(), calibration.bound) {
+        (true, _) => return String::new(),
+        (_, Some(_)) => "the calibration tries no higher load",
+        _ => {
+            "the loop without a target copies each frame once more, or was measured while the machine was busier"
+        }
+    };
+    format!(" {} forwarded more: {why}.", capitalised(&listed(&names)))
 }
 
 /// One sentence on what SNMP agents counted of the same frames, where any were asked.
@@ -392,23 +497,32 @@ fn witnesses(trials: &[Trial]) -> Option<String> {
 
 /// One sentence on the account of all frames.
 fn account(record: &Record) -> String {
-    let trials = || record.trials.iter().filter(|trial| counts(trial));
-    let sent: u64 = trials().map(|trial| trial.account_frames_offered).sum();
-    let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
+    let sent: u64 = record.trials_accounted().map(|trial| trial.account_frames_offered).sum();
+    let unexplained: i64 = record.trials_accounted().map(|trial| trial.frames_unexplained).sum();
     let offered = number::count(sent as i64);
-    match unexplained {
+    let found = match unexplained {
         0 if sent == 0 => "No frames were offered.".into(),
         0 => format!("Of {offered} frames offered, every one is accounted for."),
         frames => {
             format!("Of {offered} frames offered, {} are not accounted for.", number::count(frames))
         }
+    };
+    match record.trials_ended() - record.trials_accounted().count() {
+        0 => found,
+        1 => format!("{found} 1 trial that was cut short is left out."),
+        trials => format!("{found} {trials} trials that were cut short are left out."),
     }
 }
 
-/// How many answers to the study's claims are of each kind: hold, do not, cannot be told.
+/// How many answers to the study's claims follow from models that were made from it, and count for nothing.
+pub(crate) fn by_construction(record: &Record) -> usize {
+    record.claims.iter().filter(|line| line.is_by_construction).count()
+}
+
+/// How many other answers are of each kind: hold, do not, cannot be told.
 pub(crate) fn answers(record: &Record) -> [usize; 3] {
-    let count =
-        |of: fn(&Verdict) -> bool| record.claims.iter().filter(|line| of(&line.verdict)).count();
+    let counted = || record.claims.iter().filter(|line| !line.is_by_construction);
+    let count = |of: fn(&Verdict) -> bool| counted().filter(|line| of(&line.verdict)).count();
     [
         count(|verdict| *verdict == Verdict::Holds),
         count(|verdict| *verdict == Verdict::DoesNot),
@@ -447,7 +561,9 @@ pub(crate) fn statement(claim: &crate::record::Claim) -> String {
         _ if claim.value.is_empty() => String::new(),
         Relation::From if claim.claim.ends_with("at least") => format!(" {}{unit}", claim.value),
         Relation::From => String::new(),
-        Relation::About | Relation::UpTo => format!(" {}{unit}", claim.value),
+        Relation::About | Relation::UpTo | Relation::Below | Relation::Range => {
+            format!(" {}{unit}", claim.value)
+        }
         _ => format!(" ({}{unit})", claim.value),
     };
     format!("{}: {}{value}", claim.subject, claim.claim)

@@ -35,6 +35,9 @@ fn add(record: &mut Record, target: &str, metric: Metric, point: Point, value: f
         repeats: vec![1, 2, 3, 4, 5],
         trials: Vec::new(),
         limit: None,
+        bound: None,
+        disturbances: Vec::new(),
+        exclusion: None,
         warnings: Vec::new(),
     });
 }
