@@ -275,7 +275,7 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
         remark!("interrupted: what was measured is kept; go on with `{again}`");
         return failure::EXIT_INTERRUPTED.into();
     }
-    if failed::has_failed(record) {
+    if failed::has_failed(record) || failed::has_failed_module(record) {
         remark!("{}", failed::sentence(record).unwrap_or_default());
         return failure::EXIT_IRREGULAR.into();
     }

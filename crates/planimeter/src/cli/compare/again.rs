@@ -9,10 +9,12 @@ use results::gate::Gate;
 use results::record::Record;
 
 use super::{Arguments, refused};
+use crate::catalog;
 use crate::cli::failure::{Failure, FailureKind};
 use crate::cli::out::remark;
 use crate::cli::{self, run, words};
 use crate::parameter::Effort;
+use crate::python::script::is_script;
 
 /// Repeats of one measurement at most.
 const REPEATS_MAX: u32 = 1000;
@@ -22,12 +24,6 @@ pub(super) fn measured(
     arguments: &Arguments,
     (gates, are_written): &(Vec<Gate>, bool),
 ) -> Result<Contrast, Failure> {
-    if arguments.base == arguments.new {
-        return Err(Failure::usage(format!(
-            "{} is on both sides: {0}@PROGRAM is the same of another build, and of this one too",
-            arguments.base
-        )));
-    }
     let asked = asked(arguments)?;
     let first = measure(&asked)?;
     let names = [&arguments.base, &arguments.new].map(String::as_str);
@@ -72,8 +68,44 @@ pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Sid
     names.map(|name| Side { name, record, target: Some(name) })
 }
 
+/// What would be measured first, and for about how long; what is not clearly passed is then measured again.
+pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
+    let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
+    let again: Vec<String> = REPEATED_BY.iter().map(|times| format!("{times} times")).collect();
+    Ok(format!(
+        "{}{}\ngates that do not clearly pass are measured again with {} the repeats\n",
+        dry.text,
+        run::estimate(dry.trials, dry.seconds),
+        again.join(", then ")
+    ))
+}
+
+/// Experiments whose loads are shares of a maximum that each target has for itself.
+const LOADS_BY_TARGET: [&str; 1] = ["latency"];
+
+/// Offers both targets the loads of the baseline: shares of each one's own maximum are other loads, at which latencies do
+/// not compare.
+pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
+    let is_concerned = |name: &String| {
+        // A script would be started only to be asked what it is.
+        let found =
+            if is_script(name) { Vec::new() } else { catalog::find(name).unwrap_or_default() };
+        found.iter().any(|entry| LOADS_BY_TARGET.contains(&entry.id))
+    };
+    let is_set = asked.set.iter().any(|it| it.starts_with("load_of="));
+    if !is_set && asked.experiments.iter().any(is_concerned) {
+        asked.set.push(format!("load_of={base}"));
+    }
+}
+
 /// The run that the arguments ask for.
 fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
+    if arguments.base == arguments.new {
+        return Err(Failure::usage(format!(
+            "{} is on both sides: {0}@PROGRAM is the same of another build, and of this one too",
+            arguments.base
+        )));
+    }
     let mut asked = match &arguments.like {
         Some(folder) => like(folder, arguments.trust)?,
         None if arguments.experiments.is_empty() => {
@@ -107,6 +139,7 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     if !asked.set.iter().any(|it| it.starts_with("turns=")) {
         asked.set.push("turns=alternating".into());
     }
+    same_loads(&mut asked, &arguments.base);
     Ok(asked)
 }
 

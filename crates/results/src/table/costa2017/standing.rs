@@ -160,7 +160,9 @@ fn places(record: &Record, experiment: &Experiment) -> Table {
             rows.push(vec![
                 Entry::word(naming.of(&target.name)),
                 Entry::word(criterion.name),
-                Entry::number(format!("{} {unit}", number::text(value)).trim().to_string()),
+                Entry::number(
+                    format!("{} {unit}", number::of_unit(value, unit)).trim().to_string(),
+                ),
                 Entry::number(format!("{} of {}", ahead.len() + 1, theirs.len() + 1)),
                 Entry::word(ahead.join(", ")),
                 Entry::word(criterion.means),
