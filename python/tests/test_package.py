@@ -218,7 +218,8 @@ run = "latency"
 set.load = 50
 
 [[gate]]
-gate = "latency_ns_p50<=1.10"
+metric = "latency_ns_p50"
+ratio = 1.10
 """
 
 
@@ -238,7 +239,7 @@ class Plans(unittest.TestCase):
             self.assertTrue(campaign.report.is_file())
             self.assertEqual(len(repr(campaign).splitlines()), 1)
             self.assertIn("<td>ours, bridge</td>", campaign._repr_html_())
-            plan.write_text(PLAN.replace("<=1.10", "<=0.5"))
+            plan.write_text(PLAN.replace("ratio = 1.10", "ratio = 0.5"))
             failed = planimeter.run_plan(plan, seed=8, out=folder)
             self.assertTrue(failed.has_failed)
             self.assertEqual(next(iter(failed.runs.values())).record["seed"], 8)

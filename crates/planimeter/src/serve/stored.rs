@@ -11,7 +11,7 @@ use results::contrast::{self, Contrast, Side, Verdict, words};
 use results::gate::Gate;
 use results::number;
 use results::record::{Metric, Record};
-use results::store::index::{Filter, Index, RunRow, TrendRow};
+use results::store::index::{Filter, Index, RunRow};
 use results::store::{self, StoreError, Stored};
 
 use super::page::{Place, page};
