@@ -208,7 +208,7 @@ def run(
     *experiments: str,
     on: str | Sequence[str] = (),
     link: str | Sequence[str] = (),
-    effort: str = "standard",
+    effort: str = "quick",
     set: Mapping[str, object] | None = None,
     topology: StrPath | None = None,
     before: str | None = None,
