@@ -324,8 +324,8 @@ def run(
     """Measures targets side by side, as `planimeter run` does, and returns the run.
 
     A plan (`run(Path("PLAN.toml"))`, or its name as text) is measured as it is written and returns a `Campaign`, as
-    `run_plan` does; type checkers know the type of what a `Path` or `run_plan` returns. What is not given is what the command
-    line has by default: effort standard, seed 1, the folder `runs`.
+    `run_plan` does; type checkers know the type of what a `Path` or `run_plan` returns. What is not given is as the command
+    line has it by default.
 
     It happens in a process of its own (`program` is another planimeter than this package's, such as one whose file has
     rights). A stored run that was not begun by this user on this host runs commands, scripts and programs only with `trust`.

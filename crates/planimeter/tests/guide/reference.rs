@@ -9,7 +9,7 @@ use std::path::Path;
 
 use openflow::version::{ActionKind, InstructionKind, MessageKind, MultipartKind, Version};
 use planimeter::catalog::{self, Entry};
-use planimeter::parameter::{KEYS, control, device, goals, methods, witness};
+use planimeter::parameter::shared;
 use planimeter::python::forms;
 use results::direction::{self, Direction};
 use results::number;
@@ -58,10 +58,11 @@ fn entry(out: &mut String, entry: &Entry) {
     if !drawn.is_empty() {
         let _ = writeln!(out, "- *shows*: {}", drawn.join(", "));
     }
-    if !entry.parameters.is_empty() {
+    let declared = entry.declared();
+    if !declared.is_empty() {
         *out += "\n| `--set` | takes | default | what |\n|---|---|---|---|\n";
     }
-    for it in entry.parameters {
+    for it in declared {
         let takes = it.takes.words(it.unit);
         let (takes, help) = (cell(&takes), cell(it.help));
         let _ = writeln!(out, "| `{}` | {takes} | {} | {help} |", it.key, cell(it.default));
@@ -87,22 +88,14 @@ fn experiments_are_those_of_the_catalogue() {
 
 #[test]
 fn parameters_are_those_that_a_run_knows() {
-    let mut text = "# Parameters\n\nWhat `--set KEY=VALUE` takes beside an experiment's [own](experiments.md); defaults stand in parentheses.\n"
+    let mut text = "# Parameters\n\nParameters that runs and experiments share. `--set KEY=VALUE` takes those of every run, of targets, of SNMP agents and of your own device always; any other only with an [experiment](experiments.md) that lists it, which may have another default.\n"
         .to_string();
-    /// A heading, and keys with what they take and mean.
-    type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
-    let groups: [Group; 6] = [
-        ("Every run", KEYS),
-        ("Controllers", &control::KEYS),
-        ("Searches with several goals", &goals::KEYS),
-        ("Standard methods", &methods::KEYS),
-        ("SNMP agents", &witness::KEYS),
-        ("Your own device", &device::KEYS),
-    ];
-    for (title, keys) in groups {
-        let _ = writeln!(text, "\n## {title}\n\n| key | takes | what |\n|---|---|---|");
-        for (key, takes, about) in keys {
-            let _ = writeln!(text, "| `{key}` | {} | {} |", cell(takes), cell(about));
+    for (title, group) in shared::GROUPS {
+        let _ =
+            writeln!(text, "\n## {title}\n\n| key | takes | default | what |\n|---|---|---|---|");
+        for it in *group {
+            let (takes, help) = (cell(&it.takes.words(it.unit)), cell(it.help));
+            let _ = writeln!(text, "| `{}` | {takes} | {} | {help} |", it.key, cell(it.default));
         }
     }
     check("parameters.md", &text);

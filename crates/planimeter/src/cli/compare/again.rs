@@ -53,7 +53,7 @@ pub(in crate::cli) fn confirm(
             "not clearly passed: {}; measured again with {repeats} repeats before any gate fails",
             experiments.join(", ")
         );
-        let mut set = asked.set.clone();
+        let mut set = taken(&asked.set, &experiments);
         set.push(format!("repeats={repeats}"));
         let seed = Some(asked.seed() + 1 + round as u64);
         let again = measure(round, &run::Arguments { experiments, set, seed, ..asked.clone() })?;
@@ -80,21 +80,33 @@ pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     ))
 }
 
-/// Experiments whose loads are shares of a maximum that each target has for itself.
-const LOADS_BY_TARGET: [&str; 1] = ["latency"];
+/// The parameter by which loads that are shares of each target's own maximum become those of one target.
+const LOAD_OF: &str = "load_of";
+
+/// The catalogue's rows of these experiments, but for scripts, which would have to be started.
+fn entries(experiments: &[String]) -> Vec<&'static catalog::Entry> {
+    let names = experiments.iter().filter(|name| !is_script(name));
+    names.flat_map(|name| catalog::find(name).unwrap_or_default()).collect()
+}
+
+/// The assignments that some of these experiments take; all where one is a script.
+fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
+    let entries = entries(experiments);
+    let is_taken = |text: &&String| {
+        let key = text.split('=').next().unwrap_or_default();
+        entries.iter().any(|entry| entry.takes(key).is_some())
+    };
+    let has_script = experiments.iter().any(|name| is_script(name));
+    set.iter().filter(|text| has_script || is_taken(text)).cloned().collect()
+}
 
 /// Offers both targets the loads of the baseline: shares of each one's own maximum are other loads, at which latencies do
 /// not compare.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
-    let is_concerned = |name: &String| {
-        // A script would be started only to be asked what it is.
-        let found =
-            if is_script(name) { Vec::new() } else { catalog::find(name).unwrap_or_default() };
-        found.iter().any(|entry| LOADS_BY_TARGET.contains(&entry.id))
-    };
-    let is_set = asked.set.iter().any(|it| it.starts_with("load_of="));
-    if !is_set && asked.experiments.iter().any(is_concerned) {
-        asked.set.push(format!("load_of={base}"));
+    let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
+    let takes = |entry: &&catalog::Entry| entry.takes(LOAD_OF).is_some();
+    if !is_set && entries(&asked.experiments).iter().any(takes) {
+        asked.set.push(format!("{LOAD_OF}={base}"));
     }
 }
 
