@@ -139,20 +139,6 @@ impl Estimate {
         }
     }
 
-    /// A ratio whose intervals at both levels were found elsewhere: one for *equivalent*, one for *different*.
-    pub fn of_intervals(plain: Option<Interval>, wide: Option<Interval>) -> Estimate {
-        let ends = |it: Option<Interval>| it.map(|it| (it.low, it.high));
-        Estimate {
-            value: f64::NAN,
-            n: 0,
-            range: ends(plain),
-            wide: ends(wide),
-            interval: plain,
-            excluded: None,
-            open: None,
-        }
-    }
-
     /// A quantity that was computed from these cells and has one interval at [`DIFFERENT_PERCENT`] or more, such as
     /// a correlation or a slope.
     pub fn of_interval(

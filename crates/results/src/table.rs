@@ -205,7 +205,7 @@ fn printed(record: &Record, experiment: &Experiment, curves: &[Within]) -> Vec<V
                 key(value) == *found && value.point.within.as_ref() == Some(curve)
             };
             let value = values.iter().find(here);
-            value.map_or_else(Entry::default, |value| Entry::number(number::text(value.value)))
+            value.map_or_else(Entry::default, |value| Entry::number(number::setting(value.value)))
         }));
         row
     };

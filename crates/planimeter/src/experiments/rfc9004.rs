@@ -37,7 +37,7 @@ const EMPTYING_MAX: Nanos = Nanos::from_secs(30);
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames_or(&rfc2544::FRAME_BYTES), bursts))
+    Box::new(Based::new(context, context.frames(&rfc2544::FRAMES), bursts))
 }
 
 fn bursts(context: &Context, found: &Throughputs) -> Box<dyn Method> {
@@ -190,6 +190,7 @@ mod tests {
     use results::record::{self, Flag};
 
     use super::*;
+    use crate::catalog::{self, taking};
     use crate::parameter::{Effort, Parameters};
     use crate::target::ADDRESSES;
     use crate::target::name::{TargetKind, Technology};
@@ -198,7 +199,10 @@ mod tests {
 
     fn context(assignments: &[&str]) -> Context {
         let mut parameters = Parameters::at(Effort::Quick);
-        assignments.iter().for_each(|it| parameters.set(it).expect("the test knows its keys"));
+        let entries = catalog::find("rfc9004").unwrap();
+        for assignment in assignments {
+            taking::assign(&mut parameters, &entries, assignment).expect("the test knows its keys");
+        }
         Context {
             kind: TargetKind::Ours,
             technology: Technology::OpenFlow,

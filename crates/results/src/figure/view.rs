@@ -497,10 +497,10 @@ fn description(series: &[Series], y_label: &str, x_label: &str) -> String {
             text.push_str(&format!(
                 " {}: {} at {}, {} at {}.",
                 one.name,
-                number::text(first.y),
-                number::text(first.x),
-                number::text(last.y),
-                number::text(last.x)
+                number::setting(first.y),
+                number::setting(first.x),
+                number::setting(last.y),
+                number::setting(last.x)
             ));
         }
     }

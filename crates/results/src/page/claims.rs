@@ -133,7 +133,7 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
                                     td { (value.metric.replace('_', " ")) }
                                     @match &value.text {
                                         Some(text) => td { (text) },
-                                        None => td.n { (number::text(value.value)) },
+                                        None => td.n { (number::setting(value.value)) },
                                     }
                                 }
                             }

@@ -122,7 +122,7 @@ impl Campaign {
         let code = gates::exit_code(&judged, self.plan.is_strict);
         let failed: Vec<String> = records
             .iter()
-            .filter(|record| failed::has_failed(record))
+            .filter(|record| failed::has_failed(record) || failed::has_failed_module(record))
             .filter_map(failed::sentence)
             .collect();
         if code == failure::EXIT_DONE && !failed.is_empty() {

@@ -20,6 +20,8 @@ use results::record::{self, Bound, BoundCause, BoundSide, Metric, Name, Role};
 use super::super::search::LOWEST_SHARE;
 use super::super::{Context, Finding, Method, Tag};
 use super::AXIS;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::workload::mesh::between;
 use crate::workload::{FIRST_MAC, Setup};
 
@@ -50,6 +52,9 @@ enum Sought {
     Capacity,
     Rate,
 }
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAME, shared::REPEATS_OF_SEARCHES];
 
 /// How many addresses are learned.
 pub fn capacity(context: &Context) -> Box<dyn Method> {
@@ -109,7 +114,7 @@ impl Learner {
     }
 
     fn frame_bytes(&self) -> u16 {
-        self.context.frames_or(&[64])[0]
+        self.context.frame(&shared::FRAME)
     }
 
     /// Stations whose rate is searched for: half of those that the target learns.
