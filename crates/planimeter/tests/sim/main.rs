@@ -147,7 +147,6 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
     (finished, watcher)
 }
 
-/// The record of a plan that is carried out in a folder of its own.
 /// The claims as a clock would have them judged: simulated time decides none, and their rules are tested all the same.
 fn judged(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
@@ -155,6 +154,7 @@ fn judged(record: &Record) -> Vec<ClaimVerdict> {
     results::claims::judge(&record, &planimeter::papers::claims().unwrap())
 }
 
+/// The record of a plan that is carried out in a folder of its own.
 fn measure(plan: &Plan) -> Record {
     let folder = Folder::new();
     let (finished, watcher) = carry_out(plan, Destination::New(folder.0.clone()), None);

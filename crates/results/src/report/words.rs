@@ -235,14 +235,16 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
         Ok(cells) => {
             Sentence::from(format!("{word} on {} with ", group(cells))).then(quantity(cells[0]))
         }
-        Err(reason) => Sentence::from(format!("which target is {word} is undecided ({reason})")),
+        Err(reason) => {
+            Sentence::from(format!("which target is {word} is undecided ({})", undecided(*reason)))
+        }
     };
     let found = match (&highest, &lowest) {
         (Err(reason), Err(_)) => {
             let range = Sentence::from(format!("{place} the {title} is between "));
             let range = range.then(quantity(least)).and(format!(" on {} and ", name(least)));
             let range = range.then(quantity(most)).and(format!(" on {}", name(most)));
-            return Some(range.and(format!("; the order is undecided ({reason}).")));
+            return Some(range.and(format!("; the order is undecided ({}).", undecided(*reason))));
         }
         (Err(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
             .then(side(&lowest, "lowest"))
@@ -258,6 +260,14 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
             .then(side(&lowest, "lowest")),
     };
     Some(found.and(".").then(against_first(record, most)))
+}
+
+/// Why an order is undecided.
+fn undecided(reason: Reason) -> String {
+    match reason {
+        Reason::Overlap => "the differences are not significant".into(),
+        reason => reason.to_string(),
+    }
 }
 
 /// The bound of all these values, if each is a lower bound and the same for readers.
@@ -386,7 +396,8 @@ fn highest_and_lowest(record: &Record) -> Option<String> {
                 equal(low)
             ),
             (Err(reason), Err(_)) => format!(
-                "Of {targets} targets, none can be called highest or lowest in {title} {place}: {reason}."
+                "Of {targets} targets, none can be called highest or lowest in {title} {place}: {}.",
+                undecided(*reason)
             ),
         })
     })
@@ -699,7 +710,8 @@ mod tests {
             trial.flags.clear();
         });
         let found = found(&all).join(" ");
-        assert!(!found.contains("highest on"), "{found}");
+        assert!(!found.contains("forwarding rate is highest"), "{found}");
+        assert!(found.contains("the forwarding rate of every target is 1"), "{found}");
         let record = sample::record();
         let cells: Vec<&Cell> =
             record.cells_of("bianco2010/fig2", "ours", Metric::RatePpsForwarded).take(1).collect();
