@@ -197,7 +197,7 @@ impl<'a> Case<'a> {
     }
 
     /// Regime of a claim about rates: one of these targets lost frames at a point.
-    fn overloaded(&self, cells: &[&Cell]) -> Result<(), String> {
+    fn one_overloaded(&self, cells: &[&Cell]) -> Result<(), String> {
         let is_rate = cells.iter().any(|cell| cell.metric == Metric::RatePpsForwarded);
         let carried_all = |cell: &&&Cell| {
             let losses = self.cells(&cell.target, Metric::LossRatio);
@@ -227,7 +227,7 @@ impl<'a> Case<'a> {
         let cells = self.cells(&one.name, metric).into_iter().filter(|cell| is_meant(cell));
         let compared = cells.filter_map(|cell| {
             let against = others.iter().find(|it| it.point == cell.point)?;
-            let regime = self.overloaded(&[cell, against]);
+            let regime = self.one_overloaded(&[cell, against]);
             Some((number::setting(cell.point.value), Estimate::ratio(cell, against), regime))
         });
         compared.collect()
@@ -351,7 +351,7 @@ impl<'a> Case<'a> {
                 let both: Vec<&Cell> = (cells.iter().copied())
                     .filter(|cell| [other, simple].map(Some).contains(&workload(cell)))
                     .collect();
-                let verdict = in_regime(self.overloaded(&both), || judge(&found));
+                let verdict = in_regime(self.one_overloaded(&both), || judge(&found));
                 let names = [other, simple].map(number::workload);
                 let numbers = format!(
                     "{} against {}: {} times",
