@@ -63,18 +63,29 @@ except ImportError as error:
         raise AttributeError(text)
 
 else:
-    from .errors import GateFailed, Interrupted, IrregularError, NeedMissing, PlanimeterError, UsageError
+    from .campaigns import Campaign, run_plan
+    from .errors import (
+        GateFailed,
+        GateInconclusive,
+        Interrupted,
+        IrregularError,
+        NeedMissing,
+        PlanimeterError,
+        UsageError,
+    )
     from .figures import Figure
-    from .runs import Comparison, Histogram, Progress, Run, Value, compare, load, run
+    from .runs import Comparison, Histogram, Progress, Run, StoredRun, Value, compare, load, run, runs
     from .streams import Stream, write_streams
     from .switches import Switch
     from .tables import Table
 
     __version__: str = _native.version()
     __all__ += [
+        "Campaign",
         "Comparison",
         "Figure",
         "GateFailed",
+        "GateInconclusive",
         "Histogram",
         "Interrupted",
         "IrregularError",
@@ -82,6 +93,7 @@ else:
         "PlanimeterError",
         "Progress",
         "Run",
+        "StoredRun",
         "Stream",
         "Switch",
         "Table",
@@ -90,5 +102,7 @@ else:
         "compare",
         "load",
         "run",
+        "run_plan",
+        "runs",
         "write_streams",
     ]

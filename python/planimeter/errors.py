@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .campaigns import Campaign
     from .runs import Run
 
-__all__ = ["GateFailed", "Interrupted", "IrregularError", "NeedMissing", "PlanimeterError", "UsageError"]
+__all__ = ["GateFailed", "GateInconclusive", "Interrupted", "IrregularError", "NeedMissing", "PlanimeterError", "UsageError"]
 
 
 class PlanimeterError(Exception):
@@ -23,17 +24,22 @@ class NeedMissing(PlanimeterError):
 
 
 class IrregularError(PlanimeterError):
-    """Every trial failed, or a result is irregular or limited by the tester and `strict` was given (exit code 3)."""
+    """Every trial failed, a module failed in one, or a result is irregular or limited by the tester and `strict` was
+    given (exit code 3)."""
 
-    run: Run | None = None
+    run: Run | Campaign | None = None
     """What was measured."""
 
 
 class GateFailed(PlanimeterError):
-    """A gate of a comparison failed (exit code 1): raised by `Comparison.check`."""
+    """A gate failed (exit code 1): raised by `Comparison.check` and `Campaign.check`."""
+
+
+class GateInconclusive(PlanimeterError):
+    """No gate failed, and one was not shown to hold (exit code 5): raised by `Comparison.check` and `Campaign.check`."""
 
 
 class Interrupted(KeyboardInterrupt):
     """The run was ended from outside (exit code 130). What was measured is kept: `run` is that, if anything was."""
 
-    run: Run | None = None
+    run: Run | Campaign | None = None

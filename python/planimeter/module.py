@@ -35,12 +35,17 @@ VERSIONS = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]
 
 @dataclass
 class Connection:
-    """A connection to a switch, which opens before the module starts unless `opens` is false."""
+    """A connection to a switch, which opens before the module starts unless `opens` is false.
+
+    Before it is up, planimeter sends a SET_CONFIG with `miss_send_len`: the bytes of a frame that a packet-in carries.
+    Open vSwitch sends no packet-ins without it. None sends no SET_CONFIG.
+    """
 
     switch: int = 0
     versions: Sequence[str] = field(default_factory=lambda: list(VERSIONS))
     opens: bool = True
     asks_features: bool = True
+    miss_send_len: int | None = 65535
 
 
 @dataclass

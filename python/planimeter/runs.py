@@ -8,16 +8,20 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
-from .command import EXIT_GATE, EXIT_INTERRUPTED, EXIT_IRREGULAR, command, failure
-from .errors import GateFailed, Interrupted, IrregularError, PlanimeterError, UsageError
+from .command import EXIT_GATE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_IRREGULAR, command, failure
+from .errors import GateFailed, GateInconclusive, Interrupted, IrregularError, PlanimeterError, UsageError
 from .figures import Figure
-from .tables import Table
+from .tables import Table, shown
 
-__all__ = ["Comparison", "Histogram", "Progress", "Run", "Value", "compare", "load", "run"]
+if TYPE_CHECKING:
+    from .campaigns import Campaign
+
+__all__ = ["Comparison", "Histogram", "Progress", "Run", "StoredRun", "Value", "compare", "load", "run", "runs"]
 
 StrPath = str | os.PathLike[str]
 
@@ -51,8 +55,8 @@ class Value:
     """What to know before trusting it."""
 
     def __str__(self) -> str:
-        ends = "n=1" if self.low is None or self.high is None else f"{self.low:.6g} to {self.high:.6g}"
-        return f"{self.value:.6g} {self.unit} ({ends})"
+        ends = "n=1" if self.low is None or self.high is None else f"{shown(self.low)} to {shown(self.high)}"
+        return f"{shown(self.value)} {self.unit} ({ends})"
 
 
 class Histogram:
@@ -144,7 +148,7 @@ class Run:
         ]
         if len(rows) != 1:
             known = sorted({it["metric"] for it in self.values})
-            where = [f"{it['experiment']} {it['target']} {it['x_name']}={it['x']:g}" for it in rows]
+            where = [f"{it['experiment']} {it['target']} {it['x_name']}={shown(it['x'])}" for it in rows]
             what = f"it is there {len(rows)} times: {', '.join(where)}" if rows else f"there are {', '.join(known)}"
             raise UsageError(f"{self.folder}: {metric} is not one value; {what}")
         row = rows[0]
@@ -195,8 +199,68 @@ class Run:
         partial = ", partial" if self.is_partial else ""
         return f"<Run {self.folder}: {', '.join(self.experiments)} on {', '.join(self.targets)}{partial}>"
 
-    def _repr_markdown_(self) -> str:
-        return self.summary()
+    def _repr_html_(self) -> str:
+        record = self.record
+        facts = {
+            "experiments": ", ".join(self.experiments),
+            "targets": ", ".join(self.targets),
+            "link": record["link"],
+            "effort": record["effort"],
+            "trials": str(len(record["trials"])),
+            "warnings": str(len(self.warnings)),
+        }
+        rows = "".join(f"<tr><th>{escape(key)}</th><td>{escape(str(it))}</td></tr>" for key, it in facts.items())
+        partial = " (ended early)" if self.is_partial else ""
+        return f"<p><b>Run</b> {escape(str(self.folder))}{partial}, {escape(record['created'])}</p><table>{rows}</table>"
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run that is stored in a folder of runs, as `planimeter list runs` has it."""
+
+    folder: Path
+    created: str
+    experiments: tuple[str, ...]
+    targets: tuple[str, ...]
+    link: str
+    effort: str
+    trials: int
+    partial: bool
+    doubtful: bool
+    version: str
+
+    def load(self) -> Run:
+        """Reads it."""
+        return Run(self.folder)
+
+
+def runs(folder: StrPath = "runs", *, program: StrPath | None = None, **filters: str | bool) -> list[StoredRun]:
+    """The runs that are stored below a folder, the latest first.
+
+    Filters are those of `planimeter list runs --filter`: `experiment`, `target`, `link`, `metric`, `effort`, `version`,
+    `since`, `until`, `partial`, `doubtful`.
+    """
+    words = ["list", "runs", os.fspath(folder), "--json"]
+    words += [f"--filter={key}={_written(value)}" for key, value in filters.items()]
+    done = command(words, program=program)
+    if done.code != 0:
+        raise failure(done)
+
+    def read(row: dict[str, Any]) -> StoredRun:
+        return StoredRun(
+            folder=Path(folder) / row["folder"],
+            created=row["created"],
+            experiments=tuple(row["experiments"]),
+            targets=tuple(row["targets"]),
+            link=row["link"],
+            effort=row["effort"],
+            trials=row["trials"],
+            partial=row["partial"],
+            doubtful=row["doubtful"],
+            version=row["version"],
+        )
+
+    return [read(row) for row in json.loads(done.output)["runs"]]
 
 
 def load(folder: StrPath) -> Run:
@@ -204,31 +268,70 @@ def load(folder: StrPath) -> Run:
     return Run(folder)
 
 
+@overload
+def run(
+    plan: os.PathLike[str],
+    /,
+    *,
+    effort: str | None = None,
+    seed: int | None = None,
+    out: StrPath | None = None,
+    strict: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    program: StrPath | None = None,
+) -> Campaign: ...
+
+
+@overload
 def run(
     *experiments: str,
     on: str | Sequence[str] = (),
     link: str | Sequence[str] = (),
-    effort: str = "standard",
+    effort: str | None = None,
     set: Mapping[str, object] | None = None,
     topology: StrPath | None = None,
     before: str | None = None,
     between: str | None = None,
     after: str | None = None,
-    seed: int = 1,
-    out: StrPath = "runs",
+    seed: int | None = None,
+    out: StrPath | None = None,
     resume: StrPath | None = None,
     trust: bool = False,
     strict: bool = False,
     progress: Callable[[Progress], None] | None = None,
     program: StrPath | None = None,
-) -> Run:
+) -> Run: ...
+
+
+def run(
+    *experiments: StrPath,
+    on: str | Sequence[str] = (),
+    link: str | Sequence[str] = (),
+    effort: str | None = None,
+    set: Mapping[str, object] | None = None,
+    topology: StrPath | None = None,
+    before: str | None = None,
+    between: str | None = None,
+    after: str | None = None,
+    seed: int | None = None,
+    out: StrPath | None = None,
+    resume: StrPath | None = None,
+    trust: bool = False,
+    strict: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    program: StrPath | None = None,
+) -> Run | Campaign:
     """Measures targets side by side, as `planimeter run` does, and returns the run.
+
+    A plan (`run(Path("PLAN.toml"))`, or its name as text) is measured as it is written and returns a `Campaign`, as
+    `run_plan` does; type checkers know the type of what a `Path` or `run_plan` returns. What is not given is as the command
+    line has it by default.
 
     It happens in a process of its own (`program` is another planimeter than this package's, such as one whose file has
     rights). A stored run that was not begun by this user on this host runs commands, scripts and programs only with `trust`.
     Ctrl-C ends it cleanly: `Interrupted` is raised, and has what was measured.
     """
-    words = ["run", *experiments]
+    words = ["run", *(os.fspath(it) for it in experiments)]
     if resume is not None:
         words += ["--resume", os.fspath(resume)]
         words += ["--trust"] if trust else []
@@ -239,15 +342,16 @@ def run(
         words += [f"--set={key}={_written(value)}" for key, value in (set or {}).items()]
         hooks = {"before": before, "between": between, "after": after}
         words += [f"--{when}={command}" for when, command in hooks.items() if command is not None]
-        words += [f"--effort={effort}", f"--seed={seed}", f"--out={os.fspath(out)}"]
+        words += [f"--effort={effort}"] if effort is not None else []
+        words += [f"--seed={seed}"] if seed is not None else []
+        words += [f"--out={os.fspath(out)}"] if out is not None else []
     words += ["--strict"] if strict else []
-    step = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+    done = command(words, program=program, told=progress_of(progress))
+    resumes_plan = resume is not None and (Path(resume) / "campaign.json").is_file()
+    if resumes_plan or any(os.fspath(it).endswith(".toml") for it in experiments):
+        from . import campaigns
 
-    def told(line: str) -> None:
-        if progress is not None and (found := step.match(line)):
-            progress(Progress(int(found[1]), int(found[2]), found[3]))
-
-    done = command(words, program=program, told=told)
+        return campaigns.measured(done)
     page = Path(done.output.strip().rpartition("\n")[2])
     measured = Run(page.parent) if page.name == "report.html" else None
     if done.code == EXIT_INTERRUPTED:
@@ -261,6 +365,17 @@ def run(
     if done.code != 0 or measured is None:
         raise failure(done)
     return measured
+
+
+def progress_of(progress: Callable[[Progress], None] | None) -> Callable[[str], None]:
+    """What reads the lines of a command for how far it is."""
+    step = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+
+    def told(line: str) -> None:
+        if progress is not None and (found := step.match(line)):
+            progress(Progress(int(found[1]), int(found[2]), found[3]))
+
+    return told
 
 
 def _several(said: str | Sequence[str]) -> Sequence[str]:
@@ -288,7 +403,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """All of it in a word: "better", "worse", "same" or "unclear"."""
+        """All of it in a word: "better", "worse", "same" or "inconclusive"."""
         return str(self.data["verdict"])
 
     @property
@@ -306,19 +421,32 @@ class Comparison:
         """Whether a gate rests on what is missing, irregular or limited by the tester."""
         return self._code == EXIT_IRREGULAR
 
+    @property
+    def is_inconclusive(self) -> bool:
+        """Whether no gate failed, and one was not shown to hold."""
+        return self._code == EXIT_INCONCLUSIVE
+
+    @property
+    def worse(self) -> list[str]:
+        """Each cell that is worse, in words."""
+        return list(self.data["worse"])
+
     def check(self) -> None:
-        """Raises `GateFailed` if a gate failed, `IrregularError` if one rests on what is not to be trusted."""
+        """Raises `GateFailed` if a gate failed, `IrregularError` if one rests on what is not to be trusted, and
+        `GateInconclusive` if one was not shown to hold."""
         if self.has_failed:
             raise GateFailed("; ".join(self._failed()))
         if self.is_doubtful:
             raise IrregularError(self._line)
+        if self.is_inconclusive:
+            raise GateInconclusive(self._line)
 
     def _failed(self) -> Iterator[str]:
         for cell in self.cells:
             for gate in cell["gates"]:
                 if gate["outcome"] == "failed":
                     point = cell["point"]
-                    where = f"{cell['experiment']}, {cell['target']} at {point['name']}={point['value']:g}"
+                    where = f"{cell['experiment']}, {cell['target']} at {point['name']}={shown(point['value'])}"
                     yield f"{gate['gate']} failed: {where} has a ratio of {cell['ratio']:.4g}"
 
     def to_markdown(self) -> str:
@@ -336,8 +464,8 @@ def compare(
     base: Run | StrPath,
     new: Run | StrPath,
     *,
-    gates: Sequence[str] = (),
-    run: Sequence[str] = (),
+    gates: str | Sequence[str] = (),
+    run: str | Sequence[str] = (),
     like: Run | StrPath | None = None,
     link: str | Sequence[str] = (),
     effort: str | None = None,
@@ -346,10 +474,10 @@ def compare(
     program: StrPath | None = None,
 ) -> Comparison:
     """Compares two stored runs (or targets of runs, "DIR:TARGET"), or two targets that are measured by turns: `run` says
-    which experiments, or `like` a run to measure as."""
+    which experiments, or `like` a run to measure as. A text is one gate, or one experiment."""
     words = ["compare", _side(base), _side(new), "--json", f"--out={os.fspath(out)}"]
-    words += [f"--gate={it}" for it in gates]
-    words += [f"--run={it}" for it in run]
+    words += [f"--gate={it}" for it in _several(gates)]
+    words += [f"--run={it}" for it in _several(run)]
     words += [f"--like={_side(like)}"] if like is not None else []
     words += [f"--link={it}" for it in _several(link)]
     words += [f"--set={key}={_written(value)}" for key, value in (set or {}).items()]
@@ -359,7 +487,7 @@ def compare(
         done = command([*words, f"--markdown={markdown}"], program=program)
         if done.code == EXIT_INTERRUPTED:
             raise Interrupted(done.line)
-        if done.code not in (0, EXIT_GATE, EXIT_IRREGULAR):
+        if done.code not in (0, EXIT_GATE, EXIT_IRREGULAR, EXIT_INCONCLUSIVE):
             raise failure(done)
         try:
             data = json.loads(done.output)

@@ -17,6 +17,11 @@ __all__ = ["Table"]
 _ROWS_SHOWN = 20
 
 
+def shown(value: float) -> str:
+    """A number for people: six significant digits, and every digit of a whole number."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+
+
 class Table:
     """Rows and columns, in Arrow's form (`__arrow_c_stream__`): `pyarrow.table(it)`, `polars.DataFrame(it)`.
 
@@ -80,13 +85,13 @@ class Table:
     def _repr_html_(self) -> str:
         from html import escape
 
-        def shown(value: object) -> str:
-            text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+        def cell(value: object) -> str:
+            text = shown(value) if isinstance(value, float) else "" if value is None else str(value)
             return f"<td>{escape(text)}</td>"
 
         units = self.units
         heads = "".join(f"<th>{escape(it)}<br><small>{escape(units.get(it, ''))}</small></th>" for it in self.columns)
         rows = [self[at] for at in range(min(len(self), _ROWS_SHOWN))]
-        body = "".join(f"<tr>{''.join(shown(it) for it in row.values())}</tr>" for row in rows)
+        body = "".join(f"<tr>{''.join(cell(it) for it in row.values())}</tr>" for row in rows)
         more = f"<p>{len(self)} rows</p>" if len(self) > _ROWS_SHOWN else ""
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"

@@ -170,11 +170,110 @@ class Runs(WithRun):
         with self.assertRaisesRegex(UsageError, "has nothing to look at"):
             planimeter.compare(*sides, gates=["flow_mods_added_per_s>=0.97"])
 
+    def test_a_text_is_one_gate(self) -> None:
+        sides = [f"{self.run_.folder}:{it}" for it in self.run_.targets]
+        one = planimeter.compare(*sides, gates="latency_ns_p50<=1.10")
+        self.assertEqual({gate["gate"] for cell in one.cells for gate in cell["gates"]}, {"latency_ns_p50<=1.1"})
+        self.assertFalse(one.is_inconclusive)
+        self.assertEqual(one.worse, one.data["worse"])
+
+    def test_stored_runs_are_listed_and_read(self) -> None:
+        found = planimeter.runs(self.folder.name, experiment="latency", partial=False)
+        self.assertIn(self.run_.folder, [it.folder for it in found])
+        stored = next(it for it in found if it.folder == self.run_.folder)
+        self.assertEqual((stored.targets, stored.effort), (("ours", "bridge"), "quick"))
+        self.assertEqual(stored.load().record, self.run_.record)
+        self.assertEqual(planimeter.runs(self.folder.name, target="nobody"), [])
+        with self.assertRaisesRegex(UsageError, "--filter speed=1"):
+            planimeter.runs(self.folder.name, speed="1")
+
+    def test_a_run_is_shown_in_few_lines(self) -> None:
+        self.assertEqual(len(repr(self.run_).splitlines()), 1)
+        html = self.run_._repr_html_()
+        self.assertIn("<th>targets</th><td>ours, bridge</td>", html)
+        self.assertLess(len(html), 1000)
+        self.assertFalse(hasattr(self.run_, "_repr_markdown_"), "a notebook would show the whole summary")
+
     def test_tables_are_shown_in_notebooks(self) -> None:
         html = self.run_.trials._repr_html_()
         self.assertIn("<th>latency_ns_p50<br><small>ns</small></th>", html)
         self.assertEqual(repr(self.run_.trials)[:9], "<Table of")
         self.assertIsInstance(self.run_.values, Table)
+
+
+PLAN = """
+name = "office"
+effort = "quick"
+seed = 7
+on = ["ours", "bridge"]
+link = "memory"
+
+[set]
+rig = "sim"
+seconds = 0.01
+repeats = 3
+
+[[step]]
+run = "latency"
+set.load = 50
+
+[[gate]]
+metric = "latency_ns_p50"
+ratio = 1.10
+"""
+
+
+class Plans(unittest.TestCase):
+    def test_a_plan_runs_as_it_is_written_and_is_a_campaign(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            plan = Path(folder) / "office.toml"
+            plan.write_text(PLAN)
+            campaign = planimeter.run(plan, out=folder)
+            (step,) = campaign
+            run = campaign[step]
+            self.assertIsInstance(run, Run)
+            self.assertEqual((run.record["seed"], run.record["effort"]), (7, "quick"))
+            self.assertEqual((campaign.name, len(campaign)), ("office", 1))
+            self.assertEqual(campaign.outcome, "passed")
+            campaign.check()
+            self.assertTrue(campaign.report.is_file())
+            self.assertEqual(len(repr(campaign).splitlines()), 1)
+            self.assertIn("<td>ours, bridge</td>", campaign._repr_html_())
+            plan.write_text(PLAN.replace("ratio = 1.10", "ratio = 0.5"))
+            failed = planimeter.run_plan(plan, seed=8, out=folder)
+            self.assertTrue(failed.has_failed)
+            self.assertEqual(next(iter(failed.runs.values())).record["seed"], 8)
+            with self.assertRaises(planimeter.GateFailed):
+                failed.check()
+
+
+class Modules(unittest.TestCase):
+    def test_a_failed_module_fails_the_run(self) -> None:
+        script = (
+            "from planimeter import *\n"
+            "class Mine(Module):\n"
+            "    \"\"\"Mine.\"\"\"\n"
+            "    def start(self, facts):\n"
+            "        if self.repeat == 2:\n"
+            "            raise ValueError('no such thing')\n"
+            "        self.measured('kept_ns', 7, 1)\n"
+            "        self.end()\n"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "mine.py"
+            file.write_text(script)
+            with self.assertRaisesRegex(planimeter.IrregularError, "no such thing") as raised:
+                planimeter.run(str(file), on="ours", link="memory", effort="quick", out=folder,
+                               set={"rig": "sim", "repeats": 3})
+            run = raised.exception.run
+            assert isinstance(run, Run)
+            self.assertEqual(len(run.trials), 3, "what was measured is kept")
+
+
+class Counts(unittest.TestCase):
+    def test_whole_numbers_keep_every_digit(self) -> None:
+        value = planimeter.Value(1_048_576.0, "rules", 3, 1_048_575.0, 1_048_577.0, 95.0, ())
+        self.assertEqual(str(value), "1048576 rules (1048575 to 1048577)")
 
 
 class Errors(unittest.TestCase):

@@ -83,6 +83,9 @@ pub struct Connection {
     pub opens: bool,
     /// Whether the switch is asked for its features before the connection counts as up.
     pub asks_features: bool,
+    /// Bytes of a frame that a packet-in carries (`miss_send_len`), which a SET_CONFIG sets before the connection counts as up;
+    /// none is sent without it. Open vSwitch sends its primary connection no packet-in before that.
+    pub miss_send_bytes: Option<u16>,
 }
 
 /// Something that happened, and when. Events are told in the order in which the tester finds them;
@@ -302,7 +305,7 @@ impl Connection {
     /// A connection to this switch that opens before the module starts, in any spoken version.
     pub fn new(switch: usize) -> Self {
         let versions = Version::SPOKEN.to_vec();
-        Connection { switch, versions, opens: true, asks_features: true }
+        Connection { switch, versions, opens: true, asks_features: true, miss_send_bytes: None }
     }
 }
 

@@ -228,6 +228,17 @@ pub fn tool(name: &'static str, package: &'static str) -> Result<PathBuf, Need> 
     found.ok_or(Need::Tool { name, package })
 }
 
+/// The same below an installation's prefix, in `sbin` or `bin`; without one, where the system has it.
+pub fn tool_below(
+    prefix: Option<&Path>,
+    name: &'static str,
+    package: &'static str,
+) -> Result<PathBuf, Need> {
+    let Some(prefix) = prefix else { return tool(name, package) };
+    let found = ["sbin", "bin"].map(|folder| prefix.join(folder).join(name));
+    found.into_iter().find(|path| path.is_file()).ok_or(Need::Tool { name, package })
+}
+
 /// Everything the lab may need on this machine, looked for now.
 pub fn survey() -> Vec<Finding> {
     let mut findings = vec![privilege(), rootless(), cores()];

@@ -24,10 +24,13 @@ mod statistics;
 mod packets;
 /// Metrics that can come of them.
 mod yields;
+/// What each takes, and what is set of it.
+pub mod taking;
 
 use crate::experiments::{Context, Method, latency};
 use crate::parameter::Parameters;
 use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::python::{Script, script};
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 use results::record::{self, Metric, Name};
@@ -48,8 +51,8 @@ pub struct Entry {
     pub build: fn(&Context) -> Box<dyn Method>,
     /// The experiment whose trials serve this one too, when both run together.
     pub shares_trials_of: Option<&'static str>,
-    /// Flows that a controller deals with unless the user asks for another number; 0 for none.
-    pub flows: u32,
+    /// The parameter that says how many flows a controller deals with, where one does.
+    pub flows: Option<&'static Declared>,
     /// Entries that its module installs, for which our switch then has room; 0 where that is no more than by default.
     pub entries: u32,
     /// Targets that go along with one that was asked for.
@@ -70,8 +73,10 @@ pub struct Entry {
     pub swaps: bool,
     /// Whether hosts with sockets of their own have to stand at the ends of its links.
     pub wants_hosts: bool,
-    /// What can be set besides what all experiments know.
+    /// The parameters that it declares itself.
     pub parameters: &'static [Declared],
+    /// The groups of shared parameters that it includes, beside those of every run.
+    pub shared: &'static [&'static [Declared]],
     /// What its report shows; empty where that follows from what is measured.
     pub shows: &'static [Show],
     /// The Python script that it is, which then makes the method.
@@ -154,6 +159,7 @@ pub fn set_of(id: &str) -> &str {
 impl Entry {
     /// The method on one target.
     pub fn method_on(&self, context: &Context) -> Box<dyn Method> {
+        let context = &Context { parameters: self.its(&context.parameters), ..context.clone() };
         match self.script {
             Some(script) => script.method(context),
             None => (self.build)(context),
@@ -216,7 +222,7 @@ impl Entry {
                 return Some("the way through a topology has one port to send into");
             }
             let is_about_one = self.is_module() && self.script.is_none() && !self.spans_path;
-            if is_about_one || self.flows > 0 {
+            if is_about_one || self.flows.is_some() {
                 return Some("it measures one switch: name that by --on");
             }
         }
@@ -252,6 +258,12 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
         .chain(packets::ENTRIES)
 }
 
+/// Parameters of trials with a table that the user chooses.
+const TRIALS_OVER: &[&[Declared]] = &[shared::TRIALS, shared::TABLES];
+
+/// Those of trials at loads that a search for the throughput finds.
+const SEARCHED: &[&[Declared]] = &[shared::TRIALS, shared::TABLES, shared::SEARCHES];
+
 /// What most experiments have in common.
 pub(crate) const WORKLOAD: Entry = Entry {
     id: "",
@@ -263,7 +275,7 @@ pub(crate) const WORKLOAD: Entry = Entry {
     shares_trials_of: None,
     companions: &[],
     has_modes: false,
-    flows: 0,
+    flows: None,
     entries: 0,
     technologies: ALL,
     inputs: 1,
@@ -273,6 +285,7 @@ pub(crate) const WORKLOAD: Entry = Entry {
     swaps: false,
     wants_hosts: false,
     parameters: &[],
+    shared: &[],
     shows: &[],
     script: None,
 };

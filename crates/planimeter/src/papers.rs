@@ -18,6 +18,9 @@ const FIG5: &str = include_str!("papers/bianco2010_fig5_relative_drop_96B.csv");
 /// Processing times of an OpenFlow switch, by table, table size and packet size.
 const TABLE1: &str = include_str!("papers/bianco2010_table1_processing_time.csv");
 
+/// Processor load and loss of two software switches, by packet size.
+const OFLOPS_TABLE1: &str = include_str!("papers/oflops_sume_table1_ovs_cpu_loss.csv");
+
 /// The values that a study prints of one of its items, given as study and item; none of most.
 pub fn published(paper: Option<(&str, &str)>) -> Vec<Published> {
     match paper {
@@ -31,6 +34,7 @@ pub fn published(paper: Option<(&str, &str)>) -> Vec<Published> {
             })
         }
         Some(("costa2017", item)) => costa2017::published(item),
+        Some(("oflops2018", "table1")) => loads(),
         _ => Vec::new(),
     }
 }
@@ -58,6 +62,28 @@ fn rows<'a>(
         })
     };
     text.lines().skip(1).filter_map(row).collect()
+}
+
+/// Rows of packet size, switch, processor load in cores and share of packets lost.
+fn loads() -> Vec<Published> {
+    let row = |line: &str| -> Option<[Published; 2]> {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [bytes, switch, cores, loss] = fields[..] else { return None };
+        let bytes: f64 = bytes.parse().ok()?;
+        let value = |metric: &str, text: &str| -> Option<Published> {
+            Some(Published {
+                study: "oflops2018".into(),
+                item: "table1".into(),
+                subject: switch.into(),
+                point: Point::new("frame_bytes", bytes),
+                metric: metric.into(),
+                value: text.parse().ok()?,
+                text: None,
+            })
+        };
+        Some([value("processor_load_cores", cores)?, value("loss_ratio", loss)?])
+    };
+    OFLOPS_TABLE1.lines().skip(1).filter_map(row).flatten().collect()
 }
 
 /// The claims of all studies, or what is wrong with the file.
@@ -88,6 +114,13 @@ mod tests {
         let found = published(Some(("bianco2010", "table1")));
         let linear = found.iter().find(|it| it.point.within.as_ref().unwrap().value == 25.0);
         assert_eq!(linear.unwrap().point.within.as_ref().unwrap().name, "linear_entries");
+        let loads = published(Some(("oflops2018", "table1")));
+        assert_eq!(loads.len(), 2 * (OFLOPS_TABLE1.lines().count() - 1));
+        let first = &loads[0];
+        assert_eq!(
+            (first.subject.as_str(), first.point.value, first.value),
+            ("OVS-kernel", 96.0, 7.5)
+        );
         assert!(published(Some(("bianco2010", "fig2"))).is_empty() && published(None).is_empty());
     }
 }

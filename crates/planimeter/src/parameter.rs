@@ -13,10 +13,11 @@ pub mod goals;
 pub mod methods;
 /// An SNMP agent that is asked beside a measurement.
 pub mod witness;
-/// Those that an experiment declares itself.
+/// Declarations, and values by them.
 pub mod own;
+/// Those that several experiments share.
+pub mod shared;
 
-use std::borrow::Cow;
 use std::fmt;
 
 use control::Control;
@@ -25,9 +26,8 @@ use goals::Goals;
 use instrument::stream::Stream;
 use methods::Methods;
 use own::{Declared, Own};
+use shared::STREAM;
 use witness::Witness;
-
-use crate::nearest;
 
 /// How long and how often is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,9 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// All of them, the shortest first.
+    pub const ALL: [Effort; 3] = [Effort::Quick, Effort::Standard, Effort::Full];
+
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -147,10 +150,6 @@ pub enum Capacity {
 pub struct Parameters {
     /// Capacity of the nominal link between tester and target, bit/s.
     pub capacity: Capacity,
-    /// Frame sizes in bytes, FCS included; empty for the experiment's own.
-    pub frames: Vec<u16>,
-    /// Loads in percent of the nominal link; empty for the experiment's own.
-    pub loads: Vec<f64>,
     /// Seconds of a trial.
     pub seconds: f64,
     /// Seconds of traffic before a trial that are not counted.
@@ -164,6 +163,8 @@ pub struct Parameters {
     pub table: Option<Table>,
     /// Entries in the table.
     pub entries: u32,
+    /// The most entries of a table that any experiment was set to have.
+    pub entries_most: u32,
     /// In which order they are hit.
     pub traffic: Option<Traffic>,
     /// Which fields wildcard entries name.
@@ -210,6 +211,10 @@ pub struct Parameters {
     pub routes_max: u32,
     /// What experiments declare themselves.
     pub own: Own,
+    /// The effort that defaults follow.
+    pub effort: Effort,
+    /// What was set of what experiments share, in order.
+    pub(crate) given: Vec<(&'static str, String)>,
 }
 
 impl Parameters {
@@ -218,14 +223,13 @@ impl Parameters {
         let (seconds, repeats) = effort.seconds_and_repeats();
         Parameters {
             capacity: Capacity::BitsPerSecond(1e9),
-            frames: Vec::new(),
-            loads: Vec::new(),
             seconds,
             warmup_s: (seconds / 5.0).min(2.0),
             repeats,
             alternating: false,
             table: None,
             entries: 1,
+            entries_most: 1,
             traffic: None,
             rules: Rules::Ports,
             style: Style::Acl,
@@ -241,203 +245,160 @@ impl Parameters {
             exact_entries_max: 131_072,
             connections_max: 0,
             wildcard_entries_max: 100,
-            control: Control::new(if effort == Effort::Quick { 0.1 } else { 1.0 }),
+            control: Control::default(),
             goals: Goals::at(effort),
             methods: Methods::at(effort),
             witness: Witness::default(),
             device: Device::default(),
             macs_max: 262_144,
             routes_max: 1 << 20,
-            own: Own::default(),
+            own: Own::at(effort),
+            effort,
+            given: Vec::new(),
         }
     }
 
-    /// Applies one `KEY=VALUE`, which may be one of those that the experiments at hand declare.
-    pub fn set_declared(
-        &mut self,
-        assignment: &str,
-        declared: &[Declared],
-    ) -> Result<(), ParameterError> {
-        let (key, value) = parted(assignment)?;
-        let Some(found) = declared.iter().find(|declared| declared.key == key) else {
-            return self.set(assignment);
-        };
-        self.own.set(found, value).ok_or_else(|| {
-            let expected = found.takes.words(found.unit).into();
-            ParameterError::BadValue { key: key.into(), value: value.into(), expected }
-        })
-    }
-
-    /// Applies one `KEY=VALUE`.
+    /// Applies one `KEY=VALUE` of those that runs or several experiments share.
     pub fn set(&mut self, assignment: &str) -> Result<(), ParameterError> {
         let (key, value) = parted(assignment)?;
-        let bad = |expected: &'static str| {
-            let expected = expected.into();
-            ParameterError::BadValue { key: key.into(), value: value.into(), expected }
-        };
-        match key {
-            "capacity" => self.capacity = capacity(value).ok_or_else(|| bad(CAPACITY))?,
-            "frame" => {
-                self.frames = list(value, |text| {
-                    text.parse().ok().filter(|bytes| (64..=1518).contains(bytes))
-                })
-                .ok_or_else(|| bad("frame sizes from 64 to 1518 bytes, FCS included, by commas"))?;
-            }
-            "load" => {
-                self.loads = list(value, |text| number(text, 0.001, 1000.0))
-                    .ok_or_else(|| bad("percentages of the link, 0.001 to 1000, by commas"))?;
-            }
-            "seconds" => {
-                self.seconds = number(value, 0.01, 3600.0).ok_or_else(|| bad("0.01 to 3600"))?;
-            }
-            "warmup" => {
-                self.warmup_s = number(value, 0.0, 600.0).ok_or_else(|| bad("0 to 600 seconds"))?;
-            }
-            "repeats" => {
-                self.repeats = number(value, 1.0, 1000.0).ok_or_else(|| bad("1 to 1000"))? as u32;
-            }
-            "turns" => {
-                self.alternating = match value {
-                    "alternating" => true,
-                    "even" => false,
-                    _ => return Err(bad(TURNS)),
-                };
-            }
-            "table" => self.table = Some(table(value).ok_or_else(|| bad(TABLES))?),
-            "entries" => {
-                self.entries =
-                    number(value, 1.0, 1_048_576.0).ok_or_else(|| bad("1 to 1048576"))? as u32;
-            }
-            "traffic" => self.traffic = Some(traffic(value).ok_or_else(|| bad(TRAFFIC))?),
-            "style" => self.style = style(value).ok_or_else(|| bad(STYLES))?,
-            "rules" => self.rules = rules(value).ok_or_else(|| bad(RULES))?,
-            "warm" => {
-                self.warm_s = number(value, 0.0, 3600.0).ok_or_else(|| bad("0 to 3600 seconds"))?;
-            }
-            "loss" => {
-                self.loss = number(value, 0.0, 0.5).ok_or_else(|| bad("a ratio, 0 to 0.5"))?
-            }
-            "resolution" => {
-                self.resolution =
-                    number(value, 0.0005, 0.5).ok_or_else(|| bad("a ratio, 0.0005 to 0.5"))?;
-            }
-            "verify" => {
-                self.verify = number(value, 0.0, 10.0).ok_or_else(|| bad(VERIFY))? as u32;
-            }
-            "rig" => {
-                self.simulated = match value {
-                    "sim" => true,
-                    "live" => false,
-                    _ => return Err(bad("live or sim")),
-                };
-            }
-            "service_ns" => {
-                self.service_ns = number(value, 0.0, 1e9).ok_or_else(|| bad("0 to 1e9 ns"))? as u64;
-            }
-            "stall_ns" => {
-                self.stall_ns = number(value, 0.0, 1e9).ok_or_else(|| bad("0 to 1e9 ns"))? as u64;
-            }
-            "ring_frames" => {
-                self.ring_frames =
-                    number(value, 64.0, 65_536.0).ok_or_else(|| bad("64 to 65536"))? as u32;
-            }
-            "exact_entries_max" => {
-                self.exact_entries_max =
-                    number(value, 1.0, 4e6).ok_or_else(|| bad("1 to 4000000"))? as u32;
-            }
-            "wildcard_entries_max" => {
-                self.wildcard_entries_max =
-                    number(value, 1.0, 1e6).ok_or_else(|| bad("1 to 1000000"))? as u32;
-            }
-            "macs_max" => {
-                self.macs_max = number(value, 2.0, 4e6).ok_or_else(|| bad("2 to 4000000"))? as u32;
-            }
-            "routes_max" => {
-                self.routes_max =
-                    number(value, 3.0, 4e6).ok_or_else(|| bad("3 to 4000000"))? as u32;
-            }
-            // A file: whoever may read files has read it and set `streams`.
-            STREAM => {}
-            _ => {
-                let others = self.control.set(key, value);
-                let others = others.or_else(|| self.goals.set(key, value));
-                let others = others.or_else(|| self.witness.set(key, value));
-                let others = others.or_else(|| self.device.set(key, value));
-                match others.or_else(|| self.methods.set(key, value)) {
-                    Some(outcome) => outcome.map_err(bad)?,
-                    None => return Err(ParameterError::UnknownKey(key.into())),
-                }
-            }
+        let declared = shared::all().find(|declared| declared.key == key);
+        let declared = declared.ok_or_else(|| ParameterError::UnknownKey {
+            key: key.into(),
+            hint: "'planimeter list parameters' shows what there is".into(),
+        })?;
+        self.assign(declared, value)
+    }
+
+    /// Applies a value of a parameter that is shared.
+    pub(crate) fn assign(
+        &mut self,
+        declared: &Declared,
+        value: &str,
+    ) -> Result<(), ParameterError> {
+        let value = value.trim();
+        declared.check(value)?;
+        let key = declared.key;
+        self.read(key, value).ok_or_else(|| declared.refused(value))?;
+        self.given.push((key, value.into()));
+        Ok(())
+    }
+
+    /// Applies a value of a parameter that an experiment declares itself.
+    pub(crate) fn assign_own(
+        &mut self,
+        declared: &Declared,
+        value: &str,
+    ) -> Result<(), ParameterError> {
+        declared.check(value)?;
+        self.own.set(declared, value).ok_or_else(|| declared.refused(value))?;
+        if declared.key == shared::ENTRIES_KEY {
+            let sizes = value.split(',').filter_map(number).map(|it| it as u32);
+            self.entries_most = sizes.fold(self.entries_most, u32::max);
         }
         Ok(())
     }
+
+    /// How often a whole search is repeated: as often as was set, or by its own default.
+    pub fn repeats_of_searches(&self) -> u32 {
+        let declared = &shared::REPEATS_OF_SEARCHES;
+        match self.given.iter().any(|(key, _)| *key == declared.key) {
+            true => self.repeats,
+            false => number(declared.default_at(self.effort)).unwrap_or(1.0) as u32,
+        }
+    }
+
+    /// The same for an experiment that takes these: what is set of others does not reach it.
+    #[must_use]
+    pub(crate) fn of(&self, taken: &[&'static str], own: Vec<&'static str>) -> Parameters {
+        let plain = Parameters::at(self.effort);
+        let takes = |key: &str| taken.contains(&key);
+        let mut its = Parameters {
+            table: plain.table,
+            entries: plain.entries,
+            traffic: plain.traffic,
+            rules: plain.rules,
+            style: plain.style,
+            loss: plain.loss,
+            resolution: plain.resolution,
+            verify: plain.verify,
+            streams: if takes(STREAM) { self.streams.clone() } else { Vec::new() },
+            control: Control { capture: self.control.capture, ..plain.control },
+            goals: plain.goals,
+            methods: plain.methods,
+            own: self.own.only(own),
+            ..self.clone()
+        };
+        if !takes(shared::SECONDS.key) {
+            its.seconds = plain.seconds;
+        }
+        if !takes(shared::WARMUP.key) {
+            its.warmup_s = plain.warmup_s;
+        }
+        // The command line may have changed these since.
+        let is_of_run =
+            |key: &str| shared::TRIALS.iter().chain(shared::always()).any(|it| it.key == key);
+        for (key, value) in self.given.iter().filter(|(key, _)| takes(key) && !is_of_run(key)) {
+            its.read(key, value).expect("a value was checked when it was set");
+        }
+        its
+    }
+
+    fn read(&mut self, key: &str, value: &str) -> Option<()> {
+        match key {
+            "capacity" => self.capacity = capacity(value)?,
+            "seconds" => self.seconds = number(value)?,
+            "warmup" => self.warmup_s = number(value)?,
+            "repeats" => self.repeats = number(value)? as u32,
+            "turns" => self.alternating = value == "alternating",
+            "table" => self.table = Some(table(value)?),
+            "entries" => {
+                self.entries = number(value)? as u32;
+                self.entries_most = self.entries_most.max(self.entries);
+            }
+            "traffic" => self.traffic = Some(traffic(value)?),
+            "style" => self.style = style(value)?,
+            "rules" => self.rules = rules(value)?,
+            "warm" => self.warm_s = number(value)?,
+            "loss" => self.loss = number(value)?,
+            "resolution" => self.resolution = number(value)?,
+            "verify" => self.verify = number(value)? as u32,
+            "rig" => self.simulated = value == "sim",
+            "service_ns" => self.service_ns = number(value)? as u64,
+            "stall_ns" => self.stall_ns = number(value)? as u64,
+            "ring_frames" => self.ring_frames = number(value)? as u32,
+            shared::EXACT_ENTRIES_MAX => self.exact_entries_max = number(value)? as u32,
+            shared::WILDCARD_ENTRIES_MAX => self.wildcard_entries_max = number(value)? as u32,
+            "macs_max" => self.macs_max = number(value)? as u32,
+            "routes_max" => self.routes_max = number(value)? as u32,
+            // A file: the command line has read it and set `streams`.
+            STREAM => {}
+            _ => {
+                let others = self.control.assign(key, value);
+                let others = others.or_else(|| self.goals.assign(key, value));
+                let others = others.or_else(|| self.witness.assign(key, value));
+                let others = others.or_else(|| self.device.assign(key, value));
+                return others.or_else(|| self.methods.assign(key, value));
+            }
+        }
+        Some(())
+    }
 }
 
-/// The key whose value is a stream file.
-pub const STREAM: &str = "stream";
+impl Declared {
+    /// Whether a text is a value of it, or what it takes.
+    fn check(&self, value: &str) -> Result<(), ParameterError> {
+        match self.takes.admits(value.trim()) {
+            true => Ok(()),
+            false => Err(self.refused(value)),
+        }
+    }
 
-/// Keys of `--set`, what they take, and what they mean; those of [`control::KEYS`], [`goals::KEYS`],
-/// [`methods::KEYS`], [`witness::KEYS`] and [`device::KEYS`] come to these.
-pub const KEYS: &[(&str, &str, &str)] = &[
-    (
-        "capacity",
-        CAPACITY,
-        "capacity of the nominal link between tester and target (1G; 10G for workloads over memory)",
-    ),
-    ("frame", "bytes[,bytes...]", "frame sizes, frame check sequence included"),
-    ("load", "percent[,percent...]", "offered loads, in percent of the nominal link"),
-    ("seconds", "0.01 to 3600", "length of a trial (by effort)"),
-    ("warmup", "0 to 600", "seconds of uncounted traffic before a trial (by effort)"),
-    ("repeats", "1 to 1000", "how often each trial is repeated (by effort)"),
-    (
-        "turns",
-        TURNS,
-        "whether targets take turns in one order (A B A B), or backwards in every second round (A B B A) (even)",
-    ),
-    ("table", TABLES, "what the target's table holds"),
-    ("entries", "1 to 1048576", "how many entries, or rules of an access list, it holds (1)"),
-    ("traffic", TRAFFIC, "in which order the entries are hit"),
-    (
-        "rules",
-        RULES,
-        "which fields wildcard entries name: both UDP ports, the IP destination (then the UDP source \
-         port varies), or one UDP port by turns (then the other varies)",
-    ),
-    (
-        "style",
-        STYLES,
-        "what an access list (table=acl) is like: a router's, a firewall's, a host's (acl)",
-    ),
-    ("warm", "0 to 3600", "seconds that filling a target's caches before a trial may take (180)"),
-    ("loss", "ratio", "second loss goal of a throughput search beside 0 (0.005)"),
-    ("resolution", "ratio", "resolution of a throughput search (0.02)"),
-    (
-        "verify",
-        VERIFY,
-        "how often a throughput search tries a load again that missed its goal: loss verification (0)",
-    ),
-    (STREAM, "FILE.toml", "streams that take the place of forwarding-rate's own"),
-    ("rig", "live or sim", "real time, or virtual time over memory (live)"),
-    ("service_ns", "ns", "in virtual time: what a target needs for each frame (0)"),
-    (
-        "stall_ns",
-        "ns",
-        "in virtual time: for how long the tester stands still in every other trial (0)",
-    ),
-    ("ring_frames", "64 to 65536", "over memory: frames that the ring of a link holds (1024)"),
-    ("exact_entries_max", "entries", "size of our exact-match table (131072)"),
-    ("wildcard_entries_max", "entries", "size of our linear table (100)"),
-    ("macs_max", "entries", "size of our bridge's address table (262144)"),
-    ("routes_max", "entries", "over memory: size of our router's table (1048576)"),
-];
-
-const CAPACITY: &str = "bit/s such as 1G or 100M, or auto";
-const TURNS: &str = "even or alternating";
-const VERIFY: &str = "0 to 10 times";
-const TABLES: &str = "port, one, exact, wildcard, chain, lpm, mac, learned, acl or tags";
-const RULES: &str = "ports, addresses or either";
-const TRAFFIC: &str = "one, sequential, random or zipf";
-const STYLES: &str = "acl, fw or ipc";
+    /// Why a value is none of it.
+    fn refused(&self, value: &str) -> ParameterError {
+        let expected = self.takes.words(self.unit);
+        ParameterError::BadValue { key: self.key.into(), value: value.into(), expected }
+    }
+}
 
 /// Why a `--set` was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -445,7 +406,32 @@ pub enum ParameterError {
     /// Not of the form KEY=VALUE.
     NotAnAssignment(String),
     /// No parameter has this name.
-    UnknownKey(String),
+    UnknownKey {
+        /// The name.
+        key: String,
+        /// The nearest that applies.
+        hint: String,
+    },
+    /// None of the experiments at hand takes it, though others do.
+    NotTaken {
+        /// The assignment.
+        assignment: String,
+        /// The parameter.
+        key: String,
+        /// The experiments.
+        experiments: String,
+        /// The nearest that applies.
+        hint: String,
+    },
+    /// An experiment takes one value of it.
+    OneValue {
+        /// The assignment.
+        assignment: String,
+        /// The parameter.
+        key: String,
+        /// The experiment.
+        experiment: String,
+    },
     /// The value does not fit the parameter.
     BadValue {
         /// The parameter.
@@ -453,7 +439,7 @@ pub enum ParameterError {
         /// The value that was given.
         value: String,
         /// What it takes.
-        expected: Cow<'static, str>,
+        expected: String,
     },
 }
 
@@ -461,18 +447,23 @@ impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ParameterError::NotAnAssignment(text) => {
-                write!(f, "--set {text}: write KEY=VALUE, such as --set seconds=2")
+                write!(
+                    f,
+                    "--set {text}: not KEY=VALUE (hint: write KEY=VALUE, such as --set seconds=2)"
+                )
             }
-            ParameterError::UnknownKey(key) => {
-                write!(f, "--set {key}=...: there is no such parameter; ")?;
-                match nearest::asked(key, keys()) {
-                    Some(asked) => write!(f, "{asked}"),
-                    None => write!(
-                        f,
-                        "`planimeter list parameters` shows what there is, `planimeter list experiments` what an \
-                         experiment takes beside"
-                    ),
-                }
+            ParameterError::UnknownKey { key, hint } => {
+                write!(f, "--set {key}=...: there is no such parameter (hint: {hint})")
+            }
+            ParameterError::NotTaken { assignment, key, experiments, hint } => {
+                write!(f, "--set {assignment}: {experiments} does not take {key} (hint: {hint})")
+            }
+            ParameterError::OneValue { assignment, key, experiment } => {
+                write!(
+                    f,
+                    "--set {assignment}: {experiment} takes one value of {key} (hint: run it once for each value, as \
+                     steps of a plan)"
+                )
             }
             ParameterError::BadValue { key, value, expected } => {
                 write!(f, "--set {key}={value}: takes {expected}")
@@ -483,20 +474,14 @@ impl fmt::Display for ParameterError {
 
 impl std::error::Error for ParameterError {}
 
-/// The keys that any experiment may be told.
-pub fn keys() -> impl Iterator<Item = &'static str> {
-    let several = KEYS.iter().chain(&control::KEYS).chain(&goals::KEYS).chain(&methods::KEYS);
-    several.chain(&witness::KEYS).chain(&device::KEYS).map(|(key, ..)| *key)
-}
-
 /// Key and value.
-fn parted(assignment: &str) -> Result<(&str, &str), ParameterError> {
+pub(crate) fn parted(assignment: &str) -> Result<(&str, &str), ParameterError> {
     let wrong = || ParameterError::NotAnAssignment(assignment.into());
     assignment.split_once('=').ok_or_else(wrong)
 }
 
-fn number(text: &str, least: f64, most: f64) -> Option<f64> {
-    text.parse().ok().filter(|value: &f64| (least..=most).contains(value))
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok()
 }
 
 fn list<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
@@ -518,7 +503,7 @@ fn capacity(text: &str) -> Option<Capacity> {
         ),
         None => (text, 1.0),
     };
-    number(digits, 0.0, 1e12)
+    number(digits)
         .map(|value| value * factor)
         .filter(|bits| (1e4..=1e12).contains(bits))
         .map(Capacity::BitsPerSecond)
@@ -576,19 +561,49 @@ mod tests {
     fn values_are_read_with_their_units() {
         let mut parameters = Parameters::at(Effort::Quick);
         parameters.set("capacity=250M").unwrap();
-        parameters.set("frame=64,1500").unwrap();
+        parameters.set("repeats=7").unwrap();
         assert_eq!(parameters.capacity, Capacity::BitsPerSecond(250e6));
-        assert_eq!(parameters.frames, [64, 1500]);
+        assert_eq!(parameters.repeats, 7);
     }
 
     #[test]
     fn a_wrong_value_says_what_would_be_right() {
         let mut parameters = Parameters::at(Effort::Quick);
         let before = parameters.clone();
-        for wrong in ["frame=63", "capacity=-1G", "seconds=nan", "sconds=1", "table", "load=,"] {
-            let said = parameters.set(wrong).unwrap_err().to_string();
-            assert!(said.contains("--set"), "{said}");
+        for wrong in ["repeats=1.5", "capacity=-1G", "seconds=nan", "sconds=1", "table", "batch=,"]
+        {
+            let message = parameters.set(wrong).unwrap_err().to_string();
+            assert!(message.contains("--set"), "{message}");
         }
         assert_eq!(parameters, before);
+    }
+
+    #[test]
+    fn every_shared_parameter_is_read_and_its_default_is_what_a_run_has() {
+        for declared in shared::all() {
+            let Declared { key, takes, .. } = declared;
+            assert_eq!(
+                shared::all().filter(|it| it.key == *key).count(),
+                1,
+                "{key} is declared twice"
+            );
+            for effort in Effort::ALL {
+                let default = declared.default_at(effort);
+                if default.is_empty() {
+                    continue;
+                }
+                assert!(takes.admits(default), "{key}={default}");
+                let is_by_experiment = matches!(*key, "frame" | "load" | "flows");
+                let is_derived = matches!(*key, "table" | "traffic" | "ahead" | "beside");
+                if is_by_experiment || is_derived {
+                    continue;
+                }
+                let plain = Parameters::at(effort);
+                let mut set = plain.clone();
+                set.assign(declared, default).unwrap();
+                set.given.clear();
+                assert_eq!(set, plain, "{key}={default} at {}", effort.name());
+            }
+        }
     }
 }

@@ -75,7 +75,7 @@ pub fn median(times: &Histogram) -> Option<u64> {
 
 fn value(name: &str, value: f64, count: u64) -> Option<Measured> {
     let metric = Metric::Named(Name::read(name).ok()?);
-    Some(Measured { metric, value, resolution: None, count })
+    Some(Measured { metric, value, resolution: None, bound: None, count })
 }
 
 /// Median, 99th percentile where there are enough, and greatest, as `NAME_ns_p50` and so on.
@@ -294,6 +294,7 @@ pub fn record(done: &Proxied) -> Record {
             metric: measured.metric,
             value: measured.value,
             resolution: None,
+            bound: None,
             trials: vec![trial.id],
             flags: Vec::new(),
             goal: None,

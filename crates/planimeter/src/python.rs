@@ -29,7 +29,7 @@ use openflow::model::message::Message;
 use packet::time::Nanos;
 use serde_json::Value;
 
-pub use message::told;
+pub use message::{forms, told};
 pub use script::{Fault, Script};
 
 /// The OpenFlow message that an object says, as scripts write it; what is wrong with it otherwise.

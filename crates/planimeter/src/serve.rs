@@ -14,8 +14,10 @@ mod watching;
 mod starting;
 /// A run's files.
 mod files;
-/// Stored runs, compared and over time.
+/// Stored runs, listed and compared.
 mod stored;
+/// Metrics over time.
+mod trend;
 /// Runs of a store for teams.
 mod elsewhere;
 /// Numbers for Prometheus.

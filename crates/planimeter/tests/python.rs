@@ -129,6 +129,43 @@ fn a_script_speaks_to_each_switch_of_a_topology() {
     }
 }
 
+/// A controller's settings and messages that a script could not send once.
+#[test]
+fn a_script_configures_the_switch_and_sends_groups_meters_and_bundles() {
+    let (module, log, errors) = scripted(
+        "    def start(self, facts):\n\
+         \x20       self.send('get_config_request')\n\
+         \x20       group = {'type': 'group_mod', 'group': 7, 'buckets': [{'actions': [{'output': 2}]}]}\n\
+         \x20       meter = {'type': 'meter_mod', 'meter': 3, 'flags': ['pktps'], 'bands': [{'band': 'drop', 'rate': 1000}]}\n\
+         \x20       self.send(group, meter, {'type': 'multipart_request', 'of': 'group_desc'},\n\
+         \x20                 {'type': 'multipart_request', 'of': 'meter_config'})\n\
+         \x20       rule = {'type': 'flow_mod', 'actions': [{'output': {'port': 'controller', 'max_len': 64}}]}\n\
+         \x20       flags = ['atomic', 'ordered']\n\
+         \x20       self.send({'type': 'bundle_control', 'bundle': 1, 'command': 'open', 'flags': flags},\n\
+         \x20                 {'type': 'bundle_add', 'bundle': 1, 'flags': flags, 'message': rule},\n\
+         \x20                 {'type': 'bundle_control', 'bundle': 1, 'command': 'commit', 'flags': flags},\n\
+         \x20                 {'type': 'role_request', 'role': 'master', 'generation': 1},\n\
+         \x20                 {'type': 'multipart_request', 'of': 'flow'}, 'barrier_request')\n\
+         \x20       self.bodies = {}\n\
+         \x20   def message(self, message):\n\
+         \x20       self.bodies[message.body.get('of', message.kind)] = message.body\n\
+         \x20       if message.kind == 'barrier_reply':\n\
+         \x20           self.end()\n\
+         \x20   def finish(self, ended):\n\
+         \x20       got = self.bodies\n\
+         \x20       assert 'error' not in got, got\n\
+         \x20       assert got['get_config_reply']['miss_send_len'] == 65535, 'sent before the connection is up'\n\
+         \x20       assert got['group_desc']['rows'][0]['buckets'][0]['actions'] == [{'output': 2}], got\n\
+         \x20       assert got['meter_config']['rows'][0]['bands'][0]['rate'] == 1000, got\n\
+         \x20       assert got['role_reply']['role'] == 'master', got\n\
+         \x20       wanted = [{'apply_actions': [{'output': {'port': 'controller', 'max_len': 64}}]}]\n\
+         \x20       assert got['flow']['rows'][0]['instructions'] == wanted, got\n\
+         \x20       self.measured('answers_count', len(got), 0)\n",
+    );
+    assert_eq!(module["ended"], "said", "{log}{errors}");
+    assert!(value(&module, "answers_count").is_some(), "{log}{errors}");
+}
+
 #[test]
 fn one_seed_gives_one_result_whatever_time_python_takes() {
     let folder = Folder::new();

@@ -13,6 +13,9 @@ use crate::{clock, core};
 /// Gaps shorter than this are the reading itself.
 pub const LEAST: Nanos = Nanos::from_micros(5);
 
+/// Gaps from here on disturb a trial.
+pub const STALL: Nanos = Nanos::from_millis(1);
+
 /// The gaps of one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hiccups {
@@ -26,12 +29,16 @@ pub struct Hiccups {
     pub total: Nanos,
     /// The longest gap, however short.
     pub longest: Nanos,
+    /// Gaps of at least [`STALL`].
+    pub stalls: u64,
+    /// All of those together.
+    pub stalled: Nanos,
 }
 
 impl Hiccups {
     fn new(core: usize) -> Self {
         let none = Nanos::ZERO;
-        Hiccups { core, span: none, count: 0, total: none, longest: none }
+        Hiccups { core, span: none, count: 0, total: none, longest: none, stalls: 0, stalled: none }
     }
 
     fn add(&mut self, gap: Nanos) {
@@ -39,6 +46,10 @@ impl Hiccups {
         if gap >= LEAST {
             self.count += 1;
             self.total += gap;
+        }
+        if gap >= STALL {
+            self.stalls += 1;
+            self.stalled += gap;
         }
     }
 }
@@ -78,6 +89,7 @@ mod tests {
         }
         assert_eq!((found.count, found.total), (2, LEAST + Nanos(2_000_000)));
         assert_eq!(found.longest, Nanos(2_000_000));
+        assert_eq!((found.stalls, found.stalled), (1, Nanos(2_000_000)));
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! What studies state, and whether it holds here.
 //!
-//! Claims come as rows of `claims.csv` (study, item, subject, condition, claim, value, unit,
-//! relation), quoted from the studies' texts. Each figure that we repeat has one file that reads
-//! its claims so that a number can decide, and says how it read them. Invariant: a claim *holds*
-//! or *does not* only where the interval says so; everything else *cannot be told*, with the
-//! reason.
+//! Claims come as rows of `claims.csv` (study, item, place, subject, condition, claim, value, unit,
+//! relation), from the studies' texts. Each study has rules that read its claims as conditions on measured values, and state
+//! how they read them.
+//!
+//! Invariants:
+//! - A claim *holds* or *does not* only where [`crate::conclude`] decides; everything else *cannot be told*, with the reason.
+//! - A sentence with two statements is two claims, each with a verdict of its own.
+//! - A claim has a regime, such as the offered load that it is about, and is undecided outside it.
+//! - Typical latencies are medians.
 
 mod rows;
 mod case;
+mod verdict;
 mod bianco2010;
 mod oflops2018;
 mod costa2017;
@@ -17,7 +22,7 @@ mod tests;
 
 pub use rows::{ClaimsError, parse};
 
-use crate::record::{Claim, ClaimVerdict, Record};
+use crate::record::{Claim, ClaimVerdict, MODEL_STUDIES, Record, Target};
 
 /// Puts every claim about one of the record's experiments to its cells. Claims about items that
 /// were not run give no line; a claim that no rule reads yet is quoted and cannot be told.
@@ -38,7 +43,18 @@ pub fn judge(record: &Record, claims: &[Claim]) -> Vec<ClaimVerdict> {
                 _ => vec![unread(claim)],
             })
         })
+        .map(|mut line: ClaimVerdict| {
+            let targets = line.targets.iter().filter_map(|name| record.target(name));
+            line.is_by_construction = targets.into_iter().any(|it| is_made_from(it, &line.claim));
+            line
+        })
         .collect()
+}
+
+/// Whether a target is a model that was made from the study of a claim.
+fn is_made_from(target: &Target, claim: &Claim) -> bool {
+    let studies = target.settings.get(MODEL_STUDIES).map_or("", String::as_str);
+    studies.split(' ').any(|study| study == claim.study)
 }
 
 /// The line for a claim that no rule reads.
@@ -49,5 +65,6 @@ fn unread(claim: &Claim) -> ClaimVerdict {
         verdict: crate::record::Verdict::CannotTell("no rule reads this claim yet".into()),
         numbers: String::new(),
         reading: String::new(),
+        is_by_construction: false,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A side is a stored run, or one target of it. Cells are matched by experiment, metric, point, target and link; where the sides
 //! are targets of one run, repeats are compared in pairs, since they took turns, and otherwise series that were measured
-//! apart ([`effect`]). Invariants: better and worse are said only of what differs by more than [`ALIKE_RATIO`]; of all that a
+//! apart ([`effect`]). Invariants: better and worse are said only of what differs by more than [`RELEVANT_RATIO`]; of all that a
 //! comparison says, one false word in [`FALSE_PERCENT`] percent of comparisons is allowed, however many cells there are (each
 //! gets an equal part of that: Bonferroni); a gate fails by an interval that lies beyond it, never by a value; what the
 //! tester limited or disturbed passes and fails nothing.
@@ -25,12 +25,11 @@ pub use text::text;
 
 use serde::Serialize;
 
-use crate::compare::ALIKE_RATIO;
+use crate::conclude::{Conclusion, EQUIVALENT_PERCENT, Estimate, undisturbed};
 use crate::direction::{self, Direction};
 use crate::effect::{self, Effect};
-use crate::gate::{Gate, Stand};
-use crate::interval::LEVEL_PERCENT;
-use crate::record::{Cell, Interval, Metric, Point};
+use crate::gate::Gate;
+use crate::record::{Bound, BoundSide, Cell, Interval, Metric, Point};
 use matching::Matched;
 
 /// In so many percent of comparisons of what does not differ, something may be said to.
@@ -50,6 +49,8 @@ pub struct Contrast {
     pub is_interleaved: bool,
     /// All of it in a word.
     pub verdict: Verdict,
+    /// Each cell that is worse, in words.
+    pub worse: Vec<String>,
     /// What both sides have and has a better and a worse.
     pub cells: Vec<CellContrast>,
     /// What the base alone has.
@@ -89,8 +90,8 @@ pub enum Verdict {
     Better,
     /// Within 1 %, beyond chance.
     Same,
-    /// None of these can be told.
-    Unclear,
+    /// None of these can be concluded.
+    Inconclusive,
 }
 
 /// A metric at a point, on both sides.
@@ -149,8 +150,8 @@ pub enum Outcome {
     Failed,
     /// What it rests on is irregular, limited by the tester, or missing on one side.
     Doubtful,
-    /// The interval holds the gate: not failed, and not shown to hold either.
-    Unclear,
+    /// The interval contains the gate's bound: neither failed nor shown to hold.
+    Inconclusive,
     /// It holds.
     Passed,
 }
@@ -220,6 +221,7 @@ fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Contrast 
         new: matched.new.facts(),
         is_interleaved: matched.is_interleaved,
         verdict: overall(&cells),
+        worse: worse(&cells),
         cells,
         only_base,
         only_new,
@@ -259,7 +261,7 @@ fn blank(matched: &Matched<'_>, (base, new): (&Cell, &Cell), better: Direction) 
         ratio: None,
         interval: None,
         interval_family: None,
-        verdict: Verdict::Unclear,
+        verdict: Verdict::Inconclusive,
         doubts: Vec::new(),
         gates: Vec::new(),
     }
@@ -272,80 +274,107 @@ fn judge(
     levels: Levels,
     gates: &[&Gate],
 ) -> CellContrast {
+    let at = |level| estimate(matched.is_interleaved, base, new, level);
+    let (family, plain) = at(levels.all);
+    let (gated, _) = at(levels.gated);
     let mut doubts: Vec<String> = Vec::new();
     for (side, cell) in [(matched.base, base), (matched.new, new)] {
-        let doubtful = cell.warnings.iter().filter(|warning| warning.makes_doubtful());
+        // Records that were stored without the quality of their values have warnings only.
+        let has_quality = !cell.disturbances.is_empty() || cell.bound.is_some();
+        let doubtful = cell.warnings.iter().filter(|it| it.makes_doubtful() && !has_quality);
         doubts.extend(doubtful.map(|warning| format!("{}: {}", side.name, warning.sentence())));
     }
-    let at = |level| ratio(matched.is_interleaved, base, new, level);
-    let plain = at(LEVEL_PERCENT);
-    let family = at(levels.all).and_then(|found| found.interval);
-    let gated = at(levels.gated).and_then(|found| found.interval);
-    let interval = plain.and_then(|found| found.interval);
+    doubts.extend(family.excluded().filter(|_| plain.is_some()).map(|it| it.to_string()));
+    doubts.extend(matched.other_load(base, new));
     let put = |gate: &&Gate| {
-        let outcome = match gate.stand(gated, interval) {
+        let outcome = match gate.conclude(&gated) {
             _ if !doubts.is_empty() => Outcome::Doubtful,
-            Stand::Failed => Outcome::Failed,
-            Stand::Passed => Outcome::Passed,
-            Stand::Open => Outcome::Unclear,
+            passed_or_failed => passed_or_failed,
         };
         Gated::new(**gate, outcome)
     };
     // What was lost gets less when more arrives.
     let rising = if direction::is_loss(base.metric) { Direction::Higher } else { better };
+    let verdict = match doubts.is_empty() {
+        true => verdict(&family, rising),
+        false => Verdict::Inconclusive,
+    };
+    let interval = |(low, high): (f64, f64)| {
+        let method = plain.and_then(|it| it.interval).map(|it| it.method)?;
+        let level_percent = EQUIVALENT_PERCENT;
+        Some(Interval { low, high, level_percent, method })
+    };
+    let wide = |ends| interval(ends).map(|it| Interval { level_percent: levels.all, ..it });
     CellContrast {
         n: plain.map_or(0, |found| found.n),
         ratio: plain.map(|found| found.ratio),
-        interval,
-        interval_family: family,
-        verdict: verdict(family, rising),
+        interval: family.range.and_then(interval),
+        interval_family: family.wide.and_then(wide),
+        verdict,
         gates: gates.iter().map(put).collect(),
         doubts,
         ..blank(matched, (base, new), better)
     }
 }
 
-/// The ratio of two cells, with the interval made wider by what is not known of each value.
-fn ratio(is_interleaved: bool, base: &Cell, new: &Cell, level_percent: f64) -> Option<Effect> {
-    let shown = |sample: f64| if direction::is_loss(base.metric) { 1.0 - sample } else { sample };
-    let found = if is_interleaved {
-        let pairs: Vec<(f64, f64)> = crate::derive::paired(new, base)
-            .into_iter()
-            .map(|(new, base)| (shown(base), shown(new)))
-            .collect();
-        effect::of_pairs(&pairs, level_percent)
-    } else {
-        let row = |cell: &Cell| cell.samples.iter().map(|it| shown(*it)).collect::<Vec<f64>>();
-        effect::of_series(&row(base), &row(new), level_percent)
-    }?;
-    let unknown = |cell: &Cell| {
-        let part = cell.resolution.filter(|_| cell.value > 0.0).map(|it| it / cell.value);
-        part.filter(|part| part.is_finite()).unwrap_or(0.0)
+/// The ratio of two cells, whose wide range is at this level; and the same without the quality of its values.
+fn estimate(
+    is_interleaved: bool,
+    base: &Cell,
+    new: &Cell,
+    level_percent: f64,
+) -> (Estimate, Option<Effect>) {
+    let [base, new] = [base, new].map(|cell| arrived(&undisturbed(cell)));
+    let at = |level| match is_interleaved {
+        true => {
+            let pairs = crate::derive::paired(&new, &base);
+            let pairs: Vec<(f64, f64)> = pairs.into_iter().map(|(new, base)| (base, new)).collect();
+            effect::of_pairs(&pairs, level)
+        }
+        false => effect::of_series(&base.samples, &new.samples, level),
     };
-    let wider = (unknown(base) + unknown(new)).exp();
-    let interval = found.interval.map(|interval| Interval {
-        low: interval.low / wider,
-        high: interval.high * wider,
-        ..interval
-    });
-    Some(Effect { interval, ..found })
+    let plain = at(EQUIVALENT_PERCENT);
+    let found = Estimate::of_effects(plain, at(level_percent));
+    (found.with(&[&new], &[&base]).about_behaviour(), plain)
 }
 
-fn verdict(interval: Option<Interval>, better: Direction) -> Verdict {
-    let Some(Interval { low, high, .. }) = interval else { return Verdict::Unclear };
-    let (less, more) = match better {
-        Direction::Higher => (Verdict::Worse, Verdict::Better),
-        Direction::Lower => (Verdict::Better, Verdict::Worse),
-    };
-    if high < 1.0 - ALIKE_RATIO {
-        less
-    } else if low > 1.0 + ALIKE_RATIO {
-        more
-    } else if low >= 1.0 - ALIKE_RATIO && high <= 1.0 + ALIKE_RATIO {
-        Verdict::Same
-    } else {
-        Verdict::Unclear
+/// A share of lost frames as the share that arrived, which has a ratio where nothing is lost; others as they are.
+fn arrived(cell: &Cell) -> Cell {
+    if !direction::is_loss(cell.metric) {
+        return cell.clone();
     }
+    let other = |bound: Bound| Bound {
+        side: match bound.side {
+            BoundSide::Lower => BoundSide::Upper,
+            BoundSide::Upper => BoundSide::Lower,
+        },
+        ..bound
+    };
+    Cell {
+        value: 1.0 - cell.value,
+        samples: cell.samples.iter().map(|sample| 1.0 - sample).collect(),
+        bound: cell.bound.map(other),
+        ..cell.clone()
+    }
+}
+
+fn verdict(ratio: &Estimate, better: Direction) -> Verdict {
+    match (ratio.relevant(), better) {
+        (Conclusion::Equivalent, _) => Verdict::Same,
+        (Conclusion::Undecided(_), _) => Verdict::Inconclusive,
+        (Conclusion::Greater, Direction::Higher) | (Conclusion::Smaller, Direction::Lower) => {
+            Verdict::Better
+        }
+        (Conclusion::Greater, Direction::Lower) | (Conclusion::Smaller, Direction::Higher) => {
+            Verdict::Worse
+        }
+    }
+}
+
+/// Each cell that is worse, in words.
+fn worse(cells: &[CellContrast]) -> Vec<String> {
+    let worse = cells.iter().filter(|cell| cell.verdict == Verdict::Worse);
+    worse.map(words::named).collect()
 }
 
 /// The word for all of them: what is doubtful has none.
@@ -359,7 +388,7 @@ fn overall(cells: &[CellContrast]) -> Verdict {
     } else if trusted().next().is_some() && trusted().all(|verdict| verdict == Verdict::Same) {
         Verdict::Same
     } else {
-        Verdict::Unclear
+        Verdict::Inconclusive
     }
 }
 
@@ -371,7 +400,7 @@ impl Gated {
     /// Whether a further measurement has to decide: a failure has to be confirmed by one.
     fn is_open(&self) -> bool {
         match self.outcome {
-            Outcome::Unclear => true,
+            Outcome::Inconclusive => true,
             Outcome::Failed => self.ratio_first.is_none(),
             Outcome::Passed | Outcome::Doubtful => false,
         }
@@ -445,6 +474,7 @@ impl Contrast {
         }
         self.again = Some(matched.new.record.command_line.clone());
         self.verdict = overall(&self.cells);
+        self.worse = worse(&self.cells);
         Ok(())
     }
 }

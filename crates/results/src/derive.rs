@@ -9,6 +9,8 @@ mod controller;
 /// Trials that failed.
 pub mod failed;
 mod limit;
+/// Bounds, disturbances and exclusions of values.
+mod quality;
 /// What a richer target costs.
 pub mod richer;
 /// What bianco2010 derives: fairness, and the time in the target.
@@ -19,11 +21,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::claims;
-use crate::compare;
+use crate::conclude::{Conclusion, Estimate};
 use crate::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
 use crate::links;
 use crate::record::{
-    Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders,
+    Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders,
     Outcome, Point, Ratio, Record, Role, Target, Trial, Warning,
 };
 use crate::series;
@@ -85,6 +87,8 @@ pub fn finish(record: &mut Record, claims: &[Claim]) {
     record.cells = cells(record);
     limit::find(record);
     controller::find(record);
+    quality::by_limit(record);
+    quality::exclude(record);
     record.ratios = ratios(record);
     record.claims = claims::judge(record, claims);
     record.warnings = warnings(record);
@@ -275,11 +279,7 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
     let mut samples: Vec<(u32, f64)> = Vec::new();
     let mut rests_on: Vec<u64> = Vec::new();
     for trial in place.trials.iter().filter(|trial| !is_step(trial)) {
-        let found = match metric {
-            Metric::ProcessingNs => study::processing_ns(record, trial),
-            metric => value(trial, metric),
-        };
-        if let Some(found) = found {
+        if let Some(found) = value_of(record, trial, metric) {
             samples.push((trial.repeat, found));
             rests_on.push(trial.id);
         }
@@ -292,7 +292,7 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
     let (repeats, samples): (Vec<u32>, Vec<f64>) = samples.into_iter().unzip();
     let value =
         if metric.is_by_median() { series::median(&samples) } else { series::mean(&samples) }?;
-    Some(Cell {
+    let mut cell = Cell {
         experiment: place.experiment.id.clone(),
         target: place.target.into(),
         link: links::are_several(record).then(|| links::of(record, place.target).into()),
@@ -309,7 +309,20 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
         samples,
         repeats,
         trials: rests_on,
-    })
+        bound: None,
+        disturbances: Vec::new(),
+        exclusion: None,
+    };
+    quality::describe(&mut cell, record, place);
+    Some(cell)
+}
+
+/// The metric's value in this trial, where that needs what the record says of the link as well.
+fn value_of(record: &Record, trial: &Trial, metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::ProcessingNs => study::processing_ns(record, trial),
+        metric => value(trial, metric),
+    }
 }
 
 /// How well each repeat's value is known, at worst.
@@ -475,7 +488,6 @@ fn ratios(record: &Record) -> Vec<Ratio> {
     for cell in record.cells.iter().filter(|cell| cell.target == base.name) {
         of_base.entry((&cell.experiment, cell.metric.name())).or_default().push(cell);
     }
-    let cold = cold(record);
     let compared = |cell: &&Cell| cell.target != base.name && is_compared(cell.metric);
     record
         .cells
@@ -486,8 +498,16 @@ fn ratios(record: &Record) -> Vec<Ratio> {
                 .get(&(cell.experiment.as_str(), cell.metric.name()))?
                 .iter()
                 .find(|other| other.point == cell.point)?;
-            let (cell_warm, against) = (warm(cell, &cold), warm(against, &cold));
-            let found = compare::pairs(&paired(&cell_warm, &against), record.seed)?;
+            let found = Estimate::ratio(cell, against);
+            if found.n == 0 || !found.value.is_finite() {
+                return None;
+            }
+            let (answer, reason) = match found.relevant() {
+                Conclusion::Greater => (Answer::Higher, None),
+                Conclusion::Smaller => (Answer::Lower, None),
+                Conclusion::Equivalent => (Answer::Alike, None),
+                Conclusion::Undecided(reason) => (Answer::Unclear, Some(reason)),
+            };
             let links = [&cell.target, &base.name].map(|name| links::of(record, name).to_string());
             Some(Ratio {
                 experiment: cell.experiment.clone(),
@@ -496,10 +516,11 @@ fn ratios(record: &Record) -> Vec<Ratio> {
                 links: (links[0] != links[1]).then_some(links),
                 point: cell.point.clone(),
                 metric: cell.metric,
-                ratio: found.ratio,
+                ratio: found.value,
                 n: found.n,
                 interval: found.interval,
-                answer: found.answer,
+                answer,
+                reason,
             })
         })
         .collect()
@@ -510,21 +531,6 @@ pub fn is_compared(metric: Metric) -> bool {
     let is_named = matches!(metric, Metric::Named(_));
     COMPARED.contains(&metric)
         || is_named && matches!(metric.unit(), "ns" | "per_s" | "pps" | "bps")
-}
-
-/// Trials that met a target whose caches were not filled, and the repeat of each.
-fn cold(record: &Record) -> BTreeMap<u64, u32> {
-    let is_cold = |trial: &&Trial| trial.flags.contains(&Flag::NotWarm);
-    record.trials.iter().filter(is_cold).map(|trial| (trial.id, trial.repeat)).collect()
-}
-
-/// The cell without the repeats that these trials spoilt.
-fn warm(cell: &Cell, cold: &BTreeMap<u64, u32>) -> Cell {
-    let spoilt: Vec<u32> = cell.trials.iter().filter_map(|id| cold.get(id).copied()).collect();
-    let kept =
-        cell.repeats.iter().zip(&cell.samples).filter(|(repeat, _)| !spoilt.contains(repeat));
-    let (repeats, samples) = kept.map(|(repeat, sample)| (*repeat, *sample)).unzip();
-    Cell { repeats, samples, ..cell.clone() }
 }
 
 /// The values of two cells that were measured in the same round.
@@ -608,7 +614,7 @@ fn run_warnings(record: &Record) -> Vec<Warning> {
     const CORES_WANTED: u32 = 3;
     let mut found = Vec::new();
     if record.partial {
-        let trials = record.trials.len() as u64;
+        let trials = record.trials_ended() as u64;
         found.push(Warning::Partial { trials, planned: record.trials_planned });
     }
     if links::are_several(record) {

@@ -1,7 +1,7 @@
 //! A figure as a value, and its picture as SVG.
 //!
 //! Every series differs in marker and line as well as in colour, every measured value carries its
-//! interval, and what was offered or printed elsewhere is dashed and never looks measured. Source
+//! interval, a value that only bounds the true one carries an arrow to the open side, and what was offered or printed elsewhere is dashed and never looks measured. Source
 //! of the colours: Okabe and Ito's palette, safe for the colour-blind. Invariant: a figure draws
 //! only what it was given, and equal figures give equal bytes.
 
@@ -22,6 +22,8 @@ pub use palette::{Marker, Style, styles};
 pub use series::of_series;
 pub use spectrum::{of_spectra, shows_latency};
 pub use view::{View, curves, figure, views};
+
+use crate::record::BoundSide;
 
 /// A picture of curves over two axes.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,6 +105,8 @@ pub struct FigurePoint {
     pub y: f64,
     /// Interval of `y`: lower and upper end.
     pub interval: Option<(f64, f64)>,
+    /// On which side `y` only bounds the true value.
+    pub bound: Option<BoundSide>,
     /// What a reader sees on pointing at it.
     pub note: String,
     /// The trials that it rests on.

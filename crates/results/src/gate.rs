@@ -6,8 +6,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::conclude::{Conclusion, Estimate, conclude};
+use crate::contrast::Outcome;
 use crate::direction::{self, Direction};
-use crate::record::{Interval, Metric, Name};
+use crate::record::{Metric, Name};
 
 /// A bound on a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,17 +50,6 @@ const BY_DEFAULT: [(Metric, f64); 15] = [
     (Metric::LatencyNsP99, 1.10),
 ];
 
-/// What a gate says of one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stand {
-    /// All of it is on the right side.
-    Passed,
-    /// All of it is on the wrong side.
-    Failed,
-    /// Neither.
-    Open,
-}
-
 /// Why a text is no gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateError {
@@ -83,21 +74,16 @@ impl Gate {
         BY_DEFAULT.map(|(metric, ratio)| Gate { metric, side: side(ratio), ratio }).to_vec()
     }
 
-    /// What it says of the ratio, which lies in `wide` as surely as a failure has to be, and in `plain` as surely as
-    /// usual.
-    pub fn stand(&self, wide: Option<Interval>, plain: Option<Interval>) -> Stand {
-        let is_beyond = |interval: Interval| match self.side {
-            Side::AtLeast => interval.high < self.ratio,
-            Side::AtMost => interval.low > self.ratio,
+    /// Whether a ratio passes: it fails by its wide range and passes by its usual one.
+    pub fn conclude(&self, ratio: &Estimate) -> Outcome {
+        let found = match self.side {
+            Side::AtLeast => conclude(ratio, self.ratio, f64::INFINITY),
+            Side::AtMost => conclude(ratio, f64::NEG_INFINITY, self.ratio),
         };
-        let is_within = |interval: Interval| match self.side {
-            Side::AtLeast => interval.low >= self.ratio,
-            Side::AtMost => interval.high <= self.ratio,
-        };
-        match (wide, plain) {
-            (Some(wide), _) if is_beyond(wide) => Stand::Failed,
-            (_, Some(plain)) if is_within(plain) => Stand::Passed,
-            _ => Stand::Open,
+        match found {
+            Conclusion::Equivalent => Outcome::Passed,
+            Conclusion::Greater | Conclusion::Smaller => Outcome::Failed,
+            Conclusion::Undecided(_) => Outcome::Inconclusive,
         }
     }
 }
@@ -176,7 +162,8 @@ impl std::error::Error for GateError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::IntervalMethod;
+    use crate::effect::Effect;
+    use crate::record::{Interval, IntervalMethod};
 
     #[test]
     fn a_gate_is_read_as_it_is_written() {
@@ -211,14 +198,15 @@ mod tests {
     #[test]
     fn only_what_lies_beyond_fails() {
         let gate: Gate = "throughput_pps>=0.97".parse().unwrap();
-        let method = IntervalMethod::Ranks;
-        let stand = |low, high| {
+        let outcome = |low, high| {
+            let method = IntervalMethod::Ranks;
             let interval = Some(Interval { low, high, level_percent: 99.0, method });
-            gate.stand(interval, interval)
+            let effect = Some(Effect { ratio: f64::midpoint(low, high), n: 5, interval });
+            gate.conclude(&Estimate::of_effects(effect, effect))
         };
-        assert_eq!(stand(0.90, 0.96), Stand::Failed);
-        assert_eq!(stand(0.90, 0.98), Stand::Open);
-        assert_eq!(stand(0.97, 1.02), Stand::Passed);
-        assert_eq!(gate.stand(None, None), Stand::Open);
+        assert_eq!(outcome(0.90, 0.96), Outcome::Failed);
+        assert_eq!(outcome(0.90, 0.98), Outcome::Inconclusive);
+        assert_eq!(outcome(0.97, 1.02), Outcome::Passed);
+        assert_eq!(gate.conclude(&Estimate::of_effects(None, None)), Outcome::Inconclusive);
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers and what is shown of them: samples, intervals, the stored record, figures and pages.
 //!
 //! Reading order: how single values become values with errors (`series`, `interval`, `rank`, `histogram`,
-//! `spectrum`, `compare`, `effect`, `direction`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), what
+//! `spectrum`, `effect`, `conclude`, `change`, `direction`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), what
 //! two runs say of each other (`gate`, `contrast`), and what is shown (`figure`, `table`, `csv`, `columns`, `summary`,
 //! `page`, `report`). Invariants: only [`store`]
 //! touches files; everything shown is a function of the [`record::Record`], so that deleting and
@@ -17,10 +17,12 @@ pub mod rank;
 pub mod histogram;
 /// Latencies of trials by percentile.
 pub mod spectrum;
-/// One target against another, by interleaved pairs.
-pub mod compare;
 /// A ratio with an interval.
 pub mod effect;
+/// What may be concluded from values.
+pub mod conclude;
+/// Where a value changed from run to run.
+pub mod change;
 /// Which way is better.
 pub mod direction;
 /// The stored form of a run.

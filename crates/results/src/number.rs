@@ -1,12 +1,12 @@
 //! Numbers for people: units that fit, four significant digits, thousands kept apart.
 //!
 //! Stored values keep their unit and all their digits; only what is shown passes through here.
-//! Invariant: equal values give equal text on every machine.
+//! Invariants: equal values give equal text on every machine; a whole number of things is shown with every digit.
 
 use std::borrow::Cow;
 
 use crate::interval::LEVEL_PERCENT;
-use crate::record::{Interval, Metric, Name, Within};
+use crate::record::{Bound, BoundCause, BoundSide, Cell, Interval, Metric, Name, Within};
 
 /// A unit in which a metric is shown, and what a stored value is multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -195,9 +195,49 @@ pub fn count(value: i64) -> String {
     grouped(&value.to_string())
 }
 
-/// The stored value in the metric's unit for people, without the unit.
+/// The stored value in the metric's unit for people, without the unit; counts keep every digit.
 pub fn value(metric: Metric, stored: f64) -> String {
-    text(stored * shown(metric).factor)
+    let Shown { unit, factor } = shown(metric);
+    of_unit(stored * factor, unit)
+}
+
+/// Units of things that are counted, of which a whole number is exact.
+const COUNTED_UNITS: [&str; 8] =
+    [COUNTED, "frames", "addresses", "rules", "rows", "messages", "bytes", "entries"];
+
+/// A value in this unit: every digit of a count, four significant digits of anything else.
+pub fn of_unit(value: f64, unit: &str) -> String {
+    if COUNTED_UNITS.contains(&unit) { setting(value) } else { text(value) }
+}
+
+/// The value of a cell in the metric's unit for people, without the unit; with a sign where it only bounds the true value.
+pub fn of_cell(cell: &Cell) -> String {
+    let (sign, stored) = bounded(cell);
+    format!("{sign}{}", value(cell.metric, stored))
+}
+
+/// A cell whose values are in this unit already, with that sign.
+pub fn of_cell_in(cell: &Cell, unit: &str) -> String {
+    let (sign, stored) = bounded(cell);
+    format!("{sign}{}", of_unit(stored, unit))
+}
+
+/// The same with the unit.
+pub fn quantity_of_cell(cell: &Cell) -> String {
+    let (sign, stored) = bounded(cell);
+    format!("{sign}{}", quantity(cell.metric, stored))
+}
+
+/// The sign before a value and the value: of one below its resolution, the largest that it may be.
+fn bounded(cell: &Cell) -> (&'static str, f64) {
+    match cell.bound {
+        Some(Bound { cause: BoundCause::Resolution, .. }) => {
+            ("< ", cell.value.abs() + cell.resolution.unwrap_or(0.0))
+        }
+        Some(Bound { side: BoundSide::Lower, .. }) => ("\u{2265} ", cell.value),
+        Some(Bound { side: BoundSide::Upper, .. }) => ("\u{2264} ", cell.value),
+        None => ("", cell.value),
+    }
 }
 
 /// The interval's ends in the metric's unit for people, with its level where that is not the
@@ -313,6 +353,27 @@ mod tests {
         assert_eq!(count(-1_234_567), "−1\u{202f}234\u{202f}567");
         assert_eq!(setting(131_072.0), "131\u{202f}072", "what was set is not rounded");
         assert_eq!(setting(33.333_33), "33.33");
+    }
+
+    #[test]
+    fn counts_stay_exact_in_every_unit_that_counts() {
+        let named = |name: &str| Metric::Named(Name::read(name).unwrap());
+        for metric in [
+            Metric::AddressesCached,
+            Metric::BurstFrames,
+            named("capacity_rules"),
+            named("answers_count"),
+            named("python_bytes"),
+            named("lost_frames"),
+            named("sent_messages"),
+            named("seen_rows"),
+        ] {
+            let wanted = "32\u{202f}768";
+            assert_eq!(value(metric, 32_768.0), wanted, "{}", metric.name());
+            assert!(quantity(metric, 32_768.0).starts_with(wanted), "{}", metric.name());
+        }
+        assert_eq!(value(named("answers_count"), 32_768.25), "32\u{202f}770", "a mean is no count");
+        assert_eq!(value(Metric::RatePpsForwarded, 1_488_095.0), "1\u{202f}488\u{202f}000");
     }
 
     #[test]

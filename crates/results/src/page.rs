@@ -218,9 +218,11 @@ fn heading(record: &Record) -> String {
 
 fn verdict(record: &Record, place: Place<'_>) -> Markup {
     let [hold, do_not, cannot] = words::answers(record);
+    let by_construction = words::by_construction(record);
     html! {
         section.verdict {
             @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
+            @if let Some(unusable) = words::unusable(record) { p.short { span.chip.no { "not usable" } " " (unusable) } }
             @if let Some(short) = words::short(record) { p.short { (short) } }
             h2 { "What was measured" }
             p { (words::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "Each of them" } "." } }
@@ -233,12 +235,13 @@ fn verdict(record: &Record, place: Place<'_>) -> Markup {
                     }
                 }
             }
-            @if hold + do_not + cannot > 0 {
+            @if hold + do_not + cannot + by_construction > 0 {
                 p {
                     "What the study states: "
                     span.chip.yes { (hold) " hold here" } " "
                     span.chip.no { (do_not) " do not" } " "
                     span.chip.open { (cannot) " cannot be told" }
+                    @if by_construction > 0 { " " span.chip.open { (by_construction) " by construction, not counted" } }
                 }
             }
             h2 { "How sure" }

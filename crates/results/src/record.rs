@@ -16,6 +16,7 @@ mod goal;
 mod metric;
 mod module;
 mod named;
+mod quality;
 mod results;
 mod sent;
 mod stalls;
@@ -33,13 +34,14 @@ pub use cell::{
 };
 pub use clock::{ClockFacts, ClockReference};
 pub use environment::{
-    Calibration, ControllerCeiling, CoreGaps, Effort, Environment, Experiment, PROCESSOR, Show,
-    Target, Technology, Tool,
+    Calibration, ControllerCeiling, CoreGaps, Effort, Environment, Experiment, IMPLEMENTATION,
+    Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Show, Target, Technology, Tool,
 };
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;
 pub use module::{Ended, Measured, ModuleRun, SERIES_POINTS_MAX, Series};
 pub use named::{NAME_BYTES_MAX, NAMES_MAX, Name, NameProblem};
+pub use quality::{Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Exclusion, Reason};
 pub use results::Results;
 pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentStream};
 pub use stalls::Stalls;
@@ -139,10 +141,23 @@ impl Record {
         })
     }
 
-    /// Whether any result was limited by the tester or is irregular: what `--strict` refuses.
+    /// Trials that ended: every one of the run, whatever its role, and whether or not it was cut short.
+    pub fn trials_ended(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// Trials whose frames are accounted for: all but those that were cut short, whose last frames were not awaited.
+    pub fn trials_accounted(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(|trial| !trial.flags.contains(&Flag::Interrupted))
+    }
+
+    /// Whether any result was limited by the tester or is irregular, or the run is not usable: what `--strict` refuses.
     pub fn is_doubtful(&self) -> bool {
         let doubtful = |warning: &Warning| warning.makes_doubtful();
-        self.warnings.iter().any(|notice| doubtful(&notice.warning))
+        let is_disturbed =
+            |cell: &Cell| matches!(cell.exclusion, Some(Exclusion::RunDisturbed { .. }));
+        self.cells.iter().any(is_disturbed)
+            || self.warnings.iter().any(|notice| doubtful(&notice.warning))
             || self.cells.iter().any(|cell| cell.warnings.iter().any(doubtful))
     }
 }

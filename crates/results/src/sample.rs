@@ -262,6 +262,7 @@ fn calibration() -> Calibration {
         link: "veth:afpacket".into(),
         frame_bytes: 64,
         rate_pps_ceiling: CEILING_PPS as u64,
+        bound: None,
         rate_pps_saturated: CEILING_PPS as u64,
         latency: Some(spread_from(9_000.0, 0.5, 100_000)),
         latency_ns_error: Some(120.0),

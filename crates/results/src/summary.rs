@@ -50,6 +50,9 @@ fn run(out: &mut String, record: &Record) {
     if let Some(failed) = failed::sentence(record) {
         let _ = write!(out, "**{}**\n\n", plain(&failed));
     }
+    if let Some(unusable) = words::unusable(record) {
+        let _ = write!(out, "**{}**\n\n", plain(&unusable));
+    }
     if let Some(short) = words::short(record) {
         let _ = write!(out, "**{}**\n\n", plain(&short));
     }
@@ -133,10 +136,16 @@ fn claims(out: &mut String, record: &Record) {
         return;
     }
     let [hold, do_not, cannot] = words::answers(record);
+    let circular = match words::by_construction(record) {
+        0 => String::new(),
+        some => format!(
+            " {some} more follow from models that were made from the study, and are not counted."
+        ),
+    };
     let _ = write!(
         out,
         "\n### What the study states\n\n{hold} answers hold here, {do_not} do not, {cannot} cannot \
-         be told.\n\n<details><summary>Each of them</summary>\n\n| item | the study states | targets | here | numbers |\n|---|---|---|---|---|\n"
+         be told.{circular}\n\n<details><summary>Each of them</summary>\n\n| item | the study states | targets | here | numbers |\n|---|---|---|---|---|\n"
     );
     for line in &record.claims {
         let (answer, why) = match &line.verdict {
@@ -144,9 +153,10 @@ fn claims(out: &mut String, record: &Record) {
             Verdict::DoesNot => ("does not", String::new()),
             Verdict::CannotTell(why) => ("cannot be told", format!("{why}. ")),
         };
+        let mark = if line.is_by_construction { " (by construction)" } else { "" };
         let _ = writeln!(
             out,
-            "| {} {} | {} | {} | {answer} | {why}{} |",
+            "| {} {} | {} | {} | {answer}{mark} | {why}{} |",
             plain(&line.claim.study),
             plain(&line.claim.item),
             plain(&words::statement(&line.claim)),

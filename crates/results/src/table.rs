@@ -15,7 +15,6 @@ mod gelberger2013;
 pub use costa2017::paths::{Judged, Way, ways};
 pub use sheets::{Sheet, sheets};
 
-use crate::derive::counts;
 use crate::figure::{View, curves};
 use crate::links::Naming;
 use crate::number;
@@ -97,7 +96,7 @@ impl Entry {
 
     fn cell(cell: &Cell) -> Entry {
         Entry {
-            text: number::value(cell.metric, cell.value),
+            text: number::of_cell(cell),
             range: match (&cell.interval, cell.resolution) {
                 (Some(interval), None) => number::interval(cell.metric, interval),
                 (Some(interval), Some(each)) => {
@@ -206,7 +205,7 @@ fn printed(record: &Record, experiment: &Experiment, curves: &[Within]) -> Vec<V
                 key(value) == *found && value.point.within.as_ref() == Some(curve)
             };
             let value = values.iter().find(here);
-            value.map_or_else(Entry::default, |value| Entry::number(number::text(value.value)))
+            value.map_or_else(Entry::default, |value| Entry::number(number::setting(value.value)))
         }));
         row
     };
@@ -297,8 +296,7 @@ pub fn of_frames(record: &Record) -> Table {
     without_zeros(Table { columns, rows }, &["offered", "received", "unexplained"])
 }
 
-/// What received frames were, warm-up left out: a row for each experiment and target, over its
-/// counting trials.
+/// What received frames were, warm-up left out: a row for each experiment and target.
 pub fn of_classes(record: &Record) -> Table {
     let mut columns: Vec<String> = Vec::new();
     columns.extend(["experiment", "target", "trials", "offered", "correct"].map(Into::into));
@@ -323,7 +321,7 @@ fn sum(trials: &[&Trial], of: fn(&Trial) -> u64) -> Entry {
     Entry::number(number::count(trials.iter().map(|trial| of(trial)).sum::<u64>() as i64))
 }
 
-/// A row for each experiment and target that has counting trials; trials that serve two
+/// A row for each experiment and target that has accounted trials; trials that serve two
 /// experiments count once, under the one that they were measured for.
 fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<Vec<Entry>> {
     let mut sources: Vec<&str> = Vec::new();
@@ -336,9 +334,8 @@ fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<
     for source in sources {
         for target in &record.targets {
             let here: Vec<&Trial> = record
-                .trials
-                .iter()
-                .filter(|t| counts(t) && t.experiment == source && t.target == target.name)
+                .trials_accounted()
+                .filter(|t| t.experiment == source && t.target == target.name)
                 .collect();
             if !here.is_empty() {
                 let mut row = vec![Entry::word(source), Entry::word(&target.name)];
@@ -368,11 +365,11 @@ fn without_zeros(table: Table, kept: &[&str]) -> Table {
     }
 }
 
-/// Why frames were lost: a row for each target, place and reason, over all counting trials.
+/// Why frames were lost: a row for each target, place and reason, over all accounted trials.
 pub fn of_drops(record: &Record) -> Table {
     let columns = ["target", "lost in", "at", "reason", "frames"].map(Into::into).into();
     let mut sums: Vec<([String; 4], u64)> = Vec::new();
-    for trial in record.trials.iter().filter(|trial| counts(trial)) {
+    for trial in record.trials_accounted() {
         for drop in &trial.drops {
             let place = drop.place.word().to_string();
             let key = [trial.target.clone(), place, drop.at.clone(), drop.reason.clone()];

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use packet::time::Nanos;
+use results::record::{Bound, BoundCause, BoundSide};
 
 /// Records in a module's log.
 pub const LOG_ENTRIES_MAX: usize = 1 << 18;
@@ -65,6 +66,8 @@ pub struct Measured {
     pub half_width: Option<f64>,
     /// Of how many things it tells.
     pub count: u64,
+    /// On which side it only bounds the true value.
+    pub bound: Option<Bound>,
     /// What to know before believing it.
     pub note: Option<Name>,
 }
@@ -102,13 +105,20 @@ impl Measured {
     pub fn new(name: impl Into<Name>, unit: impl Into<Name>, value: f64, half_width: f64) -> Self {
         let half_width = Some(half_width);
         let (name, unit) = (name.into(), unit.into());
-        Measured { name, unit, value, half_width, count: 1, note: None }
+        Measured { name, unit, value, half_width, count: 1, bound: None, note: None }
     }
 
     /// The same of so many things.
     #[must_use]
     pub fn of(self, count: u64) -> Self {
         Measured { count, ..self }
+    }
+
+    /// The same as a lower bound of the true value, for this cause and with a note.
+    #[must_use]
+    pub fn at_least(self, cause: BoundCause, note: impl Into<Name>) -> Self {
+        let bound = Some(Bound { side: BoundSide::Lower, cause });
+        Measured { bound, ..self.noting(note) }
     }
 
     /// The same with what to know before believing it.

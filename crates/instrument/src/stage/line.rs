@@ -12,7 +12,7 @@ use std::os::fd::RawFd;
 use openflow::codec::{DecodeError, encode};
 use openflow::header::Xid;
 use openflow::model::message::Message;
-use openflow::model::switch::Features;
+use openflow::model::switch::{Features, SwitchConfig};
 use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::{Nanos, Stamp};
@@ -46,6 +46,9 @@ pub const WRITE_BYTES: usize = 64 << 10;
 
 /// Number of the question for features: the session's hello has 1, the module's begin far above.
 const FEATURES_XID: Xid = 2;
+
+/// Transaction id of the SET_CONFIG.
+const CONFIG_XID: Xid = 3;
 
 /// A connection, up or not.
 pub struct Line {
@@ -266,6 +269,7 @@ impl Line {
         match event {
             Event::Up { version } => {
                 self.report.version = Some(version);
+                self.set_config(version);
                 if !self.needs.asks_features {
                     return Some(self.up());
                 }
@@ -304,6 +308,15 @@ impl Line {
                 Some(Heard::Lost(format!("{name}{why}")))
             }
         }
+    }
+
+    /// Sends the SET_CONFIG that the connection needs.
+    fn set_config(&mut self, version: Version) {
+        let Some(miss_send_bytes) = self.needs.miss_send_bytes else { return };
+        self.collect();
+        let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
+        encode(version, CONFIG_XID, &Message::SetConfig(config), &mut self.out)
+            .expect("every version can set the miss length");
     }
 
     fn up(&mut self) -> Heard {

@@ -16,6 +16,7 @@ use crate::need;
 use crate::{LabError, Site};
 use instance::Instance;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const KIND: &str = "ovs";
@@ -31,12 +32,26 @@ pub struct OpenVswitch {
     socket_buffer: String,
     instance: Option<Instance>,
     wired: Option<Wired>,
+    prefix: Option<PathBuf>,
+}
+
+impl OpenVswitch {
+    /// The Open vSwitch that is installed below this prefix, such as a fork in `/opt/ovs`.
+    pub fn below(prefix: PathBuf) -> OpenVswitch {
+        OpenVswitch { prefix: Some(prefix), ..OpenVswitch::default() }
+    }
+}
+
+/// Looks for what the lab needs of an installation of Open vSwitch; the first file that is missing.
+pub fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
+    instance::check_prefix(prefix)
 }
 
 impl Peer for OpenVswitch {
     fn start(&mut self, site: &Site) -> Result<(), LabError> {
         let plan = instance::Plan {
-            switch: need::tool("ovs-vswitchd", "openvswitch-switch")?,
+            switch: need::tool_below(self.prefix.as_deref(), "ovs-vswitchd", "openvswitch-switch")?,
+            prefix: self.prefix.clone(),
             cores: site.wiring.cores.target.clone(),
             environment: Vec::new(),
             before: ONE_THREAD_EACH.map(str::to_owned).to_vec(),
@@ -89,7 +104,7 @@ impl Peer for OpenVswitch {
     }
 
     fn describe(&self) -> Description {
-        Description::new(KIND, self.version.clone())
+        let description = Description::new(KIND, self.version.clone())
             .set("datapath", "netdev (userspace)")
             .set("ports_by", "packet sockets (system interfaces)")
             .set("socket_buffer_bytes", self.socket_buffer.as_str())
@@ -98,6 +113,10 @@ impl Peer for OpenVswitch {
             .set("mac-aging-time", instance::MACS_AGEING_S)
             .set("n-handler-threads", 1)
             .set("n-revalidator-threads", 1)
-            .wired(self.wired.as_ref())
+            .wired(self.wired.as_ref());
+        match &self.prefix {
+            Some(prefix) => description.set("prefix", prefix.display().to_string()),
+            None => description,
+        }
     }
 }

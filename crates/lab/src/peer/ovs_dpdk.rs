@@ -208,6 +208,7 @@ impl OvsDpdk {
         let ports = (1..=site.wiring.ports as usize).map(|number| self.port(number, site));
         Ok(instance::Plan {
             switch: dpdk::ovs_program()?,
+            prefix: None,
             cores: vec![dpdk::main_core(site)],
             environment: vec![dpdk::environment(site)],
             before,

@@ -36,6 +36,18 @@ macro_rules! bits {
             const ROWS: &[(&'static str, [i32; crate::version::VERSIONS])] =
                 &[$( ($text, $columns), )*];
 
+            /// The bit with this name in text forms.
+            pub fn named(name: &str) -> Option<$name> {
+                let place = $name::ROWS.iter().position(|(text, _)| *text == name)?;
+                Some($name(1 << place))
+            }
+
+            /// The names of the bits that are set.
+            pub fn names(self) -> Vec<&'static str> {
+                let rows = $name::ROWS.iter().enumerate();
+                rows.filter(|(place, _)| self.0 & 1 << place != 0).map(|(_, (name, _))| *name).collect()
+            }
+
             /// Whether every bit of `other` is set here.
             pub fn contains(self, other: $name) -> bool {
                 self.0 & other.0 == other.0
@@ -146,5 +158,8 @@ mod tests {
         assert!(set.contains(Capabilities::STP) && !set.contains(Capabilities::ALL));
         assert_eq!(Capabilities::NONE.to_string(), "none");
         assert_eq!(set.without(Capabilities::STP), Capabilities::FLOW_STATS);
+        assert_eq!(set.names(), ["flow_stats", "stp"]);
+        assert_eq!(Capabilities::named("stp"), Some(Capabilities::STP));
+        assert_eq!(Capabilities::named("none"), None);
     }
 }

@@ -5,6 +5,7 @@ use crate::experiments::costa2017::{
     capacity, filling, matching, modes, rewriting, sockets, statistics,
 };
 use crate::experiments::modules::{describing, endurance};
+use crate::parameter::{methods, shared};
 use crate::target::name::TargetKind;
 
 /// What round trips have in common.
@@ -103,7 +104,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/fig5",
-        title: "Jitter of 64-byte packets with an exact match",
+        title: "Jitter of small packets with an exact match",
         paper: Some(("costa2017", "fig5")),
         shows: matching::JITTER,
         ..TYPES
@@ -118,7 +119,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             (TargetKind::Ovs, TargetKind::LinuxBridge),
         ],
         has_modes: true,
-        parameters: matching::BY_SIZE,
+        parameters: modes::PARAMETERS,
         shows: modes::SHOWS,
         ..ROUND_TRIP
     },
@@ -133,6 +134,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         parameters: capacity::PARAMETERS,
         shows: capacity::SHOWS,
         inputs: 2,
+        shared: &[&[methods::ADDRESSES, methods::LEARNING_RATE, shared::VERIFY]],
         ..ROUND_TRIP
     },
     Entry {

@@ -1,8 +1,13 @@
 //! The figures of gelberger2013.
 
-use super::{ALL, BRIDGES, Entry, WORKLOAD};
+use super::{ALL, BRIDGES, Entry, TRIALS_OVER, WORKLOAD};
 use crate::experiments::gelberger2013::{bridging, latency, offload, rate, tcp};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::target::name::Technology;
+
+/// Trials whose table follows from the workload.
+const TRIALS_OVER_OWN: &[&[Declared]] = &[shared::TRIALS];
 
 /// What learns, or has a controller that does.
 const OFFLOADED: &[Technology] = &[Technology::OpenFlow, Technology::Bridging];
@@ -17,6 +22,7 @@ const TCP: Entry = Entry {
              timers ran out and which window was offered are told.",
     technologies: ALL,
     parameters: tcp::PARAMETERS,
+    shared: &[&[shared::SECONDS]],
     wants_hosts: true,
     ..WORKLOAD
 };
@@ -28,6 +34,7 @@ const DELAYS: Entry = Entry {
              target carries, for each workload that the target can do.",
     technologies: ALL,
     parameters: latency::PARAMETERS,
+    shared: TRIALS_OVER_OWN,
     shows: latency::LATENCIES,
     ..WORKLOAD
 };
@@ -45,6 +52,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: BRIDGES,
         parameters: bridging::PARAMETERS,
         shows: bridging::SHOWS,
+        shared: TRIALS_OVER,
         ..WORKLOAD
     },
     Entry {
@@ -68,6 +76,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         title: "Packet delay variation by frame size",
         paper: Some(("gelberger2013", "fig6")),
         build: latency::variation,
+        parameters: latency::PARAMETERS_VARIED,
         shows: latency::VARIATIONS,
         ..DELAYS
     },
@@ -77,6 +86,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         paper: Some(("gelberger2013", "fig7")),
         axis: tcp::FRAME_AXIS,
         build: tcp::by_frame,
+        parameters: tcp::PARAMETERS_BY_FRAME,
         shows: tcp::BY_FRAME,
         ..TCP
     },
@@ -109,6 +119,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Full nominal load of one flow for each workload that a target can do, in frames of three sizes.",
         build: rate::method,
         shows: rate::SHOWS,
+        parameters: rate::PARAMETERS,
+        shared: TRIALS_OVER_OWN,
         ..WORKLOAD
     },
 ];

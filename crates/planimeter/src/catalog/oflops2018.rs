@@ -1,8 +1,9 @@
 //! The figures and the table of oflops2018.
 
-use super::{Entry, OPENFLOW, WORKLOAD};
+use super::{Entry, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use crate::experiments::modules::{acting, updates};
 use crate::experiments::oflops2018::{forwarding, rewriting, rules};
+use crate::parameter::shared;
 
 /// What all of its items have in common.
 const ITEM: Entry = Entry { technologies: OPENFLOW, ..WORKLOAD };
@@ -13,6 +14,8 @@ const FORWARDING: Entry = Entry {
     method: "One flow over one entry at 100 Mbit/s and at the nominal link's full rate, every frame stamped \
              when it leaves and when it comes back.",
     build: forwarding::method,
+    parameters: forwarding::PARAMETERS,
+    shared: TRIALS_OVER,
     shows: forwarding::LATENCIES,
     ..ITEM
 };
@@ -53,6 +56,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         build: rewriting::method,
         parameters: rewriting::PARAMETERS,
         shows: rewriting::SHOWS,
+        shared: &[&[shared::SECONDS]],
         ..ITEM
     },
     Entry {

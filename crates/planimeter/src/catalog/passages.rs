@@ -5,6 +5,7 @@ use crate::experiments::modules::{
     acting, blackhole, forwarding, match_tuples, path_setup, table_capacity, update_transient,
     updates,
 };
+use crate::parameter::shared;
 
 /// Those about rules that change first.
 pub(super) const ENTRIES: &[Entry] = &[
@@ -57,6 +58,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         spans_path: true,
         parameters: forwarding::LATENCY,
         shows: forwarding::LATENCY_SHOWS,
+        shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
     Entry {
@@ -70,6 +72,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         spans_path: true,
         parameters: forwarding::QUEUES,
         shows: forwarding::QUEUES_SHOWS,
+        shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
     Entry {
@@ -83,6 +86,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         spans_path: true,
         parameters: forwarding::LOOKUP,
         shows: forwarding::LOOKUP_SHOWS,
+        shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
     Entry {
@@ -95,6 +99,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: OPENFLOW,
         parameters: acting::DELAY,
         shows: acting::DELAY_SHOWS,
+        shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
     Entry {
@@ -107,6 +112,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: OPENFLOW,
         parameters: acting::SCALABILITY,
         shows: acting::SCALABILITY_SHOWS,
+        shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
     Entry {
@@ -119,6 +125,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: OPENFLOW,
         parameters: acting::DELAY,
         shows: acting::REWRITE_SHOWS,
+        shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
     Entry {

@@ -1,7 +1,9 @@
 //! The methods of standards: RFC 2544, 2889, 8219, 9004 and 9971, and fairness between flows.
 
-use super::{Entry, FORWARDERS, WORKLOAD};
+use super::{Entry, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
 use crate::experiments::{fairness, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971};
+use crate::parameter::own::Declared;
+use crate::parameter::{goals, methods, shared};
 use crate::target::name::{TargetKind, Technology};
 
 /// What learns addresses and can be made to know none.
@@ -20,7 +22,24 @@ const FAIRNESS: &str = "Flows at fixed shares of a load C, and the last at risin
                         of them over 0.65. A difference above zero: the first loses more.";
 
 /// What experiments with traffic between all ports have in common.
-const MESHED: Entry = Entry { technologies: SWITCHES, inputs: 3, is_meshed: true, ..WORKLOAD };
+const MESHED: Entry = Entry {
+    technologies: SWITCHES,
+    inputs: 3,
+    is_meshed: true,
+    shared: &[shared::TRIALS, &[methods::PORTS]],
+    ..WORKLOAD
+};
+
+/// What flows that share a target take.
+const FLOWS_TOGETHER: &[&[Declared]] = &[shared::TRIALS, shared::TABLES, &[methods::SHARES]];
+
+/// What searches for bursts take.
+const BURSTS_OVER: &[&[Declared]] = &[
+    shared::TRIALS,
+    shared::TABLES,
+    shared::SEARCHES,
+    &[methods::BURST_SECONDS, methods::BURST_STEP],
+];
 
 /// Sets one after the other; of each, the experiment first that finds what the others need.
 pub(super) const ENTRIES: &[Entry] = &[
@@ -31,6 +50,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: FAIRNESS,
         build: fairness::by_one_port,
         technologies: FORWARDERS,
+        parameters: fairness::PARAMETERS,
+        shared: FLOWS_TOGETHER,
         ..WORKLOAD
     },
     Entry {
@@ -42,6 +63,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: FORWARDERS,
         inputs: 2,
         companions: &[(TargetKind::Ours, TargetKind::OursFirstCome)],
+        parameters: fairness::PARAMETERS,
+        shared: FLOWS_TOGETHER,
         ..WORKLOAD
     },
     Entry {
@@ -51,6 +74,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Binary search without a lost frame at each of the standard's frame sizes, confirmed by a \
                  trial four times as long; the whole search is repeated.",
         build: rfc2544::throughput,
+        parameters: rfc2544::SEARCHED,
+        shared: SEARCHED,
         ..WORKLOAD
     },
     Entry {
@@ -60,6 +85,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Trials at the throughput of each frame size. The standard's number is the mean; every frame \
                  is stamped, so that median and tails stand beside it.",
         build: rfc2544::latency::method,
+        parameters: rfc2544::REPEATED,
+        shared: SEARCHED,
         ..WORKLOAD
     },
     Entry {
@@ -69,6 +96,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Each frame size at 100 % of the nominal link, 90 % and so on, until two successive trials \
                  lost nothing.",
         build: rfc2544::loss::method,
+        parameters: rfc2544::loss::PARAMETERS,
+        shared: TRIALS_OVER,
         ..WORKLOAD
     },
     Entry {
@@ -77,6 +106,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         axis: rfc9004::AXIS,
         method: BURSTS,
         build: rfc9004::method,
+        parameters: rfc2544::SEARCHED,
+        shared: BURSTS_OVER,
         ..WORKLOAD
     },
     Entry {
@@ -86,6 +117,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "110 % of the throughput, then at once 50 % for as long: the time from that change to the last \
                  frame that was lost.",
         build: rfc2544::recovery::method,
+        parameters: rfc2544::SEARCHED,
+        shared: SEARCHED,
         ..WORKLOAD
     },
     Entry {
@@ -97,6 +130,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         build: rfc2544::reset::method,
         technologies: FORWARDERS,
         resets: true,
+        parameters: rfc2544::reset::PARAMETERS,
+        shared: SEARCHED,
         ..WORKLOAD
     },
     Entry {
@@ -105,6 +140,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         axis: rfc9004::AXIS,
         method: BURSTS,
         build: rfc9004::method,
+        parameters: rfc2544::SEARCHED,
+        shared: BURSTS_OVER,
         ..WORKLOAD
     },
     Entry {
@@ -115,6 +152,8 @@ pub(super) const ENTRIES: &[Entry] = &[
                  percentile (worst case), that less the minimum (PDV), and signed differences of successive \
                  frames (IPDV).",
         build: rfc8219::method,
+        parameters: rfc8219::PARAMETERS,
+        shared: SEARCHED,
         ..WORKLOAD
     },
     Entry {
@@ -124,6 +163,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Every port sends to every other in turn: binary search for the largest load of a port without a \
                  lost frame, confirmed by a trial four times as long; the whole search is repeated.",
         build: rfc2889::throughput,
+        parameters: rfc2889::SEARCHED,
+        shared: &[shared::TRIALS, &[methods::PORTS], shared::SEARCHES],
         ..MESHED
     },
     Entry {
@@ -132,6 +173,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         axis: rfc2889::AXIS,
         method: "Every port sends to every other in turn, at what its link carries.",
         build: rfc2889::full_mesh,
+        parameters: rfc2889::REPEATED,
         ..MESHED
     },
     Entry {
@@ -140,6 +182,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         axis: rfc2889::AXIS,
         method: "The first port sends to all others in turn, at what its link carries.",
         build: rfc2889::one_to_many,
+        parameters: rfc2889::REPEATED,
         ..MESHED
     },
     Entry {
@@ -148,6 +191,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         axis: rfc2889::AXIS,
         method: "All other ports send to the first, each at what its link carries.",
         build: rfc2889::many_to_one,
+        parameters: rfc2889::REPEATED,
         ..MESHED
     },
     Entry {
@@ -157,6 +201,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Fully meshed, from the throughput up to what link and tester carry in ten steps: the highest rate \
                  at which frames came out, and the load of a port then.",
         build: rfc2889::rate::method,
+        parameters: rfc2889::SEARCHED,
+        shared: &[shared::TRIALS, &[methods::PORTS], shared::SEARCHES],
         ..MESHED
     },
     Entry {
@@ -167,6 +213,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                  as well, both at what a link carries: loss at either. Loss at the former is head-of-line \
                  blocking, none at the latter back pressure; without either a third is lost there.",
         build: rfc2889::congestion::method,
+        parameters: rfc2889::REPEATED,
         ..MESHED
     },
     Entry {
@@ -176,6 +223,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "The first port sends frames for everybody at what its link carries: the share of copies that did \
                  not reach one of the other ports.",
         build: rfc2889::broadcast::forwarding,
+        parameters: rfc2889::broadcast::PARAMETERS,
         ..MESHED
     },
     Entry {
@@ -184,6 +232,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         axis: rfc2889::AXIS,
         method: "The same at a tenth of that load: latency of the copies at the second port.",
         build: rfc2889::broadcast::latency,
+        parameters: rfc2889::broadcast::PARAMETERS_LATENCY,
         ..MESHED
     },
     Entry {
@@ -195,6 +244,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         build: rfc2889::addresses::capacity,
         technologies: BRIDGES,
         inputs: 2,
+        parameters: rfc2889::addresses::PARAMETERS,
+        shared: &[&[methods::ADDRESSES, methods::LEARNING_RATE, shared::VERIFY]],
         ..WORKLOAD
     },
     Entry {
@@ -206,6 +257,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         build: rfc2889::addresses::rate,
         technologies: BRIDGES,
         inputs: 2,
+        parameters: rfc2889::addresses::PARAMETERS,
+        shared: &[&[methods::ADDRESSES], shared::SEARCHES],
         ..WORKLOAD
     },
     Entry {
@@ -215,6 +268,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "One search from the nominal rate down for loads that reach and miss each goal, trials \
                  growing longer as its bounds come closer, every trial serving every goal; repeated.",
         build: rfc9971::method,
+        parameters: rfc9971::PARAMETERS,
+        shared: &[&[shared::WARMUP, shared::LOSS], shared::TABLES, goals::ALL],
         ..WORKLOAD
     },
 ];

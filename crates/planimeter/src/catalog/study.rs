@@ -1,8 +1,13 @@
 //! The figures and the table of bianco2010.
 
-use super::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
+use super::{Entry, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use crate::experiments::bianco2010;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::target::name::TargetKind;
+
+/// Parameters of trials over a full table, whose kind and size the experiment says.
+const TRIALS_FULL: &[&[Declared]] = &[shared::TRIALS, shared::TABLES_OTHERS];
 
 /// In the order of the study.
 pub(super) const ENTRIES: &[Entry] = &[
@@ -15,27 +20,33 @@ pub(super) const ENTRIES: &[Entry] = &[
                  router also with a destination cache, as the study's kernel had one.",
         build: bianco2010::fig2::method,
         companions: &[(TargetKind::Router, TargetKind::RouterCache)],
+        parameters: bianco2010::fig2::PARAMETERS,
+        shared: TRIALS_OVER,
         ..WORKLOAD
     },
     Entry {
         id: "bianco2010/fig3",
-        title: "Forwarding rate of one flow of 64-byte frames against offered load",
+        title: "Forwarding rate of one flow of small frames against offered load",
         paper: Some(("bianco2010", "fig3")),
         axis: bianco2010::fig3::AXIS,
-        method: "One flow of 64-byte frames at rising shares of the nominal link, from underload \
+        method: "One flow of frames of one size (64 bytes) at rising shares of the nominal link, from underload \
                  to overload.",
         build: bianco2010::fig3::method,
+        parameters: bianco2010::fig3::PARAMETERS,
+        shared: TRIALS_OVER,
         ..WORKLOAD
     },
     Entry {
         id: "bianco2010/fig4",
-        title: "Latency of one flow of 64-byte frames against offered load",
+        title: "Latency of one flow of small frames against offered load",
         paper: Some(("bianco2010", "fig4")),
         axis: bianco2010::fig4::AXIS,
         method: "The loads of figure 3; every frame carries its send time and is stamped when it \
                  comes back.",
         build: bianco2010::fig4::method,
         shares_trials_of: Some("bianco2010/fig3"),
+        parameters: bianco2010::fig3::PARAMETERS,
+        shared: TRIALS_OVER,
         ..WORKLOAD
     },
     Entry {
@@ -47,6 +58,8 @@ pub(super) const ENTRIES: &[Entry] = &[
                  flows that differ in both UDP ports, routes to C-class networks, or addresses that \
                  the bridge learned from frames and keeps for an hour.",
         build: bianco2010::fig5::method,
+        parameters: bianco2010::fig5::PARAMETERS,
+        shared: TRIALS_FULL,
         ..WORKLOAD
     },
     Entry {
@@ -58,6 +71,8 @@ pub(super) const ENTRIES: &[Entry] = &[
                  the hash table, or 100 with open fields in the linear table.",
         build: bianco2010::fig6::method,
         technologies: OPENFLOW,
+        parameters: bianco2010::fig6::PARAMETERS,
+        shared: TRIALS_FULL,
         ..WORKLOAD
     },
     Entry {
@@ -69,6 +84,8 @@ pub(super) const ENTRIES: &[Entry] = &[
                  linear table and the rest the hash table.",
         build: bianco2010::fig7::method,
         technologies: OPENFLOW,
+        parameters: bianco2010::fig7::PARAMETERS,
+        shared: TRIALS_FULL,
         ..WORKLOAD
     },
     Entry {
@@ -79,6 +96,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Mean latency at a low load, less what the link takes: Tp = L - 2 (Tt + D).",
         build: bianco2010::table1::method,
         technologies: OPENFLOW,
+        parameters: bianco2010::table1::PARAMETERS,
+        shared: TRIALS_FULL,
         ..WORKLOAD
     },
     Entry {
@@ -91,6 +110,8 @@ pub(super) const ENTRIES: &[Entry] = &[
                  carried and 70 and 100 % are too much. A difference above zero: F1 loses more.",
         build: bianco2010::fig9::method,
         technologies: FORWARDERS,
+        parameters: bianco2010::fairness::PARAMETERS,
+        shared: TRIALS_FULL,
         ..WORKLOAD
     },
     Entry {
@@ -105,6 +126,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: FORWARDERS,
         inputs: 2,
         companions: &[(TargetKind::Ours, TargetKind::OursFirstCome)],
+        parameters: bianco2010::fairness::PARAMETERS,
+        shared: TRIALS_FULL,
         ..WORKLOAD
     },
 ];

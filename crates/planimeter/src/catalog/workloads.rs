@@ -5,6 +5,12 @@ use crate::experiments::{
     cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types,
     memory_per_flow, program_swap, soak, throughput,
 };
+use crate::parameter::own::Declared;
+use crate::parameter::{control, methods, shared};
+
+/// What dumps of all flows take.
+const DUMPS: &[&[Declared]] =
+    &[shared::TRIALS, &[shared::TRAFFIC, control::OPENFLOW, control::BESIDE]];
 
 /// Those about frames first.
 pub(super) const ENTRIES: &[Entry] = &[
@@ -15,6 +21,19 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "80 % of the throughput in sixty trials one after the other, with flow-mods or changing addresses \
                  meanwhile: rate, loss, latency and memory, and the trend of each.",
         build: soak::method,
+        parameters: soak::PARAMETERS,
+        shared: &[
+            shared::TRIALS,
+            shared::TABLES,
+            shared::SEARCHES,
+            &[
+                methods::SOAK_SECONDS,
+                methods::ADDRESSES,
+                control::FLOW_MODS,
+                control::OPENFLOW,
+                control::PRIORITY,
+            ],
+        ],
         ..WORKLOAD
     },
     Entry {
@@ -24,6 +43,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Full nominal load over one entry and over 131,072 entries with random headers, or \
                  over the table that --set asks for.",
         build: forwarding_rate::method,
+        parameters: forwarding_rate::PARAMETERS,
+        shared: &[shared::TRIALS, shared::TABLES, shared::STREAMS],
         ..WORKLOAD
     },
     Entry {
@@ -34,6 +55,8 @@ pub(super) const ENTRIES: &[Entry] = &[
                  with UDP ports, and for every field, in turn.",
         build: match_types::method,
         technologies: OPENFLOW,
+        parameters: match_types::PARAMETERS,
+        shared: &[shared::TRIALS],
         ..WORKLOAD
     },
     Entry {
@@ -43,15 +66,24 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Binary search from the nominal rate down, without loss and within a set loss, each \
                  result confirmed by a longer trial and the whole search repeated.",
         build: throughput::method,
+        parameters: throughput::PARAMETERS,
+        shared: &[shared::TRIALS, shared::TABLES, shared::SEARCHES, &[shared::LOSS]],
         ..WORKLOAD
     },
     Entry {
         id: "latency",
-        title: "Latency at 10, 50, 90 and 100 percent of the throughput",
+        title: "Latency at shares of the throughput",
         axis: latency::AXIS,
         method: "A search for the load within the set loss, then trials at shares of it; every frame \
                  carries its send time.",
         build: latency::method,
+        parameters: latency::PARAMETERS,
+        shared: &[
+            shared::TRIALS,
+            shared::TABLES,
+            shared::SEARCHES,
+            &[shared::LOSS, control::LOAD_OF],
+        ],
         ..WORKLOAD
     },
     Entry {
@@ -62,7 +94,18 @@ pub(super) const ENTRIES: &[Entry] = &[
                  first byte sent to the last answer received: a barrier after each, after each \
                  thousand, and committed bundles.",
         build: flow_mod_rate::method,
-        flows: flow_mod_rate::FLOWS,
+        flows: Some(&flow_mod_rate::FLOWS),
+        shared: &[
+            shared::TRIALS,
+            shared::TABLES,
+            &[
+                control::BATCH,
+                control::PRIORITY,
+                control::OPENFLOW,
+                control::AHEAD,
+                control::BESIDE,
+            ],
+        ],
         ..WORKLOAD
     },
     Entry {
@@ -72,7 +115,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Traffic at a share of the target's own maximum, quiet and while flows are added and \
                  deleted at a steady rate: busy cycles per frame, and loss.",
         build: flow_mod_rate::impact,
-        flows: flow_mod_rate::FLOWS,
+        flows: Some(&flow_mod_rate::FLOWS),
+        parameters: flow_mod_rate::PARAMETERS_IMPACT,
+        shared: &[
+            shared::TRIALS,
+            shared::TABLES,
+            &[control::FLOW_MODS, control::PRIORITY, control::OPENFLOW, control::BESIDE],
+        ],
         ..WORKLOAD
     },
     Entry {
@@ -82,7 +131,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "All flow statistics asked for in one request, from its first byte to the end of the \
                  last part of the answer.",
         build: flow_stats_dump::method,
-        flows: flow_stats_dump::FLOWS,
+        flows: Some(&flow_stats_dump::FLOWS),
+        shared: DUMPS,
         ..WORKLOAD
     },
     Entry {
@@ -92,7 +142,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Traffic at a share of the target's own maximum, quiet and while all flow statistics \
                  are asked for again and again: busy cycles per frame, and loss.",
         build: flow_stats_dump::impact,
-        flows: flow_stats_dump::FLOWS,
+        flows: Some(&flow_stats_dump::FLOWS),
+        shared: DUMPS,
         ..WORKLOAD
     },
     Entry {
@@ -102,7 +153,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "Growth of the resident memory of the target's processes, huge pages counted, from \
                  their start until they hold all flows, and until frames of each were forwarded.",
         build: memory_per_flow::method,
-        flows: memory_per_flow::FLOWS,
+        flows: Some(&memory_per_flow::FLOWS),
+        shared: &[shared::TRIALS],
         ..WORKLOAD
     },
     Entry {
@@ -114,6 +166,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         build: program_swap::method,
         swaps: true,
         parameters: program_swap::PARAMETERS,
+        shared: &[shared::TRIALS, shared::TABLES, &[control::BESIDE]],
         ..WORKLOAD
     },
     Entry {
@@ -123,7 +176,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         method: "The first second at full nominal load over flows just installed, then the same with \
                  all caches filled.",
         build: cold_start::method,
-        flows: cold_start::FLOWS,
+        flows: Some(&cold_start::FLOWS),
+        parameters: cold_start::PARAMETERS,
         ..WORKLOAD
     },
 ];

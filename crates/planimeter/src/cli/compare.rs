@@ -1,7 +1,8 @@
 //! `planimeter compare`: what got better or worse, and whether gates are passed.
 //!
 //! Two stored runs are compared as they are; two targets are measured by turns first (A B B A), and again with more repeats before
-//! a gate may fail. Exit codes: 0, 1 a gate failed, 3 a gate rests on what is irregular or limited by the tester.
+//! a gate may fail. Exit codes: 0 every gate passed, 1 a gate failed, 3 a gate rests on what is irregular or limited by the
+//! tester, 5 a gate is inconclusive.
 
 pub(super) mod again;
 pub(super) mod side;
@@ -23,7 +24,8 @@ use side::Sides;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// What is compared with: a stored run (its folder), one target of it (RUN:TARGET), or a target that is at hand, as
-    /// --on takes it; ours@PROGRAM is our switch as another build of planimeter has it
+    /// --on takes it; ours@PROGRAM is our switch as another build of planimeter has it, ovs@PREFIX the Open vSwitch
+    /// that is installed below that folder
     #[arg(value_name = "BASE")]
     pub base: String,
     /// What is compared: a run, a target of one, or a target
@@ -70,9 +72,12 @@ pub struct Arguments {
     /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// Exit 3 where a gate can be told neither to hold nor to fail
+    /// Exit 1 instead of 5 where a gate is inconclusive: it has to be shown to hold
     #[arg(long)]
     pub strict: bool,
+    /// Print what would be measured and how long it would take, and measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print the comparison as JSON on stdout
     #[arg(long)]
     pub json: bool,
@@ -87,6 +92,9 @@ pub struct Arguments {
 /// Compares.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let gates = gates(&arguments.gates)?;
+    if arguments.dry_run {
+        return dry(arguments, &gates);
+    }
     for file in [&arguments.junit, &arguments.markdown].into_iter().flatten() {
         writable(file)?;
     }
@@ -96,6 +104,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     told(arguments, &found)?;
     Ok(exit_code(arguments, &found))
+}
+
+/// Prints what would be measured and compared.
+fn dry(arguments: &Arguments, (gates, _): &(Vec<Gate>, bool)) -> Result<ExitCode, Failure> {
+    let gates: Vec<String> = gates.iter().map(ToString::to_string).collect();
+    let text = match side::read(arguments)? {
+        Sides::Stored(_) => format!(
+            "{} and {} are stored runs: nothing is measured\n",
+            arguments.base, arguments.new
+        ),
+        Sides::AtHand => again::dry(arguments)?,
+    };
+    to_stdout(format_args!("{text}gates: {}\n", gates.join(", ")));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The gates, and whether somebody wrote them.
@@ -148,11 +170,13 @@ pub(super) fn exit_of(outcome: Option<Outcome>, is_strict: bool) -> u8 {
             remark!("a gate rests on a result that is missing, irregular or limited by the tester");
             failure::EXIT_IRREGULAR
         }
-        Some(Outcome::Unclear) if is_strict => {
-            remark!("whether a gate holds cannot be told, and --strict was given");
-            failure::EXIT_IRREGULAR
+        Some(Outcome::Inconclusive) => {
+            remark!(
+                "a gate is inconclusive: it neither failed nor was shown to hold (hint: measure more repeats)"
+            );
+            if is_strict { failure::EXIT_GATE } else { failure::EXIT_INCONCLUSIVE }
         }
-        Some(Outcome::Unclear | Outcome::Passed) | None => failure::EXIT_DONE,
+        Some(Outcome::Passed) | None => failure::EXIT_DONE,
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a command can fail: one line that says what, where and how to mend it, and an exit code.
 //!
-//! Exit codes: 0 done, 1 a gate failed, 2 usage or bad input, 3 every trial failed, or a result is irregular under
-//! `--strict`, 4 a need is missing, 130 interrupted.
+//! Exit codes: 0 done, 1 a gate failed, 2 usage or bad input, 3 every trial or a module failed, or a result is irregular under
+//! `--strict`, 4 a need is missing, 5 a gate is inconclusive, 130 interrupted.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -12,10 +12,12 @@ pub const EXIT_DONE: u8 = 0;
 pub const EXIT_GATE: u8 = 1;
 /// Usage or bad input.
 pub const EXIT_USAGE: u8 = 2;
-/// Every trial failed; or a result is irregular or limited by the tester, and `--strict` was given.
+/// Every trial failed, a module failed in one, or a result is irregular or limited by the tester, and `--strict` was given.
 pub const EXIT_IRREGULAR: u8 = 3;
 /// A need is missing.
 pub const EXIT_NEED: u8 = 4;
+/// No gate failed, and one is inconclusive.
+pub const EXIT_INCONCLUSIVE: u8 = 5;
 /// Interrupted; partial results are kept.
 pub const EXIT_INTERRUPTED: u8 = 130;
 

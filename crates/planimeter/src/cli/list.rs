@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::out::say;
 use crate::catalog;
 use crate::parameter::own::Declared;
-use crate::parameter::{KEYS, control, device, goals, methods, witness};
+use crate::parameter::shared;
 use crate::python::script;
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
@@ -22,9 +22,9 @@ use switch::behaviour::model::{self, Model, known};
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// One kind of thing only (experiments, targets, links, models, metrics, parameters), a Python
-    /// script: what it declares, or stored runs (runs)
-    #[arg(value_parser = wanted, value_name = "WHAT|SCRIPT.py")]
+    /// One kind of thing only (experiments, targets, links, models, metrics, parameters), an experiment or a
+    /// Python script: the parameters that it takes, or stored runs (runs)
+    #[arg(value_parser = wanted, value_name = "WHAT|EXPERIMENT|SCRIPT.py")]
     pub what: Option<Wanted>,
     /// The folder in which stored runs lie (runs)
     #[arg(value_name = "DIR")]
@@ -47,17 +47,18 @@ pub struct Arguments {
 pub enum Wanted {
     /// Things of one kind.
     Kind(What),
-    /// A script.
-    Script(String),
+    /// An experiment, a study or a script.
+    Experiment(String),
 }
 
 fn wanted(text: &str) -> Result<Wanted, String> {
-    if script::is_script(text) {
-        return Ok(Wanted::Script(text.into()));
+    let is_known = |entry: &catalog::Entry| entry.id == text || entry.set() == text;
+    if script::is_script(text) || catalog::entries().any(is_known) {
+        return Ok(Wanted::Experiment(text.into()));
     }
     let kinds: Vec<_> = What::value_variants().iter().filter_map(What::to_possible_value).collect();
     let names: Vec<&str> = kinds.iter().map(clap::builder::PossibleValue::get_name).collect();
-    let known = || format!("there are: {}, and scripts: SCRIPT.py", names.join(", "));
+    let known = || format!("there are: {}, experiments, and scripts: SCRIPT.py", names.join(", "));
     What::from_str(text, false).map(Wanted::Kind).map_err(|_| known())
 }
 
@@ -114,7 +115,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(Wanted::Kind(what)) => {
             sections().into_iter().filter(|section| section.what == *what).collect()
         }
-        Some(Wanted::Script(name)) => {
+        Some(Wanted::Experiment(name)) => {
             let entries = catalog::find(name);
             let entries = entries.map_err(|error| Failure::usage(error.to_string()))?;
             vec![experiments(entries.into_iter())]
@@ -149,7 +150,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if arguments.what.is_none() {
         say!(
-            "\n`planimeter list experiments` has the parameters of their own too, `list models` what is known of each"
+            "\n`planimeter list EXPERIMENT` has the parameters that it takes, `list models` what is known of each"
         );
     }
     if arguments.what == Some(Wanted::Kind(What::Models)) {
@@ -189,15 +190,18 @@ fn model_json(model: &Model) -> serde_json::Value {
     serde_json::json!({ "name": model.name, "about": model.about, "known": known })
 }
 
-/// Experiments with the parameters of their own.
+/// A parameter with what it takes, and what it means.
+fn declared(it: &Declared) -> (String, String) {
+    let takes = it.takes.words(it.unit);
+    let default = if it.default.is_empty() { String::new() } else { format!(" ({})", it.default) };
+    (format!("  --set {}={takes}", it.key), format!("{}{default}", it.help))
+}
+
+/// Experiments with the parameters that they take.
 fn experiments(entries: impl Iterator<Item = &'static catalog::Entry>) -> Section {
-    let own = |it: &Declared| {
-        let takes = it.takes.words(it.unit);
-        (format!("  --set {}={takes}", it.key), format!("{} ({})", it.help, it.default))
-    };
     let rows = entries.flat_map(|entry| {
         let name = (entry.id.to_string(), entry.title.to_string());
-        std::iter::once(name).chain(entry.parameters.iter().map(own))
+        std::iter::once(name).chain(entry.declared().into_iter().map(declared))
     });
     Section { what: What::Experiments, heading: "experiments", rows: rows.collect() }
 }
@@ -215,7 +219,7 @@ fn sections() -> Vec<Section> {
     ));
     targets.push(text(
         "openflow:URL,ports=N@IF+N@IF",
-        "your own OpenFlow switch: N@IF says which port is cabled to which interface here (docs/device.md)",
+        "your own OpenFlow switch: N@IF says which port is cabled to which interface here; add kind=hardware or kind=software (docs/device.md)",
     ));
     targets.push(text("device:ports=N@IF+N@IF", "your own bridge, in the same way"));
     let links = vec![
@@ -244,14 +248,10 @@ fn sections() -> Vec<Section> {
     ];
     let metrics = Metric::ALL.iter().map(|it| text(it.name(), it.unit())).collect();
     let models = known::all().iter().map(|model| text(&model.name, &model.about));
-    let parameters = KEYS
-        .iter()
-        .chain(&control::KEYS)
-        .chain(&goals::KEYS)
-        .chain(&methods::KEYS)
-        .chain(&witness::KEYS)
-        .chain(&device::KEYS)
-        .map(|(key, takes, about)| (format!("{key}={takes}"), about.to_string()));
+    let parameters = shared::all().map(|it| {
+        let (name, about) = declared(it);
+        (name.trim_start_matches("  --set ").to_string(), about)
+    });
     vec![
         experiments(catalog::entries()),
         Section { what: What::Targets, heading: "targets", rows: targets },

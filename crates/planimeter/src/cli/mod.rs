@@ -37,6 +37,8 @@ pub(crate) mod plan;
 pub mod doctor;
 /// `planimeter list`.
 pub mod list;
+/// The noise check before a live run.
+mod noise;
 /// `planimeter run`.
 pub mod run;
 /// `planimeter report`.

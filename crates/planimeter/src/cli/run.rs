@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use instrument::stage::CONNECTIONS_MAX;
 use instrument::stream::Stream;
+use ports::hiccup;
 use results::derive::failed;
 use results::store::team::address::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -14,6 +15,7 @@ use snmp::Credentials;
 use super::bundle;
 use super::failure::{self, Failure, FailureKind};
 use super::joining::{self, Asked};
+use super::noise::Check;
 use super::out::{remark, say, summary, to_stdout};
 use super::place;
 use super::plan;
@@ -21,11 +23,11 @@ use super::progress::Progress;
 use super::resume;
 use super::team;
 use super::words::quoted;
-use crate::catalog;
-use crate::experiments::rfc9971;
-use crate::parameter::own::Declared;
+use crate::catalog::{self, taking};
+use crate::experiments::{forwarding_rate, rfc9971};
+use crate::parameter::shared::{EXACT_ENTRIES_MAX, STREAM, WILDCARD_ENTRIES_MAX};
 use crate::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
-use crate::parameter::{Capacity, Effort, Parameters, STREAM, Table};
+use crate::parameter::{Capacity, Effort, Parameters, Table};
 use crate::runner::hooks::Hooks;
 use crate::runner::{self, Destination, Finished, Plan, RunError};
 use crate::target::links::Links;
@@ -79,7 +81,7 @@ pub struct Arguments {
     /// has the one that is most like the others'
     #[arg(long = "link", value_name = "[TARGET=]LINK")]
     pub links: Vec<String>,
-    /// How long and how often is measured; standard unless said
+    /// Measurement effort: length of trials and repeats; quick unless set, a first look. Publish at standard or full
     #[arg(long, value_enum)]
     pub effort: Option<EffortArgument>,
     /// Change a parameter; `planimeter list parameters` shows them
@@ -108,7 +110,8 @@ pub struct Arguments {
         conflicts_with_all = ["experiments", "targets", "topologies", "links", "effort", "set", "before", "between", "after", "seed", "out"]
     )]
     pub resume: Option<PathBuf>,
-    /// Exit 3 if a result is irregular or limited by the tester
+    /// Refuse a noisy machine (exit 4), and exit 3 if a result is irregular or limited by the tester, or the run is not
+    /// usable
     #[arg(long)]
     pub strict: bool,
     /// Say what would be done and how long it would take, and do nothing
@@ -187,13 +190,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         say!("{}", estimate(trials, seconds));
         return Ok(ExitCode::SUCCESS);
     };
-    let finished = carried_out(&plan, destination, &surroundings, store.as_ref())?;
+    let finished =
+        carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)?;
     let report = finished.folder.join("report.html");
     if arguments.json {
         to_stdout(format_args!("{}", results::store::record_text(&finished.record)));
         remark!("{}", report.display());
     } else {
         summary(&results::summary::markdown(std::slice::from_ref(&finished.record)));
+        if let Some(line) = effort_hint(&plan) {
+            say!("\n{line}");
+        }
         say!("\n{}", report.display());
     }
     Ok(exit_code(arguments, &finished))
@@ -204,7 +211,8 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     let surroundings = place::surroundings()?;
     let plan = new_plan(arguments)?;
-    carried_out(&plan, Destination::New(arguments.out_folder()), &surroundings, store.as_ref())
+    let destination = Destination::New(arguments.out_folder());
+    carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
 }
 
 /// Measures what a plan asks for, and sends it to a store for teams, if there is one.
@@ -213,15 +221,30 @@ pub(super) fn carried_out(
     destination: Destination,
     surroundings: &Surroundings,
     store: Option<&Address>,
+    is_strict: bool,
 ) -> Result<Finished, Failure> {
     raise_file_limit();
     let stop = super::stop::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
+    if let Some(noise) = noise(plan, &mut benches, is_strict)? {
+        remark!("{noise}");
+    }
     let mut progress = Progress::new(&plan.command_line, store);
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
     progress.finish();
     finished.map_err(explained)
+}
+
+/// What the noise check says before a live run.
+fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<String>, Failure> {
+    if plan.parameters.simulated {
+        return Ok(None);
+    }
+    let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
+    let cores = cores.unwrap_or_default();
+    let (trial_s, all_s) = (plan.parameters.seconds, dry(plan).seconds);
+    Check { cores: &cores, trial_s, all_s, is_strict }.run(hiccup::watch)
 }
 
 /// Raises the limit of open files of this process and of the targets that it starts, as far as the system lets it: some
@@ -264,8 +287,20 @@ impl Arguments {
 
     /// How much is measured.
     pub(super) fn effort(&self) -> Effort {
-        self.effort.map_or(Effort::Standard, Effort::from)
+        self.effort.map_or(Effort::Quick, Effort::from)
     }
+}
+
+/// How to measure what can be published, after a run with less effort.
+fn effort_hint(plan: &Plan) -> Option<String> {
+    let better = match plan.effort {
+        Effort::Quick => "--effort standard measures ten times as long, --effort full as published",
+        Effort::Standard | Effort::Full => return None,
+    };
+    let (seconds, repeats) = (plan.parameters.seconds, plan.parameters.repeats);
+    Some(format!(
+        "quick effort ({repeats} repeats, trials of {seconds} s): a first look (hint: {better})"
+    ))
 }
 
 fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
@@ -275,7 +310,7 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
         remark!("interrupted: what was measured is kept; go on with `{again}`");
         return failure::EXIT_INTERRUPTED.into();
     }
-    if failed::has_failed(record) {
+    if failed::has_failed(record) || failed::has_failed_module(record) {
         remark!("{}", failed::sentence(record).unwrap_or_default());
         return failure::EXIT_IRREGULAR.into();
     }
@@ -299,16 +334,17 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let effort = arguments.effort();
     let mut parameters = Parameters::at(effort);
-    let declared: Vec<Declared> =
-        entries.iter().flat_map(|entry| entry.parameters).copied().collect();
     if let Some(text) = place::variable(CREDENTIALS_VARIABLE) {
         let read = witness::credentials(&text);
         let usage = |why| Failure::usage(format!("{CREDENTIALS_VARIABLE}: {why}"));
         parameters.witness.credentials = read.map_err(usage)?;
     }
     for assignment in &arguments.set {
-        let set = parameters.set_declared(assignment, &declared);
-        set.map_err(|error| Failure::usage(error.to_string()))?;
+        let without = taking::assign(&mut parameters, &entries, assignment);
+        let without = without.map_err(|error| Failure::usage(error.to_string()))?;
+        if !without.is_empty() {
+            remark!("--set {assignment} does not apply to {}", without.join(", "));
+        }
         if let Some((STREAM, file)) = assignment.split_once('=') {
             parameters.streams = streams(Path::new(file))?;
         }
@@ -342,34 +378,35 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         // Without rights the processes of the commands could not be kept together.
         let _ = lab::namespace::enter_rootless();
     }
-    let says = |key: &str| arguments.set.iter().any(|it| it.starts_with(key));
+    let says = |key: &str| arguments.set.iter().any(|it| it.split('=').next() == Some(key));
     let in_process = used.iter().all(|link| matches!(link, Link::Memory | Link::Replay));
-    if in_process && effort == Effort::Quick && !says("seconds=") && !says("warmup=") {
+    if in_process && effort == Effort::Quick && !says("seconds") && !says("warmup") {
         // Nothing there has to warm up or drain for long.
         parameters.seconds = SECONDS_MEMORY;
         parameters.warmup_s = SECONDS_MEMORY / 5.0;
     }
     // A table that holds all that a controller is going to add.
-    let flows = entries.iter().map(|entry| entry.flows).max().unwrap_or(0);
+    let flows = entries.iter().filter_map(|entry| entry.flows);
+    let flows = flows.map(|declared| parameters.own.integer(declared) as u32).max().unwrap_or(0);
     if flows > 0 {
-        let flows = parameters.control.flows_or(flows).saturating_add(parameters.entries);
+        let flows = flows.saturating_add(parameters.entries_most);
         parameters.exact_entries_max = parameters.exact_entries_max.max(flows);
     }
     // A table that holds all that a module is going to install.
     let held = entries.iter().map(|entry| entry.entries).max().unwrap_or(0);
-    if !says("exact_entries_max=") {
+    if !says(EXACT_ENTRIES_MAX) {
         parameters.exact_entries_max = parameters.exact_entries_max.max(held);
     }
     if held > 0 {
         parameters.connections_max = CONNECTIONS_MAX as u32;
     }
     // Rules of modules name one field, and there are many of them.
-    if entries.iter().any(|entry| entry.is_module()) && !says("wildcard_entries_max=") {
+    if entries.iter().any(|entry| entry.is_module()) && !says(WILDCARD_ENTRIES_MAX) {
         parameters.wildcard_entries_max = parameters.wildcard_entries_max.max(RULES_MODULES_MAX);
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
     let is_real = |link: &Link| matches!(link, Link::Veth | Link::Nic | Link::NicXdp);
-    if !used.iter().any(is_real) && is_workload && !parameters.simulated && !says("capacity=") {
+    if !used.iter().any(is_real) && is_workload && !parameters.simulated && !says("capacity") {
         // What a study's link carries, a data plane in memory does with ease.
         let is_replay = used == [Link::Replay];
         let bits = if is_replay { CAPACITY_BPS_REPLAY } else { CAPACITY_BPS_MEMORY };
@@ -491,7 +528,6 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     }
     let used = plan.links_used();
     let is_replayed = used.contains(&Link::Replay);
-    let shapes_itself = |entry: &&catalog::Entry| entry.id != FORWARDING_RATE;
     if is_replayed {
         if let Some(entry) = plan.entries.iter().find(|it| !REPLAYED.contains(&it.id)) {
             return Err(Failure::usage(format!(
@@ -504,15 +540,12 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             return Err(Failure::usage("--set stream=FILE: --link replay tells no streams apart"));
         }
     }
-    if let Some(entry) = plan.entries.iter().find(|it| shapes_itself(it))
-        && !plan.parameters.streams.is_empty()
-    {
-        return Err(Failure::usage(format!(
-            "--set stream=FILE goes with forwarding-rate; {} has streams of its own",
-            entry.id
-        )));
+    if let Some(entry) = plan.entries.iter().find(|entry| entry.id == FORWARDING_RATE) {
+        let is_tagged = tags || plan.kinds.iter().any(|it| it.technology() == Technology::Tagging);
+        let checked = forwarding_rate::check(&entry.its(&plan.parameters), is_tagged);
+        checked.map_err(|why| Failure::usage(format!("{}: {why}", entry.id)))?;
     }
-    if let Some(entry) = plan.entries.iter().find(|entry| entry.flows > 0)
+    if let Some(entry) = plan.entries.iter().find(|entry| entry.flows.is_some())
         && let Some(kind) = plan.kinds.iter().find(|it| it.technology() != Technology::OpenFlow)
     {
         return Err(Failure::usage(format!(
@@ -521,7 +554,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             kind.name()
         )));
     }
-    if let Some(entry) = plan.entries.iter().find(|entry| entry.flows > 0)
+    if let Some(entry) = plan.entries.iter().find(|entry| entry.flows.is_some())
         && is_replayed
     {
         return Err(Failure::usage(format!(
@@ -538,7 +571,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     if let (Some(entry), Capacity::BitsPerSecond(bits)) =
         (plan.entries.iter().find(|entry| entry.id == RFC9971), plan.parameters.capacity)
     {
-        let checked = rfc9971::check(&plan.parameters, bits as u64);
+        let checked = rfc9971::check(&entry.its(&plan.parameters), bits as u64);
         checked.map_err(|why| Failure::usage(format!("{}: {why}", entry.id)))?;
     }
     if plan.parameters.simulated && used != [Link::Memory] {

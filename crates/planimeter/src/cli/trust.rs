@@ -275,6 +275,7 @@ mod tests {
         fs::write(folder.0.join("long.toml"), " ".repeat(1 << 17)).unwrap();
         for line in [
             "run latency --on ours@/x",
+            "run latency --on ovs@/x",
             "run latency --on ours --on bridge@x/../y",
             "run latency --on 'router:cache=on@/x'",
             "run latency --link ours@/x=veth",

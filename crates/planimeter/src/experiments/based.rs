@@ -17,6 +17,7 @@ use results::series;
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Finding, Method, Tag};
+use crate::parameter::own::Values;
 use crate::workload::Setup;
 
 /// Name of the axis of throughputs.
@@ -73,7 +74,8 @@ pub fn at_throughput(
 
 impl Based {
     /// What `make` gives, at the throughputs of frames of these sizes.
-    pub fn new(context: &Context, frames: Vec<u16>, make: Make) -> Self {
+    pub fn new(context: &Context, frames: Values<u16>, make: Make) -> Self {
+        let frames = frames.into_iter().collect();
         let (context, known) = (context.clone(), BTreeMap::new());
         let (search, then, findings) = (None, None, Vec::new());
         let searching =

@@ -11,35 +11,46 @@ use results::record::Metric;
 
 use super::course::{Course, Leg};
 use super::{Context, Method};
-use crate::parameter::{Table, Traffic};
+use crate::parameter::own::{Declared, Takes};
+use crate::parameter::{Table, Traffic, control, shared};
 use crate::workload::Setup;
 
 /// Name of the axis: whether the flows are known.
 pub const AXIS: &str = "flows_known";
 
-/// Flows unless the user asks for another number.
-pub const FLOWS: u32 = 131_072;
+/// How many flows there are.
+pub const FLOWS: Declared = control::FLOWS.with_default("131072");
 
-/// Most seconds of a trial: it is about the first.
-const SECONDS_MAX: f64 = 1.0;
+/// Length of a trial: it is about the first second.
+const SECONDS: Declared = Declared {
+    takes: Takes::Number(0.01, 1.0),
+    default: "quick 0.2; 1",
+    help: "length of a trial, of which the first second counts",
+    ..shared::SECONDS
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAME, SECONDS];
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let entries = context.parameters.control.flows.unwrap_or(FLOWS);
+    let entries = context.count(&FLOWS);
     let (table, traffic) = (Table::Exact, Traffic::Random);
     let base = Setup { table, entries, traffic, ..context.setup() };
+    let frame_bytes = context.frame(&shared::FRAME);
     let leg = |is_known: bool| {
         let context = context.clone();
         Leg {
             x: f64::from(u8::from(is_known)),
+            curve: None,
             setup: Box::new(move |repeat| Setup { shift: repeat, ..base }),
             trial: Box::new(move |setup, _| {
-                let seconds = context.parameters.seconds.min(SECONDS_MAX);
+                let seconds = context.parameters.own.number(&SECONDS);
                 Trial {
                     warmup: Nanos::ZERO,
                     duration: Nanos::from_secs_f64(seconds),
                     is_cold: !is_known,
-                    ..context.trial(setup, 64, context.link_percent(100.0))
+                    ..context.trial(setup, frame_bytes, context.link_percent(100.0))
                 }
             }),
             flows: 0,

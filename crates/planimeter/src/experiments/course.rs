@@ -17,6 +17,8 @@ use crate::workload::Setup;
 pub struct Leg {
     /// Where it lies on the axis.
     pub x: f64,
+    /// Which of the target's curves it belongs to, where there are several.
+    pub curve: Option<(&'static str, f64)>,
     /// What the target must hold, in each repeat, from 1.
     pub setup: Box<dyn Fn(u32) -> Setup + Send>,
     /// The trial with that setup, and with the target's own maximum in frames per second where that
@@ -26,11 +28,13 @@ pub struct Leg {
     pub flows: u64,
 }
 
-/// The trial in which the maximum is looked for.
+/// The trial in which the maximum of a curve is looked for, and what was found.
 #[derive(Clone)]
 struct Search {
+    curve: Option<(&'static str, f64)>,
     setup: Setup,
     trial: Trial,
+    most_pps: Option<f64>,
 }
 
 /// Makes a trial of a setup and a maximum.
@@ -46,8 +50,8 @@ pub struct Course {
     legs: Vec<Leg>,
     /// Its place on the axis, what it is, and how it is made.
     sum: Option<(f64, Metric, Sum)>,
-    /// How the maximum is looked for, and what was found.
-    maximum: Option<(Search, Option<f64>)>,
+    /// How the maximum of each curve is looked for.
+    maxima: Vec<Search>,
     installed: Option<Setup>,
     yielded: u64,
     is_searching: bool,
@@ -63,7 +67,7 @@ impl Course {
             axis,
             legs,
             sum: None,
-            maximum: None,
+            maxima: Vec::new(),
             installed: None,
             yielded: 0,
             is_searching: false,
@@ -80,22 +84,28 @@ impl Course {
 
     /// The same with the target's own maximum looked for first, under this setup.
     #[must_use]
-    pub fn after_maximum(self, setup: Setup) -> Course {
-        let trial = self.context.trial(&setup, 64, self.context.link_percent(100.0));
-        self.after_maximum_of(setup, trial)
+    pub fn after_maximum(self, setup: Setup, frame_bytes: u16) -> Course {
+        let trial = self.context.trial(&setup, frame_bytes, self.context.link_percent(100.0));
+        self.after_maximum_of(None, setup, trial)
     }
 
-    /// The same with the maximum looked for in this trial.
+    /// The same with the maximum of a curve looked for in this trial.
     #[must_use]
-    pub fn after_maximum_of(self, setup: Setup, trial: Trial) -> Course {
-        Course { maximum: Some((Search { setup, trial }, None)), ..self }
+    pub fn after_maximum_of(
+        mut self,
+        curve: Option<(&'static str, f64)>,
+        setup: Setup,
+        trial: Trial,
+    ) -> Course {
+        self.maxima.push(Search { curve, setup, trial, most_pps: None });
+        self
     }
 
     fn take(&mut self, last: Option<&Outcome>) {
         let Some(Outcome::Trial { report, .. }) = last else { return };
         if std::mem::take(&mut self.is_searching) {
-            if let Some((_, found)) = &mut self.maximum {
-                *found = Some(report.total.pps_forwarded());
+            if let Some(search) = self.maxima.iter_mut().find(|it| it.most_pps.is_none()) {
+                search.most_pps = Some(report.total.pps_forwarded());
             }
             return;
         }
@@ -123,11 +133,12 @@ impl Experiment for Course {
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
         self.take(last);
-        if let Some((search, None)) = &self.maximum {
-            let Search { setup, trial } = search.clone();
+        if let Some(search) = self.maxima.iter().find(|it| it.most_pps.is_none()) {
+            let Search { curve, setup, trial, .. } = search.clone();
             return self.with(setup, |course| {
                 course.is_searching = true;
-                Step::Trial { point: Point::new(&[(course.axis, 0.0)]), trial }
+                let axes: Vec<_> = [(course.axis, 0.0)].into_iter().chain(curve).collect();
+                Step::Trial { point: Point::new(&axes), trial }
             });
         }
         let legs = self.legs.len() as u64;
@@ -139,9 +150,10 @@ impl Experiment for Course {
         self.with(setup, |course| {
             course.yielded += 1;
             let leg = &course.legs[place];
-            let most = course.maximum.as_ref().and_then(|(_, found)| *found).unwrap_or(0.0);
-            let point = Point::new(&[(course.axis, leg.x)]);
-            Step::Trial { point, trial: (leg.trial)(&setup, most) }
+            let own = course.maxima.iter().find(|search| search.curve == leg.curve);
+            let most = own.and_then(|search| search.most_pps).unwrap_or(0.0);
+            let axes: Vec<_> = [(course.axis, leg.x)].into_iter().chain(leg.curve).collect();
+            Step::Trial { point: Point::new(&axes), trial: (leg.trial)(&setup, most) }
         })
     }
 }
@@ -159,7 +171,7 @@ impl Method for Course {
 
     fn trials_expected(&self) -> u64 {
         let passes = self.legs.len() as u64 * u64::from(self.context.parameters.repeats);
-        passes + u64::from(self.maximum.is_some())
+        passes + self.maxima.len() as u64
     }
 
     fn flows_grown(&self) -> u64 {

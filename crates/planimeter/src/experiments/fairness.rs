@@ -7,38 +7,47 @@
 //! loses more), Jain's index of what each got of what it offered, and the max-min share.
 //! bianco2010's figures 9 and 10 are this with two flows; the experiments `fairness/...` take any loads.
 //! Parameters: `--set shares=`, the fixed loads; `--set load=` those of the last; `--set entries=`, over which the flows
-//! are uniformly random, in equal parts; the first size of `--set frame=`.
+//! are uniformly random, in equal parts; `--set frame=`, each size with a C of its own.
 
 use instrument::stream::{Rate, Stream};
 
 use super::course::{Course, Leg, share};
-use super::{Context, Method};
+use super::{Context, FRAME_CURVE, Method, curve_of};
 use crate::parameter::Traffic;
+use crate::parameter::own::{Declared, Values};
+use crate::parameter::shared;
 use crate::workload::Setup;
 
 /// Name of the axis.
 pub const AXIS: &str = "f2_percent";
 
-/// Loads of the last flow, in percent of C.
-pub const LOAD_PERCENT: [f64; 4] = [40.0, 50.0, 60.0, 90.0];
+/// Loads of the last flow.
+pub const LOADS: Declared = Declared {
+    default: "40,50,60,90",
+    help: "loads of the last flow, in percent of C",
+    ..shared::LOADS
+};
 
 /// What a target forwards at most, as a share of C.
 pub const MAXIMUM_SHARE: f64 = 0.65;
 
-/// Entries of the table, unless others are asked for.
-const ENTRIES: u32 = 1024;
+/// Entries of the table.
+const ENTRIES: Declared = shared::SIZE.with_default("1024");
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS, ENTRIES];
 
 /// What the flows are.
 #[derive(Debug, Clone)]
 pub struct Flows {
     /// What the target holds, with its number of inputs and of flows.
     pub setup: Setup,
-    /// Frame size, FCS included.
-    pub frame_bytes: u16,
+    /// Frame sizes, FCS included: a curve each.
+    pub frames: Values<u16>,
     /// Loads of all flows but the last, in percent of C.
     pub fixed: Vec<f64>,
     /// Loads of the last, in percent of C: one after the other.
-    pub loads: Vec<f64>,
+    pub loads: Values<f64>,
     /// Whether the table is filled anew for each repeat.
     pub renews: bool,
 }
@@ -55,14 +64,14 @@ pub fn by_two_ports(context: &Context) -> Box<dyn Method> {
 
 fn own(context: &Context, inputs: u8) -> Box<dyn Method> {
     let fixed = context.parameters.methods.shares.clone();
-    let (entries, parts) = (context.entries_or(&[ENTRIES])[0], fixed.len() as u8 + 1);
+    let (entries, parts) = (context.count(&ENTRIES), fixed.len() as u8 + 1);
     let base = Setup { traffic: Traffic::Random, ..context.setup() };
     let table = context.parameters.table.unwrap_or(crate::parameter::Table::Exact);
     let flows = Flows {
         setup: Setup { table, entries: entries.max(parts.into()), inputs, parts, ..base },
-        frame_bytes: context.frames_or(&[64])[0],
+        frames: context.frames(&shared::FRAMES),
         fixed,
-        loads: context.loads_or(&LOAD_PERCENT),
+        loads: context.loads(&LOADS),
         renews: false,
     };
     method(context, flows)
@@ -70,20 +79,21 @@ fn own(context: &Context, inputs: u8) -> Box<dyn Method> {
 
 /// These flows at work.
 pub fn method(context: &Context, flows: Flows) -> Box<dyn Method> {
-    let Flows { setup, frame_bytes, fixed, loads, renews } = flows;
+    let Flows { setup, frames, fixed, loads, renews } = flows;
     let (technology, addresses) = (context.technology, context.addresses);
-    let streams = move |setup: &Setup, rates: &[Rate]| -> Vec<Stream> {
+    let streams = move |setup: &Setup, frame_bytes: u16, rates: &[Rate]| -> Vec<Stream> {
         setup.flows_beside(technology, &addresses, frame_bytes, rates)
     };
     let taken: f64 = fixed.iter().sum();
     let last = (100.0 - taken).max(1.0);
     let full: Vec<Rate> =
         fixed.iter().chain([&last]).map(|percent| context.link_percent(*percent)).collect();
-    let search = context.trial_of(streams(&setup, &full));
-    let leg = |percent: f64| {
+    let curve = |frame_bytes: u16| curve_of(FRAME_CURVE, &frames, frame_bytes);
+    let leg = |frame_bytes: u16, percent: f64| {
         let (context, fixed) = (context.clone(), fixed.clone());
         Leg {
             x: percent,
+            curve: curve(frame_bytes),
             setup: Box::new(move |repeat| Setup {
                 shift: if renews { repeat } else { 0 },
                 ..setup
@@ -92,11 +102,16 @@ pub fn method(context: &Context, flows: Flows) -> Box<dyn Method> {
                 let whole_pps = most_pps / MAXIMUM_SHARE;
                 let rates =
                     fixed.iter().chain([&percent]).map(|percent| share(whole_pps, *percent));
-                context.trial_of(streams(setup, &rates.collect::<Vec<_>>()))
+                context.trial_of(streams(setup, frame_bytes, &rates.collect::<Vec<_>>()))
             }),
             flows: 0,
         }
     };
-    let legs = loads.into_iter().map(leg).collect();
-    Box::new(Course::new(context, AXIS, legs).after_maximum_of(setup, search))
+    let of = |&frame_bytes: &u16| loads.iter().map(move |&percent| (frame_bytes, percent));
+    let legs = frames.iter().flat_map(of).map(|(size, percent)| leg(size, percent)).collect();
+    let course = Course::new(context, AXIS, legs);
+    Box::new(frames.iter().fold(course, |course, &size| {
+        let search = context.trial_of(streams(&setup, size, &full));
+        course.after_maximum_of(curve(size), setup, search)
+    }))
 }

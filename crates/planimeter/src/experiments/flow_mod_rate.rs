@@ -14,6 +14,8 @@ use results::record::{Deed, Metric};
 
 use super::course::{Course, Leg, share};
 use super::{Context, Method, orders};
+use crate::parameter::own::Declared;
+use crate::parameter::{control, shared};
 
 /// Name of the axis.
 pub const AXIS: &str = "flow_mods_per_answer";
@@ -21,8 +23,8 @@ pub const AXIS: &str = "flow_mods_per_answer";
 /// Name of the axis of [`impact`].
 pub const AXIS_IMPACT: &str = "flow_mods_per_s";
 
-/// Flows unless the user asks for another number.
-pub const FLOWS: u32 = 100_000;
+/// How many flows there are.
+pub const FLOWS: Declared = control::FLOWS.with_default("quick 10000; 100000");
 
 /// Where each waits for its answer there are fewer.
 const SINGLES_SHARE: u32 = 10;
@@ -34,7 +36,7 @@ pub const TRAFFIC_PERCENT: f64 = 80.0;
 pub fn method(context: &Context) -> Box<dyn Method> {
     let control = &context.parameters.control;
     let (setup, traffic) = (context.setup(), control.traffic_percent);
-    let count = control.flows_or(FLOWS);
+    let count = context.count(&FLOWS);
     let mut legs = Vec::new();
     for &commit in &control.batches {
         let is_single = commit.flow_mods() < SINGLES_SHARE;
@@ -43,6 +45,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             let context = context.clone();
             legs.push(Leg {
                 x: f64::from(commit.flow_mods()),
+                curve: None,
                 setup: Box::new(move |_| setup),
                 trial: Box::new(move |setup, most| {
                     let script = orders::each(&context, deed, capped(commit, count), count);
@@ -58,7 +61,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         }
     }
     let course = Course::new(context, AXIS, legs);
-    Box::new(if traffic.is_some() { course.after_maximum(setup) } else { course })
+    Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
 /// No more than there are.
@@ -69,17 +72,22 @@ fn capped(commit: Commit, count: u32) -> Commit {
     }
 }
 
+/// What can be set of [`impact`].
+pub const PARAMETERS_IMPACT: &[Declared] = &[shared::FRAME];
+
 /// What a steady rate of flow-mods costs the frames: a quiet trial, and one with flow-mods.
 pub fn impact(context: &Context) -> Box<dyn Method> {
     let control = &context.parameters.control;
     let percent = control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
+    let frame_bytes = context.frame(&shared::FRAME);
     let leg = |per_second: f64| {
         let (context, setup) = (context.clone(), context.setup());
         Leg {
             x: per_second,
+            curve: None,
             setup: Box::new(move |_| setup),
             trial: Box::new(move |setup, most| {
-                let trial = context.trial(setup, 64, share(most, percent));
+                let trial = context.trial(setup, frame_bytes, share(most, percent));
                 let script = (per_second > 0.0).then(|| orders::steadily(&context));
                 script.map_or(trial.clone(), |script| trial.beside(script))
             }),
@@ -88,7 +96,8 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
     };
     let per_second = control.flow_mods_per_s;
     let legs = vec![leg(0.0), leg(per_second)];
-    let course = Course::new(context, AXIS_IMPACT, legs).after_maximum(context.setup());
+    let course =
+        Course::new(context, AXIS_IMPACT, legs).after_maximum(context.setup(), frame_bytes);
     Box::new(course.summing(per_second, Metric::CyclesBusyRatio, cycles_ratio))
 }
 

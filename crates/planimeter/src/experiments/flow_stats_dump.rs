@@ -12,7 +12,8 @@ use results::record::Metric;
 use super::course::{Course, Leg, share};
 use super::flow_mod_rate::{TRAFFIC_PERCENT, cycles_ratio};
 use super::{Context, Method, orders};
-use crate::parameter::{Table, Traffic};
+use crate::parameter::own::Declared;
+use crate::parameter::{Table, Traffic, control};
 use crate::workload::Setup;
 
 /// Name of the axis.
@@ -21,12 +22,12 @@ pub const AXIS: &str = "entries";
 /// Name of the axis of [`impact`]: dumps under way.
 pub const AXIS_IMPACT: &str = "dumps";
 
-/// Flows unless the user asks for another number.
-pub const FLOWS: u32 = 750_000;
+/// How many flows there are.
+pub const FLOWS: Declared = control::FLOWS.with_default("quick 75000; 750000");
 
 fn setup(context: &Context) -> Setup {
     let traffic = context.parameters.traffic.unwrap_or(Traffic::One);
-    let entries = context.parameters.control.flows_or(FLOWS);
+    let entries = context.count(&FLOWS);
     Setup { table: Table::Exact, entries, traffic, ..context.setup() }
 }
 
@@ -36,6 +37,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let inside = context.clone();
     let leg = Leg {
         x: f64::from(setup.entries),
+        curve: None,
         setup: Box::new(move |_| setup),
         trial: Box::new(move |setup, most| {
             let script = orders::tell_all(&inside);
@@ -47,7 +49,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         flows: 0,
     };
     let course = Course::new(context, AXIS, vec![leg]);
-    Box::new(if traffic.is_some() { course.after_maximum(setup) } else { course })
+    Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
 /// What dumps cost the frames: a quiet trial, and one with a dump after the other.
@@ -58,6 +60,7 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
         let context = context.clone();
         Leg {
             x: f64::from(dumps),
+            curve: None,
             setup: Box::new(move |_| setup),
             trial: Box::new(move |setup, most| {
                 let trial = context.trial(setup, 64, share(most, percent));
@@ -69,6 +72,6 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
             flows: 0,
         }
     };
-    let course = Course::new(context, AXIS_IMPACT, vec![leg(0), leg(1)]).after_maximum(setup);
+    let course = Course::new(context, AXIS_IMPACT, vec![leg(0), leg(1)]).after_maximum(setup, 64);
     Box::new(course.summing(1.0, Metric::CyclesBusyRatio, cycles_ratio))
 }

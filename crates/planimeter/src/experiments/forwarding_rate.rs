@@ -3,10 +3,12 @@
 //! Method: full load against frame size, or against table size when a table is asked for. Without
 //! any wish, one flow over one entry and, where the target has exact entries, random headers over
 //! 131,072 of them: the two ends of what a lookup costs. Where frames get tags, they are sent on the way back too.
+//! Several frame sizes, or several loads, are curves.
 
 use super::sweep::{Sweep, SweepPoint};
-use super::{Context, Method};
-use crate::parameter::{Table, Traffic};
+use super::{Context, FRAME_CURVE, LOAD_CURVE, Method, curve_of};
+use crate::parameter::own::Declared;
+use crate::parameter::{Parameters, Table, Traffic, shared};
 use crate::target::name::Technology;
 use crate::workload::Setup;
 use crate::workload::tags::RULES_MAX;
@@ -20,9 +22,39 @@ const WAY: &str = "from_port";
 /// The larger table that is measured unless another is asked for.
 pub const ENTRIES_LARGE: u32 = 131_072;
 
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOADS];
+
+/// Whether these parameters can be measured: a point has a place on the axis and one curve.
+pub fn check(parameters: &Parameters, is_tagged: bool) -> Result<(), String> {
+    let own = &parameters.own;
+    let frames = own.integers(&shared::FRAMES).len();
+    let loads = own.numbers(&shared::LOADS).len();
+    if !parameters.streams.is_empty() && (own.is_set(&shared::FRAMES) || own.is_set(&shared::LOADS))
+    {
+        return Err(
+            "stream=FILE has frame sizes and loads of its own (hint: leave frame= and load= out)"
+                .into(),
+        );
+    }
+    if frames > 1 && loads > 1 {
+        let hint = "run it once for each load, as steps of a plan";
+        return Err(format!(
+            "it takes several values of frame or of load, not of both (hint: {hint})"
+        ));
+    }
+    if is_tagged && frames.max(loads) > 1 {
+        let hint = "run it once for each value, as steps of a plan";
+        return Err(format!(
+            "where frames get tags it takes one frame size and one load (hint: {hint})"
+        ));
+    }
+    Ok(())
+}
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let frame_bytes = context.frames_or(&[64])[0];
+    let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&shared::LOADS));
     let mut setups = vec![context.setup()];
     let streams = &context.parameters.streams;
     if !streams.is_empty() {
@@ -45,24 +77,30 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         let traffic = Traffic::Random;
         setups.push(Setup { table, entries, traffic, ..setups[0] });
     }
-    let percent = context.loads_or(&[100.0])[0];
-    let rate = context.link_percent(percent);
     let point = |setup: &Setup, curve, trial| SweepPoint {
         x: f64::from(setup.entries),
         curve,
         setup: *setup,
         trial,
     };
-    let of = |setup: Setup| {
+    let of = |setup: Setup, frame_bytes: u16, percent: f64| {
+        let rate = context.link_percent(percent);
         let there = context.trial(&setup, frame_bytes, rate);
         if !setup.tags() && context.technology != Technology::Tagging {
-            return vec![point(&setup, None, there)];
+            let by_load = || curve_of(LOAD_CURVE, &loads, percent);
+            let curve = curve_of(FRAME_CURVE, &frames, frame_bytes).or_else(by_load);
+            return vec![point(&setup, curve, there)];
         }
         let (technology, addresses) = (context.technology, &context.addresses);
         let back = setup.stream_back(technology, addresses, frame_bytes, rate);
         let back = context.trial_of(vec![back]);
         vec![point(&setup, Some((WAY, 1.0)), there), point(&setup, Some((WAY, 2.0)), back)]
     };
-    let points = setups.into_iter().flat_map(of);
-    Box::new(Sweep::new(AXIS, points.collect(), context.parameters.repeats))
+    let mut points = Vec::new();
+    for setup in setups {
+        for &frame_bytes in frames.iter() {
+            loads.iter().for_each(|&percent| points.extend(of(setup, frame_bytes, percent)));
+        }
+    }
+    Box::new(Sweep::new(AXIS, points, context.parameters.repeats))
 }

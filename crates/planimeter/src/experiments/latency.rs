@@ -3,7 +3,10 @@
 //! Method: a search for the load within the set loss (at least 0.5 %, since a zero-loss load on a
 //! shared machine says more about the machine), then trials at shares of what it found, each
 //! repeated. With `--set load_of=TARGET` the loads of all targets are shares of what was found for that
-//! one, which alone is searched; the others wait for it. Every frame carries its send time; whole histograms are kept, percentiles are never averaged.
+//! one, which alone is searched; the others wait for it. Several frame sizes are curves, each with loads of its own. Every
+//! frame carries its send time; whole histograms are kept, percentiles are never averaged.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::bracket::Bracket;
@@ -11,54 +14,102 @@ use instrument::stream::Rate;
 use results::record::{self, Metric, Role};
 
 use super::search::{Searches, Task};
-use super::{Context, Finding, Method, Tag};
+use super::{Context, FRAME_CURVE, Finding, Method, Tag, curve_of};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::target::name::TargetKind;
 use crate::workload::Setup;
 
 /// Name of the axis.
 pub const AXIS: &str = "load_percent";
 
-/// Shares of the found load, in percent.
-pub const LOAD_PERCENT: [f64; 4] = [10.0, 50.0, 90.0, 100.0];
+/// Shares of the found load.
+const LOADS: Declared = Declared {
+    default: "10,50,90,100",
+    help: "offered loads, in percent of what passes within the loss",
+    ..shared::LOADS
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS];
 
 /// Least loss ratio that the search before it allows.
 const LOSS_MIN: f64 = 0.005;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let frame_bytes = context.frames_or(&[64])[0];
+    let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));
     let loss_ratio = context.parameters.loss.max(LOSS_MIN);
-    let task = Task { frame_bytes, loss_ratio, metric: Metric::ThroughputPpsLossy };
+    let metric = Metric::ThroughputPpsLossy;
+    let task = |&frame_bytes: &u16| Task { frame_bytes, loss_ratio, metric };
+    let tasks = frames.iter().map(task).collect();
+    let cases = |&frame_bytes: &u16| {
+        let curve = curve_of(FRAME_CURVE, &frames, frame_bytes);
+        loads.iter().map(move |&percent| Case { frame_bytes, curve, percent })
+    };
     Box::new(Latency {
         context: context.clone(),
-        frame_bytes,
-        search: Searches::new(context, "frame_bytes", vec![task], 1),
-        base_pps: None,
+        search: Searches::new(context, "frame_bytes", tasks, 1),
+        bases_pps: BTreeMap::new(),
+        is_searched: false,
         led_by: context.parameters.control.load_of.filter(|kind| *kind != context.kind),
         is_installed: false,
-        loads: context.loads_or(&LOAD_PERCENT),
+        cases: frames.iter().flat_map(cases).collect(),
+        repeats: context.parameters.repeats,
         yielded: 0,
         findings: Vec::new(),
     })
 }
 
-/// The method at work: first the search, then the loads.
+/// One trial of a repeat.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    frame_bytes: u16,
+    curve: Option<(&'static str, f64)>,
+    /// Load in percent of what was found for this size.
+    percent: f64,
+}
+
+/// The method at work: first the searches, then the loads.
 struct Latency {
     context: Context,
-    frame_bytes: u16,
     search: Searches,
-    base_pps: Option<f64>,
-    /// The target whose load it is to learn, if that is not its own.
+    /// What was found, by frame size.
+    bases_pps: BTreeMap<u16, f64>,
+    /// Whether every size has been searched for.
+    is_searched: bool,
+    /// The target whose loads it is to learn, if they are not its own.
     led_by: Option<TargetKind>,
     is_installed: bool,
-    loads: Vec<f64>,
+    cases: Vec<Case>,
+    repeats: u32,
     yielded: u64,
     findings: Vec<Finding>,
 }
 
 impl Latency {
     fn loads_expected(&self) -> u64 {
-        self.loads.len() as u64 * u64::from(self.context.parameters.repeats)
+        self.cases.len() as u64 * u64::from(self.repeats)
+    }
+
+    /// Keeps what a search found: all of the load that the shares refer to.
+    fn take(&mut self) {
+        for found in self.search.findings() {
+            let frame_bytes = found.x as u16;
+            self.bases_pps.insert(frame_bytes, found.value);
+            let curve = self.cases.iter().find(|case| case.frame_bytes == frame_bytes);
+            let curve = curve.and_then(|case| case.curve);
+            self.findings.push(Finding { axis: AXIS, x: 100.0, curve, ..found });
+        }
+        self.is_searched = true;
+        self.leave_out();
+    }
+
+    /// A size at which nothing passes has no loads.
+    fn leave_out(&mut self) {
+        let passes =
+            |case: &Case| self.bases_pps.get(&case.frame_bytes).is_some_and(|pps| *pps > 0.0);
+        self.cases.retain(passes);
     }
 }
 
@@ -66,52 +117,47 @@ impl Experiment for Latency {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
-        if self.base_pps.is_none() && self.led_by.is_none() {
+        if !self.is_searched && self.led_by.is_none() {
             match self.search.next(last) {
-                Step::Done => {
-                    // What was found is the load that the shares refer to: all of it.
-                    let found = self.search.findings().into_iter();
-                    let whole = |finding| Finding { axis: AXIS, x: 100.0, ..finding };
-                    self.findings = found.map(whole).collect();
-                    self.base_pps = self.findings.first().map(|finding| finding.value);
-                }
+                Step::Done => self.take(),
                 step => return step,
             }
         }
-        let base_pps = self.base_pps.unwrap_or(0.0);
-        if base_pps <= 0.0 || self.yielded == self.loads_expected() {
+        if self.yielded == self.loads_expected() {
             return Step::Done;
         }
         if self.led_by.is_some() && !std::mem::replace(&mut self.is_installed, true) {
             return Step::Install(self.context.setup());
         }
-        let percent = self.loads[(self.yielded % self.loads.len() as u64) as usize];
+        let case = self.cases[(self.yielded % self.cases.len() as u64) as usize];
         self.yielded += 1;
         let setup = self.context.setup();
-        let rate = Rate::FramesPerSecond(base_pps * percent / 100.0);
-        let trial = self.context.trial(&setup, self.frame_bytes, rate);
-        Step::Trial { point: Point::new(&[(AXIS, percent)]), trial }
+        let base_pps = self.bases_pps.get(&case.frame_bytes).copied().unwrap_or_default();
+        let rate = Rate::FramesPerSecond(base_pps * case.percent / 100.0);
+        let trial = self.context.trial(&setup, case.frame_bytes, rate);
+        let coordinates: Vec<_> = [(AXIS, case.percent)].into_iter().chain(case.curve).collect();
+        Step::Trial { point: Point::new(&coordinates), trial }
     }
 }
 
 impl Method for Latency {
     fn tag(&self) -> Tag {
-        match self.base_pps {
+        match self.is_searched {
             // Its trials, the longer ones that confirm included, only lead to the loads.
-            None => Tag { role: Role::Search, ..self.search.tag() },
-            Some(_) => {
-                let repeat = self.yielded.saturating_sub(1) / self.loads.len().max(1) as u64;
+            false => Tag { role: Role::Search, ..self.search.tag() },
+            true => {
+                let repeat = self.yielded.saturating_sub(1) / self.cases.len().max(1) as u64;
                 Tag { role: Role::Measure, repeat: repeat as u32 + 1 }
             }
         }
     }
 
     fn allowed(&self) -> Vec<f64> {
-        if self.base_pps.is_none() { self.search.allowed() } else { Vec::new() }
+        if self.is_searched { Vec::new() } else { self.search.allowed() }
     }
 
     fn brackets(&self) -> Vec<Bracket> {
-        if self.base_pps.is_none() { self.search.brackets() } else { Vec::new() }
+        if self.is_searched { Vec::new() } else { self.search.brackets() }
     }
 
     fn findings(&mut self) -> Vec<Finding> {
@@ -126,13 +172,22 @@ impl Method for Latency {
     }
 
     fn waits(&self) -> bool {
-        self.led_by.is_some() && self.base_pps.is_none()
+        self.led_by.is_some() && !self.is_searched
     }
 
     fn learn(&mut self, found: &record::Outcome) {
         let is_leader = self.led_by.is_some_and(|kind| kind.name() == found.target);
-        if is_leader && found.metric == Metric::ThroughputPpsLossy && self.base_pps.is_none() {
-            self.base_pps = Some(found.value);
+        if !is_leader || found.metric != Metric::ThroughputPpsLossy || self.is_searched {
+            return;
+        }
+        let curve = found.point.within.as_ref().map(|within| within.value);
+        let is_it = |case: &&Case| case.curve.map(|(_, value)| value) == curve;
+        let Some(case) = self.cases.iter().find(is_it) else { return };
+        self.bases_pps.insert(case.frame_bytes, found.value);
+        let sizes: BTreeSet<u16> = self.cases.iter().map(|case| case.frame_bytes).collect();
+        if sizes.iter().all(|size| self.bases_pps.contains_key(size)) {
+            self.is_searched = true;
+            self.leave_out();
         }
     }
 }

@@ -6,8 +6,10 @@
 //! rate stands beside.
 
 use super::sweep::{Sweep, SweepPoint};
-use super::{Context, Method};
+use super::{Context, FRAME_CURVE, Method, curve_of};
 use crate::parameter::Table;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::workload::Setup;
 
 /// Name of the axis: how many fields of OpenFlow 1.0 a rule names.
@@ -23,14 +25,18 @@ const TYPES: [(f64, Table); 5] = [
     (12.0, Table::One),
 ];
 
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOAD];
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let frame_bytes = context.frames_or(&[64])[0];
-    let percent = context.loads_or(&[100.0])[0];
-    let at = |(x, table)| {
+    let (frames, rate) =
+        (context.frames(&shared::FRAMES), context.link_percent(context.load(&shared::LOAD)));
+    let at = |(x, table), frame_bytes| {
         let setup = Setup { table, entries: 1, ..context.setup() };
-        let trial = context.trial(&setup, frame_bytes, context.link_percent(percent));
-        SweepPoint { x, curve: None, setup, trial }
+        let curve = curve_of(FRAME_CURVE, &frames, frame_bytes);
+        SweepPoint { x, curve, setup, trial: context.trial(&setup, frame_bytes, rate) }
     };
-    Box::new(Sweep::new(AXIS, TYPES.map(at).into(), context.parameters.repeats))
+    let points = TYPES.into_iter().flat_map(|it| frames.iter().map(move |&size| at(it, size)));
+    Box::new(Sweep::new(AXIS, points.collect(), context.parameters.repeats))
 }

@@ -10,24 +10,26 @@ use packet::time::Nanos;
 
 use super::course::{Course, Leg};
 use super::{Context, Method};
-use crate::parameter::{Table, Traffic};
+use crate::parameter::own::Declared;
+use crate::parameter::{Table, Traffic, control};
 use crate::workload::Setup;
 
 /// Name of the axis: whether frames of each flow have been forwarded.
 pub const AXIS: &str = "flows_met";
 
-/// Flows unless the user asks for another number.
-pub const FLOWS: u32 = 1_000_000;
+/// How many flows there are.
+pub const FLOWS: Declared = control::FLOWS.with_default("quick 100000; 1000000");
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let entries = context.parameters.control.flows_or(FLOWS);
+    let entries = context.count(&FLOWS);
     let (table, traffic) = (Table::Exact, Traffic::Sequential);
     let base = Setup { table, entries, traffic, is_fresh: true, ..context.setup() };
     let leg = |is_met: bool| {
         let context = context.clone();
         Leg {
             x: f64::from(u8::from(is_met)),
+            curve: None,
             setup: Box::new(move |repeat| Setup { shift: repeat, ..base }),
             trial: Box::new(move |setup, _| match is_met {
                 true => context.trial(setup, 64, context.link_percent(100.0)),

@@ -64,9 +64,10 @@ use instrument::search::bracket::Bracket;
 use instrument::stream::{Rate, Stream, line_rate_pps};
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{self, GoalResult, Metric, Role};
+use results::record::{self, Bound, GoalResult, Metric, Role};
 
 use crate::parameter::Parameters;
+use crate::parameter::own::{Declared, Values};
 use crate::target::name::{TargetKind, Technology};
 use crate::workload::{Addresses, Setup};
 
@@ -117,6 +118,8 @@ pub struct Finding {
     pub value: f64,
     /// The true value lies within so much of it, as far as the way of looking goes.
     pub resolution: Option<f64>,
+    /// On which side it only bounds the true value.
+    pub bound: Option<Bound>,
     /// Whether the search broke its rules.
     pub irregular: bool,
     /// Whether the tester could not offer more.
@@ -138,6 +141,7 @@ impl Finding {
             metric,
             value,
             resolution: None,
+            bound: None,
             irregular: false,
             tester_limited: false,
             disturbed: false,
@@ -240,9 +244,9 @@ impl Context {
         self.ceiling_pps.map_or(link, |ceiling| link.min(ceiling / f64::from(senders.max(1))))
     }
 
-    /// How often a whole search is repeated: it is many trials, so half as often as a single one.
+    /// How often a whole search is repeated: as often as was set, or about half as often as a single trial.
     pub fn searches(&self) -> u32 {
-        self.parameters.repeats.div_ceil(2)
+        self.parameters.repeats_of_searches()
     }
 
     /// What one entry and one flow are, unless the user asked for something else.
@@ -262,27 +266,44 @@ impl Context {
         }
     }
 
-    /// The frame sizes that the user asked for, or these.
-    pub fn frames_or(&self, own: &[u16]) -> Vec<u16> {
-        if self.parameters.frames.is_empty() {
-            own.to_vec()
-        } else {
-            self.parameters.frames.clone()
-        }
+    /// The frame sizes of an axis.
+    pub fn frames(&self, declared: &Declared) -> Values<u16> {
+        self.parameters.own.integers(declared).map(|bytes| bytes as u16)
     }
 
-    /// The number of entries that the user asked for, or these.
-    pub fn entries_or(&self, own: &[u32]) -> Vec<u32> {
-        match self.parameters.entries {
-            1 => own.to_vec(),
-            asked => vec![asked],
-        }
+    /// The one frame size of an experiment that takes one.
+    pub fn frame(&self, declared: &Declared) -> u16 {
+        self.parameters.own.integer(declared) as u16
     }
 
-    /// The loads in percent that the user asked for, or these.
-    pub fn loads_or(&self, own: &[f64]) -> Vec<f64> {
-        if self.parameters.loads.is_empty() { own.to_vec() } else { self.parameters.loads.clone() }
+    /// The loads of an axis, in percent.
+    pub fn loads(&self, declared: &Declared) -> Values<f64> {
+        self.parameters.own.numbers(declared)
     }
+
+    /// The one load of an experiment that takes one, in percent.
+    pub fn load(&self, declared: &Declared) -> f64 {
+        self.parameters.own.number(declared)
+    }
+
+    /// The one number of entries or flows of an experiment that takes one.
+    pub fn count(&self, declared: &Declared) -> u32 {
+        self.parameters.own.integer(declared) as u32
+    }
+}
+
+/// Name of the curves of frame sizes, and of those of loads.
+pub const FRAME_CURVE: &str = "frame_bytes";
+/// The same of loads.
+pub const LOAD_CURVE: &str = "load_percent";
+
+/// The curve of a value where an experiment has several of them beside its axis.
+pub fn curve_of<T: Copy + Into<f64>>(
+    name: &'static str,
+    values: &Values<T>,
+    value: T,
+) -> Option<(&'static str, f64)> {
+    (values.len() > 1).then(|| (name, value.into()))
 }
 
 /// How long is waited for frames under way. RFC 2544 section 23 waits two seconds; shorter trials

@@ -2,7 +2,7 @@
 //!
 //! Source: the third requirement of gelberger2013's section III, an element whose program can be changed while it runs; our own goal is
 //! no loss, no frame out of order and at most 100 µs more at the 99th percentile of latency. Method: the target's own maximum is
-//! looked for, as what comes out under full nominal load; then trials at 80 % of it (`--set traffic_percent=`) by turns without and
+//! looked for, as what comes out under full nominal load; then trials at 80 % of it (`--set beside=`) by turns without and
 //! with programs that are put in place of the one that runs, evenly over the trial, each the same program anew, by
 //! the element's control socket. Of each pair of trials the difference of their 99th percentiles of latency is told; loss, frames out of
 //! order and latency stand with each of them. At fifty programs a second (`--set swaps_per_s=`) a delay of 200 µs after each is
@@ -14,15 +14,13 @@ use results::record::Metric;
 use super::course::{Course, Leg, share};
 use super::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
+use crate::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "swaps_per_s";
 
 /// Load in percent of the maximum.
 const TRAFFIC_PERCENT: f64 = 80.0;
-
-/// Frame size.
-const FRAME_BYTES: u16 = 64;
 
 const SWAPS: Declared = Declared {
     key: "swaps_per_s",
@@ -33,16 +31,17 @@ const SWAPS: Declared = Declared {
 };
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[SWAPS];
+pub const PARAMETERS: &[Declared] = &[SWAPS, shared::FRAME];
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let percent = context.parameters.control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
-    let frame_bytes = context.frames_or(&[FRAME_BYTES])[0];
+    let frame_bytes = context.frame(&shared::FRAME);
     let leg = |per_second: f64| {
         let (context, setup) = (context.clone(), context.setup());
         Leg {
             x: per_second,
+            curve: None,
             setup: Box::new(move |_| setup),
             trial: Box::new(move |setup, most| {
                 let trial = context.trial(setup, frame_bytes, share(most, percent));
@@ -56,7 +55,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let search = context.trial(&setup, frame_bytes, context.link_percent(100.0));
     let course = Course::new(context, AXIS, vec![leg(0.0), leg(per_second)]);
-    let course = course.after_maximum_of(setup, search);
+    let course = course.after_maximum_of(None, setup, search);
     Box::new(course.summing(per_second, Metric::LatencyNsP99Extra, extra))
 }
 

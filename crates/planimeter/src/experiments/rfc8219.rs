@@ -9,21 +9,30 @@
 
 use super::based::{Based, Throughputs, at_throughput};
 use super::{Context, Method};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes, FCS included.
-pub const FRAME_BYTES: [u16; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
+/// Frame sizes.
+const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,768,1024,1280,1518");
 
-/// Trials at each size, at the least.
-pub const REPEATS_MIN: u32 = 20;
+/// Trials at each size.
+const REPEATS: Declared = Declared {
+    default: "20",
+    help: "trials at each size, of which the standard wants twenty at the least",
+    ..shared::REPEATS
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES, REPEATS];
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), often))
+    Box::new(Based::new(context, context.frames(&FRAMES), often))
 }
 
 fn often(context: &Context, found: &Throughputs) -> Box<dyn Method> {
-    at_throughput(context, found, context.parameters.repeats.max(REPEATS_MIN), true)
+    at_throughput(context, found, context.count(&REPEATS), true)
 }

@@ -16,7 +16,7 @@ use instrument::search::bracket::{Bracket, Sought};
 use instrument::stream::Rate;
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Metric, Role};
+use results::record::{Bound, BoundCause, BoundSide, Metric, Role};
 
 use super::based::{Based, Throughputs};
 use super::row::Row;
@@ -37,7 +37,7 @@ const EMPTYING_MAX: Nanos = Nanos::from_secs(30);
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames_or(&rfc2544::FRAME_BYTES), bursts))
+    Box::new(Based::new(context, context.frames(&rfc2544::FRAMES), bursts))
 }
 
 fn bursts(context: &Context, found: &Throughputs) -> Box<dyn Method> {
@@ -106,13 +106,16 @@ impl Size {
         let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let implied_s = frames / self.burst_pps;
         let corrected_s = implied_s * (1.0 - self.throughput_pps / self.burst_pps);
-        let irregular = is_cut || frames < 1.0 || frames >= limit * NEAR_LIMIT_SHARE;
+        let is_open = frames >= limit * NEAR_LIMIT_SHARE;
+        let irregular = is_cut || frames < 1.0 || is_open;
+        let open = Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit };
         [
             (Metric::BurstFrames, frames),
             (Metric::BufferNsImplied, implied_s * 1e9),
             (Metric::BufferNsCorrected, corrected_s * 1e9),
         ]
         .map(|(metric, value)| Finding {
+            bound: is_open.then_some(open),
             irregular,
             disturbed: found.irregular.iter().any(is_disturbed),
             ..Finding::new(repeat, AXIS, f64::from(self.frame_bytes), metric, value)
@@ -187,6 +190,7 @@ mod tests {
     use results::record::{self, Flag};
 
     use super::*;
+    use crate::catalog::{self, taking};
     use crate::parameter::{Effort, Parameters};
     use crate::target::ADDRESSES;
     use crate::target::name::{TargetKind, Technology};
@@ -195,7 +199,10 @@ mod tests {
 
     fn context(assignments: &[&str]) -> Context {
         let mut parameters = Parameters::at(Effort::Quick);
-        assignments.iter().for_each(|it| parameters.set(it).expect("the test knows its keys"));
+        let entries = catalog::find("rfc9004").unwrap();
+        for assignment in assignments {
+            taking::assign(&mut parameters, &entries, assignment).expect("the test knows its keys");
+        }
         Context {
             kind: TargetKind::Ours,
             technology: Technology::OpenFlow,
@@ -222,6 +229,7 @@ mod tests {
             metric: Metric::ThroughputPps,
             value: THROUGHPUT_PPS,
             resolution: None,
+            bound: None,
             trials: Vec::new(),
             flags: Vec::<Flag>::new(),
             goal: None,

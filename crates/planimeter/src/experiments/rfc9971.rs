@@ -20,18 +20,20 @@ use super::search::LOWEST_SHARE;
 use super::{Context, Finding, Method, Tag, drain};
 use crate::parameter::Parameters;
 use crate::parameter::goals::Preset;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::workload::Setup;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame size unless others are asked for, FCS included.
-pub const FRAME_BYTES: [u16; 1] = [64];
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAMES];
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let parameters = &context.parameters;
-    let frames = context.frames_or(&FRAME_BYTES);
+    let frames: Vec<u16> = context.frames(&shared::FRAMES).into_iter().collect();
     Box::new(Goals {
         row: Row::new(context.setup(), frames.len(), parameters.repeats),
         frames,
@@ -53,8 +55,7 @@ pub fn check(parameters: &Parameters, capacity_bps: u64) -> Result<(), String> {
         ));
     }
     let names: Vec<&str> = goals.iter().map(|(preset, _)| preset.name()).collect();
-    let sizes = if parameters.frames.is_empty() { &FRAME_BYTES[..] } else { &parameters.frames };
-    for &frame_bytes in sizes {
+    for frame_bytes in parameters.own.integers(&shared::FRAMES).map(|bytes| bytes as u16) {
         wanted(parameters, &goals, capacity_bps, frame_bytes).check().map_err(|error| {
             format!(
                 "goals {} with {frame_bytes}-byte frames: {error} (--set goal_initial, goal_final, \

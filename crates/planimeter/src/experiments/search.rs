@@ -9,7 +9,7 @@ use instrument::search::bracket::{Bracket, Sought};
 use instrument::stream::{Rate, line_rate_pps};
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Metric, Role};
+use results::record::{Bound, BoundCause, BoundSide, Metric, Role};
 
 use super::row::Row;
 use super::{Context, Finding, Method, Tag};
@@ -97,7 +97,18 @@ impl Searches {
             self.context.parameters.simulated && matches!(it, Irregularity::MaxLoadMet)
         };
         let broken = |it: &Irregularity| !told(it) && !disturbed(it) && !full(it);
+        let bound = found.irregular.iter().find_map(|it| match it {
+            // The highest load is what the link carries.
+            Irregularity::MaxLoadMet => {
+                Some(Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit })
+            }
+            Irregularity::LossAtLowestLoad => {
+                Some(Bound { side: BoundSide::Upper, cause: BoundCause::SearchLimit })
+            }
+            _ => None,
+        });
         self.findings.push(Finding {
+            bound,
             irregular: found.irregular.iter().any(broken),
             tester_limited: found.irregular.iter().any(limited),
             disturbed: found.irregular.iter().any(disturbed),

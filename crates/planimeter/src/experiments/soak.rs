@@ -6,7 +6,7 @@
 //! addresses change from frame to frame, over as many as `--set addresses=` says. Rate, loss, latency and the memory
 //! of the target's processes are told for each point, and for each of them a straight line through all
 //! trials with the interval of its slope: a drift is one whose interval leaves out zero.
-//! Parameters: `--set soak_seconds=`, the length of all trials; the first size of `--set frame=`.
+//! Parameters: `--set soak_seconds=`, the length of all trials of a frame size; several sizes follow each other.
 
 use instrument::stream::{Field, Order, Rate, Values, Vary};
 use instrument::trial::Trial;
@@ -14,7 +14,9 @@ use packet::time::Nanos;
 
 use super::based::{Based, Throughputs};
 use super::sweep::{Sweep, SweepPoint};
-use super::{Context, Method, drain, orders};
+use super::{Context, FRAME_CURVE, Method, curve_of, drain, orders};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::target::name::Technology;
 use crate::workload::FIRST_MAC;
 
@@ -28,17 +30,20 @@ const POINTS: u32 = 20;
 const TRIALS: u32 = 3;
 
 /// Load in percent of the throughput.
-const LOAD_PERCENT: f64 = 80.0;
+const LOAD: Declared =
+    Declared { default: "80", help: "offered load, in percent of the throughput", ..shared::LOAD };
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOAD, shared::REPEATS_OF_SEARCHES];
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let frame_bytes = context.frames_or(&[64])[0];
-    Box::new(Based::new(context, vec![frame_bytes], series))
+    Box::new(Based::new(context, context.frames(&shared::FRAMES), series))
 }
 
 fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
     let slice_s = context.parameters.methods.soak_s / f64::from(POINTS * TRIALS);
-    let percent = context.loads_or(&[LOAD_PERCENT])[0];
+    let (percent, frames) = (context.load(&LOAD), context.frames(&shared::FRAMES));
     let setup = context.setup();
     let point = |frame_bytes: u16, pps: f64, place: u32| {
         let rate = Rate::FramesPerSecond(pps * percent / 100.0);
@@ -54,7 +59,7 @@ fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
         }
         // The middle of its trials.
         let x = (f64::from(place) + 0.5) * slice_s * f64::from(TRIALS);
-        SweepPoint { x, curve: None, setup, trial }
+        SweepPoint { x, curve: curve_of(FRAME_CURVE, &frames, frame_bytes), setup, trial }
     };
     let points =
         found.each().flat_map(|(size, pps)| (0..POINTS).map(move |place| (size, pps, place)));

@@ -8,17 +8,22 @@ use results::record::Metric;
 
 use super::search::{Searches, Task};
 use super::{Context, Method};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes, FCS included: RFC 2544's smallest, a middle one and Ethernet's largest.
-pub const FRAME_BYTES: [u16; 3] = [64, 512, 1518];
+/// Frame sizes: RFC 2544's smallest, a middle one and Ethernet's largest.
+const FRAMES: Declared = shared::FRAMES.with_default("64,512,1518");
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES];
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut tasks = Vec::new();
-    for frame_bytes in context.frames_or(&FRAME_BYTES) {
+    for frame_bytes in context.frames(&FRAMES) {
         tasks.push(Task { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps });
         if context.parameters.loss > 0.0 {
             let (loss_ratio, metric) = (context.parameters.loss, Metric::ThroughputPpsLossy);

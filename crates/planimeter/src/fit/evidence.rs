@@ -2,7 +2,8 @@
 //!
 //! Invariant: a value's half-width holds what repeats differ by and what the way of looking leaves open.
 
-use results::record::{Cell, Ended, ModuleRun, Role, Trial};
+use results::conclude::Estimate;
+use results::record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
 
 use super::Run;
 use crate::parameter::own::Declared;
@@ -65,7 +66,8 @@ impl<'a> Evidence<'a> {
                     && cell.target == self.target
                     && cell.metric.name() == metric
             };
-            run.record.cells.iter().filter(is_it).map(move |cell| Seen {
+            let cells = run.record.cells.iter().filter(is_it).filter(|cell| is_accepted(cell));
+            cells.map(move |cell| Seen {
                 run,
                 x: cell.point.value,
                 curve: cell.point.within.as_ref().map(|within| within.value),
@@ -83,6 +85,7 @@ impl<'a> Evidence<'a> {
                 trial.experiment == experiment
                     && trial.target == self.target
                     && trial.role == Role::Measure
+                    && !trial.flags.contains(&Flag::Stall)
             };
             run.record.trials.iter().filter(is_it).filter_map(move |trial| {
                 let module = trial.module.as_ref().filter(|it| it.ended == Ended::Said)?;
@@ -91,6 +94,13 @@ impl<'a> Evidence<'a> {
         };
         self.runs.iter().flat_map(of).collect()
     }
+}
+
+/// Whether a model may be fitted to a value. Simulated time counts: models are fitted to models in it.
+fn is_accepted(cell: &Cell) -> bool {
+    let is_of_tester = |bound: Bound| bound.cause == BoundCause::TesterLimit;
+    let excluded = Estimate::of(cell).about_behaviour().excluded();
+    excluded.is_none() && !cell.bound.is_some_and(is_of_tester)
 }
 
 impl Watched<'_> {

@@ -5,6 +5,7 @@
 use instrument::controller::script::{AHEAD_MAX, Commit};
 use openflow::version::Version;
 
+use super::own::{Declared, Takes};
 use super::{list, number};
 use crate::target::name::TargetKind;
 
@@ -25,10 +26,6 @@ pub enum Priorities {
 /// What controllers do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Control {
-    /// Flows that are added, told of or met; the experiment's own number if none is asked for.
-    pub flows: Option<u32>,
-    /// What of an experiment's own number of flows there is to be.
-    pub flows_share: f64,
     /// When the switch is asked whether it is done.
     pub batches: Vec<Commit>,
     /// Priorities of added flows.
@@ -59,12 +56,9 @@ pub enum Capture {
     File,
 }
 
-impl Control {
-    /// The defaults, with this share of each experiment's number of flows.
-    pub fn new(flows_share: f64) -> Control {
+impl Default for Control {
+    fn default() -> Control {
         Control {
-            flows: None,
-            flows_share,
             batches: vec![
                 Commit::Barrier(1),
                 Commit::Barrier(1000),
@@ -79,21 +73,12 @@ impl Control {
             capture: Capture::No,
         }
     }
+}
 
-    /// So many flows, unless the user asked for another number.
-    pub fn flows_or(&self, own: u32) -> u32 {
-        self.flows.unwrap_or((f64::from(own) * self.flows_share).max(1.0) as u32)
-    }
-
-    /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.
-    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
-        let expected = KEYS.iter().find(|(known, ..)| *known == key)?.1;
-        Some(self.read(key, value).ok_or(expected))
-    }
-
-    fn read(&mut self, key: &str, value: &str) -> Option<()> {
+impl Control {
+    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
-            "flows" => self.flows = Some(number(value, 1.0, 4e6)? as u32),
             "batch" => self.batches = list(value, batch)?,
             "priority" => {
                 self.priorities = match value {
@@ -107,9 +92,9 @@ impl Control {
                 let named = |version: &&Version| version.to_string() == value;
                 self.version = *Version::SPOKEN.iter().find(named)?;
             }
-            "ahead" => self.ahead = Some(number(value, 1.0, AHEAD_MAX as f64)? as usize),
-            "beside" => self.traffic_percent = Some(number(value, 0.1, 100.0)?),
-            "flow_mods_per_s" => self.flow_mods_per_s = number(value, 1.0, 1e8)?,
+            "ahead" => self.ahead = Some(number(value)? as usize),
+            "beside" => self.traffic_percent = Some(number(value)?),
+            "flow_mods_per_s" => self.flow_mods_per_s = number(value)?,
             "control_capture" => {
                 self.capture = match value {
                     "no" => Capture::No,
@@ -118,7 +103,8 @@ impl Control {
                     _ => return None,
                 }
             }
-            _ => self.load_of = Some(value.parse().ok()?),
+            "load_of" => self.load_of = Some(value.parse().ok()?),
+            _ => return None,
         }
         Some(())
     }
@@ -128,44 +114,100 @@ fn batch(text: &str) -> Option<Commit> {
     match text.strip_prefix("bundle") {
         Some("") => Some(Commit::Bundle(BUNDLE_FLOW_MODS)),
         Some(count) => {
-            number(count.strip_prefix(':')?, 1.0, 65_000.0).map(|it| Commit::Bundle(it as u32))
+            let count = count.strip_prefix(':')?.parse().ok()?;
+            (1..=65_000).contains(&count).then_some(Commit::Bundle(count))
         }
-        None => number(text, 1.0, 1e6).map(|count| Commit::Barrier(count as u32)),
+        None => {
+            let count = text.parse().ok()?;
+            (1..=1_000_000).contains(&count).then_some(Commit::Barrier(count))
+        }
     }
 }
 
-/// Keys of `--set`, what they take, and what they mean.
-pub const KEYS: [(&str, &str, &str); 9] = [
-    (
-        "control_capture",
-        "no, stamps or file",
-        "of a module's control channels: when messages pass the interface, and a pcapng file too (no)",
-    ),
-    (
-        "flows",
-        "1 to 4000000",
-        "flows that a controller adds or asks for, or that are met (by experiment and effort)",
-    ),
-    (
-        "batch",
-        "count, bundle or bundle:count[,...]",
-        "flow-mods before each barrier, or in each committed bundle (1,1000,bundle:10000)",
-    ),
-    ("priority", "same, ascending or random", "priorities of added flows (same)"),
-    ("openflow", "1.0 to 1.5", "version that the controller speaks (1.4)"),
-    (
-        "ahead",
-        "1 to 64",
-        "batches sent before the first of them is answered (1; 8 of many flow-mods)",
-    ),
-    (
-        "beside",
-        "percent",
-        "traffic beside flow-mods or a dump, of the target's own maximum (none for rates; 80)",
-    ),
-    ("flow_mods_per_s", "1 to 1e8", "flow-mods that arrive in a second beside traffic (100000)"),
-    ("load_of", "a target", "whose maximum the loads of latency are shares of (each its own)"),
-];
+/// What is captured of a module's control channels.
+pub const CAPTURE: Declared = Declared {
+    key: "control_capture",
+    takes: Takes::Word(&["no", "stamps", "file"]),
+    default: "no",
+    unit: "",
+    help: "of a module's control channels: when messages pass the interface, and a pcapng file too",
+};
+
+/// Flows that a controller adds or requests; each experiment has its own default.
+pub const FLOWS: Declared = Declared {
+    key: "flows",
+    takes: Takes::Integer(1, 4_000_000),
+    default: "quick 10000; 100000",
+    unit: "",
+    help: "flows that a controller adds or requests, or that frames are of",
+};
+
+/// Flow-mods before each barrier, or in each bundle: an axis.
+pub const BATCH: Declared = Declared {
+    key: "batch",
+    takes: Takes::Text("count, bundle or bundle:count, several by commas"),
+    default: "1,1000,bundle:10000",
+    unit: "",
+    help: "flow-mods before each barrier, or in each committed bundle",
+};
+
+/// Priorities of added flows.
+pub const PRIORITY: Declared = Declared {
+    key: "priority",
+    takes: Takes::Word(&["same", "ascending", "random"]),
+    default: "same",
+    unit: "",
+    help: "priorities of added flows",
+};
+
+/// Version of OpenFlow.
+pub const OPENFLOW: Declared = Declared {
+    key: "openflow",
+    takes: Takes::Word(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
+    default: "1.4",
+    unit: "",
+    help: "version that the controller sends",
+};
+
+/// Batches under way.
+pub const AHEAD: Declared = Declared {
+    key: "ahead",
+    takes: Takes::Integer(1, AHEAD_MAX as u64),
+    default: "1",
+    unit: "batches",
+    help: "batches sent before the reply to the first of them; 8 unless set where a batch has 100 flow-mods or more",
+};
+
+/// Traffic beside flow-mods or a dump.
+pub const BESIDE: Declared = Declared {
+    key: "beside",
+    takes: Takes::Number(0.1, 100.0),
+    default: "80",
+    unit: "%",
+    help: "traffic beside flow-mods or a dump, in percent of the target's own maximum; none for rates unless set",
+};
+
+/// Flow-mods beside traffic.
+pub const FLOW_MODS: Declared = Declared {
+    key: "flow_mods_per_s",
+    takes: Takes::Number(1.0, 1e8),
+    default: "100000",
+    unit: "per second",
+    help: "flow-mods in a second beside traffic",
+};
+
+/// The target whose maximum loads are shares of.
+pub const LOAD_OF: Declared = Declared {
+    key: "load_of",
+    takes: Takes::Text("a target"),
+    default: "",
+    unit: "",
+    help: "the target whose maximum the loads are shares of; each its own unless set",
+};
+
+/// All of them.
+pub const ALL: &[Declared] =
+    &[CAPTURE, FLOWS, BATCH, PRIORITY, OPENFLOW, AHEAD, BESIDE, FLOW_MODS, LOAD_OF];
 
 #[cfg(test)]
 mod tests {
@@ -173,9 +215,8 @@ mod tests {
 
     #[test]
     fn every_key_is_read_and_what_is_wrong_changes_nothing() {
-        let mut control = Control::new(1.0);
+        let mut control = Control::default();
         let right = [
-            ("flows", "1000"),
             ("batch", "1,500,bundle,bundle:20"),
             ("priority", "ascending"),
             ("openflow", "1.0"),
@@ -186,10 +227,10 @@ mod tests {
         ];
         for (key, value) in right {
             let before = control.clone();
-            assert_eq!(control.set(key, value), Some(Ok(())), "{key}");
+            assert_eq!(control.assign(key, value), Some(()), "{key}");
             assert_ne!(control, before, "{key}");
             let before = control.clone();
-            assert!(control.set(key, "-x").unwrap().is_err(), "{key}");
+            assert_eq!(control.assign(key, "-x"), None, "{key}");
             assert_eq!(control, before, "{key}");
         }
         let batches = [
@@ -199,6 +240,9 @@ mod tests {
             Commit::Bundle(20),
         ];
         assert_eq!(control.batches, batches);
-        assert_eq!(control.set("seconds", "1"), None);
+        assert_eq!(control.assign("seconds", "1"), None);
+        for wrong in ["0", "bundle:0", "bundle:65001", "1000001", "1,", ""] {
+            assert_eq!(control.assign("batch", wrong), None, "{wrong}");
+        }
     }
 }

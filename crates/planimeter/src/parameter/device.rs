@@ -6,6 +6,7 @@
 use packet::time::Nanos;
 
 use super::number;
+use super::own::{Declared, Takes};
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,13 +41,8 @@ impl Device {
         Nanos::from_secs_f64(self.wait_s)
     }
 
-    /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.
-    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
-        let expected = KEYS.iter().find(|(known, ..)| *known == key)?.1;
-        Some(self.read(key, value).ok_or(expected))
-    }
-
-    fn read(&mut self, key: &str, value: &str) -> Option<()> {
+    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         let either = |no: &str, yes: &str| match value {
             value if value == no => Some(false),
             value if value == yes => Some(true),
@@ -56,40 +52,51 @@ impl Device {
             "device_flows" => self.overwrites_flows = either("refuse", "overwrite")?,
             "device_interfaces" => self.takes_used = either("free", "used")?,
             "device_cables" => self.checks_cables = either("trust", "check")?,
-            "device_wait" => self.wait_s = number(value, 1.0, 3600.0)?,
-            _ => self.hook_s = number(value, 1.0, 86_400.0)?,
+            "device_wait" => self.wait_s = number(value)?,
+            "hook_limit" => self.hook_s = number(value)?,
+            _ => return None,
         }
         Some(())
     }
 }
 
-/// Keys of `--set`, what they take, and what they mean.
-pub const KEYS: [(&str, &str, &str); 5] = [
-    (
-        "device_flows",
-        "refuse or overwrite",
-        "what to do where your switch holds flows: end with one line, or delete them and put them back afterwards (refuse)",
-    ),
-    (
-        "device_interfaces",
-        "free or used",
-        "whether interfaces with an address, a route or a bridge may be taken for your device (free)",
-    ),
-    (
-        "device_cables",
-        "check or trust",
-        "whether cables to your device are looked after before anything is measured (check)",
-    ),
-    (
-        "device_wait",
-        "1 to 3600 seconds",
-        "how long your device may take to answer, to connect, or for its links to come up (30)",
-    ),
-    (
-        "hook_limit",
-        "1 to 86400 seconds",
-        "how long a command of --before, --between or --after may take (600)",
-    ),
+/// All of them.
+pub const ALL: &[Declared] = &[
+    Declared {
+        key: "device_flows",
+        takes: Takes::Word(&["refuse", "overwrite"]),
+        default: "refuse",
+        unit: "",
+        help: "what to do where your switch holds flows: end with one line, or delete them and put them back afterwards",
+    },
+    Declared {
+        key: "device_interfaces",
+        takes: Takes::Word(&["free", "used"]),
+        default: "free",
+        unit: "",
+        help: "whether interfaces with an address, a route or a bridge may be taken for your device",
+    },
+    Declared {
+        key: "device_cables",
+        takes: Takes::Word(&["check", "trust"]),
+        default: "check",
+        unit: "",
+        help: "whether cables to your device are checked before anything is measured",
+    },
+    Declared {
+        key: "device_wait",
+        takes: Takes::Number(1.0, 3600.0),
+        default: "30",
+        unit: "s",
+        help: "how long your device may take to reply, to connect, or for its links to come up",
+    },
+    Declared {
+        key: "hook_limit",
+        takes: Takes::Number(1.0, 86_400.0),
+        default: "600",
+        unit: "s",
+        help: "how long a command of --before, --between or --after may take",
+    },
 ];
 
 #[cfg(test)]
@@ -108,12 +115,12 @@ mod tests {
         ];
         for (key, value) in right {
             let before = device.clone();
-            assert!(device.set(key, "-x").unwrap().is_err(), "{key}");
+            assert_eq!(device.assign(key, "x"), None, "{key}");
             assert_eq!(device, before, "{key}");
-            assert_eq!(device.set(key, value), Some(Ok(())), "{key}");
+            assert_eq!(device.assign(key, value), Some(()), "{key}");
             assert_ne!(device, before, "{key}");
         }
         assert_eq!(device.patience(), Nanos::from_millis(2500));
-        assert_eq!(device.set("seconds", "1"), None);
+        assert_eq!(device.assign("seconds", "1"), None);
     }
 }

@@ -6,6 +6,7 @@
 use instrument::search::mlr::goal::Goal;
 use packet::time::Nanos;
 
+use super::own::{Declared, Takes};
 use super::{Effort, list, number};
 
 /// A goal by name.
@@ -118,21 +119,17 @@ impl Goals {
         self.presets.iter().map(changed).collect()
     }
 
-    /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.
-    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
-        let expected = KEYS.iter().find(|(known, ..)| *known == key)?.1;
-        Some(self.read(key, value).ok_or(expected))
-    }
-
-    fn read(&mut self, key: &str, value: &str) -> Option<()> {
+    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "goals" => self.presets = presets(value)?,
-            "goal_width" => self.width = Some(number(value, 0.0005, 0.5)?),
-            "goal_exceed" => self.exceed = Some(number(value, 0.0, 0.95)?),
-            "goal_final" => self.final_s = Some(number(value, 0.01, 3600.0)?),
-            "goal_initial" => self.initial_s = Some(number(value, 0.01, 3600.0)?),
-            "goal_sum" => self.sum_s = Some(number(value, 0.01, 86_400.0)?),
-            _ => self.search_s = number(value, 1.0, 86_400.0)?,
+            "goal_width" => self.width = Some(number(value)?),
+            "goal_exceed" => self.exceed = Some(number(value)?),
+            "goal_final" => self.final_s = Some(number(value)?),
+            "goal_initial" => self.initial_s = Some(number(value)?),
+            "goal_sum" => self.sum_s = Some(number(value)?),
+            "search_seconds" => self.search_s = number(value)?,
+            _ => return None,
         }
         Some(())
     }
@@ -149,40 +146,59 @@ fn presets(text: &str) -> Option<Vec<Preset>> {
     found.iter().enumerate().all(is_once).then_some(found.clone())
 }
 
-/// Keys of `--set`, what they take, and what they mean.
-pub const KEYS: [(&str, &str, &str); 7] = [
-    (
-        "goals",
-        "ndr, pdr, quick, quick-ndr, quick-pdr, rfc2544, tst009, each once, by commas",
-        "what rfc9971 searches for (ndr,pdr; quick with quick effort); pdr allows loss=",
-    ),
-    (
-        "goal_width",
-        "0.0005 to 0.5",
-        "how far a goal's bounds may be apart, as a share of the upper one (ndr, pdr 0.005; rfc2544, \
-         tst009 0.01; quick 0.02)",
-    ),
-    (
-        "goal_exceed",
-        "0 to 0.95",
-        "share of the time whose trials may lose more than a goal allows (0.5; rfc2544 0)",
-    ),
-    (
-        "goal_final",
-        "0.01 to 3600 seconds",
-        "a goal's full-length trial (ndr, pdr 1; rfc2544, tst009 60; quick 0.5)",
-    ),
-    (
-        "goal_initial",
-        "0.01 to 3600 seconds, at most goal_final",
-        "a goal's shortest trial (1; quick 0.5)",
-    ),
-    (
-        "goal_sum",
-        "0.01 to 86400 seconds, at least goal_final",
-        "time of full-length trials that decides a load (ndr, pdr 21; rfc2544 60; tst009 120; quick 5)",
-    ),
-    ("search_seconds", "1 to 86400", "trial time after which a search of rfc9971 ends (3600)"),
+/// All of them.
+pub const ALL: &[Declared] = &[
+    Declared {
+        key: "goals",
+        takes: Takes::Text(
+            "ndr, pdr, quick, quick-ndr, quick-pdr, rfc2544, tst009, each once, by commas",
+        ),
+        default: "quick quick; ndr,pdr",
+        unit: "",
+        help: "goals of the search; pdr allows loss=",
+    },
+    Declared {
+        key: "goal_width",
+        takes: Takes::Number(0.0005, 0.5),
+        default: "",
+        unit: "",
+        help: "how far the bounds of a goal may be apart, as a share of the upper one (ndr, pdr 0.005; rfc2544, tst009 0.01; quick 0.02)",
+    },
+    Declared {
+        key: "goal_exceed",
+        takes: Takes::Number(0.0, 0.95),
+        default: "",
+        unit: "",
+        help: "share of the time whose trials may lose more than a goal allows (0.5; rfc2544 0)",
+    },
+    Declared {
+        key: "goal_final",
+        takes: Takes::Number(0.01, 3600.0),
+        default: "",
+        unit: "s",
+        help: "full-length trial of a goal (ndr, pdr 1; rfc2544, tst009 60; quick 0.5)",
+    },
+    Declared {
+        key: "goal_initial",
+        takes: Takes::Number(0.01, 3600.0),
+        default: "",
+        unit: "s",
+        help: "shortest trial of a goal, at most goal_final (1; quick 0.5)",
+    },
+    Declared {
+        key: "goal_sum",
+        takes: Takes::Number(0.01, 86_400.0),
+        default: "",
+        unit: "s",
+        help: "time of full-length trials that decides a load, at least goal_final (ndr, pdr 21; rfc2544 60; tst009 120; quick 5)",
+    },
+    Declared {
+        key: "search_seconds",
+        takes: Takes::Number(1.0, 86_400.0),
+        default: "3600",
+        unit: "s",
+        help: "trial time after which a search ends",
+    },
 ];
 
 #[cfg(test)]
@@ -201,26 +217,26 @@ mod tests {
             ("goal_sum", "10"),
             ("search_seconds", "60"),
         ];
-        assert_eq!(right.map(|(key, _)| key), KEYS.map(|(key, ..)| key));
+        assert_eq!(right.map(|(key, _)| key)[..], ALL.iter().map(|it| it.key).collect::<Vec<_>>());
         for (key, value) in right {
             let before = goals.clone();
-            assert_eq!(goals.set(key, value), Some(Ok(())), "{key}");
+            assert_eq!(goals.assign(key, value), Some(()), "{key}");
             assert_ne!(goals, before, "{key}");
             let before = goals.clone();
-            for wrong in ["-1", "nan", "", "x", "1e99", "ndr,ndr", "quick,quick-ndr"] {
-                assert!(goals.set(key, wrong).unwrap().is_err(), "{key}={wrong}");
+            for wrong in ["", "x", "ndr,ndr", "quick,quick-ndr"] {
+                assert_eq!(goals.assign(key, wrong), None, "{key}={wrong}");
             }
             assert_eq!(goals, before, "{key}");
         }
         let names: Vec<&str> = goals.presets.iter().map(|preset| preset.name()).collect();
         assert_eq!(names, ["tst009", "quick-ndr", "quick-pdr", "ndr"]);
-        assert_eq!(goals.set("seconds", "1"), None);
+        assert_eq!(goals.assign("seconds", "1"), None);
     }
 
     #[test]
     fn presets_are_what_their_standards_say_and_what_is_open_follows_what_was_said() {
         let mut goals = Goals::at(Effort::Standard);
-        goals.set("goals", "rfc2544,tst009,ndr,pdr").unwrap().unwrap();
+        goals.assign("goals", "rfc2544,tst009,ndr,pdr").unwrap();
         let whole = |goal: Goal| {
             [goal.duration_final, goal.duration_sum].map(|time| time.0 / 1_000_000_000)
         };
@@ -238,13 +254,13 @@ mod tests {
                 ([1, 21], 0.005, 0.5),
             ]
         );
-        goals.set("goal_final", "30").unwrap().unwrap();
+        goals.assign("goal_final", "30").unwrap();
         for (preset, goal) in goals.wanted(0.005) {
             assert_eq!(goal.check(), Ok(()), "{}", preset.name());
             assert_eq!(goal.duration_final, Nanos::from_secs(30));
         }
         // What contradicts itself stays so, for whoever checks it to say.
-        goals.set("goal_sum", "2").unwrap().unwrap();
+        goals.assign("goal_sum", "2").unwrap();
         assert!(goals.wanted(0.005).iter().all(|(_, goal)| goal.check().is_err()));
     }
 

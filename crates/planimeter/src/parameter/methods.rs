@@ -2,6 +2,7 @@
 //!
 //! Beside the other parameters because few experiments have a use for each; read the same way.
 
+use super::own::{Declared, Takes};
 use super::{Effort, list, number};
 
 /// Ports of a target that is meshed, at the most.
@@ -24,8 +25,6 @@ pub struct Methods {
     pub shares: Vec<f64>,
     /// Seconds of a long run.
     pub soak_s: f64,
-    /// Whether three frame sizes do where many tests of a standard name seven.
-    pub is_brief: bool,
 }
 
 impl Methods {
@@ -37,66 +36,95 @@ impl Methods {
             Effort::Full => (30.0, 14_400.0, 262_144),
         };
         let (burst_step, ports, learning_pps) = (1, 4, 25_000.0);
-        let (shares, is_brief) = (vec![10.0], effort == Effort::Quick);
-        Methods { burst_s, burst_step, ports, addresses, learning_pps, shares, soak_s, is_brief }
+        let shares = vec![10.0];
+        Methods { burst_s, burst_step, ports, addresses, learning_pps, shares, soak_s }
     }
 
-    /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.
-    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
-        let expected = KEYS.iter().find(|(known, ..)| *known == key)?.1;
-        Some(self.read(key, value).ok_or(expected))
-    }
-
-    fn read(&mut self, key: &str, value: &str) -> Option<()> {
-        let whole = |least: f64, most: f64| {
-            number(value, least, most).filter(|number| number.fract() == 0.0)
-        };
+    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
-            "burst_seconds" => self.burst_s = number(value, 0.0001, 30.0)?,
-            "burst_step" => self.burst_step = whole(1.0, 1e6)? as u32,
-            "ports" => self.ports = whole(4.0, f64::from(PORTS_MAX))? as u8,
-            "addresses" => self.addresses = whole(2.0, 1_048_576.0)? as u32,
-            "learning_rate" => self.learning_pps = number(value, 50.0, 1e7)?,
+            "burst_seconds" => self.burst_s = number(value)?,
+            "burst_step" => self.burst_step = number(value)? as u32,
+            "ports" => self.ports = number(value)? as u8,
+            "addresses" => self.addresses = number(value)? as u32,
+            "learning_rate" => self.learning_pps = number(value)?,
             "shares" => {
-                let shares = list(value, |text| number(text, 0.01, 1000.0))?;
+                let shares = list(value, number)?;
                 self.shares = Some(shares).filter(|shares| shares.len() <= 7)?;
             }
-            _ => self.soak_s = number(value, 1.0, 604_800.0)?,
+            "soak_seconds" => self.soak_s = number(value)?,
+            _ => return None,
         }
         Some(())
     }
 }
 
-/// Keys of `--set`, what they take, and what they mean.
-pub const KEYS: [(&str, &str, &str); 7] = [
-    (
-        "burst_seconds",
-        "0.0001 to 30",
-        "longest burst of rfc9004, in seconds at the link's rate (quick 0.2, standard 2, full 30)",
-    ),
-    ("burst_step", "1 to 1000000 frames", "resolution of a burst's length (1)"),
-    ("ports", "4 to 8", "ports of a target that rfc2889 meshes (4)"),
-    (
-        "addresses",
-        "2 to 1048576",
-        "largest address table that rfc2889 tries (quick 8192, standard 131072, full 262144)",
-    ),
-    (
-        "learning_rate",
-        "50 to 10000000 frames/s",
-        "how fast rfc2889/caching teaches addresses (25000)",
-    ),
-    (
-        "shares",
-        "up to 7 percentages of C, by commas",
-        "loads of all flows of fairness but the last, whose loads load= says (10)",
-    ),
-    (
-        "soak_seconds",
-        "1 to 604800",
-        "length of a soak (quick 30, standard 600, full 14400: four hours)",
-    ),
-];
+/// Longest burst.
+pub const BURST_SECONDS: Declared = Declared {
+    key: "burst_seconds",
+    takes: Takes::Number(0.0001, 30.0),
+    default: "quick 0.2; standard 2; full 30",
+    unit: "s",
+    help: "longest burst, as its time at the link's rate",
+};
+
+/// Resolution of a burst's length.
+pub const BURST_STEP: Declared = Declared {
+    key: "burst_step",
+    takes: Takes::Integer(1, 1_000_000),
+    default: "1",
+    unit: "frames",
+    help: "resolution of a burst's length",
+};
+
+/// Ports that are meshed.
+pub const PORTS: Declared = Declared {
+    key: "ports",
+    takes: Takes::Integer(4, PORTS_MAX as u64),
+    default: "4",
+    unit: "ports",
+    help: "ports of a target that are meshed",
+};
+
+/// Largest address table.
+pub const ADDRESSES: Declared = Declared {
+    key: "addresses",
+    takes: Takes::Integer(2, 1_048_576),
+    default: "quick 8192; standard 131072; full 262144",
+    unit: "addresses",
+    help: "largest number of addresses",
+};
+
+/// Rate at which addresses are learned.
+pub const LEARNING_RATE: Declared = Declared {
+    key: "learning_rate",
+    takes: Takes::Number(50.0, 1e7),
+    default: "25000",
+    unit: "frames/s",
+    help: "rate of the frames from which addresses are learned",
+};
+
+/// Loads of the flows that are fixed.
+pub const SHARES: Declared = Declared {
+    key: "shares",
+    takes: Takes::Numbers(0.01, 1000.0),
+    default: "10",
+    unit: "%",
+    help: "loads of all flows but the last, in percent of C: one flow each, seven at most",
+};
+
+/// Length of a soak.
+pub const SOAK_SECONDS: Declared = Declared {
+    key: "soak_seconds",
+    takes: Takes::Number(1.0, 604_800.0),
+    default: "quick 30; standard 600; full 14400",
+    unit: "s",
+    help: "length of all trials together",
+};
+
+/// All of them.
+pub const ALL: &[Declared] =
+    &[BURST_SECONDS, BURST_STEP, PORTS, ADDRESSES, LEARNING_RATE, SHARES, SOAK_SECONDS];
 
 #[cfg(test)]
 mod tests {
@@ -114,17 +142,17 @@ mod tests {
             ("shares", "10,20"),
             ("soak_seconds", "60"),
         ];
-        assert_eq!(right.map(|(key, _)| key), KEYS.map(|(key, ..)| key));
+        assert_eq!(right.map(|(key, _)| key)[..], ALL.iter().map(|it| it.key).collect::<Vec<_>>());
         for (key, value) in right {
             let before = methods.clone();
-            assert_eq!(methods.set(key, value), Some(Ok(())), "{key}");
+            assert_eq!(methods.assign(key, value), Some(()), "{key}");
             assert_ne!(methods, before, "{key}");
             let before = methods.clone();
-            for wrong in ["-1", "nan", "", "x", "1e99"] {
-                assert!(methods.set(key, wrong).unwrap().is_err(), "{key}={wrong}");
+            for wrong in ["", "x"] {
+                assert_eq!(methods.assign(key, wrong), None, "{key}={wrong}");
             }
             assert_eq!(methods, before, "{key}");
         }
-        assert_eq!(methods.set("seconds", "1"), None);
+        assert_eq!(methods.assign("seconds", "1"), None);
     }
 }

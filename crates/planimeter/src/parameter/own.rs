@@ -1,18 +1,24 @@
-//! Parameters that an experiment declares for itself: their types, ranges, units, defaults and help.
+//! Declarations of parameters: key, type, range, unit, default and help; and values by their declarations.
 //!
-//! Source: the OFLOPS-SUME paper, section III-C (a module's own parameters). Invariant: a value that
-//! an experiment reads has been checked against its declaration, or is its default.
+//! Source: the OFLOPS-SUME paper, section III-C (a module's own parameters).
+//! Invariants:
+//! - a value that an experiment reads has been checked against its declaration, or is its default;
+//! - an experiment reads only what it declares (checked where debug assertions are on);
+//! - a single value and a list have different accessors, and [`Values`] has no index: a list is measured in full.
 
 use std::collections::BTreeMap;
 
-/// One parameter of an experiment.
+use super::Effort;
+
+/// One parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Declared {
     /// Its name in `--set KEY=VALUE`.
     pub key: &'static str,
     /// What it takes.
     pub takes: Takes,
-    /// What it is unless it is set, written as it would be set.
+    /// Its value unless it is set, written as it would be set; `quick A; standard B; full C` where it depends on
+    /// the effort, and a part without an effort is for all others.
     pub default: &'static str,
     /// Unit of its values; empty where they have none.
     pub unit: &'static str,
@@ -25,14 +31,18 @@ pub struct Declared {
 pub enum Takes {
     /// A whole number from the first to the second.
     Integer(u64, u64),
-    /// Such numbers, one or several by commas.
+    /// Such numbers, one or several by commas: an axis.
     Integers(u64, u64),
     /// A number from the first to the second.
     Number(f64, f64),
+    /// Such numbers, one or several by commas: an axis.
+    Numbers(f64, f64),
     /// One of these words.
     Word(&'static [&'static str]),
     /// Some of these words by commas.
     Words(&'static [&'static str]),
+    /// A text of this form, which its reader checks.
+    Text(&'static str),
 }
 
 impl Takes {
@@ -43,65 +53,180 @@ impl Takes {
             Takes::Integer(least, most) => format!("{least} to {most}{unit}"),
             Takes::Integers(least, most) => format!("{least} to {most}{unit}, several by commas"),
             Takes::Number(least, most) => format!("{least} to {most}{unit}"),
+            Takes::Numbers(least, most) => format!("{least} to {most}{unit}, several by commas"),
             Takes::Word(words) => words.join(", "),
             Takes::Words(words) => format!("some of {} by commas", words.join(", ")),
+            Takes::Text(form) => format!("{form}{unit}"),
         }
     }
 
     /// Whether a text is such a value.
     pub fn admits(&self, text: &str) -> bool {
         let whole = |text: &str, least, most| {
-            text.parse::<u64>().is_ok_and(|value| (least..=most).contains(&value))
+            integer(text).is_some_and(|value| (least..=most).contains(&value))
+        };
+        let number = |text: &str, least, most| {
+            text.trim().parse::<f64>().is_ok_and(|value| (least..=most).contains(&value))
         };
         match *self {
             Takes::Integer(least, most) => whole(text, least, most),
             Takes::Integers(least, most) => text.split(',').all(|one| whole(one, least, most)),
-            Takes::Number(least, most) => {
-                text.parse::<f64>().is_ok_and(|value| (least..=most).contains(&value))
-            }
+            Takes::Number(least, most) => number(text, least, most),
+            Takes::Numbers(least, most) => text.split(',').all(|one| number(one, least, most)),
             Takes::Word(words) => words.contains(&text),
-            Takes::Words(words) => text.split(',').all(|one| words.contains(&one)),
+            Takes::Words(words) => text.split(',').all(|one| words.contains(&one.trim())),
+            Takes::Text(_) => true,
         }
+    }
+
+    /// Whether several values are an axis.
+    pub fn is_list(&self) -> bool {
+        matches!(self, Takes::Integers(..) | Takes::Numbers(..) | Takes::Words(_))
+    }
+
+    /// Whether a text is a list of values each of which would do alone, where one value is wanted.
+    pub fn admits_each(&self, text: &str) -> bool {
+        let is_single = matches!(self, Takes::Integer(..) | Takes::Number(..) | Takes::Word(_));
+        is_single && text.contains(',') && text.split(',').all(|one| self.admits(one.trim()))
     }
 }
 
-/// Values of such parameters by their keys.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Own(BTreeMap<&'static str, String>);
+/// A whole number, as digits or as a number without a fraction such as `1e6`.
+fn integer(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let exact =
+        text.parse::<f64>().ok().filter(|it| it.fract() == 0.0 && (0.0..=9e15).contains(it));
+    text.parse().ok().or_else(|| exact.map(|it| it as u64))
+}
+
+impl Declared {
+    /// Its value at an effort unless it is set.
+    pub fn default_at(&self, effort: Effort) -> &'static str {
+        fn of(wanted: Effort, part: &str) -> Option<&str> {
+            part.strip_prefix(wanted.name())?.strip_prefix(' ')
+        }
+        let parts = || self.default.split(';').map(str::trim);
+        let own = parts().find_map(|part| of(effort, part));
+        let is_other = |part: &&str| Effort::ALL.iter().all(|it| of(*it, part).is_none());
+        own.or_else(|| parts().find(is_other)).unwrap_or(self.default)
+    }
+
+    /// The same parameter with another default.
+    #[must_use]
+    pub const fn with_default(self, default: &'static str) -> Declared {
+        Declared { default, ..self }
+    }
+}
+
+/// The values of an axis: none of them can be taken by its place, so that all of them are measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Values<T>(Vec<T>);
+
+impl<T> Values<T> {
+    /// How many there are: at least one.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none, which never is the case.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+
+    /// The same of each.
+    pub fn map<U>(self, each: impl FnMut(T) -> U) -> Values<U> {
+        Values(self.0.into_iter().map(each).collect())
+    }
+}
+
+impl<T> IntoIterator for Values<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// Values of parameters by their keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Own {
+    effort: Effort,
+    values: BTreeMap<&'static str, String>,
+    /// The keys that the experiment at hand declares; none where it is not about one experiment.
+    declared: Option<Vec<&'static str>>,
+}
 
 impl Own {
+    /// The defaults at an effort.
+    pub fn at(effort: Effort) -> Own {
+        Own { effort, values: BTreeMap::new(), declared: None }
+    }
+
     /// Takes a value for a declared parameter; none if the text is no such value.
     pub fn set(&mut self, declared: &Declared, text: &str) -> Option<()> {
         let text = text.trim();
         declared.takes.admits(text).then(|| {
-            self.0.insert(declared.key, text.to_string());
+            self.values.insert(declared.key, text.to_string());
         })
+    }
+
+    /// The same values, of which only these are read.
+    pub(super) fn only(&self, keys: Vec<&'static str>) -> Own {
+        Own { declared: Some(keys), ..self.clone() }
+    }
+
+    /// Whether a parameter was set.
+    pub fn is_set(&self, declared: &Declared) -> bool {
+        self.values.contains_key(declared.key)
     }
 
     /// A parameter's value as it was set, or its default.
     pub fn text<'a>(&'a self, declared: &Declared) -> &'a str {
-        self.0.get(declared.key).map_or(declared.default, String::as_str)
+        debug_assert!(
+            self.declared.as_ref().is_none_or(|keys| keys.contains(&declared.key)),
+            "{} is read by an experiment that does not declare it",
+            declared.key
+        );
+        let own = self.values.get(declared.key).map(String::as_str);
+        own.unwrap_or_else(|| declared.default_at(self.effort))
     }
 
-    /// The same as a whole number.
+    /// A single whole number.
     pub fn integer(&self, declared: &Declared) -> u64 {
-        self.text(declared).parse().expect("a value was checked when it was set")
+        assert!(!declared.takes.is_list(), "{} is an axis", declared.key);
+        integer(self.text(declared)).expect("a value was checked when it was set")
     }
 
-    /// The same as a number.
+    /// A single number.
     pub fn number(&self, declared: &Declared) -> f64 {
+        assert!(!declared.takes.is_list(), "{} is an axis", declared.key);
         self.text(declared).parse().expect("a value was checked when it was set")
     }
 
-    /// The same as several whole numbers.
-    pub fn integers(&self, declared: &Declared) -> Vec<u64> {
-        let one = |text: &str| text.parse().expect("a value was checked when it was set");
-        self.text(declared).split(',').map(one).collect()
+    /// All whole numbers of an axis.
+    pub fn integers(&self, declared: &Declared) -> Values<u64> {
+        assert!(declared.takes.is_list(), "{} takes one value", declared.key);
+        let one = |text: &str| integer(text).expect("a value was checked when it was set");
+        Values(self.text(declared).split(',').map(one).collect())
     }
 
-    /// The same as several words.
+    /// All numbers of an axis.
+    pub fn numbers(&self, declared: &Declared) -> Values<f64> {
+        assert!(declared.takes.is_list(), "{} takes one value", declared.key);
+        let one = |text: &str| text.trim().parse().expect("a value was checked when it was set");
+        Values(self.text(declared).split(',').map(one).collect())
+    }
+
+    /// All words of a list.
     pub fn words<'a>(&'a self, declared: &Declared) -> impl Iterator<Item = &'a str> {
-        self.text(declared).split(',')
+        assert!(declared.takes.is_list(), "{} takes one word", declared.key);
+        self.text(declared).split(',').map(str::trim)
     }
 }
 
@@ -119,20 +244,45 @@ mod tests {
 
     #[test]
     fn a_value_is_what_was_set_or_the_default() {
-        let mut own = Own::default();
-        assert_eq!(own.integers(&RULES), [10, 20]);
+        let mut own = Own::at(Effort::Quick);
+        let all = |own: &Own| own.integers(&RULES).into_iter().collect::<Vec<_>>();
+        assert_eq!(all(&own), [10, 20]);
         own.set(&RULES, "7").unwrap();
-        assert_eq!(own.integers(&RULES), [7]);
+        assert_eq!(all(&own), [7]);
     }
 
     #[test]
     fn what_a_parameter_does_not_take_changes_nothing() {
-        let mut own = Own::default();
+        let mut own = Own::at(Effort::Quick);
         for wrong in ["", "0", "101", "1,", "1,x", "-1", "1.5", "nan"] {
             assert_eq!(own.set(&RULES, wrong), None, "{wrong}");
         }
-        assert_eq!(own, Own::default());
+        assert_eq!(own, Own::at(Effort::Quick));
         assert!(!Takes::Number(0.0, 1.0).admits("nan"));
         assert!(Takes::Words(&["a", "b"]).admits("b,a") && !Takes::Words(&["a"]).admits("a,c"));
+    }
+
+    #[test]
+    fn a_default_follows_the_effort() {
+        let by_effort = RULES.with_default("quick 1; standard 2,3; full 4");
+        let rest = RULES.with_default("quick 1; 5,6");
+        let at = |declared: &Declared| Effort::ALL.map(|effort| declared.default_at(effort));
+        assert_eq!(at(&by_effort), ["1", "2,3", "4"]);
+        assert_eq!(at(&rest), ["1", "5,6", "5,6"]);
+        assert_eq!(at(&RULES), ["10,20"; 3]);
+    }
+
+    #[test]
+    fn a_list_for_a_single_value_is_told_from_a_wrong_value() {
+        let one = Takes::Integer(64, 1518);
+        assert!(one.admits_each("64,512") && !one.admits_each("64,x") && !one.admits_each("64"));
+        assert!(!Takes::Integers(64, 1518).admits_each("64,512"));
+        assert!(one.admits("1e2") && !one.admits("64.5") && !one.admits("1e99"));
+    }
+
+    #[test]
+    #[should_panic(expected = "is an axis")]
+    fn one_value_of_an_axis_cannot_be_read() {
+        Own::at(Effort::Quick).integer(&RULES);
     }
 }

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use snmp::{AuthProtocol, Credentials, Oid, Secret, User};
 
+use super::own::{Declared, Takes};
 use super::{list, number};
 
 /// The port of agents.
@@ -58,13 +59,8 @@ impl Default for Witness {
 }
 
 impl Witness {
-    /// Applies one assignment, if the key is one of [`KEYS`]; or what it takes.
-    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
-        let expected = KEYS.iter().find(|(known, ..)| *known == key)?.1;
-        Some(self.read(key, value).ok_or(expected))
-    }
-
-    fn read(&mut self, key: &str, value: &str) -> Option<()> {
+    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "snmp" => self.at = Some(at(value)?),
             "snmp_interfaces" => {
@@ -74,9 +70,10 @@ impl Witness {
                 self.oids = list(value, |name| name.parse().ok())
                     .filter(|oids: &Vec<Oid>| oids.len() <= OIDS_MAX)?;
             }
-            "snmp_wait" => self.wait_s = number(value, 0.0, 120.0)?,
+            "snmp_wait" => self.wait_s = number(value)?,
             // A file: whoever may read files reads it.
-            _ => {}
+            CREDENTIALS => {}
+            _ => return None,
         }
         Some(())
     }
@@ -135,29 +132,43 @@ pub fn credentials(text: &str) -> Result<Credentials, String> {
     Ok(credentials)
 }
 
-/// Keys of `--set`, what they take, and what they mean.
-pub const KEYS: [(&str, &str, &str); 5] = [
-    (
-        "snmp",
-        "IP[:PORT] or lab",
-        "an SNMP agent asked before, during and after each measurement: a device's, or one beside each target of the lab",
-    ),
-    (
-        CREDENTIALS,
-        "FILE.toml",
-        "how it believes us: community, or user, auth, auth_password, privacy_password (community public; also from PLANIMETER_SNMP)",
-    ),
-    (
-        "snmp_interfaces",
-        "NAME[,NAME...]",
-        "its interfaces that the tester's frames pass (all but loopback)",
-    ),
-    ("snmp_oids", "OID[,OID...]", "further objects that it is asked for before and after"),
-    (
-        "snmp_wait",
-        "0 to 120 seconds",
-        "for how long it is asked again at the end while it has counted fewer frames than were sent (0)",
-    ),
+/// All of them.
+pub const ALL: &[Declared] = &[
+    Declared {
+        key: "snmp",
+        takes: Takes::Text("IP[:PORT] or lab"),
+        default: "",
+        unit: "",
+        help: "an SNMP agent that is polled before, during and after each measurement: a device's, or one beside each target of the lab",
+    },
+    Declared {
+        key: CREDENTIALS,
+        takes: Takes::Text("FILE.toml"),
+        default: "",
+        unit: "",
+        help: "its credentials: community, or user, auth, auth_password, privacy_password (community public; also from PLANIMETER_SNMP)",
+    },
+    Declared {
+        key: "snmp_interfaces",
+        takes: Takes::Text("NAME[,NAME...]"),
+        default: "",
+        unit: "",
+        help: "its interfaces that the tester's frames pass; all but loopback unless set",
+    },
+    Declared {
+        key: "snmp_oids",
+        takes: Takes::Text("OID[,OID...]"),
+        default: "",
+        unit: "",
+        help: "further objects that are read before and after",
+    },
+    Declared {
+        key: "snmp_wait",
+        takes: Takes::Number(0.0, 120.0),
+        default: "0",
+        unit: "s",
+        help: "how long it is polled again at the end while it has counted fewer frames than were sent",
+    },
 ];
 
 #[cfg(test)]
@@ -173,17 +184,17 @@ mod tests {
             ("::1", "[::1]:161"),
             ("[::1]:1161", "[::1]:1161"),
         ] {
-            assert_eq!(witness.set("snmp", text), Some(Ok(())), "{text}");
+            assert_eq!(witness.assign("snmp", text), Some(()), "{text}");
             assert_eq!(witness.at, Some(At::Address(shown.parse().unwrap())));
         }
-        assert_eq!(witness.set("snmp", "lab"), Some(Ok(())));
+        assert_eq!(witness.assign("snmp", "lab"), Some(()));
         assert_eq!(witness.at, Some(At::Lab));
         for wrong in ["", "switch", "192.0.2.1:0", "192.0.2.1:x"] {
-            assert!(witness.set("snmp", wrong).unwrap().is_err(), "{wrong}");
+            assert_eq!(witness.assign("snmp", wrong), None, "{wrong}");
         }
-        assert!(witness.set("snmp_oids", "1.3.6.1.2.1.1.3.0,1.3.6").unwrap().is_ok());
-        assert!(witness.set("snmp_oids", "sysUpTime").unwrap().is_err());
-        assert!(witness.set("other", "1").is_none());
+        assert!(witness.assign("snmp_oids", "1.3.6.1.2.1.1.3.0,1.3.6").is_some());
+        assert!(witness.assign("snmp_oids", "sysUpTime").is_none());
+        assert!(witness.assign("other", "1").is_none());
     }
 
     #[test]

@@ -232,6 +232,7 @@ fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
         value,
         half_width: half_width.as_f64(),
         count,
+        bound: None,
         note: note.as_str().map(|text| text.to_string().into()),
     });
     Ok(Some(()))

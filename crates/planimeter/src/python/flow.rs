@@ -7,8 +7,15 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use openflow::model::port::ShowPort;
-use openflow::model::{Action, Field, FieldMatch, Instruction, Match, reserved};
+use openflow::model::{
+    Action, CopyField, Counters, Experimenter, ExperimenterField, Field, FieldMatch, Instruction,
+    Match, reserved,
+};
+use openflow::version::{ActionKind, InstructionKind};
+use packet::time::Nanos;
 use serde_json::{Value, json};
+
+use super::message::keys::{self, Keys};
 
 /// Ports that have names.
 const PORTS: [u32; 9] = [
@@ -39,20 +46,51 @@ pub fn port_told(port: u32) -> Value {
     if PORTS.contains(&port) { ShowPort(port).to_string().into() } else { port.into() }
 }
 
+/// The key of fields that experimenters define.
+const EXPERIMENTERS: &str = "experimenters";
+
 /// A match.
 pub fn matching(value: &Value) -> Result<Match, String> {
     let fields = value.as_object().ok_or("its match is no object")?;
-    fields.iter().map(|(name, value)| field(name, value)).collect()
+    let known = fields.iter().filter(|(name, _)| *name != EXPERIMENTERS);
+    let known = known.map(|(name, value)| field(name, value));
+    let mut all: Match = known.collect::<Result<_, _>>()?;
+    if fields.contains_key(EXPERIMENTERS) {
+        let others = Keys::of(value, "match")?.rows(EXPERIMENTERS, |keys| {
+            Ok(ExperimenterField {
+                class: keys.number("class", 0xffff)?,
+                number: keys.number("number", 0)?,
+                has_mask: keys.is("has_mask")?,
+                body: keys.data("body")?,
+            })
+        })?;
+        all.push_experimenters(others);
+    }
+    Ok(all)
 }
 
 /// A match as [`matching`] reads it.
 pub fn matching_told(matching: &Match) -> Value {
+    let mut value = matching_of(matching.fields());
+    if !matching.experimenter().is_empty() {
+        let other = |it: &ExperimenterField| {
+            json!({
+                "class": it.class, "number": it.number, "has_mask": it.has_mask,
+                "body": super::message::hex(&it.body),
+            })
+        };
+        value[EXPERIMENTERS] = matching.experimenter().iter().map(other).collect();
+    }
+    value
+}
+
+fn matching_of(fields: &[FieldMatch]) -> Value {
     let told = |it: &FieldMatch| {
         let text = it.to_string();
         let value = text.split_once('=').map_or("", |(_, value)| value);
         (it.field.name().to_string(), Value::from(value))
     };
-    matching.fields().iter().map(told).collect()
+    fields.iter().map(told).collect()
 }
 
 /// What a field has to be.
@@ -125,38 +163,138 @@ fn action(value: &Value) -> Result<Action, String> {
     let number = || takes.as_u64().and_then(|it| u32::try_from(it).ok()).ok_or_else(wrong);
     let short = || takes.as_u64().and_then(|it| u16::try_from(it).ok()).ok_or_else(wrong);
     let byte = || takes.as_u64().and_then(|it| u8::try_from(it).ok()).ok_or_else(wrong);
-    Ok(match name {
-        "output" => Action::output(port(takes)?),
-        "group" => Action::Group(number()?),
-        "set_queue" => Action::SetQueue(number()?),
-        "enqueue" => {
+    let set = |name: &str| field(name, takes).map(Action::SetField);
+    let kind = ActionKind::ALL.iter().find(|kind| kind.name() == name).ok_or_else(wrong)?;
+    Ok(match kind {
+        ActionKind::Output => output(takes)?,
+        ActionKind::Group => Action::Group(number()?),
+        ActionKind::SetQueue => Action::SetQueue(number()?),
+        ActionKind::Enqueue => {
             let queue = takes.get(1).and_then(Value::as_u64).and_then(|it| it.try_into().ok());
             Action::Enqueue { port: port(&takes[0])?, queue: queue.ok_or_else(wrong)? }
         }
-        "set_field" => {
+        ActionKind::SetField => {
             let fields = takes.as_object().filter(|fields| fields.len() == 1).ok_or_else(wrong)?;
             let (name, value) = fields.iter().next().ok_or_else(wrong)?;
             Action::SetField(field(name, value)?)
         }
-        "push_vlan" => Action::PushVlan(short()?),
-        "pop_vlan" => Action::PopVlan,
-        "push_mpls" => Action::PushMpls(short()?),
-        "pop_mpls" => Action::PopMpls(short()?),
-        "push_pbb" => Action::PushPbb(short()?),
-        "pop_pbb" => Action::PopPbb,
-        "copy_ttl_out" => Action::CopyTtlOut,
-        "copy_ttl_in" => Action::CopyTtlIn,
-        "set_mpls_ttl" => Action::SetMplsTtl(byte()?),
-        "dec_mpls_ttl" => Action::DecMplsTtl,
-        "set_nw_ttl" => Action::SetNwTtl(byte()?),
-        "dec_nw_ttl" => Action::DecNwTtl,
-        "meter" => Action::Meter(number()?),
-        "set_vlan_vid" => Action::SetVlanVid(short()?),
-        "set_vlan_pcp" => Action::SetVlanPcp(byte()?),
-        "set_transport_src" => Action::SetTransportSrc(short()?),
-        "set_transport_dst" => Action::SetTransportDst(short()?),
-        _ => return Err(wrong()),
+        ActionKind::CopyField => Action::CopyField(copy_field(takes)?),
+        ActionKind::PushVlan => Action::PushVlan(short()?),
+        ActionKind::PopVlan => Action::PopVlan,
+        ActionKind::PushMpls => Action::PushMpls(short()?),
+        ActionKind::PopMpls => Action::PopMpls(short()?),
+        ActionKind::PushPbb => Action::PushPbb(short()?),
+        ActionKind::PopPbb => Action::PopPbb,
+        ActionKind::CopyTtlOut => Action::CopyTtlOut,
+        ActionKind::CopyTtlIn => Action::CopyTtlIn,
+        ActionKind::SetMplsTtl => Action::SetMplsTtl(byte()?),
+        ActionKind::DecMplsTtl => Action::DecMplsTtl,
+        ActionKind::SetNwTtl => Action::SetNwTtl(byte()?),
+        ActionKind::DecNwTtl => Action::DecNwTtl,
+        ActionKind::Meter => Action::Meter(number()?),
+        ActionKind::SetVlanVid => Action::SetVlanVid(short()?),
+        ActionKind::SetVlanPcp => Action::SetVlanPcp(byte()?),
+        ActionKind::SetTransportSrc => Action::SetTransportSrc(short()?),
+        ActionKind::SetTransportDst => Action::SetTransportDst(short()?),
+        ActionKind::SetEthSrc => set("eth_src")?,
+        ActionKind::SetEthDst => set("eth_dst")?,
+        ActionKind::SetIpSrc => set("ipv4_src")?,
+        ActionKind::SetIpDst => set("ipv4_dst")?,
+        ActionKind::SetIpDscp => set("ip_dscp")?,
+        ActionKind::SetIpEcn => set("ip_ecn")?,
+        ActionKind::SetMplsLabel => set("mpls_label")?,
+        ActionKind::SetMplsTc => set("mpls_tc")?,
+        ActionKind::Experimenter => Action::Experimenter(experimenter(takes)?),
     })
+}
+
+/// A port, or an object of a port and how many bytes of the frame the controller gets.
+fn output(takes: &Value) -> Result<Action, String> {
+    if !takes.is_object() {
+        return Ok(Action::output(port(takes)?));
+    }
+    let mut keys = Keys::of(takes, "output")?;
+    let to = keys.port("port", reserved::NONE)?;
+    let Action::Output { port, bytes_max } = Action::output(to) else {
+        return Ok(Action::output(to));
+    };
+    let action = Action::Output { port, bytes_max: keys.number("max_len", bytes_max)? };
+    keys.all_taken()?;
+    Ok(action)
+}
+
+fn copy_field(takes: &Value) -> Result<CopyField, String> {
+    let mut keys = Keys::of(takes, "copy_field")?;
+    let mut named = |key: &str| {
+        let name = keys.take(key);
+        let field = name.as_ref().and_then(Value::as_str).and_then(Field::from_name);
+        field.ok_or_else(|| format!("copy_field has no field as {key}"))
+    };
+    let (src, dst) = (named("src")?, named("dst")?);
+    let copy = CopyField {
+        bits: keys.number("bits", 0)?,
+        src,
+        src_offset: keys.number("src_offset", 0)?,
+        dst,
+        dst_offset: keys.number("dst_offset", 0)?,
+    };
+    keys.all_taken()?;
+    Ok(copy)
+}
+
+fn experimenter(takes: &Value) -> Result<Experimenter, String> {
+    let mut keys = Keys::of(takes, "experimenter")?;
+    let found = keys::experimenter(&mut keys)?;
+    keys.all_taken()?;
+    Ok(found)
+}
+
+/// Actions as [`actions`] reads them.
+pub fn actions_told(actions: &[Action]) -> Value {
+    actions.iter().map(action_told).collect()
+}
+
+fn action_told(action: &Action) -> Value {
+    let name = action.kind().name();
+    let takes = match action {
+        Action::Output { port, bytes_max } if Action::output(*port) == *action => {
+            debug_assert!(*port != reserved::CONTROLLER || *bytes_max == u16::MAX);
+            port_told(*port)
+        }
+        Action::Output { port, bytes_max } => {
+            json!({ "port": port_told(*port), "max_len": bytes_max })
+        }
+        Action::Group(number) | Action::SetQueue(number) | Action::Meter(number) => {
+            (*number).into()
+        }
+        Action::Enqueue { port, queue } => json!([port_told(*port), queue]),
+        Action::SetField(field) => matching_of(std::slice::from_ref(field)),
+        Action::CopyField(it) => json!({
+            "bits": it.bits,
+            "src": it.src.name(),
+            "src_offset": it.src_offset,
+            "dst": it.dst.name(),
+            "dst_offset": it.dst_offset,
+        }),
+        Action::PushVlan(number)
+        | Action::PushMpls(number)
+        | Action::PopMpls(number)
+        | Action::PushPbb(number)
+        | Action::SetVlanVid(number)
+        | Action::SetTransportSrc(number)
+        | Action::SetTransportDst(number) => (*number).into(),
+        Action::SetMplsTtl(number) | Action::SetNwTtl(number) | Action::SetVlanPcp(number) => {
+            (*number).into()
+        }
+        Action::PopVlan
+        | Action::PopPbb
+        | Action::CopyTtlOut
+        | Action::CopyTtlIn
+        | Action::DecMplsTtl
+        | Action::DecNwTtl => return name.into(),
+        Action::Experimenter(it) => keys::experimenter_json(it),
+    };
+    json!({ name: takes })
 }
 
 /// A list of instructions.
@@ -168,26 +306,76 @@ pub fn instructions(value: &Value) -> Result<Vec<Instruction>, String> {
 fn instruction(value: &Value) -> Result<Instruction, String> {
     let wrong = || format!("{value} is no instruction");
     let (name, takes) = named(value).ok_or_else(wrong)?;
-    Ok(match name {
-        "apply_actions" => Instruction::ApplyActions(actions(takes)?),
-        "write_actions" => Instruction::WriteActions(actions(takes)?),
-        "clear_actions" => Instruction::ClearActions,
-        "goto_table" => {
+    let kind = InstructionKind::ALL.iter().find(|kind| kind.name() == name).ok_or_else(wrong)?;
+    Ok(match kind {
+        InstructionKind::ApplyActions => Instruction::ApplyActions(actions(takes)?),
+        InstructionKind::WriteActions => Instruction::WriteActions(actions(takes)?),
+        InstructionKind::ClearActions => Instruction::ClearActions,
+        InstructionKind::GotoTable => {
             let table = takes.as_u64().and_then(|it| u8::try_from(it).ok());
             Instruction::GotoTable(table.ok_or_else(wrong)?)
         }
-        "meter" => {
+        InstructionKind::Meter => {
             let meter = takes.as_u64().and_then(|it| u32::try_from(it).ok());
             Instruction::Meter(meter.ok_or_else(wrong)?)
         }
-        "write_metadata" => {
+        InstructionKind::WriteMetadata => {
             let whole = json!(u64::MAX);
             let number = |value: Option<&Value>| value.and_then(Value::as_u64).ok_or_else(wrong);
             let mask = number(Some(takes.get(1).unwrap_or(&whole)))?;
             Instruction::WriteMetadata { value: number(takes.get(0))? & mask, mask }
         }
-        _ => return Err(wrong()),
+        InstructionKind::StatTrigger => stat_trigger(takes)?,
+        InstructionKind::Experimenter => Instruction::Experimenter(experimenter(takes)?),
     })
+}
+
+fn stat_trigger(takes: &Value) -> Result<Instruction, String> {
+    fn given<T: TryFrom<i128>>(
+        keys: &mut Keys<'_>,
+        key: &str,
+        zero: T,
+    ) -> Result<Option<T>, String> {
+        let is_given = keys.look(key).is_some_and(|value| !value.is_null());
+        let number = keys.number(key, zero)?;
+        Ok(is_given.then_some(number))
+    }
+    let mut keys = Keys::of(takes, "stat_trigger")?;
+    let thresholds = Counters {
+        age: given(&mut keys, "age_ns", 0)?.map(Nanos),
+        idle: given(&mut keys, "idle_ns", 0)?.map(Nanos),
+        flows: given(&mut keys, "flows", 0)?,
+        packets: given(&mut keys, "packets", 0)?,
+        bytes: given(&mut keys, "bytes", 0)?,
+    };
+    let flags = keys.bits("flags")?;
+    keys.all_taken()?;
+    Ok(Instruction::StatTrigger { flags, thresholds })
+}
+
+/// Instructions as [`instructions`] reads them.
+pub fn instructions_told(instructions: &[Instruction]) -> Value {
+    instructions.iter().map(instruction_told).collect()
+}
+
+fn instruction_told(instruction: &Instruction) -> Value {
+    let name = instruction.kind().name();
+    let takes = match instruction {
+        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
+            actions_told(actions)
+        }
+        Instruction::ClearActions => return name.into(),
+        Instruction::GotoTable(table) => (*table).into(),
+        Instruction::Meter(meter) => (*meter).into(),
+        Instruction::WriteMetadata { value, mask } => json!([value, mask]),
+        Instruction::StatTrigger { flags, thresholds } => {
+            let mut value = super::message::counters(thresholds);
+            value["flags"] = flags.names().into();
+            value
+        }
+        Instruction::Experimenter(it) => keys::experimenter_json(it),
+    };
+    json!({ name: takes })
 }
 
 /// A name, and what it takes.

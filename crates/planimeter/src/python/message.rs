@@ -1,52 +1,39 @@
-//! OpenFlow messages as JSON: what scripts say, and what they are told.
+//! OpenFlow messages as JSON: what scripts send, and what they receive.
 //!
-//! A message that is said is an object whose "type" is the name of its kind; keys that are left out are what
-//! they are in [`FlowMod::default`] and its like. What has no form here can be said as raw bytes, and is
-//! told by its text. Invariant: a key that nobody knows is an error: misspelt, it would change what is
-//! measured.
+//! A message is an object whose "type" is the name of its kind; keys that are left out have the values of
+//! [`FlowMod::default`](openflow::model::FlowMod) and its like. Invariants: every kind that a controller may send, every action, instruction and
+//! multipart request of the codec has a form here (the compiler and [`forms`] see to it); a key that is not known is an
+//! error, since a misspelt one would change what is measured.
 
-use openflow::model::message::Message;
-use openflow::model::{
-    BufferId, Experimenter, FlowMod, FlowModCommand, FlowModFlags, FlowStats, FlowStatsRequest,
-    MultipartReplyBody, MultipartRequestBody, PacketOut, PortStats, Role, RoleRequest, reserved,
-};
+/// Bundles.
+mod bundles;
+/// Flow-mods and packet-outs.
+mod flows;
+/// An example of each form.
+pub mod forms;
+/// Groups and meters.
+mod groups;
+/// Keys of objects.
+pub mod keys;
+/// Settings of switches, ports, tables, roles.
+mod settings;
+/// Multipart requests.
+mod statistics;
+/// Features of tables.
+mod tables;
+/// What scripts receive.
+mod told;
+
+use openflow::model::message::{ErrorMessage, Hello, Message};
+use openflow::model::reserved;
+use openflow::version::{ErrorCode, MessageKind};
 use packet::time::Nanos;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::commands::Names;
-use super::flow;
+use keys::Keys;
 
-/// The keys of an object, each taken once.
-struct Keys<'a>(Map<String, Value>, &'a str);
-
-impl Keys<'_> {
-    fn take(&mut self, key: &str) -> Option<Value> {
-        self.0.remove(key).filter(|value| !value.is_null())
-    }
-
-    /// A whole number within what its type holds.
-    fn number<T: TryFrom<u64>>(&mut self, key: &str, left_out: T) -> Result<T, String> {
-        let Some(value) = self.take(key) else { return Ok(left_out) };
-        let number = value.as_u64().and_then(|number| number.try_into().ok());
-        number.ok_or_else(|| format!("{key} is no number that fits: {value}"))
-    }
-
-    fn port(&mut self, key: &str, left_out: u32) -> Result<u32, String> {
-        self.take(key).map_or(Ok(left_out), |value| flow::port(&value))
-    }
-
-    fn data(&mut self, key: &str) -> Result<Vec<u8>, String> {
-        let Some(value) = self.take(key) else { return Ok(Vec::new()) };
-        value.as_str().and_then(bytes).ok_or_else(|| format!("{key} is not hexadecimal"))
-    }
-
-    fn all_taken(self) -> Result<(), String> {
-        match self.0.keys().next() {
-            Some(key) => Err(format!("{} has no {key:?} here", self.1)),
-            None => Ok(()),
-        }
-    }
-}
+pub use told::{counters, told};
 
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
@@ -67,239 +54,88 @@ pub fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-/// The message that an object says; what is wrong with it otherwise.
+/// The message that an object stands for; what is wrong with it otherwise.
 pub fn read(value: &Value, names: &Names, now: Nanos) -> Result<Message, String> {
     let object = value.as_object().ok_or("it is no object")?;
-    let kind = object.get("type").and_then(Value::as_str).ok_or("it has no type")?;
-    let mut keys = Keys(object.clone(), kind);
+    let name = object.get("type").and_then(Value::as_str).ok_or("it has no type")?;
+    let mut keys = Keys::of(value, name)?;
     keys.take("type");
+    let known = MessageKind::ALL.iter().find(|kind| kind.name() == name);
+    let kind = known.ok_or_else(|| format!("there is no message {name:?}"))?;
     let message = match kind {
-        "barrier_request" => Message::BarrierRequest,
-        "features_request" => Message::FeaturesRequest,
-        "get_config_request" => Message::GetConfigRequest,
-        "get_async_request" => Message::GetAsyncRequest,
-        "echo_request" => Message::EchoRequest(keys.data("data")?),
-        "echo_reply" => Message::EchoReply(keys.data("data")?),
-        "experimenter" => {
-            let experimenter = keys.number("experimenter", 0)?;
-            Message::Experimenter(Experimenter { experimenter, body: keys.data("body")? })
+        MessageKind::Hello => {
+            let has_versions = keys.look("versions").is_some();
+            let versions = has_versions.then(|| keys.number("versions", 0)).transpose()?;
+            Message::Hello(Hello { versions, others: Vec::new() })
         }
-        "flow_mod" => Message::FlowMod(flow_mod(&mut keys)?),
-        "packet_out" => Message::PacketOut(packet_out(&mut keys, names, now)?),
-        "role_request" => Message::RoleRequest(RoleRequest {
-            role: match keys.take("role").as_ref().and_then(Value::as_str) {
-                None | Some("no_change") => Role::NoChange,
-                Some("equal") => Role::Equal,
-                Some("master") => Role::Master,
-                Some("slave") => Role::Slave,
-                Some(other) => return Err(format!("there is no role {other:?}")),
-            },
-            generation: keys.number("generation", 0)?,
-            ..RoleRequest::default()
-        }),
-        "multipart_request" => Message::ask(asked(&mut keys)?),
-        other => return Err(format!("{other:?} is none that can be said but by raw")),
+        MessageKind::Error => Message::Error(error(&mut keys)?),
+        MessageKind::EchoRequest => Message::EchoRequest(keys.data("data")?),
+        MessageKind::EchoReply => Message::EchoReply(keys.data("data")?),
+        MessageKind::Experimenter => Message::Experimenter(keys::experimenter(&mut keys)?),
+        MessageKind::FeaturesRequest => Message::FeaturesRequest,
+        MessageKind::GetConfigRequest => Message::GetConfigRequest,
+        MessageKind::SetConfig => Message::SetConfig(settings::set_config(&mut keys)?),
+        MessageKind::PacketOut => Message::PacketOut(flows::packet_out(&mut keys, names, now)?),
+        MessageKind::FlowMod => Message::FlowMod(flows::flow_mod(&mut keys)?),
+        MessageKind::PortMod => Message::PortMod(settings::port_mod(&mut keys)?),
+        MessageKind::MultipartRequest => Message::MultipartRequest(statistics::request(&mut keys)?),
+        MessageKind::BarrierRequest => Message::BarrierRequest,
+        MessageKind::QueueGetConfigRequest => {
+            Message::QueueGetConfigRequest(keys.port("port", reserved::NONE)?)
+        }
+        MessageKind::GroupMod => Message::GroupMod(groups::group_mod(&mut keys)?),
+        MessageKind::TableMod => Message::TableMod(settings::table_mod(&mut keys)?),
+        MessageKind::RoleRequest => Message::RoleRequest(settings::role_request(&mut keys)?),
+        MessageKind::GetAsyncRequest => Message::GetAsyncRequest,
+        MessageKind::SetAsync => Message::SetAsync(settings::async_config(&mut keys)?),
+        MessageKind::MeterMod => Message::MeterMod(groups::meter_mod(&mut keys)?),
+        MessageKind::BundleControl => Message::BundleControl(bundles::control(&mut keys)?),
+        MessageKind::BundleAddMessage => {
+            Message::BundleAddMessage(bundles::add(&mut keys, names, now)?)
+        }
+        MessageKind::FeaturesReply
+        | MessageKind::GetConfigReply
+        | MessageKind::PacketIn
+        | MessageKind::FlowRemoved
+        | MessageKind::PortStatus
+        | MessageKind::MultipartReply
+        | MessageKind::BarrierReply
+        | MessageKind::QueueGetConfigReply
+        | MessageKind::RoleReply
+        | MessageKind::GetAsyncReply
+        | MessageKind::RoleStatus
+        | MessageKind::TableStatus
+        | MessageKind::RequestForward
+        | MessageKind::ControllerStatus => {
+            return Err(format!("{name} comes from switches (hint: send its bytes by raw)"));
+        }
     };
     keys.all_taken()?;
     Ok(message)
 }
 
-fn flow_mod(keys: &mut Keys<'_>) -> Result<FlowMod, String> {
-    let plain = FlowMod::default();
-    let command = match keys.take("command").as_ref().and_then(Value::as_str) {
-        None | Some("add") => FlowModCommand::Add,
-        Some("modify") => FlowModCommand::Modify,
-        Some("modify_strict") => FlowModCommand::ModifyStrict,
-        Some("delete") => FlowModCommand::Delete,
-        Some("delete_strict") => FlowModCommand::DeleteStrict,
-        Some(other) => return Err(format!("there is no command {other:?}")),
-    };
-    let mut flags = FlowModFlags::NONE;
-    for name in keys.take("flags").iter().flat_map(|it| it.as_array().into_iter().flatten()) {
-        flags |= match name.as_str().unwrap_or_default() {
-            "send_flow_removed" => FlowModFlags::SEND_FLOW_REMOVED,
-            "check_overlap" => FlowModFlags::CHECK_OVERLAP,
-            "emergency" => FlowModFlags::EMERGENCY,
-            "reset_counts" => FlowModFlags::RESET_COUNTS,
-            "no_packet_counts" => FlowModFlags::NO_PACKET_COUNTS,
-            "no_byte_counts" => FlowModFlags::NO_BYTE_COUNTS,
-            _ => return Err(format!("there is no flag {name}")),
-        };
+fn error(keys: &mut Keys<'_>) -> Result<ErrorMessage, String> {
+    let code = keys.take("code").ok_or("it has no code")?;
+    let named = |it: &&ErrorCode| code.as_str() == Some(it.to_string().as_str());
+    let code = ErrorCode::ALL.iter().find(named).copied();
+    let code = code.ok_or("it has a code that is not known")?;
+    Ok(ErrorMessage { code, data: keys.data("data")? })
+}
+
+/// A message with its kind as "type".
+pub fn typed(message: &Message) -> Value {
+    let mut value = json!({ "type": message.kind().name() });
+    if let (Value::Object(all), Value::Object(body)) = (&mut value, told(message)) {
+        all.extend(body);
     }
-    let applied = keys.take("actions").as_ref().map(flow::actions).transpose()?;
-    let instructions = keys.take("instructions").as_ref().map(flow::instructions).transpose()?;
-    Ok(FlowMod {
-        command,
-        table: keys.number("table", plain.table)?,
-        matching: keys.take("match").as_ref().map(flow::matching).transpose()?.unwrap_or_default(),
-        priority: keys.number("priority", plain.priority)?,
-        cookie: keys.number("cookie", 0)?,
-        cookie_mask: keys.number("cookie_mask", 0)?,
-        idle_timeout_s: keys.number("idle_timeout_s", 0)?,
-        hard_timeout_s: keys.number("hard_timeout_s", 0)?,
-        buffer_id: buffer(keys)?,
-        out_port: keys.port("out_port", plain.out_port)?,
-        out_group: keys.number("out_group", plain.out_group)?,
-        importance: keys.number("importance", 0)?,
-        flags,
-        instructions: match (applied, instructions) {
-            (Some(_), Some(_)) => return Err("it has actions and instructions".into()),
-            (Some(actions), None) => openflow::model::Instruction::apply(actions),
-            (None, instructions) => instructions.unwrap_or_default(),
-        },
-    })
-}
-
-fn buffer(keys: &mut Keys<'_>) -> Result<Option<BufferId>, String> {
-    let buffer: BufferId = keys.number("buffer_id", BufferId::MAX)?;
-    Ok(Some(buffer).filter(|&buffer| buffer != BufferId::MAX))
-}
-
-/// Its frame is given by its bytes, or as a frame of a stream that is ready: {"stream": 1, "number": 7}.
-fn packet_out(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<PacketOut, String> {
-    let data = match keys.0.get("data") {
-        Some(Value::Object(frame)) => {
-            let number = |key: &str| frame.get(key).and_then(Value::as_u64);
-            let made = number("stream")
-                .zip(number("number"))
-                .and_then(|(stream, number)| names.frame(stream.try_into().ok()?, number, now));
-            keys.take("data");
-            made.ok_or("its data is no frame of a stream that is ready")?
-        }
-        _ => keys.data("data")?,
-    };
-    Ok(PacketOut {
-        buffer_id: buffer(keys)?,
-        in_port: keys.port("in_port", reserved::CONTROLLER)?,
-        actions: keys.take("actions").as_ref().map(flow::actions).transpose()?.unwrap_or_default(),
-        data,
-        ..PacketOut::default()
-    })
-}
-
-/// What statistics are asked for.
-fn asked(keys: &mut Keys<'_>) -> Result<MultipartRequestBody, String> {
-    let of = keys.take("of").ok_or("it does not say of what")?;
-    let queue = |keys: &mut Keys<'_>| -> Result<(u32, u32), String> {
-        Ok((keys.port("port", reserved::NONE)?, keys.number("queue", u32::MAX)?))
-    };
-    Ok(match of.as_str().unwrap_or_default() {
-        "desc" => MultipartRequestBody::Desc,
-        "flow" => MultipartRequestBody::Flow(which(keys)?),
-        "aggregate" => MultipartRequestBody::Aggregate(which(keys)?),
-        "flow_stats" => MultipartRequestBody::FlowStats(which(keys)?),
-        "table" => MultipartRequestBody::Table,
-        "port" => MultipartRequestBody::Port(keys.port("port", reserved::NONE)?),
-        "port_desc" => MultipartRequestBody::PortDesc(keys.port("port", reserved::NONE)?),
-        "queue" => {
-            let (port, queue) = queue(keys)?;
-            MultipartRequestBody::Queue { port, queue }
-        }
-        "group" => MultipartRequestBody::Group(keys.number("group", openflow::model::GROUP_ALL)?),
-        "group_desc" => {
-            MultipartRequestBody::GroupDesc(keys.number("group", openflow::model::GROUP_ALL)?)
-        }
-        "group_features" => MultipartRequestBody::GroupFeatures,
-        "meter" => MultipartRequestBody::Meter(keys.number("meter", openflow::model::METER_ALL)?),
-        "meter_config" => {
-            MultipartRequestBody::MeterConfig(keys.number("meter", openflow::model::METER_ALL)?)
-        }
-        "meter_features" => MultipartRequestBody::MeterFeatures,
-        "table_features" => MultipartRequestBody::TableFeatures(Vec::new()),
-        "table_desc" => MultipartRequestBody::TableDesc,
-        _ => return Err(format!("there are no statistics of {of}")),
-    })
-}
-
-fn which(keys: &mut Keys<'_>) -> Result<FlowStatsRequest, String> {
-    let plain = FlowStatsRequest::default();
-    Ok(FlowStatsRequest {
-        matching: keys.take("match").as_ref().map(flow::matching).transpose()?.unwrap_or_default(),
-        table: keys.number("table", plain.table)?,
-        out_port: keys.port("out_port", plain.out_port)?,
-        out_group: keys.number("out_group", plain.out_group)?,
-        cookie: keys.number("cookie", 0)?,
-        cookie_mask: keys.number("cookie_mask", 0)?,
-    })
-}
-
-/// What a script is told of a message beside its kind.
-pub fn told(message: &Message) -> Value {
-    match message {
-        Message::EchoRequest(data) | Message::EchoReply(data) => json!({ "data": hex(data) }),
-        Message::Error(error) => {
-            json!({ "code": error.code.to_string(), "data": hex(&error.data) })
-        }
-        Message::BarrierRequest | Message::BarrierReply => json!({}),
-        Message::PacketIn(it) => json!({
-            "buffer_id": it.buffer_id,
-            "frame_bytes": it.frame_bytes,
-            "in_port": flow::port_told(it.in_port),
-            "reason": format!("{:?}", it.reason),
-            "table": it.table,
-            "cookie": it.cookie,
-            "data": hex(&it.data),
-        }),
-        Message::FlowRemoved(it) => json!({
-            "reason": it.reason.name(),
-            "table": it.table,
-            "match": flow::matching_told(&it.matching),
-            "priority": it.priority,
-            "cookie": it.cookie,
-            "age_ns": it.age.0,
-            "idle_timeout_s": it.idle_timeout_s,
-            "hard_timeout_s": it.hard_timeout_s,
-            "packets": it.packets,
-            "bytes": it.bytes,
-        }),
-        Message::MultipartReply(reply) => {
-            let mut body = json!({ "of": reply.body.kind().to_string(), "more": reply.more });
-            let rows = match &reply.body {
-                MultipartReplyBody::Flow(rows) => rows.iter().map(flow_told).collect(),
-                MultipartReplyBody::Port(rows) => rows.iter().map(port_told).collect(),
-                MultipartReplyBody::Aggregate(it) => {
-                    json!([{ "packets": it.packets, "bytes": it.bytes, "flows": it.flows }])
-                }
-                other => json!([format!("{other:?}")]),
-            };
-            body["rows"] = rows;
-            body
-        }
-        other => json!({ "text": other.to_string() }),
-    }
-}
-
-fn flow_told(it: &FlowStats) -> Value {
-    json!({
-        "table": it.table,
-        "match": flow::matching_told(&it.matching),
-        "priority": it.priority,
-        "cookie": it.cookie,
-        "age_ns": it.age.0,
-        "idle_timeout_s": it.idle_timeout_s,
-        "hard_timeout_s": it.hard_timeout_s,
-        "packets": it.packets,
-        "bytes": it.bytes,
-        "instructions": it.instructions.iter().map(|it| it.to_string()).collect::<Vec<_>>(),
-    })
-}
-
-fn port_told(it: &PortStats) -> Value {
-    json!({
-        "port": flow::port_told(it.port),
-        "rx_packets": it.rx_packets,
-        "tx_packets": it.tx_packets,
-        "rx_bytes": it.rx_bytes,
-        "tx_bytes": it.tx_bytes,
-        "rx_dropped": it.rx_dropped,
-        "tx_dropped": it.tx_dropped,
-        "rx_errors": it.rx_errors,
-        "tx_errors": it.tx_errors,
-    })
+    value
 }
 
 #[cfg(test)]
 mod tests {
+    use openflow::version::{ActionKind, End, InstructionKind, MultipartKind, Version};
+
+    use super::super::flow;
     use super::*;
 
     fn check(value: Value, wanted: &str) {
@@ -336,7 +172,110 @@ mod tests {
             json!({"type": "flow_mod", "match": {"ipv4_dts": "1.2.3.4"}}),
             "error: there is no field \"ipv4_dts\"",
         );
-        check(json!({"type": "hallo"}), "error: \"hallo\" is none that can be said but by raw");
+        check(json!({"type": "hallo"}), "error: there is no message \"hallo\"");
+        check(
+            json!({"type": "packet_in"}),
+            "error: packet_in comes from switches (hint: send its bytes by raw)",
+        );
+        check(
+            json!({"type": "flow_mod", "actions": [{"output": {"port": "controller", "maxlen": 1}}]}),
+            "error: output has no \"maxlen\" here",
+        );
         check(json!({"type": "multipart_request", "of": "table"}), "multipart_request table");
+    }
+
+    /// Reads an example as a message.
+    fn example(text: &str) -> Message {
+        let value: Value = serde_json::from_str(text).unwrap();
+        read(&value, &Names::default(), Nanos(0)).unwrap_or_else(|why| panic!("{text}: {why}"))
+    }
+
+    /// A flow-mod with this in its list of actions or instructions.
+    fn flow_mod(key: &str, text: &str) -> openflow::model::FlowMod {
+        let message = example(&format!("{{\"type\": \"flow_mod\", \"{key}\": [{text}]}}"));
+        let Message::FlowMod(change) = message else { panic!("{text}") };
+        change
+    }
+
+    #[test]
+    fn every_message_of_the_codec_that_a_controller_sends_has_a_form() {
+        for kind in MessageKind::ALL {
+            let is_from_switch = kind.sender() == Some(End::Switch);
+            match forms::message(*kind) {
+                Some(text) => assert_eq!(example(text).kind(), *kind, "{text}"),
+                None => assert!(is_from_switch, "{kind} has no form"),
+            }
+        }
+        for kind in MultipartKind::ALL {
+            let Message::MultipartRequest(request) = example(forms::multipart(*kind)) else {
+                panic!("{kind}");
+            };
+            assert_eq!(request.body.kind(), *kind);
+        }
+    }
+
+    #[test]
+    fn every_action_and_instruction_of_the_codec_has_a_form_and_comes_back() {
+        for kind in ActionKind::ALL {
+            let text = forms::action(*kind);
+            let change = flow_mod("actions", text);
+            let [action] = openflow::model::Instruction::applied(&change.instructions) else {
+                panic!("{text}");
+            };
+            // What 1.0 and 1.1 name by field is the action that sets a field.
+            let sets_field = action.kind() == ActionKind::SetField;
+            assert!(action.kind() == *kind || sets_field, "{text}: {action}");
+            let told = flow::actions_told(std::slice::from_ref(action));
+            assert_eq!(flow::actions(&told).unwrap(), [action.clone()], "{told}");
+        }
+        for kind in InstructionKind::ALL {
+            let text = forms::instruction(*kind);
+            let change = flow_mod("instructions", text);
+            assert_eq!(change.instructions[0].kind(), *kind, "{text}");
+            let told = flow::instructions_told(&change.instructions);
+            assert_eq!(flow::instructions(&told).unwrap(), change.instructions, "{told}");
+        }
+    }
+
+    #[test]
+    fn forms_that_switches_forward_come_back_as_they_are_sent() {
+        for kind in [
+            MessageKind::SetConfig,
+            MessageKind::GroupMod,
+            MessageKind::MeterMod,
+            MessageKind::RoleRequest,
+            MessageKind::SetAsync,
+            MessageKind::BundleControl,
+            MessageKind::Experimenter,
+            MessageKind::EchoRequest,
+        ] {
+            let message = example(forms::message(kind).unwrap());
+            assert_eq!(example(&typed(&message).to_string()), message);
+        }
+    }
+
+    /// Every example can be written in at least one version of the protocol.
+    #[test]
+    fn every_form_is_encoded_by_a_version_that_has_its_kind() {
+        let encodes = |message: &Message| {
+            Version::SPOKEN.iter().any(|version| {
+                openflow::codec::encode(*version, 1, message, &mut Vec::new()).is_ok()
+            })
+        };
+        for text in MessageKind::ALL.iter().filter_map(|kind| forms::message(*kind)) {
+            assert!(encodes(&example(text)), "{text}");
+        }
+        for kind in MultipartKind::ALL {
+            let text = forms::multipart(*kind);
+            assert!(encodes(&example(text)), "{text}");
+        }
+        for kind in ActionKind::ALL {
+            let change = flow_mod("actions", forms::action(*kind));
+            assert!(encodes(&Message::FlowMod(change)), "{kind}");
+        }
+        for kind in InstructionKind::ALL {
+            let change = flow_mod("instructions", forms::instruction(*kind));
+            assert!(encodes(&Message::FlowMod(change)), "{kind}");
+        }
     }
 }

@@ -58,6 +58,7 @@ struct ConnectionTold {
     versions: Vec<String>,
     opens: bool,
     asks_features: bool,
+    miss_send_len: Option<u16>,
 }
 
 /// The addresses that reach a target, as a stream file has them.
@@ -106,6 +107,7 @@ impl PythonModule {
                 versions: it.versions.iter().map(version).collect::<Result<_, _>>()?,
                 opens: it.opens,
                 asks_features: it.asks_features,
+                miss_send_bytes: it.miss_send_len,
                 ..Connection::new(it.switch)
             })
         };

@@ -14,7 +14,9 @@ use lab::pin::Cores;
 use packet::time::Nanos;
 use ports::hiccup;
 use results::interval;
-use results::record::{Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls};
+use results::record::{
+    Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls,
+};
 
 use super::recording;
 use super::{Plan, RunError};
@@ -131,6 +133,8 @@ fn measure(
         link: bench.link_name().into(),
         frame_bytes: found.frame_bytes as u32,
         rate_pps_ceiling: found.ceiling.rate_pps as u64,
+        bound: (found.ceiling.rate_pps >= RATE_PPS_BEYOND * (1.0 - RESOLUTION))
+            .then_some(Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit }),
         rate_pps_saturated: found.saturated_pps as u64,
         latency: recording::distribution(&found.bias.from_sent),
         latency_ns_error: interval::of_mean(&found.bias_ns_means, interval::LEVEL_PERCENT_HIGH)

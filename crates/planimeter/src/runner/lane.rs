@@ -471,6 +471,7 @@ impl Lane {
             metric: finding.metric,
             value: finding.value,
             resolution: finding.resolution,
+            bound: finding.bound,
             trials,
             flags,
             goal: finding.goal,

@@ -1,13 +1,19 @@
 //! The record of a run before anything is measured: what was asked for, of what, on what machine.
 
-use results::record::{self, PROCESSOR, Record, SCHEMA, Tool};
+use std::collections::BTreeMap;
+
+use results::record::{
+    self, IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record,
+    SCHEMA, Tool,
+};
 
 use super::plan::Plan;
 use crate::catalog::{Entry, Show};
 use crate::papers;
 use crate::parameter::Effort;
+use crate::target::model::Mode;
 use crate::target::name::{TargetKind, Technology};
-use crate::target::{Benches, Target};
+use crate::target::{Benches, Description, Target};
 
 /// A record that holds no trial yet.
 pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
@@ -69,15 +75,41 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
     }
 }
 
+/// The studies that a model's description and sources name.
+fn studies(model: &switch::behaviour::model::Model) -> Vec<&'static str> {
+    const NAMES: [(&str, &[&str]); 4] = [
+        ("bianco2010", &["bianco2010"]),
+        ("costa2017", &["costa2017"]),
+        ("gelberger2013", &["gelberger2013"]),
+        ("oflops2018", &["oflops2018", "OFLOPS-SUME"]),
+    ];
+    let texts = || model.sources.values().chain([&model.about]);
+    let is_named = |words: &[&str]| texts().any(|text| words.iter().any(|it| text.contains(it)));
+    NAMES.into_iter().filter(|(_, words)| is_named(words)).map(|(study, _)| study).collect()
+}
+
 /// A target as the record names it; its link where not all have the same.
 pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Target {
     let kind = target.kind();
     let mut description = target.describe();
-    if let TargetKind::Model(model) = kind
-        && let processor = model.model().processor.clone()
-        && !processor.is_empty()
-    {
-        description.settings.insert(PROCESSOR.into(), processor);
+    if let TargetKind::Model(target) = kind {
+        let model = target.model();
+        let mode = match target.mode() {
+            Mode::OpenFlow => "openflow",
+            Mode::Legacy => "legacy",
+        };
+        description.settings.insert(MODEL.into(), model.name.clone());
+        description.settings.insert(MODEL_MODE.into(), mode.into());
+        let studies = studies(&model);
+        if !studies.is_empty() {
+            description.settings.insert(MODEL_STUDIES.into(), studies.join(" "));
+        }
+        if !model.processor.is_empty() {
+            description.settings.insert(PROCESSOR.into(), model.processor.clone());
+        }
+    }
+    if let Some(found) = implementation(kind, &description) {
+        description.settings.insert(IMPLEMENTATION.into(), found.word().into());
     }
     let ours = kind.is_ours();
     record::Target {
@@ -99,5 +131,96 @@ pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Tar
         link,
         version: description.version,
         settings: description.settings,
+    }
+}
+
+/// Words in the OpenFlow description of software switches, in small letters: those that name their own program.
+const SOFTWARE_WORDS: [&str; 6] =
+    ["open vswitch", "openvswitch", "planimeter", "user-space", "userspace", "software switch"];
+
+/// Words in the OpenFlow description of hardware switches, in small letters: vendors and chips. They take precedence, since
+/// many hardware switches run a version of Open vSwitch as their agent.
+const HARDWARE_WORDS: [&str; 20] = [
+    "arista",
+    "aruba",
+    "broadcom",
+    "cisco",
+    "datacom",
+    "dell",
+    "edgecore",
+    "edge-core",
+    "extreme",
+    "hewlett",
+    "hp ",
+    "huawei",
+    "ibm",
+    "juniper",
+    "mikrotik",
+    "netfpga",
+    "noviflow",
+    "pica8",
+    "procurve",
+    "tofino",
+];
+
+/// Whether a target is hardware or software: a model by its file, a device by its user's declaration or else by its
+/// OpenFlow description (`OFPST_DESC`), all that runs on this host as software. None for the cable and where nothing states it.
+fn implementation(kind: TargetKind, description: &Description) -> Option<Implementation> {
+    match kind {
+        TargetKind::Direct => None,
+        TargetKind::Model(target) => Some(match target.model().is_software {
+            true => Implementation::Software,
+            false => Implementation::Hardware,
+        }),
+        TargetKind::Device(device) => {
+            device.said().implementation.or_else(|| described(&description.settings))
+        }
+        TargetKind::Network(network) => {
+            let switches = network.network().switches.iter();
+            let mut kinds = switches.map(|it| implementation(it.kind, &Description::default()));
+            let first = kinds.next().flatten();
+            first.filter(|first| kinds.all(|it| it == Some(*first)))
+        }
+        _ => Some(Implementation::Software),
+    }
+}
+
+/// What the OpenFlow description of a device shows.
+fn described(settings: &BTreeMap<String, String>) -> Option<Implementation> {
+    let texts = ["manufacturer", "hardware", "software", "datapath"];
+    let texts: Vec<&str> =
+        texts.iter().filter_map(|key| settings.get(*key)).map(String::as_str).collect();
+    let text = texts.join(" ").to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    match () {
+        () if has(&HARDWARE_WORDS) => Some(Implementation::Hardware),
+        () if has(&SOFTWARE_WORDS) => Some(Implementation::Software),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, settings: &[(&str, &str)]) -> Option<Implementation> {
+        let settings = settings.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
+        implementation(name.parse().unwrap(), &Description { version: None, settings })
+    }
+
+    #[test]
+    fn a_user_or_a_description_declares_hardware_and_a_name_does_not() {
+        let device = "openflow:tcp:192.0.2.7:6653,ports=1@eth1+2@eth2";
+        let pica8 = [("manufacturer", "Pica8, Inc."), ("software", "Open vSwitch 2.3")];
+        let ovs = [("manufacturer", "Nicira, Inc."), ("hardware", "Open vSwitch")];
+        assert_eq!(of(device, &pica8), Some(Implementation::Hardware));
+        assert_eq!(of(device, &ovs), Some(Implementation::Software));
+        assert_eq!(of(device, &[]), None);
+        assert_eq!(of(&format!("{device},kind=hardware"), &ovs), Some(Implementation::Hardware));
+        assert_eq!(of(&format!("{device},kind=software"), &pica8), Some(Implementation::Software));
+        assert_eq!(of("ours:model=edgecore-as5812", &[]), Some(Implementation::Hardware));
+        assert_eq!(of("ours:model=ovs-2.3", &[]), Some(Implementation::Software));
+        assert_eq!(of("ours", &[]), Some(Implementation::Software));
+        assert_eq!(of("direct", &[]), None);
     }
 }

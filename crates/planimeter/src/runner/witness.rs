@@ -119,7 +119,13 @@ pub fn add(
         for (name, value) in named {
             if let (Some(value), Ok(name)) = (value, Name::read(name)) {
                 let (metric, count) = (Metric::Named(name), told.loads.max(1));
-                module.measured.push(Measured { metric, value, resolution: None, count });
+                module.measured.push(Measured {
+                    metric,
+                    value,
+                    resolution: None,
+                    bound: None,
+                    count,
+                });
             }
         }
     }

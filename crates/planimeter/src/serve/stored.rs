@@ -1,4 +1,4 @@
-//! Stored runs: found by the index, opened, compared, and how a metric went from run to run.
+//! Stored runs: found by the index, opened and compared.
 //!
 //! Invariants: a run that cannot be read stands there with the reason and hides no other; what is shown has a limit, and what is beyond it is
 //! said.
@@ -11,11 +11,11 @@ use results::contrast::{self, Contrast, Side, Verdict, words};
 use results::gate::Gate;
 use results::number;
 use results::record::{Metric, Record};
-use results::store::index::{Filter, Index, RunRow, TrendRow};
+use results::store::index::{Filter, Index, RunRow};
 use results::store::{self, StoreError, Stored};
 
 use super::page::{Place, page};
-use super::{Shared, files};
+use super::{Shared, files, trend};
 use crate::papers;
 
 /// Runs in a list.
@@ -26,10 +26,6 @@ pub(super) const COMPARED_MAX: usize = 12;
 
 /// Cells of a comparison that are shown.
 const CELLS_MAX: usize = 400;
-
-/// Curves of a trend, and runs in each.
-const CURVES_MAX: usize = 60;
-const VALUES_MAX: usize = 400;
 
 /// What runs are filtered by: key, label, and the words where there are only a few.
 const FILTERS: [(&str, &str, &[&str]); 9] = [
@@ -83,7 +79,7 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
             p.sub { (number::count(rows.len() as i64)) " in " code { (place) } }
             @if let Some(line) = &trouble { p.warn { (line) } }
             (filters(&given))
-            @if let Some((metric, rows)) = &trend { (trends(metric, rows, &here)) }
+            @if let Some((metric, rows)) = &trend { (trend::trends(metric, rows, &here)) }
             @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows, &here)) }
             @if let Some(line) = &refreshed.remark { p.soft { (line) } }
             @if !refreshed.unreadable.is_empty() {
@@ -120,10 +116,10 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
 }
 
 /// The folders of runs that lie here by what a store for teams calls them.
-type Here = BTreeMap<String, String>;
+pub(super) type Here = BTreeMap<String, String>;
 
 /// What a run is called here: one that lies elsewhere by its id, since another may lie in a folder of that name.
-fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
+pub(super) fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
     match id {
         Some(id) => here.get(id).unwrap_or(id).clone(),
         None => folder.to_string(),
@@ -312,7 +308,7 @@ fn look(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "yes",
         Verdict::Worse => "no",
-        Verdict::Same | Verdict::Unclear => "open",
+        Verdict::Same | Verdict::Inconclusive => "open",
     }
 }
 
@@ -328,89 +324,4 @@ fn record_of(folder: &Path) -> Result<Record, String> {
         results::derive::finish(&mut record, &papers::claims()?);
     }
     Ok(record)
-}
-
-/// How a metric went: a picture and a table for each experiment, target and point.
-fn trends(name: &str, rows: &[TrendRow], here: &Here) -> Markup {
-    let metric: Option<Metric> = serde_json::from_value(name.into()).ok();
-    let alike = |a: &TrendRow, b: &TrendRow| {
-        (&a.experiment, &a.target, &a.point) == (&b.experiment, &b.target, &b.point)
-    };
-    // One value has not gone anywhere yet.
-    let (curves, single): (Vec<&[TrendRow]>, Vec<_>) =
-        rows.chunk_by(alike).partition(|curve| curve.len() > 1);
-    html! {
-        section #trend {
-            h2 { "How " @match metric { Some(metric) => (number::title(metric)), None => (name) } " went" }
-            @if rows.is_empty() { p { "No value of it is stored." } }
-            @for curve in curves.iter().take(CURVES_MAX) {
-                h3 { (curve[0].experiment) ", " (curve[0].target) " at " (curve[0].point) }
-                (drawn(metric, &curve[curve.len().saturating_sub(VALUES_MAX)..], here))
-            }
-            @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more: filter them" } }
-            @if !single.is_empty() {
-                p.soft { "Of " (single.len()) @if single.len() == 1 { " place" } @else { " places" } " there is one value, which the report of its run has." }
-            }
-        }
-    }
-}
-
-/// Size of a trend's picture, and the room for its axis.
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 170.0;
-const LEFT: f64 = 90.0;
-
-fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
-    let (factor, unit) =
-        metric.map_or((1.0, ""), |it| (number::shown(it).factor, number::shown(it).unit));
-    let ends =
-        rows.iter().flat_map(|row| [row.low.unwrap_or(row.value), row.high.unwrap_or(row.value)]);
-    let ends = ends.filter(|end| end.is_finite());
-    let (low, high) =
-        ends.fold((f64::MAX, f64::MIN), |(low, high), end| (low.min(end), high.max(end)));
-    let span = if high > low { high - low } else { high.abs().max(1.0) };
-    let (low, high) = (low - span * 0.08, high + span * 0.08);
-    let y = |value: f64| 10.0 + (HEIGHT - 35.0) * (high - value) / (high - low);
-    let x = |at: usize| {
-        LEFT + 15.0 + (WIDTH - LEFT - 30.0) * at as f64 / rows.len().saturating_sub(1).max(1) as f64
-    };
-    let line: Vec<String> = rows
-        .iter()
-        .enumerate()
-        .map(|(at, row)| format!("{:.1},{:.1}", x(at), y(row.value)))
-        .collect();
-    let value = |row: &TrendRow| {
-        let range = match (row.low, row.high) {
-            (Some(low), Some(high)) => {
-                format!(" ({} to {})", number::text(low * factor), number::text(high * factor))
-            }
-            _ => String::new(),
-        };
-        format!(
-            "{} {unit}{range}, {}, {}",
-            number::text(row.value * factor),
-            row.created,
-            row.folder
-        )
-    };
-    html! {
-        div.wide tabindex="0" role="group" aria-label="values over time" { svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(format!("{} values, listed below", rows.len())) {
-            @for end in [low + span * 0.08, high - span * 0.08] {
-                line.grid x1=(LEFT) x2=(WIDTH) y1=(format!("{:.1}", y(end))) y2=(format!("{:.1}", y(end))) {}
-                text.soft x=(LEFT - 6.0) y=(format!("{:.1}", y(end) + 4.0)) text-anchor="end" { (number::text(end * factor)) }
-            }
-            text.soft x="4" y=(HEIGHT - 6.0) { (unit) }
-            polyline.line.s0 points=(line.join(" ")) {}
-            @for (at, row) in rows.iter().enumerate() {
-                @if let (Some(low), Some(high)) = (row.low, row.high) {
-                    line.line.s0 x1=(format!("{:.1}", x(at))) x2=(format!("{:.1}", x(at))) y1=(format!("{:.1}", y(low))) y2=(format!("{:.1}", y(high))) {}
-                }
-                circle.tried cx=(format!("{:.1}", x(at))) cy=(format!("{:.1}", y(row.value))) r="4" { title { (value(row)) } }
-            }
-        } }
-        details {
-            summary { "as a list, with the runs" }
-            ul { @for row in rows.iter().rev() { li { a href={ "/runs/" (address(&name(row.id.as_ref(), &row.folder, here))) "/report.html" } { (value(row)) } } } }
-        }
-    }
 }

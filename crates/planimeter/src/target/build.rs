@@ -1,12 +1,15 @@
 //! Targets that another build of this program is: their names on the command line, kept for the process's life.
 //!
 //! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: our switch, bridge, router or tagger as the program of that
-//! path has it. The instrument stays this program's, so that two builds are measured by one and the same tester. Invariant:
-//! one text is one [`BuildTarget`], so that a target's kind stays a small value that is copied.
+//! path has it. `ovs@PREFIX` is the Open vSwitch that is installed below this folder, such as a fork configured with
+//! `--prefix=/opt/ovs`. The tester stays this program's, so that two builds are measured by one and the same tester.
+//! Invariant: one text is one [`BuildTarget`], so that a target's kind stays a small value that is copied.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+use lab::peer::openvswitch::check_prefix;
 
 use super::name::TargetKind;
 
@@ -17,7 +20,7 @@ pub const MARK: char = '@';
 const TARGETS_MAX: usize = 64;
 
 /// What can be of another build.
-const KINDS: [TargetKind; 7] = [
+const KINDS: [TargetKind; 8] = [
     TargetKind::Ours,
     TargetKind::OursFirstCome,
     TargetKind::OursFrameThread,
@@ -25,6 +28,7 @@ const KINDS: [TargetKind; 7] = [
     TargetKind::Router,
     TargetKind::RouterCache,
     TargetKind::Tagger,
+    TargetKind::Ovs,
 ];
 
 /// A target of another build.
@@ -38,6 +42,8 @@ pub enum BuildError {
     NotOurs(String),
     /// No file can be run there: the path, and why.
     NoProgram(String, String),
+    /// No Open vSwitch is installed below this folder: the folder, and what is missing.
+    NoPrefix(String, PathBuf),
     /// So many names are kept already.
     TooMany,
 }
@@ -80,7 +86,10 @@ impl BuildTarget {
         // A process in the lab may stand in another folder.
         let found = Path::new(program).canonicalize();
         let found = found.map_err(|error| refused(error.to_string()))?;
-        if !found.is_file() {
+        if kind == TargetKind::Ovs {
+            check_prefix(&found)
+                .map_err(|missing| BuildError::NoPrefix(program.into(), missing))?;
+        } else if !found.is_file() {
             return Err(refused("it is no file".into()));
         }
         let place = kept.len() as u16;
@@ -119,7 +128,7 @@ impl BuildTarget {
         self.kept().kind
     }
 
-    /// The program.
+    /// The program, or the prefix of an Open vSwitch.
     pub fn program(self) -> &'static Path {
         &self.kept().program
     }
@@ -130,11 +139,14 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::NotOurs(kind) => {
                 let known = KINDS.map(TargetKind::name).join(", ");
-                write!(
-                    f,
-                    "{kind:?} cannot be of another build of planimeter, which can be: {known}"
-                )
+                write!(f, "{kind:?} cannot be of another build, which can be: {known}")
             }
+            BuildError::NoPrefix(prefix, missing) => write!(
+                f,
+                "{prefix} is no prefix of Open vSwitch: {} is missing (hint: install it with `./configure --prefix={prefix} && \
+                 make install`)",
+                missing.display()
+            ),
             BuildError::NoProgram(program, why) => {
                 write!(
                     f,
@@ -167,6 +179,8 @@ mod tests {
         let said = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
         assert!(said("ours@/no/where").contains("/no/where"), "{}", said("ours@/no/where"));
         assert!(said("ours@/").contains("no file"));
-        assert!(said("ovs@/bin/true").contains("\"ovs\" cannot be"));
+        assert!(said("testpmd@/bin/true").contains("\"testpmd\" cannot be"));
+        let no_prefix = said("ovs@/proc/self");
+        assert!(no_prefix.contains("/proc/self/sbin/ovs-vswitchd is missing"), "{no_prefix}");
     }
 }

@@ -28,6 +28,7 @@ use lab::netlink::link::checked_name;
 use packet::header::ethernet::Mac;
 use ports::channel::Url;
 use ports::channel::tls::Files;
+use results::record::Implementation;
 
 use crate::workload::PORTS_MAX;
 
@@ -64,6 +65,8 @@ pub struct Said {
     pub snmp: Option<String>,
     /// The hardware addresses of a router's ports, as far as they are given; none if it is no router.
     pub router: Option<Vec<Mac>>,
+    /// Whether it is hardware or software, where the user declares it.
+    pub implementation: Option<Implementation>,
 }
 
 /// Why a name is none.
@@ -171,8 +174,14 @@ fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
         }
         false => None,
     };
-    let mut said =
-        Said { url, files: Files::default(), ports: Vec::new(), snmp: None, router: None };
+    let mut said = Said {
+        url,
+        files: Files::default(),
+        ports: Vec::new(),
+        snmp: None,
+        router: None,
+        implementation: None,
+    };
     let mut given: Vec<&str> = Vec::new();
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -186,6 +195,7 @@ fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
             "ports" => said.ports = ports(value)?,
             "router" if !is_openflow => said.router = Some(macs(value).ok_or_else(bad)?),
             "snmp" if !value.is_empty() => said.snmp = Some(value.into()),
+            "kind" => said.implementation = Some(Implementation::of(value).ok_or_else(bad)?),
             "private-key" if is_openflow => said.files.private_key = Some(file().ok_or_else(bad)?),
             "certificate" if is_openflow => said.files.certificate = Some(file().ok_or_else(bad)?),
             "ca-cert" if is_openflow => said.files.ca_cert = Some(file().ok_or_else(bad)?),
@@ -274,7 +284,7 @@ impl fmt::Display for DeviceError {
             ),
             DeviceError::BadOption(text) => write!(
                 f,
-                "{text:?} behind a device: known are ports=N@IF+N@IF, snmp=IP, for device: router or \
+                "{text:?} behind a device: known are ports=N@IF+N@IF, snmp=IP, kind=hardware, kind=software, for device: router or \
                  router=MAC+MAC, and for openflow: over TLS private-key=FILE, certificate=FILE and ca-cert=FILE"
             ),
             DeviceError::OptionTwice(key) => write!(f, "{key} is given twice behind a device"),
@@ -310,6 +320,9 @@ mod tests {
         let plain = parse("device:ports=1@eth1+2@eth2").unwrap();
         assert_eq!((plain.is_openflow(), plain.said().url.is_none()), (false, true));
         assert_eq!(Device::parse("ours"), None);
+        let declared = parse("device:kind=hardware,ports=1@eth1+2@eth2").unwrap();
+        assert_eq!(declared.said().implementation, Some(Implementation::Hardware));
+        assert_eq!(plain.said().implementation, None);
         let router = parse("device:router,ports=1@eth1+2@eth2").unwrap();
         assert_eq!((router.is_router(), plain.is_router()), (true, false));
         assert_eq!(router.said().router, Some(Vec::new()));
@@ -335,6 +348,7 @@ mod tests {
             ("device:ports=1@a+2@b,ports=1@a+2@b", "ports is given twice"),
             ("device:ports=1@a+2@b,ca-cert=x", "behind a device"),
             ("device:ports=1@a+2@b,snmp=", "behind a device"),
+            ("device:ports=1@a+2@b,kind=asic", "kind=hardware, kind=software"),
             ("device:router=02:0:0:0:0:1,ports=1@a+2@b", "each of the 2 ports"),
             ("device:router=01:0:0:0:0:1+2:0:0:0:0:1,ports=1@a+2@b", "router=01"),
             ("openflow:tcp:192.0.2.7,router,ports=1@a+2@b", "behind a device"),

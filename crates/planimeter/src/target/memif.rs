@@ -207,9 +207,11 @@ impl MemifBench {
     fn arguments(&self) -> Vec<OsString> {
         let parameters = &self.parameters;
         let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
-        let exact = exact.max(parameters.entries).to_string();
+        let exact = exact.max(parameters.entries_most).to_string();
         let wildcard = match parameters.table {
-            Some(Table::Wildcard | Table::Lpm | Table::Mac) => wildcard.max(parameters.entries),
+            Some(Table::Wildcard | Table::Lpm | Table::Mac) => {
+                wildcard.max(parameters.entries_most)
+            }
             Some(Table::Acl) => {
                 let rules = workload::access_list(parameters.style, parameters.entries);
                 wildcard.max(rules.iter().map(|rule| rule.entries() as u32).sum())

@@ -60,7 +60,7 @@ pub enum TargetKind {
     Network(NetworkTarget),
     /// A device of the user's own.
     Device(Device),
-    /// One of ours, as another build of this program has it.
+    /// One of ours as another build of this program has it, or an Open vSwitch below a prefix of its own.
     Build(BuildTarget),
 }
 
@@ -274,8 +274,7 @@ impl TargetKind {
                 | TargetKind::Tagger
                 | TargetKind::Model(_)
                 | TargetKind::ProGfe(_)
-                | TargetKind::Build(_)
-        )
+        ) || matches!(self, TargetKind::Build(build) if build.kind().is_ours())
     }
 
     /// Whether it learns addresses of frames, or is a cable, which need not. Our switch is not asked to: what it

@@ -202,6 +202,7 @@ impl VethBench {
 
     /// How the target is made, any number of times.
     fn maker(&self, kind: TargetKind, inputs: u8) -> Maker {
+        let is_build = matches!(kind, TargetKind::Build(_));
         let (kind, program) = match kind {
             TargetKind::Build(build) => (build.kind(), build.program()),
             kind => (kind, self.program.as_path()),
@@ -253,6 +254,10 @@ impl VethBench {
             TargetKind::LinuxTagger => Box::new(|| Box::new(LinuxTagger::default())),
             TargetKind::Router => ours(router(0), Vec::new()),
             TargetKind::RouterCache => ours(router(ROUTER_CACHE_ENTRIES), Vec::new()),
+            TargetKind::Ovs if is_build => {
+                let prefix = program.to_path_buf();
+                Box::new(move || Box::new(OpenVswitch::below(prefix.clone())))
+            }
             TargetKind::Ovs => Box::new(|| Box::new(OpenVswitch::default())),
             TargetKind::LinuxBridge => Box::new(|| Box::new(LinuxBridge::new(AGEING))),
             TargetKind::LinuxRouter => {

@@ -54,11 +54,64 @@ fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again()
     let text = |name| fs::read_to_string(folder.0.join(name)).unwrap();
     assert!(text("gate.xml").contains("failures=\"1\""), "{}", text("gate.xml"));
     assert!(text("gate.md").starts_with("### ❌"), "{}", text("gate.md"));
-    // Turns went backwards in every second round.
+    // Turns went backwards in every second round, of the trials at the loads that were found.
     let run = folder.0.join("runs").join(&contents(&folder.0.join("runs"))[2]);
     let trials = record(&run)["trials"].as_array().unwrap().clone();
-    let order: Vec<&str> = trials.iter().take(4).map(|it| it["target"].as_str().unwrap()).collect();
+    let measured = trials.iter().filter(|it| it["role"] == "measure").take(4);
+    let order: Vec<&str> = measured.map(|it| it["target"].as_str().unwrap()).collect();
     assert_eq!(order, ["ours", "bridge", "bridge", "ours"]);
+}
+
+/// 90 % of one target's own maximum is another load than 90 % of the other's, at which latencies do not compare.
+#[test]
+fn both_targets_are_offered_the_loads_of_the_baseline() {
+    let folder = Folder::new();
+    let done = said(&folder, MEASURE, &["--set", "load=50,90", "--json"]);
+    assert!(matches!(done.code, Some(0 | 1 | 5)), "{}", done.errors);
+    let run = folder.0.join("runs").join(&contents(&folder.0.join("runs"))[0]);
+    let trials = record(&run)["trials"].as_array().unwrap().clone();
+    let loads = |target: &str, load: f64| -> Vec<f64> {
+        let own = trials.iter().filter(|it| it["role"] == "measure" && it["target"] == target);
+        let at = own.filter(|it| it["point"]["value"] == load);
+        at.map(|it| it["rate_pps_intended"].as_f64().unwrap()).collect()
+    };
+    for load in [50.0, 90.0] {
+        assert!(!loads("ours", load).is_empty());
+        assert_eq!(loads("ours", load), loads("bridge", load), "{load} %");
+    }
+}
+
+#[test]
+fn a_dry_comparison_says_what_it_would_do_and_measures_nothing() {
+    let folder = Folder::new();
+    let told = said(&folder, MEASURE, &["--dry-run", "--gate", "latency_ns_p50<=1.1"]);
+    assert_eq!(told.code, Some(0), "{}", told.errors);
+    for wanted in
+        ["load_of=ours", " trials on ours, bridge", "6 times", "gates: latency_ns_p50<=1.1"]
+    {
+        assert!(told.output.contains(wanted), "{wanted}: {}", told.output);
+    }
+    assert!(!folder.0.join("runs").exists(), "nothing is measured");
+    let wrong = said(&folder, MEASURE, &["--dry-run", "--gate", "speed<=1.1"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.output);
+}
+
+#[test]
+fn an_inconclusive_gate_has_an_exit_code_of_its_own() {
+    let folder = Folder::new();
+    let turn = std::cell::Cell::new(false);
+    stored(&folder, |value| {
+        turn.set(!turn.get());
+        value * if turn.get() { 0.7 } else { 1.5 }
+    });
+    let words = "compare runs/base:bridge runs/new:bridge --gate latency_ns_p50<=1.1";
+    let found = said(&folder, words, &["--junit", "gate.xml"]);
+    assert_eq!(found.code, Some(5), "{}{}", found.output, found.errors);
+    assert!(found.output.contains("INCONCLUSIVE latency_ns_p50<=1.1"), "{}", found.output);
+    assert!(found.errors.contains("a gate is inconclusive"), "{}", found.errors);
+    let xml = fs::read_to_string(folder.0.join("gate.xml")).unwrap();
+    assert!(xml.contains("<skipped message=\"inconclusive: "), "{xml}");
+    assert_eq!(said(&folder, words, &["--strict"]).code, Some(1));
 }
 
 #[test]
@@ -163,14 +216,21 @@ fn stored_runs_are_listed_and_a_metric_over_them() {
     }
 }
 
-/// The workflow that stands ready is what this version understands.
+/// The workflows for GitHub and GitLab are what this version understands.
 #[test]
-fn the_ready_workflow_says_what_the_program_takes() {
-    let file =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/github/planimeter-gate.yml");
+fn the_ready_workflows_say_what_the_program_takes() {
+    for forge in ["github", "gitlab"] {
+        ready_workflow(forge);
+    }
+}
+
+fn ready_workflow(forge: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("../../examples/{forge}/planimeter-gate.yml"));
     let text = fs::read_to_string(file).unwrap();
     let command = text.split("planimeter compare").nth(1).unwrap();
-    let command = command.split("\n      - ").next().unwrap();
+    let end = command.find("gate.md").unwrap() + "gate.md".len();
+    let command = &command[..end];
     let folder = Folder::new();
     // A shell would take what is not quoted for a file to write to.
     let words = command.replace('\'', "").replace("ours@base/target/release/planimeter", "ours");

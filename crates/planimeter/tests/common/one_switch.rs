@@ -12,7 +12,7 @@ use instrument::module::{Joined, Measured, StageReport};
 use instrument::rig::sim::{Device, SimRig};
 use instrument::stage::Scene;
 use packet::time::{Clock, Nanos};
-use planimeter::catalog::{self, Entry};
+use planimeter::catalog::{self, Entry, taking};
 use planimeter::experiments::Context;
 use planimeter::parameter::{Effort, Parameters};
 use planimeter::target::name::{TargetKind, Technology};
@@ -266,15 +266,15 @@ pub fn entry(id: &str) -> &'static Entry {
 }
 
 /// Whether an experiment consists of modules.
-pub fn is_module(entry: &Entry) -> bool {
+pub fn is_module(entry: &'static Entry) -> bool {
     matches!((entry.build)(&context(entry, &[], 1)).next(None), Step::Module { .. })
 }
 
 /// What an experiment depends on, with these settings.
-fn context(entry: &Entry, set: &[String], seed: u64) -> Context {
+fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
     let mut parameters = Parameters::at(Effort::Quick);
     for assignment in ["rig=sim", "repeats=1"].into_iter().chain(set.iter().map(String::as_str)) {
-        parameters.set_declared(assignment, entry.parameters).unwrap();
+        taking::assign(&mut parameters, &[entry], assignment).unwrap_or_else(|why| panic!("{why}"));
     }
     Context {
         kind: TargetKind::Ours,

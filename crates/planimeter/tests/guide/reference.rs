@@ -7,8 +7,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use openflow::version::{ActionKind, InstructionKind, MessageKind, MultipartKind, Version};
 use planimeter::catalog::{self, Entry};
-use planimeter::parameter::{KEYS, control, device, goals, methods, witness};
+use planimeter::parameter::shared;
+use planimeter::python::forms;
 use results::direction::{self, Direction};
 use results::number;
 use results::record::Metric;
@@ -56,10 +58,11 @@ fn entry(out: &mut String, entry: &Entry) {
     if !drawn.is_empty() {
         let _ = writeln!(out, "- *shows*: {}", drawn.join(", "));
     }
-    if !entry.parameters.is_empty() {
+    let declared = entry.declared();
+    if !declared.is_empty() {
         *out += "\n| `--set` | takes | default | what |\n|---|---|---|---|\n";
     }
-    for it in entry.parameters {
+    for it in declared {
         let takes = it.takes.words(it.unit);
         let (takes, help) = (cell(&takes), cell(it.help));
         let _ = writeln!(out, "| `{}` | {takes} | {} | {help} |", it.key, cell(it.default));
@@ -85,22 +88,14 @@ fn experiments_are_those_of_the_catalogue() {
 
 #[test]
 fn parameters_are_those_that_a_run_knows() {
-    let mut text = "# Parameters\n\nWhat `--set KEY=VALUE` takes beside an experiment's [own](experiments.md); defaults stand in parentheses.\n"
+    let mut text = "# Parameters\n\nParameters that runs and experiments share. `--set KEY=VALUE` takes those of every run, of targets, of SNMP agents and of your own device always; any other only with an [experiment](experiments.md) that lists it, which may have another default.\n"
         .to_string();
-    /// A heading, and keys with what they take and mean.
-    type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
-    let groups: [Group; 6] = [
-        ("Every run", KEYS),
-        ("Controllers", &control::KEYS),
-        ("Searches with several goals", &goals::KEYS),
-        ("Standard methods", &methods::KEYS),
-        ("SNMP agents", &witness::KEYS),
-        ("Your own device", &device::KEYS),
-    ];
-    for (title, keys) in groups {
-        let _ = writeln!(text, "\n## {title}\n\n| key | takes | what |\n|---|---|---|");
-        for (key, takes, about) in keys {
-            let _ = writeln!(text, "| `{key}` | {} | {} |", cell(takes), cell(about));
+    for (title, group) in shared::GROUPS {
+        let _ =
+            writeln!(text, "\n## {title}\n\n| key | takes | default | what |\n|---|---|---|---|");
+        for it in *group {
+            let (takes, help) = (cell(&it.takes.words(it.unit)), cell(it.help));
+            let _ = writeln!(text, "| `{}` | {takes} | {} | {help} |", it.key, cell(it.default));
         }
     }
     check("parameters.md", &text);
@@ -204,6 +199,52 @@ fn the_records_types_are_those_of_the_code() {
     check("record.md", &text);
 }
 
+/// Which versions have a kind, by the codes that they give it.
+fn versions(has: impl Fn(Version) -> bool) -> String {
+    let own: Vec<String> =
+        Version::ALL.into_iter().filter(|it| has(*it)).map(|it| it.to_string()).collect();
+    match own.as_slice() {
+        [] => "by extension".into(),
+        [one] => one.clone(),
+        [first, .., last] => format!("{first} to {last}"),
+    }
+}
+
+#[test]
+fn forms_of_messages_are_those_of_the_codec() {
+    let mut text = "# OpenFlow messages of Python modules\n\nWhat [`Module.send`](../guide/module.md) and `Switch.send` take: every \
+                    message that a controller sends, every action and instruction of the codec. A key that is left out has the \
+                    value of the specification's default; a key that is not known is an error. Each example is complete as it is. \
+                    What a switch sends has the same keys in `message.body`.\n"
+        .to_string();
+    let row = |out: &mut String, name: &str, versions: String, form: &str| {
+        let _ = writeln!(out, "| `{name}` | {versions} | `{}` |", cell(form));
+    };
+    let head = "| name | versions | example |\n|---|---|---|\n";
+    let _ = write!(text, "\n## Messages\n\n{head}");
+    for kind in MessageKind::ALL {
+        if let Some(form) = forms::message(*kind) {
+            let extended = |it| kind.code(it).is_some() || kind.onf_type(it).is_some();
+            row(&mut text, kind.name(), versions(extended), form);
+        }
+    }
+    let _ = write!(text, "\n## Actions\n\n{head}");
+    for kind in ActionKind::ALL {
+        row(&mut text, kind.name(), versions(|it| kind.code(it).is_some()), forms::action(*kind));
+    }
+    let _ = write!(text, "\n## Instructions\n\n{head}");
+    for kind in InstructionKind::ALL {
+        let form = forms::instruction(*kind);
+        row(&mut text, kind.name(), versions(|it| kind.code(it).is_some()), form);
+    }
+    let _ = write!(text, "\n## Multipart requests\n\n{head}");
+    for kind in MultipartKind::ALL {
+        let form = forms::multipart(*kind);
+        row(&mut text, kind.name(), versions(|it| kind.code(it).is_some()), form);
+    }
+    check("messages.md", &text);
+}
+
 #[test]
 fn the_index_names_them() {
     check(
@@ -212,7 +253,8 @@ fn the_index_names_them() {
          - [experiments](experiments.md): what can be run, with axis, method and own parameters\n\
          - [parameters](parameters.md): what `--set` takes, with ranges and defaults\n\
          - [metrics](metrics.md): what comes out, with units, and which way is better\n\
-         - [the record's types](record.md): `record.json`, field by field\n\n\
+         - [the record's types](record.md): `record.json`, field by field\n\
+         - [OpenFlow messages](messages.md): what Python modules send, with an example of each form\n\n\
          Commands have man pages (`planimeter man DIR`) and `--help`.\n",
     );
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use planimeter::target::name::TargetKind;
 use results::record::{Cell, Metric, Name, Record, Verdict};
 
-use super::{CAPACITY_PPS, SLOW, measure, plan, program};
+use super::{CAPACITY_PPS, SLOW, judged, measure, plan, program};
 
 /// Targets of all kinds.
 const TARGETS: [TargetKind; 4] =
@@ -151,15 +151,15 @@ fn what_has_no_system_says_why_it_is_left_out() {
 
 #[test]
 fn a_workload_that_costs_nothing_is_told_so() {
-    let record = &*STUDY;
+    let claims = judged(&STUDY);
     let answer = |text: &str, target: &str| {
-        let line = record.claims.iter().find(|line| {
+        let line = claims.iter().find(|line| {
             line.claim.claim.contains(text) && line.targets.iter().any(|name| name == target)
         });
         line.unwrap_or_else(|| panic!("{text} on {target}")).verdict.clone()
     };
     assert_eq!(answer("complexity of the workload does impact", "ours"), Verdict::DoesNot);
     // No connection by TCP, no answer about what makes its timers run out.
-    let cause = record.claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();
+    let cause = claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();
     assert!(matches!(cause.verdict, Verdict::CannotTell(_)), "{cause:?}");
 }

@@ -46,14 +46,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Folder, bytes};
-use planimeter::catalog;
+use planimeter::catalog::{self, taking};
 use planimeter::live::event::Event;
 use planimeter::parameter::{Effort, Parameters};
 use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
 use planimeter::target::links::Links;
 use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
-use results::record::{Metric, Outcome, Record, Role, Trial};
+use results::record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 
 /// Every target that can be joined in memory.
 const ALL: [TargetKind; 5] = [
@@ -104,13 +104,16 @@ impl Watcher for StopAfter {
 fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> Plan {
     let mut parameters = Parameters::at(Effort::Quick);
     let short = ["rig=sim", "seconds=0.01", "warmup=0.002", "repeats=2"];
-    let assignments: Vec<String> =
-        short.iter().chain(set).map(|assignment| assignment.to_string()).collect();
+    let texts = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
     let entries: Vec<&'static catalog::Entry> =
         experiments.iter().flat_map(|name| catalog::find(name).unwrap()).collect();
-    let declared: Vec<_> = entries.iter().flat_map(|entry| entry.parameters).copied().collect();
-    for assignment in &assignments {
-        parameters.set_declared(assignment, &declared).unwrap();
+    let mut assignments = texts(&short);
+    // A module has no trials to shorten.
+    assignments.retain(|it| taking::assign(&mut parameters, &entries, it).is_ok());
+    for assignment in texts(set) {
+        taking::assign(&mut parameters, &entries, &assignment)
+            .unwrap_or_else(|why| panic!("{why}"));
+        assignments.push(assignment);
     }
     Plan {
         entries,
@@ -145,6 +148,13 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
         );
     }
     (finished, watcher)
+}
+
+/// The claims as a clock would have them judged: simulated time decides none, and their rules are tested all the same.
+fn judged(record: &Record) -> Vec<ClaimVerdict> {
+    let mut record = record.clone();
+    record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
+    results::claims::judge(&record, &planimeter::papers::claims().unwrap())
 }
 
 /// The record of a plan that is carried out in a folder of its own.

@@ -3,8 +3,9 @@
 //! Invariant: a line names the targets that it is about, how the claim was read, and the numbers that
 //! decided.
 
+use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::links;
-use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict, Warning};
+use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict};
 
 /// A claim and what it is put to.
 pub(super) struct Case<'a> {
@@ -49,6 +50,7 @@ impl<'a> Case<'a> {
             targets,
             verdict: found.verdict,
             reading: found.reading,
+            is_by_construction: false,
         }
     }
 
@@ -60,6 +62,11 @@ impl<'a> Case<'a> {
         }
         let each = targets.iter().zip(own).map(|(name, link)| format!("{name} over {link}"));
         format!(" (links differ: {})", each.collect::<Vec<_>>().join(", "))
+    }
+
+    /// These lines, or one that says that no target is what the claim speaks of.
+    pub(super) fn or_nothing(&self, lines: Vec<ClaimVerdict>) -> Vec<ClaimVerdict> {
+        if lines.is_empty() { vec![self.nothing_measured()] } else { lines }
     }
 
     pub(super) fn nothing_measured(&self) -> ClaimVerdict {
@@ -80,26 +87,33 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    pub(super) fn cell(&self, target: &str, metric: Metric, x: f64) -> Option<&'a Cell> {
-        self.cells(target, metric).into_iter().find(|cell| cell.point.value == x)
-    }
-
     /// The value that the claim gives.
     pub(super) fn claimed(&self) -> Option<f64> {
         self.claim.value.parse().ok()
     }
 }
 
-pub(super) fn is_limited(cell: &Cell) -> bool {
-    cell.warnings.iter().any(|warning| matches!(warning, Warning::TesterLimited { .. }))
+/// Whether an estimate lies inside a band, ends included.
+pub(super) fn is_within(estimate: &Estimate, least: f64, most: f64) -> Verdict {
+    verdict(conclude(estimate, least, most), |it| it == Conclusion::Equivalent)
 }
 
-/// Whether a range lies inside a band, outside it, or neither.
-pub(super) fn within(low: f64, high: f64, least: f64, most: f64) -> Verdict {
-    match () {
-        () if low >= least && high <= most => Verdict::Holds,
-        () if high < least || low > most => Verdict::DoesNot,
-        () => Verdict::CannotTell("the interval reaches over the limit".into()),
+/// Whether an estimate lies below a limit.
+pub(super) fn is_below(estimate: &Estimate, limit: f64) -> Verdict {
+    verdict(estimate.against(limit), |it| it == Conclusion::Smaller)
+}
+
+/// Whether an estimate lies above a limit.
+pub(super) fn is_above(estimate: &Estimate, limit: f64) -> Verdict {
+    verdict(estimate.against(limit), |it| it == Conclusion::Greater)
+}
+
+/// The verdict on a claim that holds for some conclusions.
+pub(super) fn verdict(found: Conclusion, holds: impl Fn(Conclusion) -> bool) -> Verdict {
+    match found {
+        Conclusion::Undecided(reason) => Verdict::CannotTell(reason.to_string()),
+        found if holds(found) => Verdict::Holds,
+        _ => Verdict::DoesNot,
     }
 }
 

@@ -1,17 +1,18 @@
-//! The claims of gelberger2013, read so that a number can decide.
+//! Claims of gelberger2013 as conditions on measured values.
 //!
-//! Source: sections III-C and IV of the study. What it says of ProGFE is put to every element that is programmed by a graph, what
-//! it says of OpenFlow to every OpenFlow switch, what it says of the kernel to what the kernel does itself. Two targets are
+//! Source: sections III-C and IV of the study. What it states of ProGFE is applied to every element that is programmed by a graph, what
+//! it states of OpenFlow to every OpenFlow switch, what it states of the kernel to what the kernel does itself. Two targets are
 //! compared at every point of a workload that both did. Invariant: "most" is more than half of the points, and a
-//! point counts only where its interval says so.
+//! point counts only where [`crate::conclude`] decides it.
 
-use super::case::{Case, Finding, all, within};
+use super::case::{Case, Finding, all, is_within};
 use super::unread;
-use crate::compare::{self, Comparison};
-use crate::derive::paired;
-use crate::derive::richer::{self, Role, named, workload};
+use super::verdict::{in_regime, is_greater, is_smaller, undecided};
+use crate::conclude::{Estimate, undisturbed};
+use crate::derive::richer::{self, Role, named, sample, workload};
 use crate::number;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict};
+use crate::series;
 
 /// What one cause and its effect are: claims about TCP.
 mod cause;
@@ -22,6 +23,12 @@ const ABOUT: [f64; 2] = [0.5, 1.5];
 /// Ratios within this are "similar".
 const SIMILAR: [f64; 2] = [0.8, 1.25];
 
+/// Ratios within this are "slightly lower": below 1 by more than the smallest relevant difference, and still similar.
+const SLIGHTLY_LOWER: [f64; 2] = [0.8, 0.99];
+
+/// From this ratio on an advantage is "distinct".
+const DISTINCT: [f64; 2] = [1.25, f64::INFINITY];
+
 /// Up to this ratio a variation is "almost as good"; from the second on it is "quite high".
 const ALMOST: f64 = 1.5;
 const HIGH: f64 = 2.0;
@@ -29,20 +36,27 @@ const HIGH: f64 = 2.0;
 /// A rate within this of another is not affected.
 const UNAFFECTED: [f64; 2] = [0.95, 1.05];
 
+/// Up to this share of the other's rate a target is "completely unusable".
+const UNUSABLE: f64 = 0.01;
+
+/// Loss above which a target counts as overloaded.
+const OVERLOAD_LOSS_RATIO: f64 = 0.01;
+
 /// The simplest workload.
 const SWITCHING: f64 = 1.0;
 
 /// Within this factor the workload "does not affect dramatically".
 const DRAMATIC: f64 = 2.0;
 
-/// A frame's delay above the least, as the figure draws it.
+/// A frame's delay above the least, at the percentile that the figure draws.
 const VARIATION: Metric = richer::PDV;
 
 /// The lines for one claim.
 pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<ClaimVerdict> {
     let case = Case { record, experiment, claim };
     let (progfe, openflow, kernel) = (Role::ProGfe, Role::OpenFlow, Role::Kernel);
-    let says = |text: &str| claim.claim.contains(text);
+    let states = |text: &str| claim.claim.contains(text);
+    let tcp = named(richer::TCP);
     match (claim.item.as_str(), &claim.relation) {
         ("fig3", Relation::About) if claim.subject.contains("complex") => {
             case.programs(|case, complex, plain| case.slower_by(complex, plain))
@@ -53,60 +67,58 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
             })
         }
         ("fig3", _) => case.between(&[progfe], &[Role::Native], |case, one, other| {
-            let reading =
-                "at every size the ratio of the rates at full load lies within 0.95 to 1.05";
-            Some(case.alike_everywhere(one, other, named("bridge_rate_pps"), reading, UNAFFECTED))
+            Some(case.unaffected(one, other, named("bridge_rate_pps")))
         }),
-        ("fig4" | "fig7", _) if says("kernel") => {
+        ("fig4" | "fig7", _) if states("kernel") => {
             case.between(&[kernel], &[progfe, openflow], |case, one, other| {
-                Some(case.mostly(one, other, named(richer::TCP), Side::Above))
+                Some(case.mostly(one, other, tcp, Side::Within(DISTINCT)))
             })
         }
         ("fig4" | "fig7", _) => case.between(&[progfe], &[openflow], |case, one, other| {
-            Some(case.mostly(one, other, named(richer::TCP), Side::Above))
+            Some(case.mostly(one, other, tcp, Side::Above))
         }),
         ("fig5", _) => case.between(&[progfe], &[openflow], |case, one, other| {
-            Some(case.mostly(one, other, Metric::LatencyNsP50, Side::Below))
+            Some(case.mostly(one, other, Metric::LatencyNsP50, Side::Within(SLIGHTLY_LOWER)))
         }),
         ("fig8", _) => case.between(&[progfe], &[openflow], |case, one, other| {
             Some(case.mostly(one, other, Metric::LatencyNsP50, Side::Within(SIMILAR)))
         }),
-        ("fig6", _) if says("almost") => case.between(&[progfe], &[kernel], |case, one, other| {
-            Some(case.mostly(one, other, VARIATION, Side::Within([0.0, ALMOST])))
-        }),
-        ("fig6", _) if says("quite high") => {
+        ("fig6", _) if states("almost") => {
+            case.between(&[progfe], &[kernel], |case, one, other| {
+                Some(case.mostly(one, other, VARIATION, Side::Within([0.0, ALMOST])))
+            })
+        }
+        ("fig6", _) if states("quite high") => {
             case.between(&[openflow], &[progfe], |case, one, other| {
                 Some(case.mostly(one, other, VARIATION, Side::Within([HIGH, f64::INFINITY])))
             })
         }
-        ("fig6", _) if says("time-outs") => vec![case.line(Vec::new(), cause::judge(record))],
+        ("fig6", _) if states("time-outs") => vec![case.line(Vec::new(), cause::judge(record))],
         ("fig6", _) => case.by_workload(
             VARIATION,
-            |ratio| {
-                let (low, high) = ratio;
-                within(low, high, 1.0 / DRAMATIC, DRAMATIC)
-            },
+            |ratio| is_within(ratio, 1.0 / DRAMATIC, DRAMATIC),
             "within a factor of two",
         ),
-        ("discussion", _) if says("functionality") => {
+        ("discussion", _) if states("functionality") => {
             case.between(&[progfe], &[openflow], |case, one, other| {
                 Some(case.mostly(one, other, Metric::RatePpsForwarded, Side::NotBelow))
             })
         }
-        ("discussion", _) if says("flexibility") => {
+        ("discussion", _) if states("flexibility") => {
             case.between(&[progfe, openflow], &[Role::Native], |case, one, other| {
                 Some(case.mostly(one, other, Metric::RatePpsForwarded, Side::Below))
             })
         }
         ("discussion", _) => case.by_workload(
             Metric::RatePpsForwarded,
-            |(low, high)| match () {
-                () if high < 1.0 => Verdict::Holds,
-                () if low >= UNAFFECTED[0] => Verdict::DoesNot,
-                () => Verdict::CannotTell("the interval reaches over the limit".into()),
-            },
-            "below that of the simpler one",
+            is_smaller,
+            "below that of the simpler one, by more than 1 %",
         ),
+        ("offload", _) if states("unusable") => {
+            case.between(&[openflow], &[progfe], |case, one, other| {
+                Some(case.unusable_somewhere(one, other))
+            })
+        }
         ("offload", _) => case.between(&[openflow], &[progfe], |case, one, other| {
             Some(case.mostly(one, other, named("frames_per_s_lossfree"), Side::Below))
         }),
@@ -127,8 +139,8 @@ enum Side {
 impl Side {
     fn words(self) -> String {
         match self {
-            Side::Above => "above 1".into(),
-            Side::Below => "below 1".into(),
+            Side::Above => "above 1, by more than 1 %".into(),
+            Side::Below => "below 1, by more than 1 %".into(),
             Side::NotBelow => format!("above {}", UNAFFECTED[0]),
             Side::Within([least, most]) if most.is_infinite() => format!("above {least}"),
             Side::Within([0.0, most]) => format!("below {most}"),
@@ -136,18 +148,13 @@ impl Side {
         }
     }
 
-    /// Whether a range lies there; none where it reaches over the border.
-    fn holds(self, low: f64, high: f64) -> Option<bool> {
-        let [least, most] = match self {
-            Side::Above => [1.0, f64::INFINITY],
-            Side::Below => [0.0, 1.0],
-            Side::NotBelow => [UNAFFECTED[0], f64::INFINITY],
-            Side::Within(band) => band,
-        };
-        match within(low, high, least, most) {
-            Verdict::Holds => Some(true),
-            Verdict::DoesNot => Some(false),
-            Verdict::CannotTell(_) => None,
+    /// Whether a ratio lies there.
+    fn verdict(self, ratio: &Estimate) -> Verdict {
+        match self {
+            Side::Above => is_greater(ratio),
+            Side::Below => is_smaller(ratio),
+            Side::NotBelow => is_within(ratio, UNAFFECTED[0], f64::INFINITY),
+            Side::Within([least, most]) => is_within(ratio, least, most),
         }
     }
 }
@@ -177,9 +184,9 @@ impl<'a> Case<'a> {
                 }
             }
         }
-        // Two that did nothing in common say nothing.
+        // Two targets without a common point give no line.
         lines.retain(|line| !line.numbers.is_empty());
-        if lines.is_empty() { vec![self.nothing_measured()] } else { lines }
+        self.or_nothing(lines)
     }
 
     /// A line for each program with many workloads against each without.
@@ -189,18 +196,39 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The comparisons of two targets at every point that both have, with the point in words.
-    fn points(&self, one: &Target, other: &Target, metric: Metric) -> Vec<(String, Comparison)> {
+    /// Regime of a claim about rates: one of these targets lost frames at a point.
+    fn one_overloaded(&self, cells: &[&Cell]) -> Result<(), String> {
+        let is_rate = cells.iter().any(|cell| cell.metric == Metric::RatePpsForwarded);
+        let carried_all = |cell: &&&Cell| {
+            let losses = self.cells(&cell.target, Metric::LossRatio);
+            let loss = losses.into_iter().find(|loss| loss.point == cell.point);
+            loss.is_some_and(|loss| loss.value <= OVERLOAD_LOSS_RATIO)
+        };
+        match is_rate && cells.iter().filter(carried_all).count() == cells.len() {
+            true => Err("outside the regime of the claim: all that was offered was forwarded, a higher load would show a \
+                         difference"
+                .into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The ratios of two targets at every point that both have, with the point in words and whether it is in the regime.
+    fn points(
+        &self,
+        one: &Target,
+        other: &Target,
+        metric: Metric,
+    ) -> Vec<(String, Estimate, Result<(), String>)> {
         let others = self.cells(&other.name, metric);
-        // What the study says of routing is not put to switching.
+        // What the study states of routing does not apply to switching.
         let is_meant = |cell: &Cell| {
             !self.claim.condition.contains("routing") || workload(cell) != Some(SWITCHING)
         };
         let cells = self.cells(&one.name, metric).into_iter().filter(|cell| is_meant(cell));
         let compared = cells.filter_map(|cell| {
             let against = others.iter().find(|it| it.point == cell.point)?;
-            let found = compare::pairs(&paired(cell, against), self.record.seed)?;
-            Some((number::setting(cell.point.value), found))
+            let regime = self.one_overloaded(&[cell, against]);
+            Some((number::setting(cell.point.value), Estimate::ratio(cell, against), regime))
         });
         compared.collect()
     }
@@ -208,91 +236,93 @@ impl<'a> Case<'a> {
     /// At more than half of the points the ratio lies there.
     fn mostly(&self, one: &Target, other: &Target, metric: Metric, side: Side) -> Finding {
         let reading = format!(
-            "at more than half of the places that both measured, in all workloads, the interval of the ratio of the {} lies {}",
+            "at more than half of the points that both measured, in all workloads, the ratio of the {} lies {}",
             number::title(metric),
             side.words()
         );
         let points = self.points(one, other, metric);
-        let told: Vec<Option<bool>> = points
+        let verdicts: Vec<Verdict> = points
             .iter()
-            .map(|(_, found)| found.interval.and_then(|it| side.holds(it.low, it.high)))
+            .map(|(_, ratio, regime)| in_regime(regime.clone(), || side.verdict(ratio)))
             .collect();
-        let count = |wanted| told.iter().filter(|it| **it == wanted).count();
-        let (yes, no, total) = (count(Some(true)), count(Some(false)), told.len());
-        let verdict = match () {
-            () if total == 0 => Verdict::CannotTell("nothing was measured on both".into()),
-            () if 2 * yes > total => Verdict::Holds,
-            () if 2 * no >= total => Verdict::DoesNot,
-            () => Verdict::CannotTell("too many intervals reach over the limit".into()),
+        let count = |wanted| verdicts.iter().filter(|it| **it == wanted).count();
+        let (yes, no, total) = (count(Verdict::Holds), count(Verdict::DoesNot), verdicts.len());
+        let open = verdicts.iter().find(|it| matches!(it, Verdict::CannotTell(_)));
+        let verdict = match open {
+            _ if 2 * yes > total => Verdict::Holds,
+            _ if total > 0 && 2 * no >= total => Verdict::DoesNot,
+            Some(Verdict::CannotTell(why)) => {
+                undecided(format!("{} of {total} points decide nothing: {why}", total - yes - no))
+            }
+            _ => undecided("nothing was measured on both"),
         };
-        let ratios: Vec<String> = points
-            .iter()
-            .map(|(place, found)| format!("{} at {place}", number::text(found.ratio)))
-            .collect();
         let numbers = match total {
             0 => String::new(),
-            _ => format!("at {yes} of {total}, not at {no}; ratios {}", ratios.join(", ")),
+            _ => format!("at {yes} of {total}, not at {no}; {}", ratios(&points)),
         };
         Finding { reading, numbers, verdict }
     }
 
-    /// At every point the ratio lies within a band.
-    fn alike_everywhere(
-        &self,
-        one: &Target,
-        other: &Target,
-        metric: Metric,
-        reading: &str,
-        [least, most]: [f64; 2],
-    ) -> Finding {
-        let points = self.points(one, other, metric);
-        let verdicts = points.iter().map(|(_, found)| match found.interval {
-            None => Verdict::CannotTell("it was measured once".into()),
-            Some(it) => within(it.low, it.high, least, most),
-        });
-        let verdict = all(verdicts, "nothing was measured on both");
-        let ratios: Vec<String> = points
-            .iter()
-            .map(|(place, found)| format!("{} at {place}", number::text(found.ratio)))
-            .collect();
-        let numbers = match ratios.is_empty() {
-            true => String::new(),
-            false => format!("ratios {}", ratios.join(", ")),
+    /// Section III-C.5: at some point the first target is unusable beside the second.
+    fn unusable_somewhere(&self, one: &Target, other: &Target) -> Finding {
+        let reading = format!(
+            "at one point or more the rate without loss is at most {} % of the other's",
+            number::text(UNUSABLE * 100.0)
+        );
+        let points = self.points(one, other, named("frames_per_s_lossfree"));
+        let verdicts: Vec<Verdict> =
+            points.iter().map(|(_, ratio, _)| is_within(ratio, 0.0, UNUSABLE)).collect();
+        let verdict = match verdicts.contains(&Verdict::Holds) {
+            true => Verdict::Holds,
+            false => {
+                let open = verdicts.iter().find(|it| matches!(it, Verdict::CannotTell(_)));
+                match (open, verdicts.is_empty()) {
+                    (_, true) => undecided("nothing was measured on both"),
+                    (Some(open), _) => open.clone(),
+                    (None, _) => Verdict::DoesNot,
+                }
+            }
         };
-        Finding { reading: reading.into(), numbers, verdict }
+        Finding { reading, numbers: ratios(&points), verdict }
     }
 
-    /// Figure 3: the mean latency is higher by about so much at every size.
-    fn slower_by(&self, one: &Target, other: &Target) -> Finding {
-        let claimed_ns = self.claimed().unwrap_or(0.0) * 1e3;
-        let band = ABOUT.map(|share| share * claimed_ns);
-        let us = |ns: f64| number::text(ns / 1e3);
+    /// At every point the ratio is 1 within the share that counts as unaffected.
+    fn unaffected(&self, one: &Target, other: &Target, metric: Metric) -> Finding {
+        let [least, most] = UNAFFECTED;
         let reading = format!(
-            "at every size the mean latency under the low load is higher by {} to {} µs",
-            us(band[0]),
-            us(band[1])
+            "at every size the ratio of the rates at full load is within {least} to {most}"
         );
-        let others = self.cells(&other.name, named("bridge_latency_ns_mean"));
-        let mut shown = Vec::new();
-        let verdicts: Vec<Verdict> = self
-            .cells(&one.name, named("bridge_latency_ns_mean"))
-            .into_iter()
+        let points = self.points(one, other, metric);
+        let verdicts = points.iter().map(|(_, ratio, _)| is_within(ratio, least, most));
+        let verdict = all(verdicts, "nothing was measured on both");
+        Finding { reading, numbers: ratios(&points), verdict }
+    }
+
+    /// Figure 3: the median latency is higher by about so much at every size.
+    fn slower_by(&self, one: &Target, other: &Target) -> Finding {
+        let claimed_us = self.claimed().unwrap_or(0.0);
+        let [least, most] = ABOUT.map(|share| share * claimed_us);
+        let reading = format!(
+            "at every size the median latency under the low load is higher by {} to {} µs",
+            number::text(least),
+            number::text(most)
+        );
+        let metric = named("bridge_latency_ns_p50");
+        let others = self.cells(&other.name, metric);
+        let cells = self.cells(&one.name, metric).into_iter();
+        let found: Vec<(String, Estimate)> = cells
             .filter_map(|cell| {
                 let against = others.iter().find(|it| it.point == cell.point)?;
-                let more: Vec<f64> =
-                    paired(cell, against).iter().map(|(one, other)| one - other).collect();
-                let mean = crate::series::mean(&more)?;
-                shown.push(format!("{} at {}", us(mean), number::setting(cell.point.value)));
-                Some(match crate::interval::of_mean(&more, crate::interval::LEVEL_PERCENT) {
-                    None => Verdict::CannotTell("it was measured once".into()),
-                    Some(it) => within(it.low, it.high, band[0], band[1]),
-                })
+                let more = Estimate::difference(cell, against).map(|ns| ns / 1e3);
+                Some((number::setting(cell.point.value), more))
             })
             .collect();
-        let verdict = all(verdicts.into_iter(), "nothing was measured on both");
-        let numbers = match shown.is_empty() {
+        let verdicts = found.iter().map(|(_, more)| is_within(more, least, most));
+        let verdict = all(verdicts, "nothing was measured on both");
+        let shown = found.iter().map(|(size, it)| format!("{} at {size}", number::text(it.value)));
+        let numbers = match found.is_empty() {
             true => String::new(),
-            false => format!("µs more: {}", shown.join(", ")),
+            false => format!("µs more: {}", shown.collect::<Vec<_>>().join(", ")),
         };
         Finding { reading, numbers, verdict }
     }
@@ -301,7 +331,7 @@ impl<'a> Case<'a> {
     fn by_workload(
         &self,
         metric: Metric,
-        judge: fn((f64, f64)) -> Verdict,
+        judge: fn(&Estimate) -> Verdict,
         words: &str,
     ) -> Vec<ClaimVerdict> {
         let mut lines = Vec::new();
@@ -317,24 +347,61 @@ impl<'a> Case<'a> {
                      lies {words}",
                     number::title(metric)
                 );
-                let found = richer::between_workloads(self.record, &cells, [other, simple]);
-                let Some(found) = found else { continue };
-                let verdict = match found.interval {
-                    None => Verdict::CannotTell("it was measured once".into()),
-                    Some(it) => judge((it.low, it.high)),
-                };
+                let Some(found) = over_sizes(&cells, [other, simple]) else { continue };
+                let both: Vec<&Cell> = (cells.iter().copied())
+                    .filter(|cell| [other, simple].map(Some).contains(&workload(cell)))
+                    .collect();
+                let verdict = in_regime(self.one_overloaded(&both), || judge(&found));
                 let names = [other, simple].map(number::workload);
                 let numbers = format!(
                     "{} against {}: {} times",
                     names[0],
                     names[1],
-                    number::text(found.ratio)
+                    number::text(found.value)
                 );
                 lines.push(
                     self.line(vec![target.name.clone()], Finding { reading, numbers, verdict }),
                 );
             }
         }
-        if lines.is_empty() { vec![self.nothing_measured()] } else { lines }
+        self.or_nothing(lines)
     }
+}
+
+/// A target's metric in one workload over that in another: in each repeat the geometric mean over the sizes of both.
+fn over_sizes(cells: &[&Cell], [of, against]: [f64; 2]) -> Option<Estimate> {
+    let in_workload = |number: f64| -> Vec<Cell> {
+        let found = cells.iter().filter(|cell| workload(cell) == Some(number));
+        found.map(|cell| undisturbed(cell)).collect()
+    };
+    let (ofs, bases) = (in_workload(of), in_workload(against));
+    let points: Vec<(&Cell, &Cell)> = ofs
+        .iter()
+        .filter_map(|cell| {
+            Some((cell, bases.iter().find(|base| base.point.value == cell.point.value)?))
+        })
+        .collect();
+    let in_repeat = |repeat: &u32| -> Option<(f64, f64)> {
+        let logs = points.iter().map(|(cell, base)| {
+            let (cell, base) = (sample(cell, *repeat)?, sample(base, *repeat)?);
+            (cell > 0.0 && base > 0.0).then(|| (cell / base).ln())
+        });
+        let logs: Vec<f64> = logs.collect::<Option<_>>()?;
+        Some((series::mean(&logs)?.exp(), 1.0))
+    };
+    let pairs: Vec<(f64, f64)> = points.first()?.0.repeats.iter().filter_map(in_repeat).collect();
+    let whole = |number: f64| -> Vec<&Cell> {
+        cells.iter().copied().filter(|cell| workload(cell) == Some(number)).collect()
+    };
+    Some(Estimate::of_pairs(&pairs).with(&whole(of), &whole(against)))
+}
+
+/// Ratios by point in words.
+fn ratios(points: &[(String, Estimate, Result<(), String>)]) -> String {
+    if points.is_empty() {
+        return String::new();
+    }
+    let each =
+        points.iter().map(|(place, ratio, _)| format!("{} at {place}", number::text(ratio.value)));
+    format!("ratios {}", each.collect::<Vec<_>>().join(", "))
 }

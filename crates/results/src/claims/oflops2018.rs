@@ -1,26 +1,23 @@
-//! The claims of oflops2018, read so that a number can decide.
+//! Claims of oflops2018 as conditions on measured values.
 //!
-//! Source: sections IV-A and IV-B of the study. What it says of its hardware switch is put to targets
-//! that are such switches or models of one, what it says of Open vSwitch to the others. Invariant: values
-//! of modules are believed to within the interval of their repeats and the resolution of each.
+//! Source: sections IV-A and IV-B of the study. What it states of its hardware switch is applied to targets that are
+//! hardware or models of hardware, what it states of OVS-DPDK to Open vSwitch on DPDK, and what it states of OVS-kernel or of
+//! software switches to all other software switches. Whether a target is hardware, its user declares or its description
+//! shows ([`Implementation`]).
 
-use super::case::{Case, Finding, all, within};
-use super::unread;
-use crate::compare;
-use crate::derive::paired;
-use crate::number;
-use crate::record::{
-    Cell, Claim, ClaimVerdict, Metric, Name, Point, Record, Relation, Target, Verdict,
-};
-
-/// Claims about rules.
+/// Section IV-A: forwarding.
+mod forwarding;
+/// Section IV-B: changing rules.
 mod rules;
 
-/// The curve of the low rate, in Mbit/s.
-const LOW_MBPS: f64 = 100.0;
-
-/// Packets that the study calls small.
-const SMALL_BYTES: f64 = 256.0;
+use super::case::{Case, Finding, is_within};
+use super::unread;
+use super::verdict::undecided;
+use crate::conclude::Estimate;
+use crate::number;
+use crate::record::{
+    Cell, Claim, ClaimVerdict, Implementation, Metric, Name, Point, Record, Target,
+};
 
 /// Two values within this factor of each other count as alike.
 const ALIKE_FACTOR: f64 = 1.25;
@@ -31,28 +28,67 @@ const ORDER_FACTOR: f64 = 3.0;
 /// The lines for one claim.
 pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<ClaimVerdict> {
     let case = Case { record, experiment, claim };
-    let hard = is_hardware;
-    let soft = |target: &Target| !is_hardware(target);
-    match (claim.item.as_str(), &claim.relation, claim.unit.as_str()) {
-        ("fig6a", Relation::About, _) => case.of_each(hard, Case::flat_at_so_much),
-        ("fig6a", Relation::Value, _) => case.of_each(hard, Case::spreads_with_size),
-        ("fig6b", Relation::About, _) if claim.value == "10" => case.against_hardware(),
-        ("fig6b", Relation::About, _) => case.of_each(soft, Case::queues_at_line_rate),
-        ("fig6c", Relation::UpTo, _) => case.of_each(soft, Case::rewrites_within),
-        ("fig6c", Relation::About, _) => case.of_each(|_| true, Case::rewrites_for_nothing),
-        ("fig7a", Relation::Shape, _) => case.of_each(hard, Case::lags_behind_the_barrier),
-        ("fig7b", Relation::About, _) => case.of_each(hard, Case::modifies_faster),
-        ("fig7c", Relation::About, _) => case.faster_than_hardware(),
-        ("fig7c", Relation::Shape, _) => case.of_each(soft, Case::takes_time_by_the_rule),
-        ("fig8a", Relation::About, _) => case.of_each(hard, Case::pauses),
-        ("fig8b", Relation::Shape, _) => case.of_each(hard, Case::acts_out_of_order),
+    let states = |text: &str| claim.claim.contains(text);
+    match claim.item.as_str() {
+        "fig6a" if states("median latency about") => case.of_each(is_hard, Case::lies_about),
+        "fig6a" if states("negligible impact") => case.of_each(is_hard, Case::same_for_all_sizes),
+        "fig6a" => case.of_each(is_hard, Case::spreads_with_size),
+        "fig6b" if states("an order of magnitude") => {
+            case.each_against(is_soft, is_hard, Case::slower_than_hardware)
+        }
+        "fig6b" if states("variability") => {
+            case.each_against(is_kernel, is_dpdk, Case::more_variable)
+        }
+        "fig6b" if states("two orders") => case.of_each(is_soft, Case::queues_at_line_rate),
+        "fig6b" if states("scaling") => case.each_against(is_dpdk, is_kernel, Case::scales_better),
+        "fig6c" if states("worst case") => case.of_each(is_kernel, Case::rewrites_within),
+        "fig6c" if states("unaffected") => {
+            case.of_each(|it| is_hard(it) || is_dpdk(it), Case::rewrites_for_nothing)
+        }
+        "fig6c" => case.of_each(is_kernel, Case::rewrites_cost_small_packets),
+        "table1" if states("significant packet loss") => {
+            case.of_each(is_kernel, Case::loses_small_packets)
+        }
+        "table1" if states("no packet loss") => case.of_each(is_dpdk, Case::loses_nothing),
+        "table1" if states("processor load of at most") => {
+            case.of_each(is_dpdk, Case::needs_one_core)
+        }
+        "table1" => case.each_against(is_kernel, is_dpdk, Case::needs_more_cores),
+        "fig7a" if states("few seconds") => case.of_each(is_hard, Case::lags_for_seconds),
+        "fig7a" => case.of_each(is_hard, Case::lags_behind_the_barrier),
+        "fig7b" if states("barrier reply") => case.of_each(is_hard, Case::lags_behind_the_barrier),
+        "fig7b" if states("random priority") => case.of_each(is_hard, Case::random_is_faster),
+        "fig7b" => case.of_each(is_hard, Case::modifies_faster),
+        "fig7c" if states("orders of magnitude") => {
+            case.each_against(is_soft, is_hard, Case::faster_than_hardware)
+        }
+        "fig7c" if states("linear") => case.of_each(is_soft, Case::takes_time_by_the_rule),
+        "fig7c" => case.of_each(is_soft, Case::modifies_as_it_inserts),
+        "fig8a" if states("at about") => case.of_each(is_hard, Case::pauses),
+        "fig8a" => case.of_each(is_hard, Case::modifies_in_batches),
+        "fig8b" => case.of_each(is_hard, Case::acts_out_of_order),
         _ => vec![unread(claim)],
     }
 }
 
-/// Whether a target is a hardware switch: a model of one.
-fn is_hardware(target: &Target) -> bool {
-    target.name.contains(":model=")
+/// Whether a target is a hardware switch, or a model of one.
+fn is_hard(target: &Target) -> bool {
+    target.implementation() == Some(Implementation::Hardware)
+}
+
+/// Whether a target is a software switch.
+fn is_soft(target: &Target) -> bool {
+    target.implementation() == Some(Implementation::Software)
+}
+
+/// Whether a target is Open vSwitch on DPDK.
+fn is_dpdk(target: &Target) -> bool {
+    is_soft(target) && target.spec.starts_with("ovs-dpdk")
+}
+
+/// Whether a target is a software switch whose threads do not poll without end, as OVS-kernel.
+fn is_kernel(target: &Target) -> bool {
+    is_soft(target) && !is_dpdk(target)
 }
 
 /// What a module named so.
@@ -60,19 +96,8 @@ fn named(name: &'static str) -> Metric {
     Metric::Named(Name::of(name))
 }
 
-/// Where the true value of a cell lies: its interval, and each value's resolution beyond it. None where
-/// it was measured once.
-fn range(cell: &Cell) -> Option<(f64, f64)> {
-    let each = cell.resolution.unwrap_or(0.0);
-    cell.interval.map(|interval| (interval.low - each, interval.high + each))
-}
-
-fn once() -> Verdict {
-    Verdict::CannotTell("it was measured once".into())
-}
-
-fn cannot(reading: String, why: &str) -> Finding {
-    Finding { reading, numbers: String::new(), verdict: Verdict::CannotTell(why.into()) }
+fn nothing(reading: impl Into<String>, why: &str) -> Finding {
+    Finding { reading: reading.into(), numbers: String::new(), verdict: undecided(why) }
 }
 
 /// The value in the metric's unit for people.
@@ -90,78 +115,44 @@ impl<'a> Case<'a> {
         let meant = self.measured().filter(|target| is_meant(target));
         let lines: Vec<ClaimVerdict> =
             meant.map(|target| self.line(vec![target.name.clone()], judge(self, target))).collect();
-        if lines.is_empty() { vec![self.nothing_measured()] } else { lines }
+        self.or_unknown(lines)
     }
 
-    /// A line for each target that is no hardware against each that is.
-    fn each_against_hardware(
+    /// A line for each target of the first kind against each of the second.
+    fn each_against(
         &self,
+        is_first: impl Fn(&Target) -> bool,
+        is_second: impl Fn(&Target) -> bool,
         judge: fn(&Self, &Target, &Target) -> Finding,
     ) -> Vec<ClaimVerdict> {
-        let (hard, soft): (Vec<&Target>, Vec<&Target>) =
-            self.measured().partition(|target| is_hardware(target));
-        let pairs = soft.iter().flat_map(|soft| hard.iter().map(move |hard| (*soft, *hard)));
+        let of = |is_it: &dyn Fn(&Target) -> bool| -> Vec<&'a Target> {
+            self.measured().filter(|target| is_it(target)).collect()
+        };
+        let (first, second) = (of(&is_first), of(&is_second));
+        let pairs = first.iter().flat_map(|one| second.iter().map(move |other| (*one, *other)));
         let lines: Vec<ClaimVerdict> = pairs
-            .map(|(soft, hard)| {
-                self.line(vec![soft.name.clone(), hard.name.clone()], judge(self, soft, hard))
+            .map(|(one, other)| {
+                self.line(vec![one.name.clone(), other.name.clone()], judge(self, one, other))
             })
             .collect();
-        if lines.is_empty() { vec![self.nothing_measured()] } else { lines }
+        self.or_unknown(lines)
     }
 
-    /// The cells at the low rate, or at the other.
-    fn at_rate(&self, target: &Target, metric: Metric, is_low: bool) -> Vec<&'a Cell> {
-        let mut cells = self.cells(&target.name, metric);
-        cells.retain(|cell| {
-            cell.point.within.as_ref().is_some_and(|rate| (rate.value == LOW_MBPS) == is_low)
-        });
-        cells
+    /// These lines; without any, one line that states why, and names devices of an unknown kind.
+    fn or_unknown(&self, lines: Vec<ClaimVerdict>) -> Vec<ClaimVerdict> {
+        let unknown: Vec<String> = (self.measured())
+            .filter(|target| target.implementation().is_none())
+            .map(|target| target.name.clone())
+            .collect();
+        if !lines.is_empty() || unknown.is_empty() {
+            return self.or_nothing(lines);
+        }
+        let why = "it is not known whether the device is hardware or software (hint: add kind=hardware or kind=software \
+                   to its target)";
+        vec![self.line(unknown, nothing(String::new(), why))]
     }
 
-    /// Figure 6a: the median lies about so high, whatever the size.
-    fn flat_at_so_much(&self, target: &Target) -> Finding {
-        let claimed_ns = self.claimed().unwrap_or(0.0) * 1e3;
-        let (least, most) = (claimed_ns / ALIKE_FACTOR, claimed_ns * ALIKE_FACTOR);
-        let us = |ns: f64| number::text(ns / 1e3);
-        let reading = format!(
-            "at 100 Mbit/s the median's interval lies within {} to {} µs at every size, the delay of \
-             links and tester included",
-            us(least),
-            us(most)
-        );
-        let cells = self.at_rate(target, Metric::LatencyNsP50, true);
-        let verdicts = cells.iter().map(|cell| match range(cell) {
-            None => once(),
-            Some((low, high)) => within(low, high, least, most),
-        });
-        let verdict = all(verdicts, "no size was measured at 100 Mbit/s");
-        let sizes = cells
-            .iter()
-            .map(|cell| format!("{} at {}", us(cell.value), number::setting(cell.point.value)));
-        let numbers = format!("µs: {}", sizes.collect::<Vec<_>>().join(", "));
-        Finding { reading, numbers, verdict }
-    }
-
-    /// Figure 6a: the 90th percentile at the largest size is higher by so much than at 128 bytes.
-    fn spreads_with_size(&self, target: &Target) -> Finding {
-        let claimed = self.claimed().unwrap_or(0.0);
-        let (least, most) = (claimed - 15.0, claimed + 15.0);
-        let reading = format!(
-            "the 90th percentile at 100 Mbit/s at the largest size against that at 128 bytes: {} to {} % \
-             higher",
-            number::text(least),
-            number::text(most)
-        );
-        let cells = self.at_rate(target, Metric::LatencyNsP90, true);
-        let small = cells.iter().find(|cell| cell.point.value == 128.0);
-        let (Some(large), Some(small)) = (cells.last(), small) else {
-            return cannot(reading, "128 bytes and more were not measured at 100 Mbit/s");
-        };
-        let more = |ratio: f64| (ratio - 1.0) * 100.0;
-        self.ratio((large, small), reading, (least, most), more, "% higher")
-    }
-
-    /// The ratio of two cells' repeats, put through `read`, and whether its interval lies in a band.
+    /// The ratio of two cells, read as another quantity, and whether it lies in a band.
     fn ratio(
         &self,
         (of, against): (&Cell, &Cell),
@@ -170,110 +161,15 @@ impl<'a> Case<'a> {
         read: impl Fn(f64) -> f64,
         unit: &str,
     ) -> Finding {
-        let Some(found) = compare::pairs(&paired(of, against), self.record.seed) else {
-            return cannot(reading, "no pair of repeats has values above zero");
-        };
-        let numbers = format!("{} {unit}", number::text(read(found.ratio)));
-        let verdict = match found.interval {
-            None => Verdict::CannotTell("one pair gives no interval".into()),
-            Some(interval) => within(read(interval.low), read(interval.high), least, most),
-        };
-        Finding { reading, numbers, verdict }
-    }
-
-    /// Figure 6b: software takes about ten times as long as hardware.
-    fn against_hardware(&self) -> Vec<ClaimVerdict> {
-        self.each_against_hardware(|case, soft, hard| {
-            let times = case.claimed().unwrap_or(1.0);
-            let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
-            let reading = format!(
-                "median latencies of the smallest size at 100 Mbit/s: {} to {} times as long",
-                number::text(band.0),
-                number::text(band.1)
-            );
-            let first = |target| case.at_rate(target, Metric::LatencyNsP50, true).first().copied();
-            let (Some(of), Some(against)) = (first(soft), first(hard)) else {
-                return cannot(reading, "100 Mbit/s was not measured on both");
-            };
-            case.ratio((of, against), reading, band, |ratio| ratio, "times as long")
-        })
-    }
-
-    /// Figure 6b: at line rate small packets take about a hundred times as long as at the low rate.
-    fn queues_at_line_rate(&self, target: &Target) -> Finding {
-        let times = self.claimed().unwrap_or(1.0);
-        let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
-        let reading = format!(
-            "for every size below {SMALL_BYTES} bytes the median at the high rate is {} to {} times that \
-             at 100 Mbit/s",
-            number::text(band.0),
-            number::text(band.1)
-        );
-        let high = self.at_rate(target, Metric::LatencyNsP50, false);
-        let low = self.at_rate(target, Metric::LatencyNsP50, true);
-        let small = low.iter().filter(|cell| cell.point.value < SMALL_BYTES);
-        let both = small.filter_map(|low| {
-            let high = high.iter().find(|high| high.point.value == low.point.value)?;
-            compare::pairs(&paired(high, low), self.record.seed)
-        });
-        let found: Vec<_> = both.collect();
-        let verdicts = found.iter().map(|found| match found.interval {
-            None => Verdict::CannotTell("one pair gives no interval".into()),
-            Some(interval) => within(interval.low, interval.high, band.0, band.1),
-        });
-        let verdict = all(verdicts, "no small size was measured at both rates");
-        let times = found.iter().map(|found| number::text(found.ratio)).collect::<Vec<_>>();
-        Finding { reading, numbers: format!("{} times", times.join(", ")), verdict }
-    }
-
-    /// Figure 6c: a rewrite costs at most so much.
-    fn rewrites_within(&self, target: &Target) -> Finding {
-        let most_us = self.claimed().unwrap_or(0.0);
-        let reading = format!(
-            "at every size the median with the rewrite less that without lies at or below {most_us} µs"
-        );
-        self.rewrite(target, reading, |low, high| match () {
-            () if high <= most_us * 1e3 => Verdict::Holds,
-            () if low > most_us * 1e3 => Verdict::DoesNot,
-            () => Verdict::CannotTell("the interval holds the limit".into()),
-        })
-    }
-
-    /// Figure 6c: a rewrite costs nothing.
-    fn rewrites_for_nothing(&self, target: &Target) -> Finding {
-        let reading = "at every size the interval of the median with the rewrite less that without holds \
-                       0, and reaches no further than a microsecond";
-        self.rewrite(target, reading.into(), |low, high| match () {
-            () if low > 0.0 || high < 0.0 => Verdict::DoesNot,
-            () if low >= -1e3 && high <= 1e3 => Verdict::Holds,
-            () => Verdict::CannotTell("the interval reaches over the limit".into()),
-        })
-    }
-
-    fn rewrite(
-        &self,
-        target: &Target,
-        reading: String,
-        judge: impl Fn(f64, f64) -> Verdict,
-    ) -> Finding {
-        let cells = self.cells(&target.name, named("port_rewrite_extra_ns_p50"));
-        let verdicts = cells.iter().map(|cell| match range(cell) {
-            None => once(),
-            Some((low, high)) => judge(low, high),
-        });
-        let verdict = all(verdicts, "no size was measured");
-        let sizes = cells.iter().map(|cell| {
-            format!("{} at {}", number::text(cell.value / 1e3), number::setting(cell.point.value))
-        });
-        let numbers = format!("µs: {}", sizes.collect::<Vec<_>>().join(", "));
-        Finding { reading, numbers, verdict }
+        let found = Estimate::ratio(of, against).map(read);
+        let numbers = format!("{} {unit}", number::text(found.value));
+        Finding { reading, numbers, verdict: is_within(&found, least, most) }
     }
 
     /// The cell of another item of the study at a point.
     fn elsewhere(&self, item: &str, target: &str, metric: Metric, at: &Point) -> Option<&'a Cell> {
         let id = format!("{}/{item}", self.claim.study);
-        let cells = self.record.cells.iter();
-        cells.into_iter().find(|cell| {
+        self.record.cells.iter().find(|cell| {
             cell.experiment == id
                 && cell.target == target
                 && cell.metric == metric

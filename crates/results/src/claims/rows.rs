@@ -1,4 +1,4 @@
-//! Reading `claims.csv`: eight columns, quoted where a field holds commas.
+//! Reading `claims.csv`: nine columns, quoted where a field holds commas.
 //!
 //! Source: RFC 4180 for quoting. Invariant: a row that cannot be read is an error with its line,
 //! never left out.
@@ -8,15 +8,15 @@ use std::fmt;
 use crate::record::{Claim, Relation};
 
 /// The columns, in order.
-const COLUMNS: [&str; 8] =
-    ["study", "item", "subject", "condition", "claim", "value", "unit", "relation"];
+const COLUMNS: [&str; 9] =
+    ["study", "item", "place", "subject", "condition", "claim", "value", "unit", "relation"];
 
 /// What is wrong with the text of a claims file; lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimsError {
-    /// The first line does not name the eight columns.
+    /// The first line does not name the nine columns.
     Header,
-    /// A line does not have eight fields.
+    /// A line does not have nine fields.
     Fields {
         /// The line.
         line: usize,
@@ -70,7 +70,7 @@ pub fn parse(text: &str) -> Result<Vec<Claim>, ClaimsError> {
 fn claim(line: usize, text: &str) -> Result<Claim, ClaimsError> {
     let fields = fields(text).ok_or(ClaimsError::OpenQuote { line })?;
     let have = fields.len();
-    let [study, item, subject, condition, claim, value, unit, relation]: [String; 8] =
+    let [study, item, place, subject, condition, claim, value, unit, relation]: [String; 9] =
         fields.try_into().map_err(|_| ClaimsError::Fields { line, have })?;
     let relation = match relation.as_str() {
         "from" => Relation::From,
@@ -82,7 +82,7 @@ fn claim(line: usize, text: &str) -> Result<Claim, ClaimsError> {
         "shape" => Relation::Shape,
         _ => return Err(ClaimsError::Relation { line, have: relation }),
     };
-    Ok(Claim { study, item, subject, condition, claim, value, unit, relation })
+    Ok(Claim { study, item, place, subject, condition, claim, value, unit, relation })
 }
 
 /// The fields of one line; absent if a quote does not end.

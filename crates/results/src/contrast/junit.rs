@@ -1,7 +1,8 @@
 //! A comparison as JUnit XML, which CI systems show as tests: each gate at each cell is one.
 //!
 //! Source: the schema that Jenkins and the xunit plugin read (`testsuites/testsuite/testcase` with `failure`, `error`, `skipped`).
-//! A gate that failed is a failure, a doubtful one an error, one that cannot be told is skipped with its reason.
+//! A gate that failed is a failure, a doubtful one an error, an inconclusive one is skipped with its reason. Invariant: names
+//! are ASCII, since CI systems compare them from run to run and some read them as Latin-1.
 
 use maud::{Markup, html};
 
@@ -18,11 +19,11 @@ pub fn junit_of(name: &str, all: &[(&str, &Contrast)]) -> String {
     let suites: Vec<(String, &str, Vec<&CellContrast>)> =
         all.iter().flat_map(|(label, contrast)| suites(label, contrast)).collect();
     let body = html! {
-        testsuites name=(legal(name)) tests=(tests(&cells)) failures=(count(&cells, Outcome::Failed))
-            errors=(count(&cells, Outcome::Doubtful)) {
+        testsuites name=(ascii(name)) tests=(tests(&cells)) failures=(count(&cells, Outcome::Failed))
+            errors=(count(&cells, Outcome::Doubtful)) skipped=(count(&cells, Outcome::Inconclusive)) {
             @for (name, created, own) in &suites {
-                testsuite name=(legal(name)) tests=(tests(own)) failures=(count(own, Outcome::Failed))
-                    errors=(count(own, Outcome::Doubtful)) skipped=(count(own, Outcome::Unclear))
+                testsuite name=(ascii(name)) tests=(tests(own)) failures=(count(own, Outcome::Failed))
+                    errors=(count(own, Outcome::Doubtful)) skipped=(count(own, Outcome::Inconclusive))
                     timestamp=(legal(created)) {
                     @for cell in own { @for at in 0..cell.gates.len() { (test(cell, at)) } }
                 }
@@ -66,16 +67,32 @@ fn test(cell: &CellContrast, at: usize) -> Markup {
     let numbers = format!("{base} → {new} {unit}, {}, n={}", words::effect(cell), cell.n);
     let reason = legal(&words::reason(cell, at));
     html! {
-        testcase classname=(legal(&cell.experiment)) name=(legal(&name)) {
+        testcase classname=(ascii(&cell.experiment)) name=(ascii(&name)) {
             @match gate.outcome {
                 Outcome::Failed => failure type="gate" message=(reason) { (legal(&numbers)) },
                 Outcome::Doubtful => error type="doubtful" message=(reason) { (legal(&numbers)) },
-                Outcome::Unclear => skipped message=(reason) {},
+                Outcome::Inconclusive => skipped message=(format!("inconclusive: {reason}")) {},
                 Outcome::Passed => {},
             }
             system-out { (legal(&numbers)) }
         }
     }
+}
+
+/// The same text in ASCII: thousands are not kept apart, and other letters stand as their numbers.
+fn ascii(text: &str) -> String {
+    let mut out = String::new();
+    for letter in legal(text).chars() {
+        match letter {
+            '\u{202f}' => {}
+            '\u{2212}' => out.push('-'),
+            '\u{b5}' | '\u{3bc}' => out.push('u'),
+            '\u{2192}' => out.push_str("->"),
+            letter if letter.is_ascii() => out.push(letter),
+            letter => out.extend(letter.escape_unicode()),
+        }
+    }
+    out
 }
 
 /// Text without the characters that XML 1.0 does not know (section 2.2).

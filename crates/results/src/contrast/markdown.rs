@@ -15,10 +15,10 @@ const ROWS_MAX: usize = 60;
 pub fn markdown(contrast: &Contrast) -> String {
     let mark = match contrast.outcome() {
         Some(Outcome::Failed) => "❌",
-        Some(Outcome::Doubtful | Outcome::Unclear) => "⚠️",
+        Some(Outcome::Doubtful | Outcome::Inconclusive) => "⚠️",
         Some(Outcome::Passed) | None => "✅",
     };
-    let mut out = format!("### {mark} planimeter: {}\n\n", words::headline(contrast));
+    let mut out = format!("### {mark} planimeter: {}\n\n", safe(&words::headline(contrast)));
     let _ = writeln!(
         out,
         "`{}` against `{}`. {}\n",
@@ -27,6 +27,9 @@ pub fn markdown(contrast: &Contrast) -> String {
         words::method(contrast)
     );
     contrast.remarks.iter().for_each(|remark| out += &format!("- {}\n", safe(remark)));
+    for worse in contrast.worse.iter().take(ROWS_MAX) {
+        let _ = writeln!(out, "- **worse**: {}", safe(worse));
+    }
     gates(&mut out, contrast);
     rest(&mut out, contrast);
     for (side, names) in [("base", &contrast.only_base), ("new side", &contrast.only_new)] {

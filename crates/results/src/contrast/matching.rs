@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::{ContrastError, SideFacts, words};
+use crate::conclude::RELEVANT_RATIO;
 use crate::direction;
 use crate::gate::Gate;
 use crate::links;
+use crate::number;
 use crate::record::{Cell, Metric, Record};
 
 /// A run, or one target of it.
@@ -50,6 +52,14 @@ impl<'a> Side<'a> {
     /// The link over which a cell of its was measured.
     pub(super) fn link_of(&self, cell: &'a Cell) -> &'a str {
         cell.link.as_deref().unwrap_or_else(|| links::of(self.record, &cell.target))
+    }
+
+    /// The load that was offered where a cell was measured, in frames per second.
+    fn offered_pps(&self, cell: &Cell) -> Option<f64> {
+        let offered = Metric::RatePpsOffered;
+        let same_place = |it: &&Cell| it.point == cell.point && it.link == cell.link;
+        let mut all = self.record.cells_of(&cell.experiment, &cell.target, offered);
+        all.find(same_place).map(|it| it.value).filter(|pps| *pps > 0.0)
     }
 
     pub(super) fn facts(&self) -> SideFacts {
@@ -105,6 +115,11 @@ pub(super) fn matched<'a>(
         return Err(ContrastError::Parameters(fatal));
     }
     let mut remarks = mild;
+    if base.record.environment.simulated {
+        remarks.push(
+            "time is virtual: the comparison is about the simulation, not about a machine".into(),
+        );
+    }
     // Two targets that were meant need not have one name.
     let by_target = match (base.only_target(), new.only_target()) {
         (Some(old), Some(new)) => {
@@ -134,7 +149,29 @@ pub(super) fn matched<'a>(
     Ok(Matched { base: *base, new: *new, is_interleaved, pairs, missing, added, remarks })
 }
 
+/// How far two offered loads may lie apart and still be one.
+const LOADS_ALIKE: f64 = RELEVANT_RATIO;
+
 impl Matched<'_> {
+    /// Why two latencies or losses cannot be compared: they were measured at different offered loads.
+    pub(super) fn other_load(&self, base: &Cell, new: &Cell) -> Option<String> {
+        let depends_on_load = direction::is_loss(base.metric)
+            || matches!(base.metric.unit(), "ns") && is_of_frames(base.metric);
+        if !depends_on_load {
+            return None;
+        }
+        let (old, now) = (self.base.offered_pps(base)?, self.new.offered_pps(new)?);
+        let is_same = (now / old - 1.0).abs() <= LOADS_ALIKE;
+        let rate = |pps| number::quantity(Metric::RatePpsOffered, pps);
+        (!is_same).then(|| {
+            format!(
+                "the offered loads differ: {} and {} (hint: measure both targets in one run with `planimeter compare`)",
+                rate(old),
+                rate(now)
+            )
+        })
+    }
+
     /// What stands on one side only, by experiment and target.
     pub(super) fn one_sided(&self) -> (Vec<String>, Vec<String>) {
         (names(&self.missing), names(&self.added))
@@ -152,6 +189,11 @@ fn names(cells: &[&Cell]) -> Vec<String> {
         format!("{experiment} on {target}: {metric} at {}", super::few(&points))
     };
     gathered.into_iter().map(sentence).collect()
+}
+
+/// Whether a time is one of frames, which depends on the load.
+fn is_of_frames(metric: Metric) -> bool {
+    ["latency", "pdv", "ipdv", "jitter"].iter().any(|word| metric.name().starts_with(word))
 }
 
 /// In what two runs differ besides their results.

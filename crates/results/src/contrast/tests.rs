@@ -52,9 +52,12 @@ fn what_is_not_clear_fails_nothing_and_is_told() {
     let wild = vec![100.0, 60.0, 130.0, 90.0, 105.0];
     let record = run(&[(around(100.0), wild)]);
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
-    assert_eq!((found.verdict, found.outcome()), (Verdict::Unclear, Some(Outcome::Unclear)));
+    assert_eq!(
+        (found.verdict, found.outcome()),
+        (Verdict::Inconclusive, Some(Outcome::Inconclusive))
+    );
     assert_eq!(found.undecided(), ["forwarding-rate"]);
-    assert!(text(&found).contains("UNCLEAR rate_pps_forwarded>=0.97"), "{}", text(&found));
+    assert!(text(&found).contains("INCONCLUSIVE rate_pps_forwarded>=0.97"), "{}", text(&found));
 }
 
 #[test]
@@ -78,7 +81,7 @@ fn what_the_tester_limited_passes_and_fails_nothing() {
     record.cells[1].warnings.push(Warning::Irregular { trials: 1, searches: 0 });
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
     assert_eq!(found.outcome(), Some(Outcome::Doubtful));
-    assert_eq!(found.verdict, Verdict::Unclear, "nothing trustworthy is left");
+    assert_eq!(found.verdict, Verdict::Inconclusive, "nothing trustworthy is left");
     assert!(found.undecided().is_empty());
     assert!(found.cells[0].doubts[0].contains("new: "), "{:?}", found.cells[0].doubts);
 }
@@ -144,7 +147,7 @@ fn more_cells_ask_for_more_of_each() {
         interval.high - interval.low
     };
     assert!(width(&many) > 4.0 * width(&one), "{} {}", width(&one), width(&many));
-    assert_eq!((one.verdict, many.verdict), (Verdict::Worse, Verdict::Unclear));
+    assert_eq!((one.verdict, many.verdict), (Verdict::Worse, Verdict::Inconclusive));
 }
 
 #[test]
@@ -179,4 +182,73 @@ fn a_comment_is_never_longer_than_a_forge_takes() {
     let comment = markdown(&found);
     assert!(comment.chars().count() < 65_536, "{}", comment.chars().count());
     assert!(comment.contains("and 440 more"));
+}
+
+#[test]
+fn a_worse_cell_is_named_in_every_form() {
+    let mut record = run(&[(around(100.0), around(90.0)), (around(100.0), around(100.0))]);
+    record.cells.iter_mut().for_each(|cell| cell.point.value = 32_768.0 + cell.point.value);
+    let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
+    let name = "forwarding-rate, table entries 32\u{202f}768, new against base: forwarding rate \u{2212}10.0 %";
+    assert_eq!(found.worse, [name]);
+    assert!(text(&found).lines().last().unwrap().contains(name), "{}", text(&found));
+    assert!(markdown(&found).contains("**worse**: forwarding-rate"), "{}", markdown(&found));
+    assert_eq!(serde_json::to_value(&found).unwrap()["worse"][0], name);
+    let xml = junit(&found);
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    for node in document.descendants().filter(roxmltree::Node::is_element) {
+        let names = ["name", "classname"].iter().filter_map(|key| node.attribute(*key));
+        names.for_each(|name| assert!(name.is_ascii(), "{name}"));
+    }
+    assert!(xml.contains("table entries 32768, new against base"), "{xml}");
+}
+
+#[test]
+fn an_inconclusive_gate_has_a_state_of_its_own_in_every_form() {
+    let wild = vec![100.0, 60.0, 130.0, 90.0, 105.0];
+    let found = check(&run(&[(around(100.0), wild)]), &["rate_pps_forwarded>=0.97"]).unwrap();
+    assert_eq!(found.outcome(), Some(Outcome::Inconclusive));
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["verdict"], "inconclusive");
+    assert_eq!(json["cells"][0]["gates"][0]["outcome"], "inconclusive");
+    let xml = junit(&found);
+    assert!(xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{xml}");
+    assert!(xml.contains("<skipped message=\"inconclusive: "), "{xml}");
+    assert!(
+        markdown(&found).starts_with("### ⚠️ planimeter: inconclusive "),
+        "{}",
+        markdown(&found)
+    );
+}
+
+#[test]
+fn latencies_at_different_offered_loads_are_not_compared() {
+    let mut record = run(&[(around(1000.0), around(1077.0))]);
+    record.cells.iter_mut().for_each(|cell| cell.metric = Metric::LatencyNsP50);
+    let loads = |base, new| {
+        let mut record = record.clone();
+        for (target, pps) in [("base", base), ("new", new)] {
+            let offered = cell(target, 0.0, around(pps));
+            record.cells.push(Cell { metric: Metric::RatePpsOffered, ..offered });
+        }
+        check(&record, &["latency_ns_p50<=1.03"]).unwrap()
+    };
+    let apart = loads(43_120.0, 48_350.0);
+    assert_eq!((apart.verdict, apart.outcome()), (Verdict::Inconclusive, Some(Outcome::Doubtful)));
+    let doubt = &apart.cells[0].doubts[0];
+    assert!(
+        doubt.starts_with("the offered loads differ: 43\u{202f}120 frames/s and 48\u{202f}350"),
+        "{doubt}"
+    );
+    assert_eq!(loads(43_120.0, 43_130.0).verdict, Verdict::Worse);
+}
+
+#[test]
+fn a_bound_passes_and_fails_only_on_its_closed_side() {
+    let mut record = run(&[(around(100.0), around(110.0))]);
+    let of = |side| Some(Bound { side, cause: crate::record::BoundCause::SearchLimit });
+    record.cells[1].bound = of(BoundSide::Lower);
+    assert_eq!(check(&record, &[]).unwrap().verdict, Verdict::Better, "at least this much more");
+    record.cells[0].bound = of(BoundSide::Lower);
+    assert_eq!(check(&record, &[]).unwrap().verdict, Verdict::Inconclusive, "both are open above");
 }

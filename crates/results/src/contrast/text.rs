@@ -45,7 +45,7 @@ pub fn text(contrast: &Contrast) -> String {
     for cell in others.iter().take(LINES_MAX) {
         let doubts = if cell.doubts.is_empty() { "" } else { " (doubtful)" };
         let verdict = words::verdict(cell.verdict);
-        let _ = writeln!(out, "  {verdict:7}  {}: {}{doubts}", words::place(cell), numbers(cell));
+        let _ = writeln!(out, "  {verdict:12}  {}: {}{doubts}", words::place(cell), numbers(cell));
     }
     if others.len() > LINES_MAX {
         let _ = writeln!(out, "  and {} more: --json has all", others.len() - LINES_MAX);

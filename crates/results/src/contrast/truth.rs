@@ -160,6 +160,9 @@ pub(super) fn cell(target: &str, x: f64, samples: Vec<f64>) -> Cell {
         samples,
         trials: Vec::new(),
         limit: None,
+        bound: None,
+        disturbances: Vec::new(),
+        exclusion: None,
         warnings: Vec::new(),
     }
 }
@@ -266,4 +269,51 @@ fn runs_that_were_made_apart_accuse_hardly_ever() {
         println!("apart, {noise:?}: {share} % of {cases} fail");
         assert!(share <= FALSE_PERCENT + chance(FALSE_PERCENT, cases), "{noise:?}: {share} %");
     }
+}
+
+/// Two sides of one thing (A/A) in 2,000 runs of six cells each: at most 1 % of the cells may be called different.
+#[test]
+fn cells_of_two_equal_sides_are_called_different_in_one_of_a_hundred_at_most() {
+    const RUNS: u32 = 2000;
+    const POINTS: usize = 6;
+    let by_default = Gate::by_default();
+    let (mut cells, mut different) = (0, 0);
+    for (kind, noise) in NOISES.iter().enumerate() {
+        let mut random = Pcg64Mcg::seed_from_u64(101 + kind as u64);
+        let (before, share) = (different, RUNS.div_ceil(NOISES.len() as u32));
+        for _ in 0..share {
+            let record = run(*noise, POINTS, REPEATS, 1.0, &mut random);
+            let [base, new] = sides(&record);
+            let found = contrast(&base, &new, &by_default, false).unwrap();
+            cells += found.cells.len();
+            different += found.cells_that(Verdict::Worse) + found.cells_that(Verdict::Better);
+        }
+        println!("A/A, {noise:?}: {} of {} cells", different - before, share as usize * POINTS);
+    }
+    assert!(cells >= RUNS as usize * POINTS, "{cells}");
+    let percent = 100.0 * different as f64 / cells as f64;
+    println!("A/A: {different} of {cells} cells are called different ({percent:.3} %)");
+    assert!(percent <= FALSE_PERCENT, "{different} of {cells} cells: {percent} %");
+}
+
+/// A loss of 3 % under the usual scatter of a trial (0.7 %): what a comparison finds of it, by repeats.
+#[test]
+fn a_loss_of_three_percent_is_found_by_thirty_repeats_of_usual_noise() {
+    let cases = cases(200);
+    let power = |repeats: usize| {
+        let mut random = Pcg64Mcg::seed_from_u64(211 + repeats as u64);
+        let hits = (0..cases).filter(|_| {
+            let record = run(Noise::Calm, 6, repeats, 0.97, &mut random);
+            let [base, new] = sides(&record);
+            let found = contrast(&base, &new, &Gate::by_default(), false).unwrap();
+            found.cells[0].verdict == Verdict::Worse
+        });
+        100.0 * hits.count() as f64 / f64::from(cases)
+    };
+    for repeats in [5, 10, 15, 20] {
+        println!("power at a loss of 3 %, {repeats} repeats: {} %", power(repeats));
+    }
+    let most = power(REPEATS * REPEATED_BY[0] as usize);
+    println!("power at a loss of 3 %, 30 repeats: {most} %");
+    assert!(most >= 95.0, "{most} %");
 }

@@ -10,7 +10,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Worse => "worse",
         Verdict::Better => "better",
         Verdict::Same => "same",
-        Verdict::Unclear => "unclear",
+        Verdict::Inconclusive => "inconclusive",
     }
 }
 
@@ -19,7 +19,7 @@ pub fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Failed => "failed",
         Outcome::Doubtful => "doubtful",
-        Outcome::Unclear => "unclear",
+        Outcome::Inconclusive => "inconclusive",
         Outcome::Passed => "passed",
     }
 }
@@ -41,7 +41,7 @@ pub fn place(cell: &CellContrast) -> String {
 }
 
 /// A change in percent, signed.
-pub(super) fn change(ratio: f64) -> String {
+pub fn change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     let text = format!("{:.*}", if percent.abs() < 9.995 { 2 } else { 1 }, percent.abs());
     let is_none = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
@@ -81,27 +81,39 @@ pub(super) fn reason(cell: &CellContrast, at: usize) -> String {
     let why = match gated.outcome {
         Outcome::Failed => "all of the interval lies beyond the gate".to_string(),
         Outcome::Passed => "the interval lies within the gate".to_string(),
-        Outcome::Unclear if cell.interval.is_none() => {
-            "one repeat has no interval: more of them would tell".to_string()
+        Outcome::Inconclusive if cell.interval.is_none() => {
+            "one repeat has no interval (hint: measure more repeats)".to_string()
         }
-        Outcome::Unclear => "the interval holds the gate: more repeats would tell".to_string(),
+        Outcome::Inconclusive => {
+            "the interval contains the bound of the gate (hint: measure more repeats)".to_string()
+        }
         Outcome::Doubtful => cell.doubts.join("; "),
     };
     format!("{why}{}", first.unwrap_or_default())
 }
 
+/// Cells that a headline names.
+const NAMED_MAX: usize = 3;
+
+/// A cell with its metric and change: `forwarding-rate, packet size 64 bytes, ours: forwarding rate −5.01 %`.
+pub fn named(cell: &CellContrast) -> String {
+    let title = number::title(cell.metric);
+    format!("{}: {title} {}", place(cell), cell.ratio.map_or("no ratio".into(), change))
+}
+
 /// All of it in one line.
 pub fn headline(contrast: &Contrast) -> String {
     let count = |said| contrast.cells_that(said);
-    let counts: Vec<String> = [Verdict::Worse, Verdict::Better, Verdict::Same, Verdict::Unclear]
-        .into_iter()
-        .filter(|it| count(*it) > 0)
-        .map(|it| format!("{} {}", count(it), verdict(it)))
-        .collect();
+    let counts: Vec<String> =
+        [Verdict::Worse, Verdict::Better, Verdict::Same, Verdict::Inconclusive]
+            .into_iter()
+            .filter(|it| count(*it) > 0)
+            .map(|it| format!("{} {}", count(it), verdict(it)))
+            .collect();
     let gates = match contrast.outcome() {
         None => "no gate looks at any of it".to_string(),
         Some(worst) => {
-            let all = [Outcome::Failed, Outcome::Doubtful, Outcome::Unclear, Outcome::Passed];
+            let all = [Outcome::Failed, Outcome::Doubtful, Outcome::Inconclusive, Outcome::Passed];
             let told: Vec<String> = all
                 .into_iter()
                 .filter(|it| contrast.gates_that(*it) > 0)
@@ -110,7 +122,15 @@ pub fn headline(contrast: &Contrast) -> String {
             format!("gates {}: {}", outcome(worst), told.join(", "))
         }
     };
-    format!("{} ({}); {gates}", verdict(contrast.verdict), counts.join(", "))
+    let worse = match contrast.worse.len() {
+        0 => String::new(),
+        n if n <= NAMED_MAX => format!("; worse: {}", contrast.worse.join("; ")),
+        n => {
+            let (named, more) = (contrast.worse[..NAMED_MAX].join("; "), n - NAMED_MAX);
+            format!("; worse: {named}; and {more} more")
+        }
+    };
+    format!("{} ({}); {gates}{worse}", verdict(contrast.verdict), counts.join(", "))
 }
 
 /// How it was measured and judged, in a sentence.
@@ -127,8 +147,8 @@ pub fn method(contrast: &Contrast) -> String {
         }
     };
     format!(
-        "{how} Better and worse are said of more than 1 %; of comparisons of what does not differ, at most {} % may say so, \
-         over all {} cells together (Bonferroni). Intervals shown are 95 %, each by itself.",
+        "{how} A cell is better or worse if it differs by more than 1 %; at most {} % of comparisons of two sides that do not \
+         differ find such a cell, over all {} cells together (Bonferroni). Intervals are 95 %, each by itself.",
         contrast.false_percent,
         contrast.cells.len()
     )

@@ -5,7 +5,7 @@
 //! the controller's. Invariant: a function of cells and calibrations.
 
 use crate::links;
-use crate::record::{Cell, Metric, Notice, Record, Warning};
+use crate::record::{Bound, BoundCause, BoundSide, Cell, Metric, Notice, Record, Warning};
 
 /// From this share of the controller's ceiling on, a rate may be the controller's.
 pub const SHARE: f64 = 0.8;
@@ -28,6 +28,10 @@ const CEILINGS: &[(&str, &str)] = &[
 pub(super) fn find(record: &mut Record) {
     let warnings: Vec<Option<Warning>> = record.cells.iter().map(|cell| of(record, cell)).collect();
     for (cell, warning) in record.cells.iter_mut().zip(warnings) {
+        if warning.is_some() {
+            let (side, cause) = (BoundSide::Lower, BoundCause::TesterLimit);
+            cell.bound = cell.bound.or(Some(Bound { side, cause }));
+        }
         cell.warnings.extend(warning);
     }
 }

@@ -35,6 +35,14 @@ pub fn has_failed(record: &Record) -> bool {
     failed == all && (all > 0 || record.failure.is_some())
 }
 
+/// Whether a module of a run failed in some trial, whatever the others measured.
+pub fn has_failed_module(record: &Record) -> bool {
+    let failed = |trial: &Trial| {
+        trial.module.as_ref().is_some_and(|module| matches!(module.ended, Ended::Failed(_)))
+    };
+    record.trials.iter().filter(|trial| counts(trial)).any(failed)
+}
+
 /// Failed trials, and all that count.
 fn tally(record: &Record) -> [usize; 2] {
     let all = record.trials.iter().filter(|trial| counts(trial));
@@ -111,19 +119,20 @@ mod tests {
         let (failed, measured) = (text.find("Every trial failed"), text.find(" measured on "));
         assert!(failed.is_some() && failed < measured, "{text}");
         let one = failing(&[why, Ended::Said]);
-        assert!(!has_failed(&one));
+        assert!(!has_failed(&one) && has_failed_module(&one), "one trial has a result");
         assert!(sentence(&one).unwrap().starts_with("1 of 2 trials failed. "));
     }
 
     #[test]
     fn a_limit_fails_a_trial_only_where_nothing_was_measured() {
         let mut record = failing(&[Ended::Limit("patience".into()), Ended::Lost("gone".into())]);
-        assert!(has_failed(&record));
+        assert!(has_failed(&record) && !has_failed_module(&record));
         assert!(sentence(&record).unwrap().contains("limit reached: patience"));
         let value = crate::record::Measured {
             metric: crate::record::Metric::LossRatio,
             value: 0.0,
             resolution: None,
+            bound: None,
             count: 1,
         };
         record.trials[1].module.as_mut().unwrap().measured.push(value);

@@ -5,7 +5,7 @@
 //! the geometric mean of the ratios at all points, and over repeats the interval of those. Invariant: only what both were
 //! asked to do and both measured is compared; a repeat that lacks a point is left out.
 
-use crate::compare::{self, Comparison};
+use crate::conclude::{self, Conclusion, Estimate};
 use crate::number::WORKLOAD;
 use crate::rank::{self, Correlation};
 use crate::record::{Cell, Metric, Name, Record, Target, Technology};
@@ -45,17 +45,16 @@ pub struct Costing<'a> {
     /// Whether more of that is better.
     more_is_better: bool,
     /// The richer's over the plainer's.
-    pub ratio: Comparison,
+    pub ratio: Estimate,
 }
 
 impl Costing<'_> {
-    /// Whether the richer costs more; none where the interval does not say so.
+    /// Whether the richer costs more; none where that cannot be concluded.
     pub fn costs_more(&self) -> Option<bool> {
-        let interval = self.ratio.interval?;
-        match () {
-            () if interval.high < 1.0 => Some(self.more_is_better),
-            () if interval.low > 1.0 => Some(!self.more_is_better),
-            () => None,
+        match self.ratio.relevant() {
+            Conclusion::Smaller => Some(self.more_is_better),
+            Conclusion::Greater => Some(!self.more_is_better),
+            Conclusion::Equivalent | Conclusion::Undecided(_) => None,
         }
     }
 }
@@ -163,7 +162,7 @@ pub fn over_points(
     metric: Metric,
     [of, against]: [&str; 2],
     number: f64,
-) -> Option<Comparison> {
+) -> Option<Estimate> {
     let points: Vec<(&Cell, &Cell)> = record
         .cells_of(experiment, of, metric)
         .filter(|cell| workload(cell) == Some(number))
@@ -172,40 +171,26 @@ pub fn over_points(
             Some((cell, others.find(|other| other.point == cell.point)?))
         })
         .collect();
-    ratios(record, &points)
-}
-
-/// A target's metric in one workload over that in another, over all points that both have.
-pub fn between_workloads(
-    record: &Record,
-    cells: &[&Cell],
-    [of, against]: [f64; 2],
-) -> Option<Comparison> {
-    let points: Vec<(&Cell, &Cell)> = cells
-        .iter()
-        .filter(|cell| workload(cell) == Some(of))
-        .filter_map(|cell| {
-            let is_it = |other: &&&Cell| {
-                workload(other) == Some(against) && other.point.value == cell.point.value
-            };
-            Some((*cell, *cells.iter().find(is_it)?))
-        })
-        .collect();
-    ratios(record, &points)
+    ratios(&points)
 }
 
 /// The mean ratio of these pairs of cells, repeat by repeat.
-fn ratios(record: &Record, points: &[(&Cell, &Cell)]) -> Option<Comparison> {
-    let repeats = points.first()?.0.repeats.iter();
+fn ratios(points: &[(&Cell, &Cell)]) -> Option<Estimate> {
+    let undisturbed: Vec<(Cell, Cell)> = (points.iter())
+        .map(|(one, other)| (conclude::undisturbed(one), conclude::undisturbed(other)))
+        .collect();
+    let repeats = undisturbed.first()?.0.repeats.iter();
     let ratios = repeats.filter_map(|repeat| {
-        let logs = points.iter().map(|(one, other)| {
+        let logs = undisturbed.iter().map(|(one, other)| {
             let (one, other) = (sample(one, *repeat)?, sample(other, *repeat)?);
             (one > 0.0 && other > 0.0).then(|| (one / other).ln())
         });
         let logs: Vec<f64> = logs.collect::<Option<_>>()?;
         Some((series::mean(&logs)?.exp(), 1.0))
     });
-    compare::pairs(&ratios.collect::<Vec<_>>(), record.seed)
+    let ratios: Vec<(f64, f64)> = ratios.collect();
+    let (of, base): (Vec<&Cell>, Vec<&Cell>) = points.iter().copied().unzip();
+    (!ratios.is_empty()).then(|| Estimate::of_pairs(&ratios).with(&of, &base))
 }
 
 /// What a cell measured in a repeat.
@@ -258,11 +243,15 @@ fn last<'a>(
     cells.max_by(|a, b| a.point.value.total_cmp(&b.point.value))
 }
 
-/// How variation of delay goes with a quantity of TCP over targets, workloads and repeats.
-pub fn correlation(record: &Record, metric: Metric) -> Option<(Correlation, usize)> {
+/// How variation of delay goes with a quantity of TCP over targets, workloads and repeats: the rank correlation, what may
+/// be concluded from it, and in how many groups its pairs are.
+pub fn correlation(record: &Record, metric: Metric) -> Option<(Correlation, Estimate, usize)> {
     let groups = against_variation(record, metric);
-    let found = rank::correlation(&groups, crate::interval::LEVEL_PERCENT, record.seed)?;
-    Some((found, groups.len()))
+    let found = rank::correlation(&groups, conclude::DIFFERENT_PERCENT, record.seed)?;
+    let is_part = |cell: &&Cell| [metric, VARIATION.1].contains(&cell.metric);
+    let cells: Vec<&Cell> = record.cells.iter().filter(is_part).collect();
+    let estimate = Estimate::of_interval(found.value, found.pairs as u32, found.interval, &cells);
+    Some((found, estimate, groups.len()))
 }
 
 #[cfg(test)]
@@ -331,7 +320,7 @@ mod tests {
         // A machine that slows down over the run does so for both.
         let record = run(times([0.9, 0.9]), SWITCH);
         let [found] = &costings(&record)[..] else { panic!("one comparison") };
-        assert!((found.ratio.ratio - 0.9).abs() < 1e-9 && found.costs_more() == Some(true));
+        assert!((found.ratio.value - 0.9).abs() < 1e-9 && found.costs_more() == Some(true));
     }
 
     #[test]
@@ -345,8 +334,8 @@ mod tests {
 
     #[test]
     fn what_the_study_says_of_the_richer_is_put_to_every_place() {
-        let stated = "study,item,subject,condition,claim,value,unit,relation\n\
-                      gelberger2013,discussion,a,b,more functionality does not mean less,,,shape\n";
+        let stated = "study,item,place,subject,condition,claim,value,unit,relation\n\
+                      gelberger2013,discussion,section IV,a,b,more functionality does not mean less,,,shape\n";
         let judged = |factor| {
             let lines = claims::judge(&run(times(factor), SWITCH), &claims::parse(stated).unwrap());
             lines[0].verdict.clone()
@@ -375,7 +364,7 @@ mod tests {
                 });
             }
         }
-        let (found, groups) = correlation(&record, named("timeouts_count")).unwrap();
+        let (found, _, groups) = correlation(&record, named("timeouts_count")).unwrap();
         assert_eq!((found.value, groups, found.pairs), (1.0, 2, 6));
         assert_eq!(found.interval, None, "two targets are too few");
         assert_eq!(correlation(&record, named("retransmits_ratio")), None);

@@ -53,6 +53,10 @@ fn series(series: &Series) -> Value {
         out.insert("low".into(), end(|it| it.0));
         out.insert("high".into(), end(|it| it.1));
     }
+    if points.iter().any(|point| point.bound.is_some()) {
+        let side = |point: &FigurePoint| json!(point.bound);
+        out.insert("bound".into(), column(&side));
+    }
     if points.len() <= super::draw::DENSE_POINTS && points.iter().any(|it| !it.note.is_empty()) {
         out.insert("note".into(), column(&|point| point.note.clone().into()));
     }

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use super::palette::{Marker, Style};
 use super::scale::Scale;
 use super::{Axis, Figure, FigurePoint, Series};
+use crate::record::BoundSide;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 72.0;
@@ -220,6 +221,9 @@ impl Frame {
                 );
             }
             marker(out, &series.style, x, y);
+            if let Some(side) = point.bound {
+                arrow(out, series.style.colour, (x, y), side);
+            }
             if warned {
                 ring(out, x, y);
             }
@@ -272,6 +276,19 @@ fn marker(out: &mut String, style: &Style, x: f64, y: f64) {
         place(x),
         place(y),
         style.colour,
+    );
+}
+
+/// From a bound to the side on which the true value lies.
+fn arrow(out: &mut String, colour: &str, (x, y): (f64, f64), side: BoundSide) {
+    let path = match side {
+        BoundSide::Lower => "v-16m-3.5 5l3.5 -5l3.5 5",
+        BoundSide::Upper => "v16m-3.5 -5l3.5 5l3.5 -5",
+    };
+    let (x, y) = (place(x), place(y));
+    let _ = writeln!(
+        out,
+        r#"<path class="bound" d="M{x} {y}{path}" stroke="{colour}" stroke-width="1.6" fill="none"/>"#
     );
 }
 

@@ -134,7 +134,7 @@ impl AxisKind {
                 };
                 format!("{percent} %")
             }
-            _ => number::text(value),
+            _ => number::setting(value),
         }
     }
 }

@@ -88,7 +88,7 @@ fn points(series: &record::Series, trial: u64) -> Vec<FigurePoint> {
         FigurePoint {
             x,
             y,
-            note: format!("{}, {}", number::text(x), number::text(y)),
+            note: format!("{}, {}", number::setting(x), number::setting(y)),
             trials: vec![trial],
             ..FigurePoint::default()
         }

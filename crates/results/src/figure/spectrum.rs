@@ -112,6 +112,7 @@ fn drawn(point: &SpectrumPoint, cell: &Cell, name: &str) -> FigurePoint {
         x: point.inverse,
         y: micro(point.ns),
         interval: point.interval.map(|found| (micro(found.low), micro(found.high))),
+        bound: None,
         note: format!(
             "{name}, {}: {} µs{} (n={})",
             AxisKind::Percentile.label(point.inverse),

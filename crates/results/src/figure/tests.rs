@@ -94,6 +94,7 @@ fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
             metric: Metric::ThroughputPps,
             value: 1000.0 + number as f64,
             resolution: None,
+            bound: None,
             trials: vec![trial.id],
             flags: Vec::new(),
             goal: None,
@@ -160,6 +161,7 @@ fn of_a_module() -> Record {
                 metric: metric(name),
                 value: value + trial.id as f64,
                 resolution: Some(5e4),
+                bound: None,
                 trials: vec![trial.id],
                 flags: Vec::new(),
                 goal: None,
@@ -234,4 +236,39 @@ fn a_warning_is_a_ring_around_its_point_or_a_mark_at_the_name_of_its_curve() {
     drawn.series[1].points.iter_mut().for_each(|it| it.warnings = vec!["irregular".into()]);
     assert_eq!(rings(&drawn), before);
     assert!(svg(&drawn).contains(&format!("{} \u{26a0}</text>", drawn.series[1].name)));
+}
+
+#[test]
+fn a_value_that_only_bounds_the_true_one_is_drawn_and_printed_as_a_bound() {
+    let mut record = sample::record();
+    let experiment = record.experiments[2].clone();
+    let view = &views(&record, &experiment)[0];
+    let metric = view.metric;
+    let plain = svg(&figure(&record, &experiment, view).unwrap());
+    assert!(!plain.contains("class=\"bound\""));
+    let mut cells = record.cells.iter_mut().filter(|cell| {
+        (cell.experiment.as_str(), cell.target.as_str(), cell.metric)
+            == (experiment.id.as_str(), "ours", metric)
+    });
+    // As far as probes show, it may be nothing.
+    let cell = cells.next().unwrap();
+    cell.value = 0.0;
+    cell.resolution = Some(4e3);
+    let (side, cause) = (BoundSide::Upper, record::BoundCause::Resolution);
+    cell.bound = Some(record::Bound { side, cause });
+    let lower = cells.next().unwrap();
+    let (side, cause) = (BoundSide::Lower, record::BoundCause::TesterLimit);
+    lower.bound = Some(record::Bound { side, cause });
+    let found = figure(&record, &experiment, view).unwrap();
+    let ours = found.series.iter().find(|one| one.name.starts_with("ours")).unwrap();
+    let at = |side| ours.points.iter().find(|point| point.bound == Some(side)).unwrap();
+    // On a logarithmic axis a zero would vanish: the bound does not.
+    assert!((at(BoundSide::Upper).y - 4.0).abs() < 1e-9 && at(BoundSide::Upper).interval.is_none());
+    assert!(at(BoundSide::Upper).note.contains(": < 4 "), "{}", at(BoundSide::Upper).note);
+    assert!(at(BoundSide::Lower).note.contains("\u{2265} "), "{}", at(BoundSide::Lower).note);
+    assert_eq!(svg(&found).matches("class=\"bound\"").count(), 2);
+    assert!(json(&found).contains("\"bound\":[\"upper\",\"lower\","), "{}", json(&found));
+    let table = crate::table::of_view(&record, &experiment, view);
+    let entries: Vec<&str> = table.rows.iter().flatten().map(|entry| entry.text.as_str()).collect();
+    assert!(entries.contains(&"< 4"), "{entries:?}");
 }

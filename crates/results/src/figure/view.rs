@@ -6,6 +6,7 @@
 //! curve has a point only where a cell has a value.
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, standard, styles};
+use crate::conclude::is_below_resolution;
 use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
 use crate::links::Naming;
 use crate::number;
@@ -133,8 +134,8 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         ..View::new(&[Metric::RatePpsForwarded])
     };
     let latency = [
-        Metric::LatencyNsMean,
         Metric::LatencyNsP50,
+        Metric::LatencyNsMean,
         Metric::LatencyNsP99,
         Metric::LatencyNsP999,
         Metric::LatencyNsMax,
@@ -282,7 +283,8 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
     let over_load = is_load(&experiment.x_name) && view.metric != Metric::LossRatio;
     let measured = |metric: Option<Metric>| {
         let here = |cell: &&Cell| cell.experiment == experiment.id && Some(cell.metric) == metric;
-        let top = |cell: &Cell| cell.interval.map_or(cell.value, |it| it.high.max(cell.value));
+        let top =
+            |cell: &Cell| cell.interval.map_or(upwards(cell), |it| it.high.max(upwards(cell)));
         record.cells.iter().filter(here).map(top).fold(0.0, f64::max)
     };
     let drawn: Vec<Metric> = [view.metric].iter().chain(&view.also).copied().collect();
@@ -299,8 +301,13 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
     };
     let point = |cell: &Cell| FigurePoint {
         x: across(record, cell, over_load) * x_factor,
-        y: cell.value * unit.factor,
-        interval: cell.interval.map(|i| (i.low * unit.factor, i.high * unit.factor)),
+        y: upwards(cell) * unit.factor,
+        bound: cell.bound.map(|bound| bound.side),
+        // A value below its resolution is drawn as the bound alone.
+        interval: cell
+            .interval
+            .filter(|_| !is_below_resolution(cell, cell.value))
+            .map(|i| (i.low * unit.factor, i.high * unit.factor)),
         note: note(cell),
         trials: cell.trials.clone(),
         warnings: cell.warnings.iter().map(|warning| warning.sentence()).collect(),
@@ -455,6 +462,14 @@ fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigureP
     Some(sizes.into_iter().map(point).collect())
 }
 
+/// Where a cell is drawn: a value below its resolution at the largest value that it may have.
+fn upwards(cell: &Cell) -> f64 {
+    match is_below_resolution(cell, cell.value) {
+        true => cell.value.abs() + cell.resolution.unwrap_or(0.0),
+        false => cell.value,
+    }
+}
+
 fn note(cell: &Cell) -> String {
     let unit = number::shown(cell.metric).unit;
     let axis = number::axis(&cell.point.name);
@@ -470,7 +485,7 @@ fn note(cell: &Cell) -> String {
         "{}{curve}, {axis} {}: {} {unit}{range} (n={})",
         cell.target,
         number::setting(cell.point.value),
-        number::value(cell.metric, cell.value),
+        number::of_cell(cell),
         cell.n
     )
 }
@@ -482,10 +497,10 @@ fn description(series: &[Series], y_label: &str, x_label: &str) -> String {
             text.push_str(&format!(
                 " {}: {} at {}, {} at {}.",
                 one.name,
-                number::text(first.y),
-                number::text(first.x),
-                number::text(last.y),
-                number::text(last.x)
+                number::setting(first.y),
+                number::setting(first.x),
+                number::setting(last.y),
+                number::setting(last.x)
             ));
         }
     }

@@ -47,7 +47,9 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                     th colspan="3" scope="rowgroup" {
                         (words::statement(&group[0].claim))
                         span {
-                            "There: " (group[0].claim.condition)
+                            "There"
+                            @if !group[0].claim.place.is_empty() { " (" (group[0].claim.place) ")" }
+                            ": " (group[0].claim.condition)
                             @if !group[0].reading.is_empty() { ". Read here: " (group[0].reading) }
                             "."
                         }
@@ -131,7 +133,7 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
                                     td { (value.metric.replace('_', " ")) }
                                     @match &value.text {
                                         Some(text) => td { (text) },
-                                        None => td.n { (number::text(value.value)) },
+                                        None => td.n { (number::setting(value.value)) },
                                     }
                                 }
                             }

@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 
 use super::{Place, heading, said};
-use crate::derive::{counts, failed};
+use crate::derive::failed;
 use crate::number;
 use crate::record::{Record, gathered};
 use crate::report::{Run, words};
@@ -47,7 +47,7 @@ pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) ->
 /// A run in a few lines.
 fn step(record: &Record, place: Place<'_>) -> Markup {
     let warnings = gathered(&record.warnings).len();
-    let trials = record.trials.iter().filter(|trial| counts(trial)).count();
+    let trials = record.trials_ended();
     let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
     html! {
         a href=(place.link("top")) { b { (words::capitalised(place.name.unwrap_or_default())) } }
@@ -65,7 +65,7 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
 
 /// The account of all frames.
 fn frames(records: &[&Record]) -> String {
-    let trials = || records.iter().flat_map(|it| &it.trials).filter(|trial| counts(trial));
+    let trials = || records.iter().flat_map(|it| it.trials_accounted());
     let sent: u64 = trials().map(|trial| trial.account_frames_offered).sum();
     let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
     let offered = number::count(sent as i64);

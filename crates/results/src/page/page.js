@@ -97,6 +97,17 @@
         };
       }
       out.push(trace);
+      const bounds = one.x.map((_, index) => index).filter((index) => one.bound?.[index]);
+      if (bounds.length) {
+        // An arrow to the side on which the true value lies.
+        out.push({
+          type: "scatter", mode: "text", visible, hoverinfo: "skip", showlegend: false,
+          x: bounds.map((index) => one.x[index]), y: bounds.map((index) => one.y[index]),
+          text: bounds.map((index) => (one.bound[index] === "lower" ? "\u2191" : "\u2193")),
+          textposition: bounds.map((index) => (one.bound[index] === "lower" ? "top center" : "bottom center")),
+          textfont: { color: ink, size: 16 },
+        });
+      }
       if (isWhole(one)) continue;
       const warned = one.x.map((_, index) => index).filter((index) => at(one.warnings, index).length);
       if (warned.length && !isDense(one)) {

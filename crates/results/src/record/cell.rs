@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Metric, Point, Warning};
+use super::{Bound, Disturbance, Exclusion, Metric, Point, Reason, Warning};
 
 /// A range that holds the true value with the stated confidence, if the method's premises hold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -82,6 +82,15 @@ pub struct Cell {
     /// What kept a forwarding rate from being higher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// On which side it only bounds the true value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// What disturbed its repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbances: Vec<Disturbance>,
+    /// Why nothing is concluded from it, whatever it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusion: Option<Exclusion>,
     /// What to know before trusting it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -138,6 +147,9 @@ pub struct Ratio {
     pub interval: Option<Interval>,
     /// What the interval allows to say.
     pub answer: Answer,
+    /// Why the answer is unclear, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
 }
 
 impl Ratio {
@@ -152,13 +164,13 @@ impl Ratio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// More than the base, beyond chance.
+    /// More than the base by more than the smallest relevant difference, beyond chance.
     Higher,
-    /// Less than the base, beyond chance.
+    /// Less than the base, likewise.
     Lower,
-    /// The same to within 1 %, beyond chance.
+    /// The same within the smallest relevant difference, beyond chance.
     Alike,
-    /// The interval holds 1 and more, or there is none.
+    /// None of these can be concluded.
     Unclear,
 }
 
@@ -189,6 +201,9 @@ pub struct Claim {
     pub study: String,
     /// Its figure or table.
     pub item: String,
+    /// The place in the study's text, such as `section IV.A`; empty in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
     /// What it speaks of.
     pub subject: String,
     /// Under which conditions.
@@ -236,6 +251,10 @@ pub struct ClaimVerdict {
     pub numbers: String,
     /// How the claim's words were read, so that a number can decide.
     pub reading: String,
+    /// Whether a target is a model that was made from this study, so that the answer follows from the model and counts
+    /// for nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_construction: bool,
 }
 
 /// The answer to a claim.

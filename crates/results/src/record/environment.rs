@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockFacts, Distribution, Metric, Stalls};
+use super::{Bound, ClockFacts, Distribution, Metric, Stalls};
 
 /// The program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +103,43 @@ impl Technology {
 /// The setting of a target that names the processor of what it behaves like.
 pub const PROCESSOR: &str = "processor";
 
+/// The setting of a target that states whether it forwards in hardware or in software.
+pub const IMPLEMENTATION: &str = "implementation";
+
+/// The settings of a target that is a model: the model's name, and its mode (`openflow` or `legacy`).
+pub const MODEL: &str = "model";
+/// See [`MODEL`].
+pub const MODEL_MODE: &str = "model_mode";
+
+/// The setting of a target that names the studies from which a model was made, with a space between.
+pub const MODEL_STUDIES: &str = "model_studies";
+
+/// What forwards frames in a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Implementation {
+    /// Forwarding hardware, or a model of it.
+    Hardware,
+    /// A program on a processor.
+    Software,
+}
+
+impl Implementation {
+    /// The word for it, as settings hold it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Implementation::Hardware => "hardware",
+            Implementation::Software => "software",
+        }
+    }
+
+    /// The one that a word names.
+    pub fn of(word: &str) -> Option<Implementation> {
+        [Implementation::Hardware, Implementation::Software]
+            .into_iter()
+            .find(|it| it.word() == word)
+    }
+}
+
 /// A device under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
@@ -124,6 +161,19 @@ pub struct Target {
     /// Settings that matter, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+}
+
+impl Target {
+    /// Whether it is hardware or software; none where neither its user nor its description says so.
+    pub fn implementation(&self) -> Option<Implementation> {
+        Implementation::of(self.settings.get(IMPLEMENTATION)?)
+    }
+
+    /// The name of the model that it is, and its mode; none if it is no model.
+    pub fn model(&self) -> Option<(&str, &str)> {
+        let mode = self.settings.get(MODEL_MODE).map_or("openflow", String::as_str);
+        Some((self.settings.get(MODEL)?, mode))
+    }
 }
 
 /// An experiment that was run.
@@ -193,6 +243,9 @@ pub struct Calibration {
     pub frame_bytes: u32,
     /// The largest offered load that came back without loss and within 0.1 % of what was intended.
     pub rate_pps_ceiling: u64,
+    /// Set where the ceiling is the largest load that the calibration tries, so that it only bounds the true one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// What it offered when asked for more than it can.
     pub rate_pps_saturated: u64,
     /// Latency of the loop: what the tester itself adds to every latency.

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Metric, Wire};
+use super::{Bound, Metric, Wire};
 
 /// Points of one series.
 pub const SERIES_POINTS_MAX: usize = 8192;
@@ -80,6 +80,9 @@ pub struct Measured {
     /// two probes, for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
+    /// On which side it only bounds the true value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// Samples that it rests on.
     pub count: u64,
 }

@@ -60,6 +60,7 @@ fn full() -> Record {
             metric: Metric::Named(Name::of("echo_ns_p50")),
             value: 1.0,
             resolution: Some(0.5),
+            bound: None,
             count: 3,
         }],
         series: vec![Series {
@@ -123,6 +124,7 @@ fn full() -> Record {
         metric: Metric::ThroughputPps,
         value: 1.0,
         resolution: Some(0.5),
+        bound: None,
         trials: vec![1],
         flags: vec![Flag::Irregular],
         goal: Some(GoalResult {

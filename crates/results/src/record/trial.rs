@@ -621,6 +621,9 @@ pub struct Outcome {
     /// The true value lies within so much of it, as far as the way of looking goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
+    /// On which side it only bounds the true value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<super::Bound>,
     /// The trials that it rests on.
     pub trials: Vec<u64>,
     /// What is remarkable about it.

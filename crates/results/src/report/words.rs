@@ -4,20 +4,26 @@
 //! them; nothing is praised.
 
 use super::sentence::Sentence;
-use crate::derive::{counts, richer};
+use crate::conclude::{Extremes, extremes};
+use crate::derive::richer;
 use crate::figure::{View, views};
 use crate::links::{self, Naming};
 use crate::number;
 use crate::record::{
-    Answer, Cell, Experiment, Limit, Metric, Ratio, Record, Target, Trial, Verdict,
+    Answer, Bound, BoundSide, Calibration, Cell, Exclusion, Experiment, Limit, Metric, Ratio,
+    Reason, Record, Target, Trial, Verdict,
 };
 
 /// What is said of processing times.
 mod study;
+/// Barrier replies, and how long rules take.
+mod rules;
+/// The place of a switch among those of a study.
+mod standing;
 
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
-    let trials = record.trials.iter().filter(|trial| counts(trial)).count();
+    let trials = record.trials_ended();
     let joined = match links::gathered(record).as_slice() {
         [] => format!("{} over {}", listed(&[]), record.link),
         all => {
@@ -54,8 +60,7 @@ pub(crate) fn measured_in_all(records: &[&Record]) -> String {
             );
         }
     }
-    let trials: usize =
-        records.iter().map(|record| record.trials.iter().filter(|it| counts(it)).count()).sum();
+    let trials: usize = records.iter().map(|record| record.trials_ended()).sum();
     let is_simulated = |record: &&&Record| record.environment.simulated;
     let time = match records.iter().filter(is_simulated).count() {
         0 => "",
@@ -97,19 +102,40 @@ fn named(record: &Record) -> Vec<String> {
     names
 }
 
-/// What came out: a sentence for each experiment that has results.
+/// What came out: a sentence for each experiment that has results; none of a run that is not usable.
 pub(crate) fn found(record: &Record) -> Vec<String> {
     found_in(record).into_iter().map(|(_, sentence)| sentence.to_string()).collect()
 }
 
 /// The same, each with the id of its experiment, where it is of one.
 pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, Sentence)> {
+    if unusable(record).is_some() {
+        return Vec::new();
+    }
     let sentence = |experiment: &'_ Experiment| {
+        if let Some(said) = engineering(record, experiment) {
+            return Some(said);
+        }
         views(record, experiment).first().and_then(|view| outcome(record, experiment, view))
     };
     let each =
         record.experiments.iter().filter_map(|it| Some((Some(it.id.as_str()), sentence(it)?)));
     each.chain(richer(record).map(|sentence| (None, sentence.into()))).collect()
+}
+
+/// What an experiment that answers a question of its own says: about barrier replies and rules, or about a switch's place.
+fn engineering(record: &Record, experiment: &Experiment) -> Option<Sentence> {
+    if unusable(record).is_some() {
+        return None;
+    }
+    if experiment.id == standing::EXPERIMENT {
+        return standing::places(record, experiment).map(Into::into);
+    }
+    let acknowledged = rules::acknowledged(record, experiment)?;
+    Some(match rules::times(record, experiment) {
+        Some(times) => acknowledged.and(" ").then(times),
+        None => acknowledged,
+    })
 }
 
 /// Whether the richer cost more, in a record of the study that asks it.
@@ -171,10 +197,16 @@ fn telling<'a>(
     Some((place, cells))
 }
 
-/// The extremes of one view at its most telling point.
+/// Why nothing is concluded from a run; none if something may be.
+pub(crate) fn unusable(record: &Record) -> Option<String> {
+    let exclusion = record.cells.first()?.exclusion?;
+    matches!(exclusion, Exclusion::RunDisturbed { .. }).then(|| format!("Not usable: {exclusion}."))
+}
+
+/// What is concluded of one view at its most telling point.
 fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sentence> {
     let (place, cells) = telling(record, experiment, view)?;
-    let (most, least) = (cells.first()?, cells.last()?);
+    let (most, least) = (*cells.first()?, *cells.last()?);
     let metric = most.metric;
     let naming = Naming::within(record, &experiment.id);
     let name = |cell: &Cell| match cell.point.within.as_ref().filter(|_| view.curve.is_none()) {
@@ -183,16 +215,69 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
     };
     let title = number::title(metric);
     if cells.len() == 1 {
-        let said = Sentence::from(format!("{place} the {title} of {} is ", name(most)));
-        return Some(said.then(quantity(most)).and("."));
+        let found = Sentence::from(format!("{place} the {title} of {} is ", name(most)));
+        return Some(found.then(quantity(most)).and("."));
     }
-    if number::quantity(metric, most.value) == number::quantity(metric, least.value) {
-        let said = Sentence::from(format!("{place} the {title} is "));
-        return Some(said.then(quantity(most)).and(" everywhere."));
+    if let Some(bound) = all_at_least(&cells) {
+        let found = Sentence::from(format!("{place} the {title} of every target is "));
+        return Some(found.then(quantity(most)).and(format!(": {}.", bound.cause)));
     }
-    let said = Sentence::from(format!("{place} the {title} is highest on {} with ", name(most)));
-    let said = said.then(quantity(most)).and(format!(", and lowest on {} with ", name(least)));
-    Some(said.then(quantity(least)).and(".").then(against_first(record, most)))
+    let Extremes { highest, lowest } = extremes(&cells);
+    if highest.as_ref().is_ok_and(|it| it.len() == cells.len()) {
+        let found = Sentence::from(format!("{place} the {title} of every target is "));
+        return Some(found.then(quantity(most)).and(" (equivalent within 1 %)."));
+    }
+    let group = |cells: &[&Cell]| {
+        let names: Vec<String> = cells.iter().map(|cell| name(cell)).collect();
+        listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let side = |found: &Result<Vec<&Cell>, Reason>, word: &str| match found {
+        Ok(cells) => {
+            Sentence::from(format!("{word} on {} with ", group(cells))).then(quantity(cells[0]))
+        }
+        Err(reason) => {
+            Sentence::from(format!("which target is {word} is undecided ({})", undecided(*reason)))
+        }
+    };
+    let found = match (&highest, &lowest) {
+        (Err(reason), Err(_)) => {
+            let range = Sentence::from(format!("{place} the {title} is between "));
+            let range = range.then(quantity(least)).and(format!(" on {} and ", name(least)));
+            let range = range.then(quantity(most)).and(format!(" on {}", name(most)));
+            return Some(range.and(format!("; the order is undecided ({}).", undecided(*reason))));
+        }
+        (Err(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
+            .then(side(&lowest, "lowest"))
+            .and("; ")
+            .then(side(&highest, "highest")),
+        (Ok(_), Err(_)) => Sentence::from(format!("{place} the {title} is "))
+            .then(side(&highest, "highest"))
+            .and("; ")
+            .then(side(&lowest, "lowest")),
+        (Ok(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
+            .then(side(&highest, "highest"))
+            .and(", and ")
+            .then(side(&lowest, "lowest")),
+    };
+    Some(found.and(".").then(against_first(record, most)))
+}
+
+/// Why an order is undecided.
+fn undecided(reason: Reason) -> String {
+    match reason {
+        Reason::Overlap => "the differences are not significant".into(),
+        reason => reason.to_string(),
+    }
+}
+
+/// The bound of all these values, if each is a lower bound and the same for readers.
+fn all_at_least(cells: &[&Cell]) -> Option<Bound> {
+    let first = cells.first()?;
+    let is_same = |cell: &&Cell| {
+        cell.bound == first.bound
+            && number::quantity_of_cell(cell) == number::quantity_of_cell(first)
+    };
+    first.bound.filter(|bound| bound.side == BoundSide::Lower && cells.iter().all(is_same))
 }
 
 /// What the others are to the first target, at the place of a cell; empty if nothing is known.
@@ -214,15 +299,15 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
         };
         record.cells.iter().filter(of).flat_map(|cell| cell.trials.iter().copied()).collect()
     };
-    let told = [
-        (Answer::Higher, "higher beyond chance on"),
-        (Answer::Lower, "lower beyond chance on"),
-        (Answer::Alike, "alike to within 1 % on"),
-        (Answer::Unclear, "not told apart from it on"),
+    let answers = [
+        (Answer::Higher, "significantly higher on"),
+        (Answer::Lower, "significantly lower on"),
+        (Answer::Alike, "equivalent within 1 % on"),
+        (Answer::Unclear, "no significant difference on"),
     ];
-    let mut said = Sentence::from(format!(" Against {}: ", first.base));
+    let mut said = Sentence::from(format!(" Compared with {}: ", first.base));
     let mut is_first = true;
-    for (answer, words) in told {
+    for (answer, words) in answers {
         let those: Vec<&&Ratio> = ratios.iter().filter(|it| it.answer == answer).collect();
         for (at, ratio) in those.iter().enumerate() {
             said = said.and(match at {
@@ -236,52 +321,86 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
             said = said.and(format!("{} (", ratio.target)).number(times, &trials(ratio));
             let across =
                 ratio.links.as_ref().map(|[own, base]| format!(", over {own} against {base}"));
-            said = said.and(format!("{})", across.unwrap_or_default()));
+            let reason = ratio.reason.filter(|it| !matches!(it, Reason::Overlap));
+            let reason = reason.map(|it| format!(", undecided: {it}"));
+            said =
+                said.and(format!("{}{})", across.unwrap_or_default(), reason.unwrap_or_default()));
         }
     }
     said.and(".")
 }
 
-/// What matters most, in one or two sentences: who has most and least where it tells most, and how many of
-/// all values stand with a warning.
+/// What matters most, in one or two sentences: which target is highest and lowest where that shows most, and how many of
+/// all values carry a warning. Nothing of a run that is not usable.
 pub(crate) fn short(record: &Record) -> Option<String> {
-    let first = record.experiments.iter().find_map(|experiment| {
-        let view = views(record, experiment).into_iter().next()?;
-        let (place, cells) = telling(record, experiment, &view)?;
-        let (most, least) = (cells.first()?, cells.last()?);
-        let shown = |cell: &Cell| number::quantity(cell.metric, cell.value);
-        (most.target != least.target && shown(most) != shown(least)).then(|| {
-            let title = number::title(most.metric);
-            let wide = Naming::within(record, &experiment.id);
-            let (high, low) = (wide.of(&most.target), wide.of(&least.target));
-            let beyond = match (&most.interval, &least.interval) {
-                (Some(high), Some(low)) if low.high < high.low => "their intervals lie apart",
-                _ => "their intervals do not lie apart, so the order may be chance",
-            };
-            let place = uncapitalised(&place);
-            let mut names: Vec<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            let targets = names.len();
-            if quantity(most) == quantity(least) {
-                return format!("Of {targets} targets, all have the same {title} {place}.");
-            }
-            format!(
-                "Of {targets} targets, {high} has the highest {title} {place}, {low} the lowest; {beyond}."
-            )
-        })
-    })?;
+    if unusable(record).is_some() {
+        return None;
+    }
+    let first = rules::headline(record)
+        .or_else(|| standing::headline(record))
+        .or_else(|| highest_and_lowest(record))?;
     let all = record.cells.len();
     let warned = record.cells.iter().filter(|cell| !cell.warnings.is_empty()).count();
     let trust = match warned {
-        0 => format!(" None of the {} values stands with a warning.", number::count(all as i64)),
+        0 => format!(" None of the {} values carries a warning.", number::count(all as i64)),
         some => format!(
-            " Of {} values, {} stand with a warning, which is told where they stand.",
-            number::count(all as i64),
-            number::count(some as i64)
+            " {} of {} values carry a warning, which is shown beside them.",
+            number::count(some as i64),
+            number::count(all as i64)
         ),
     };
     Some(first + &trust)
+}
+
+/// Which target is highest and which lowest, where that shows most.
+fn highest_and_lowest(record: &Record) -> Option<String> {
+    record.experiments.iter().find_map(|experiment| {
+        let view = views(record, experiment).into_iter().next()?;
+        let (place, cells) = telling(record, experiment, &view)?;
+        let mut names: Vec<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let targets = names.len();
+        if targets < 2 {
+            return None;
+        }
+        let title = number::title(cells[0].metric);
+        let wide = Naming::within(record, &experiment.id);
+        let place = uncapitalised(&place);
+        let group = |cells: &[&Cell]| {
+            let mut names: Vec<String> = cells.iter().map(|cell| wide.of(&cell.target)).collect();
+            names.dedup();
+            listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let equal = |cells: &[&Cell]| if cells.len() > 1 { " (equivalent within 1 %)" } else { "" };
+        let Extremes { highest, lowest } = extremes(&cells);
+        Some(match (&highest, &lowest) {
+            (Ok(high), _) if high.len() == cells.len() => {
+                format!("Of {targets} targets, all have the same {title} {place}, within 1 %.")
+            }
+            (Ok(high), Ok(low)) => format!(
+                "Of {targets} targets, {}{} has the highest {title} {place}, {}{} the lowest.",
+                group(high),
+                equal(high),
+                group(low),
+                equal(low)
+            ),
+            (Ok(high), Err(_)) => format!(
+                "Of {targets} targets, {}{} has the highest {title} {place}; the lowest is undecided.",
+                group(high),
+                equal(high)
+            ),
+            (Err(_), Ok(low)) => format!(
+                "Of {targets} targets, {}{} has the lowest {title} {place}; the highest is undecided.",
+                group(low),
+                equal(low)
+            ),
+            (Err(reason), Err(_)) => format!(
+                "Of {targets} targets, none can be called highest or lowest in {title} {place}: {}.",
+                undecided(*reason)
+            ),
+        })
+    })
 }
 
 /// For the beginning of a sentence.
@@ -298,8 +417,9 @@ fn uncapitalised(text: &str) -> String {
 
 fn quantity(cell: &Cell) -> Sentence {
     let range = cell.interval.map_or("measured once".into(), |i| number::interval(cell.metric, &i));
-    let value = number::quantity(cell.metric, cell.value);
-    Sentence::default().number(value, &cell.trials).and(format!(" ({range})"))
+    Sentence::default()
+        .number(number::quantity_of_cell(cell), &cell.trials)
+        .and(format!(" ({range})"))
 }
 
 /// What kept the forwarding rates of plain workloads from being higher: a sentence for each
@@ -355,14 +475,39 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
                 number::text(ns as f64 / 1e3)
             )
         });
+        let at_least = if calibration.bound.is_some() { "at least " } else { "" };
         out.push(format!(
-            "The tester alone carries {} frames/s of {} bytes over {}{bias}.",
+            "The tester alone carries {at_least}{} frames/s of {} bytes over {}{bias}.{}",
             number::text(calibration.rate_pps_ceiling as f64),
             calibration.frame_bytes,
             calibration.link,
+            above_ceiling(record, calibration),
         ));
     }
     out
+}
+
+/// Why targets may forward more than the tester carries alone, where some did.
+fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
+    let is_above = |trial: &&Trial| {
+        trial.frame_bytes == Some(calibration.frame_bytes)
+            && links::of(record, &trial.target) == calibration.link
+            && trial.rate_pps_forwarded().is_some_and(|it| it > calibration.rate_pps_ceiling as f64)
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for trial in record.trials.iter().filter(is_above) {
+        if !names.contains(&trial.target.as_str()) {
+            names.push(&trial.target);
+        }
+    }
+    let why = match (names.is_empty(), calibration.bound) {
+        (true, _) => return String::new(),
+        (_, Some(_)) => "the calibration tries no higher load",
+        _ => {
+            "the loop without a target copies each frame once more, or was measured while the machine was busier"
+        }
+    };
+    format!(" {} forwarded more: {why}.", capitalised(&listed(&names)))
 }
 
 /// One sentence on what SNMP agents counted of the same frames, where any were asked.
@@ -392,23 +537,32 @@ fn witnesses(trials: &[Trial]) -> Option<String> {
 
 /// One sentence on the account of all frames.
 fn account(record: &Record) -> String {
-    let trials = || record.trials.iter().filter(|trial| counts(trial));
-    let sent: u64 = trials().map(|trial| trial.account_frames_offered).sum();
-    let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
+    let sent: u64 = record.trials_accounted().map(|trial| trial.account_frames_offered).sum();
+    let unexplained: i64 = record.trials_accounted().map(|trial| trial.frames_unexplained).sum();
     let offered = number::count(sent as i64);
-    match unexplained {
+    let found = match unexplained {
         0 if sent == 0 => "No frames were offered.".into(),
         0 => format!("Of {offered} frames offered, every one is accounted for."),
         frames => {
             format!("Of {offered} frames offered, {} are not accounted for.", number::count(frames))
         }
+    };
+    match record.trials_ended() - record.trials_accounted().count() {
+        0 => found,
+        1 => format!("{found} 1 trial that was cut short is left out."),
+        trials => format!("{found} {trials} trials that were cut short are left out."),
     }
 }
 
-/// How many answers to the study's claims are of each kind: hold, do not, cannot be told.
+/// How many answers to the study's claims follow from models that were made from it, and count for nothing.
+pub(crate) fn by_construction(record: &Record) -> usize {
+    record.claims.iter().filter(|line| line.is_by_construction).count()
+}
+
+/// How many other answers are of each kind: hold, do not, cannot be told.
 pub(crate) fn answers(record: &Record) -> [usize; 3] {
-    let count =
-        |of: fn(&Verdict) -> bool| record.claims.iter().filter(|line| of(&line.verdict)).count();
+    let counted = || record.claims.iter().filter(|line| !line.is_by_construction);
+    let count = |of: fn(&Verdict) -> bool| counted().filter(|line| of(&line.verdict)).count();
     [
         count(|verdict| *verdict == Verdict::Holds),
         count(|verdict| *verdict == Verdict::DoesNot),
@@ -447,7 +601,9 @@ pub(crate) fn statement(claim: &crate::record::Claim) -> String {
         _ if claim.value.is_empty() => String::new(),
         Relation::From if claim.claim.ends_with("at least") => format!(" {}{unit}", claim.value),
         Relation::From => String::new(),
-        Relation::About | Relation::UpTo => format!(" {}{unit}", claim.value),
+        Relation::About | Relation::UpTo | Relation::Below | Relation::Range => {
+            format!(" {}{unit}", claim.value)
+        }
         _ => format!(" ({}{unit})", claim.value),
     };
     format!("{}: {}{value}", claim.subject, claim.claim)
@@ -456,7 +612,7 @@ pub(crate) fn statement(claim: &crate::record::Claim) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Witness;
+    use crate::record::{Flag, Stalls, Witness};
     use crate::sample;
 
     #[test]
@@ -475,5 +631,137 @@ mod tests {
         for wanted in ["counted 80 frames", "of 84", "of none: 1."] {
             assert!(said.contains(wanted), "{wanted}: {said}");
         }
+    }
+
+    /// The made-up run with some trials changed, finished again.
+    fn changed(change: impl Fn(&mut Trial)) -> Record {
+        let mut record = sample::record();
+        record.trials.iter_mut().for_each(change);
+        crate::derive::finish(&mut record, &sample::claims());
+        record
+    }
+
+    fn descheduled(trial: &mut Trial) {
+        trial.flags.push(Flag::Stall);
+        let ns = trial.duration_ns_effective / 20;
+        trial.stalls =
+            Some(Stalls { count: 9, ns_total: ns, ns_longest: ns / 2, ..Stalls::default() });
+    }
+
+    #[test]
+    fn a_run_that_is_mostly_disturbed_says_so_first_and_concludes_nothing() {
+        let record = changed(|trial| {
+            if trial.id % 8 != 0 {
+                descheduled(trial);
+            }
+        });
+        let (disturbed, all) = (record.trials.len() - record.trials.len() / 8, record.trials.len());
+        let first =
+            format!("Not usable: the tester was descheduled in {disturbed} of {all} trials.");
+        assert_eq!(unusable(&record).as_deref(), Some(&*first));
+        assert_eq!((short(&record), found(&record)), (None, Vec::new()));
+        let text = crate::summary::markdown([&record]);
+        assert!(text.find(&first) < text.find(" measured on "), "{text}");
+        assert!(!text.contains("highest on") && !text.contains("significantly"), "{text}");
+        let words = format!("descheduled in {disturbed} of {all} trials");
+        let is_open =
+            |line: &crate::record::ClaimVerdict| matches!(&line.verdict, Verdict::CannotTell(_));
+        assert!(record.claims.iter().all(is_open), "{:?}", record.claims);
+        assert!(
+            record.claims.iter().any(
+                |line| matches!(&line.verdict, Verdict::CannotTell(why) if why.contains(&words))
+            )
+        );
+        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
+        assert!(record.is_doubtful(), "--strict refuses it");
+        // A quarter of disturbed trials is less than most.
+        let usable = changed(|trial| {
+            if trial.id % 4 == 0 {
+                descheduled(trial);
+            }
+        });
+        assert_eq!(unusable(&usable), None);
+        assert!(short(&usable).is_some());
+    }
+
+    #[test]
+    fn simulated_time_ranks_no_rates_and_decides_no_claim_about_them() {
+        let mut record = sample::record();
+        record.environment.simulated = true;
+        crate::derive::finish(&mut record, &sample::claims());
+        let held = record.claims.iter().filter(|line| line.verdict == Verdict::Holds);
+        assert_eq!(held.count(), 0, "{:?}", record.claims);
+        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
+        let short = short(&record).unwrap();
+        assert!(short.contains("simulated time says nothing about rates and times"), "{short}");
+        let found = found(&record).join(" ");
+        assert!(
+            !found.contains("highest on") && found.contains("the order is undecided"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn a_tie_is_a_tie() {
+        // At a tenth of the load every target carries all of it.
+        let all = changed(|trial| {
+            trial.frames_forwarded = trial.frames_offered;
+            trial.bytes_forwarded = trial.bytes_offered;
+            trial.flags.clear();
+        });
+        let found = found(&all).join(" ");
+        assert!(!found.contains("forwarding rate is highest"), "{found}");
+        assert!(found.contains("the forwarding rate of every target is 1"), "{found}");
+        let record = sample::record();
+        let cells: Vec<&Cell> =
+            record.cells_of("bianco2010/fig2", "ours", Metric::RatePpsForwarded).take(1).collect();
+        let same = Cell { target: "bridge".into(), bound: None, ..cells[0].clone() };
+        let one = Cell { bound: None, ..cells[0].clone() };
+        let Extremes { highest, lowest } = extremes(&[&one, &same]);
+        assert_eq!((highest.unwrap().len(), lowest.unwrap().len()), (2, 2));
+    }
+
+    #[test]
+    fn trials_are_counted_once_and_those_that_were_cut_short_are_accounted_for() {
+        let mut record = sample::record();
+        record.trials.truncate(14);
+        for (place, trial) in record.trials.iter_mut().enumerate() {
+            // A search that was interrupted.
+            trial.role = crate::record::Role::Search;
+            trial.frames_unexplained = 0;
+            if place == 13 {
+                trial.flags.push(Flag::Interrupted);
+            }
+        }
+        record.partial = true;
+        record.trials_planned = Some(40);
+        crate::derive::finish(&mut record, &[]);
+        let sent: u64 = record.trials[..13].iter().map(|it| it.account_frames_offered).sum();
+        let offered = number::count(sent as i64);
+        let wanted = format!(
+            "Of {offered} frames offered, every one is accounted for. 1 trial that was cut short is left out."
+        );
+        assert_eq!(account(&record), wanted);
+        assert!(measured(&record).contains(": 14 trials with"), "{}", measured(&record));
+        let partial = record.warnings.iter().find_map(|notice| match notice.warning {
+            crate::record::Warning::Partial { trials, planned } => Some((trials, planned)),
+            _ => None,
+        });
+        assert_eq!(partial, Some((14, Some(40))));
+    }
+
+    #[test]
+    fn a_target_that_forwards_more_than_the_tester_alone_is_explained() {
+        let mut record = sample::record();
+        let fastest =
+            record.trials.iter().filter_map(|it| it.rate_pps_forwarded()).fold(0.0, f64::max);
+        record.calibrations[0].rate_pps_ceiling = (fastest * 0.9) as u64;
+        let found = sure(&record).join(" ");
+        assert!(found.contains("forwarded more: the loop without a target"), "{found}");
+        record.calibrations[0].bound =
+            Some(Bound { side: BoundSide::Lower, cause: crate::record::BoundCause::SearchLimit });
+        let found = sure(&record).join(" ");
+        assert!(found.contains("alone carries at least"), "{found}");
+        assert!(found.contains("forwarded more: the calibration tries no higher load"), "{found}");
     }
 }

@@ -9,6 +9,8 @@ pub(crate) mod database;
 pub(crate) mod query;
 pub(crate) mod rows;
 pub(crate) mod schema;
+/// What belongs to one series.
+pub mod series;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +25,7 @@ use query::ID_LETTERS;
 use rows::{Marks, Rows};
 
 pub use query::{Filter, FilterError, RunRow, TrendRow};
+pub use series::Conditions;
 
 /// The database's file, in the folder of runs.
 pub const INDEX_FILE: &str = "index.sqlite";

@@ -19,9 +19,8 @@ mod described;
 
 use super::sheets::Sheet;
 use super::{Entry, Mark, Table};
-use crate::compare;
+use crate::conclude::{Conclusion, Estimate, conclude, undisturbed};
 use crate::derive::paired;
-use crate::interval::{self, LEVEL_PERCENT};
 use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Name, Record};
@@ -450,20 +449,41 @@ pub(crate) struct Equivalence {
 
 /// Two means put side by side, repeat by repeat.
 pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
-    let pairs = paired(cell, base);
-    let found = compare::pairs(&pairs, 0)?;
-    let logs: Vec<f64> = pairs.iter().map(|(value, base)| (value / base).ln()).collect();
-    let ratios: Vec<f64> = pairs.iter().map(|(value, base)| value / base).collect();
-    let interval = interval::of_ratio(&ratios, LEVEL_PERCENT);
-    let (least, most) = (1.0 - EQUIVALENT_RATIO, 1.0 + EQUIVALENT_RATIO);
-    let answer = match interval {
-        Some(it) if it.low >= least && it.high <= most => "equivalent",
-        Some(it) if it.high < least || it.low > most => "different",
-        _ => "unclear",
+    let found = Estimate::ratio(cell, base);
+    if found.n == 0 || !found.value.is_finite() {
+        return None;
+    }
+    let answer = match conclude(&found, 1.0 - EQUIVALENT_RATIO, 1.0 + EQUIVALENT_RATIO) {
+        Conclusion::Equivalent => "equivalent",
+        Conclusion::Greater | Conclusion::Smaller => "different",
+        Conclusion::Undecided(_) => "unclear",
     };
+    let pairs = paired(&undisturbed(cell), &undisturbed(base));
+    let logs: Vec<f64> = pairs.iter().map(|(value, base)| (value / base).ln()).collect();
     let effect = series::mean(&logs).zip(series::deviation(&logs));
     let effect = effect.filter(|(_, deviation)| *deviation > 0.0).map(|(mean, by)| mean / by);
-    Some(Equivalence { ratio: found.ratio, interval, effect, answer })
+    Some(Equivalence { ratio: found.value, interval: found.interval, effect, answer })
+}
+
+/// For each target its places among the study's switches: the criterion, and the place such as `2 of 10`.
+pub(crate) fn places_by_target(
+    record: &Record,
+    experiment: &Experiment,
+) -> Vec<(String, Vec<(String, String)>)> {
+    let mut found: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for row in standing::places(record, experiment).rows {
+        let [target, criterion, _, place, ..] = &row[..] else { continue };
+        // What is not ranked has no place.
+        if place.text.is_empty() {
+            continue;
+        }
+        let place = (criterion.text.clone(), place.text.clone());
+        match found.iter_mut().find(|(known, _)| *known == target.text) {
+            Some((_, places)) => places.push(place),
+            None => found.push((target.text.clone(), vec![place])),
+        }
+    }
+    found
 }
 
 /// The speed-up of each OpenFlow target against each legacy mode that is its own, by size.
@@ -472,12 +492,12 @@ fn modes(record: &Record, experiment: &Experiment) -> Table {
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
-        let is_model = target.name.contains(":model=");
+        let is_model = target.model().is_some();
         let own = format!("{},mode=legacy", target.name);
         let bases = record.targets.iter().filter_map(|other| {
             let is_own = match is_model {
                 true => other.name == own,
-                false => other.family == target.family && !other.name.contains(":model="),
+                false => other.family == target.family && other.model().is_none(),
             };
             is_own.then(|| (naming.of(&other.name), other.name.as_str(), "legacy_rtt_ns_mean"))
         });

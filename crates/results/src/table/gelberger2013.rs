@@ -6,7 +6,7 @@
 
 use super::sheets::Sheet;
 use super::{Entry, Table};
-use crate::compare::Comparison;
+use crate::conclude::{Conclusion, Estimate};
 use crate::derive::richer::{self, Role, named, workload};
 use crate::links::Naming;
 use crate::number;
@@ -47,8 +47,8 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
     found.into_iter().filter(|sheet| sheet.tables.iter().all(|it| !it.rows.is_empty())).collect()
 }
 
-fn ratio(found: &Comparison) -> Entry {
-    let mut entry = Entry::number(number::text(found.ratio));
+fn ratio(found: &Estimate) -> Entry {
+    let mut entry = Entry::number(number::text(found.value));
     entry.range = found.interval.map_or("n=1".into(), |it| {
         format!("{} to {}", number::text(it.low), number::text(it.high))
     });
@@ -154,14 +154,13 @@ fn quarrel(record: &Record, experiment: &Experiment) -> Table {
                 if one.point.value != other.point.value {
                     continue;
                 }
-                let pairs = crate::derive::paired(one, other);
-                let Some(found) = crate::compare::pairs(&pairs, record.seed) else { continue };
-                let agrees = match found.interval {
-                    Some(it) if it.high < 1.0 && is_contradicted => "bianco2010",
-                    Some(it) if it.high < 1.0 => "both",
-                    Some(it) if it.low > 1.0 && is_contradicted => "gelberger2013",
-                    Some(it) if it.low > 1.0 => "neither",
-                    _ => "cannot be told",
+                let found = Estimate::ratio(one, other);
+                let agrees = match found.relevant() {
+                    Conclusion::Smaller if is_contradicted => "bianco2010",
+                    Conclusion::Smaller => "both",
+                    Conclusion::Greater if is_contradicted => "gelberger2013",
+                    Conclusion::Greater => "neither",
+                    Conclusion::Equivalent | Conclusion::Undecided(_) => "cannot be told",
                 };
                 let family = if first.family == "planimeter" { "ours" } else { "the system's" };
                 rows.push(vec![
@@ -204,7 +203,7 @@ fn cause(record: &Record) -> Table {
         if groups == 0 {
             return None;
         }
-        let Some((found, groups)) = richer::correlation(record, named(name)) else {
+        let Some((found, estimate, groups)) = richer::correlation(record, named(name)) else {
             let same = Entry::word("the same everywhere");
             let rest = [Entry::default(), Entry::number(groups.to_string())];
             let answer = Entry::word("cannot be told");
@@ -216,10 +215,10 @@ fn cause(record: &Record) -> Table {
         value.range = found.interval.map_or("too few for an interval".into(), |it| {
             format!("{} to {}", number::text(it.low), number::text(it.high))
         });
-        let answer = match found.interval {
-            Some(it) if it.low > 0.0 => "rises with the variation",
-            Some(it) if it.high < 0.0 => "falls with the variation",
-            _ => "cannot be told",
+        let answer = match estimate.against(0.0) {
+            Conclusion::Greater => "rises with the variation",
+            Conclusion::Smaller => "falls with the variation",
+            Conclusion::Equivalent | Conclusion::Undecided(_) => "cannot be told",
         };
         Some(vec![
             Entry::word(words),

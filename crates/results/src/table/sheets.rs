@@ -5,10 +5,11 @@
 //! of cells and outcomes, and stands only where there are some.
 
 use super::{Entry, Table, costa2017, gelberger2013, goals};
+use crate::conclude::{Conclusion, DIFFERENT_PERCENT, Estimate};
 use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Record, Trial};
+use crate::record::{Cell, Experiment, Metric, Reason, Record, Trial};
 use crate::series;
 
 /// A prescribed report: what it is, how to read it, and its tables.
@@ -203,12 +204,19 @@ fn trend(record: &Record, experiment: &Experiment) -> Sheet {
             let samples = series.iter().flat_map(|cell| {
                 cell.samples.iter().map(|sample| (cell.point.value / HOUR_S, *sample))
             });
-            let found = interval::of_slope(&samples.collect::<Vec<_>>(), LEVEL_PERCENT);
-            let Some((slope, range)) = found else { continue };
-            let drift = match range.contains(0.0) {
-                true => "none beyond chance",
-                false if slope > 0.0 => "rises",
-                false => "falls",
+            let samples: Vec<(f64, f64)> = samples.collect();
+            let Some((slope, range)) = interval::of_slope(&samples, LEVEL_PERCENT) else {
+                continue;
+            };
+            let wide = interval::of_slope(&samples, DIFFERENT_PERCENT).map(|(_, range)| range);
+            let n = samples.len() as u32;
+            let drift = match Estimate::of_interval(slope, n, wide, &series).against(0.0) {
+                Conclusion::Greater => "rises".to_string(),
+                Conclusion::Smaller => "falls".to_string(),
+                Conclusion::Equivalent | Conclusion::Undecided(Reason::Overlap) => {
+                    "none beyond chance".to_string()
+                }
+                Conclusion::Undecided(reason) => reason.to_string(),
             };
             let mut change = value(metric, slope);
             change.range = number::interval(metric, &range);
@@ -222,7 +230,7 @@ fn trend(record: &Record, experiment: &Experiment) -> Sheet {
         title: "Drift",
         reading: "A straight line through all trials of the series (least squares), its slope an hour with the \
                   interval that holds the true one with 95 % confidence if trials are independent. A drift is \
-                  one whose interval leaves out zero. Between two trials frames under way are awaited and \
+                  one whose interval of 99 % leaves out zero. Between two trials frames under way are awaited and \
                   counters are read, so the load pauses there.",
         tables: vec![Table { columns: columns.map(Into::into).into(), rows }],
     }

@@ -22,6 +22,8 @@ pub struct Model {
     pub about: String,
     /// The processor of what it is a model of, in one line; empty where nobody knows.
     pub processor: String,
+    /// Whether it is a model of a software switch.
+    pub is_software: bool,
     /// Where each number or word is from, by key; what is missing here is as if there were no such limit or cost.
     pub sources: BTreeMap<&'static str, String>,
     /// The processor that speaks OpenFlow.

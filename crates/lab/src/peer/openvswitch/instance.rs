@@ -23,6 +23,7 @@ pub(in crate::peer) const MACS_MAX: u32 = 262_144;
 /// Seconds for which it keeps them: the hour that bridges here have.
 pub(in crate::peer) const MACS_AGEING_S: u32 = 3600;
 const PACKAGE: &str = "openvswitch-switch";
+const SCHEMA: &str = "share/openvswitch/vswitch.ovsschema";
 const SCHEMAS: [&str; 2] =
     ["/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema"];
 /// How long a part may take to come up or to end.
@@ -36,6 +37,8 @@ const TAKE_OVER_PATIENCE: Duration = Duration::from_secs(60);
 pub(in crate::peer) struct Plan {
     /// The switch's program.
     pub switch: PathBuf,
+    /// Where the other programs and the schema are installed; without it, where the system has them.
+    pub prefix: Option<PathBuf>,
     /// The cores of its threads, but those that have cores of their own.
     pub cores: Vec<usize>,
     /// Further environment of the switch.
@@ -45,6 +48,23 @@ pub(in crate::peer) struct Plan {
     pub before: Vec<String>,
     /// The ports in order, each a name and the settings of its interface as words of `ovs-vsctl`.
     pub ports: Vec<(String, Vec<String>)>,
+}
+
+impl Plan {
+    /// A program of Open vSwitch.
+    fn tool(&self, name: &'static str) -> Result<PathBuf, Need> {
+        need::tool_below(self.prefix.as_deref(), name, PACKAGE)
+    }
+}
+
+/// What an installation of Open vSwitch has below its prefix that the lab needs; the file that is missing.
+pub(in crate::peer) fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
+    for name in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
+        need::tool_below(Some(prefix), name, PACKAGE)
+            .map_err(|_| prefix.join("sbin").join(name))?;
+    }
+    let schema = prefix.join(SCHEMA);
+    if schema.is_file() { Ok(()) } else { Err(schema) }
 }
 
 /// The running parts, in the order they are stopped (fields drop in this order too).
@@ -69,13 +89,13 @@ impl Instance {
         checked_socket_path(&place.file("br0.mgmt"))?;
         // It would try for a long time, and say so only in its log.
         need::require(Feature::Tun)?;
-        let schema = schema()?;
+        let schema = schema(plan.prefix.as_deref())?;
         let conf = place.file("conf.db");
         // Of a run before at the same site.
         let _ = std::fs::remove_file(&conf);
         let made = [OsString::from("create"), conf.into(), schema.into()];
         let cores = &plan.cores;
-        let tool = place.launch(need::tool("ovsdb-tool", PACKAGE)?, made, cores, site);
+        let tool = place.launch(plan.tool("ovsdb-tool")?, made, cores, site);
         process::run(tool, PATIENCE, &site.folder)?;
         let mut database = place.start_database(plan, site)?;
         let switch = place.start_switch(plan, site, &mut database)?;
@@ -213,7 +233,7 @@ impl Place {
         let socket = self.database_socket();
         let arguments = daemon_arguments(&self.file("ovsdb.ctl"))
             .chain([option("--remote=punix:", &socket), self.file("conf.db").into()]);
-        let program = need::tool("ovsdb-server", PACKAGE)?;
+        let program = plan.tool("ovsdb-server")?;
         let launch = self.launch(program, arguments, &plan.cores, site);
         let mut database = Process::start(launch, &site.folder)?;
         database.wait_ready(PATIENCE, || UnixStream::connect(&socket).is_ok())?;
@@ -271,7 +291,7 @@ impl Place {
     ) -> Result<(), LabError> {
         let database = option("--db=unix:", &self.database_socket());
         let arguments = ["-vsyslog:off".into(), database].into_iter().chain(words);
-        let program = need::tool("ovs-vsctl", PACKAGE)?;
+        let program = plan.tool("ovs-vsctl")?;
         let launch = self.launch(program, arguments, &plan.cores, site);
         process::run(launch, TAKE_OVER_PATIENCE + PATIENCE, &site.folder).map(drop)
     }
@@ -307,7 +327,10 @@ fn option(name: &str, path: &Path) -> OsString {
     text
 }
 
-fn schema() -> Result<PathBuf, Need> {
-    let found = SCHEMAS.iter().map(PathBuf::from).find(|path| path.is_file());
+fn schema(prefix: Option<&Path>) -> Result<PathBuf, Need> {
+    let found = match prefix {
+        Some(prefix) => Some(prefix.join(SCHEMA)).filter(|path| path.is_file()),
+        None => SCHEMAS.iter().map(PathBuf::from).find(|path| path.is_file()),
+    };
     found.ok_or(Need::File { name: "vswitch.ovsschema", package: "openvswitch-common" })
 }

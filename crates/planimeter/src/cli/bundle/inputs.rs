@@ -3,7 +3,7 @@
 //! Invariant: a word is taken for a file here exactly where the code that reads the word opens it.
 
 use crate::cli::run::Arguments;
-use crate::parameter::STREAM;
+use crate::parameter::shared::STREAM;
 use crate::parameter::witness::CREDENTIALS;
 use crate::python::script;
 use crate::target::{build, model, network, progfe};

@@ -9,10 +9,12 @@ use results::gate::Gate;
 use results::record::Record;
 
 use super::{Arguments, refused};
+use crate::catalog;
 use crate::cli::failure::{Failure, FailureKind};
 use crate::cli::out::remark;
 use crate::cli::{self, run, words};
 use crate::parameter::Effort;
+use crate::python::script::is_script;
 
 /// Repeats of one measurement at most.
 const REPEATS_MAX: u32 = 1000;
@@ -22,12 +24,6 @@ pub(super) fn measured(
     arguments: &Arguments,
     (gates, are_written): &(Vec<Gate>, bool),
 ) -> Result<Contrast, Failure> {
-    if arguments.base == arguments.new {
-        return Err(Failure::usage(format!(
-            "{} is on both sides: {0}@PROGRAM is the same of another build, and of this one too",
-            arguments.base
-        )));
-    }
     let asked = asked(arguments)?;
     let first = measure(&asked)?;
     let names = [&arguments.base, &arguments.new].map(String::as_str);
@@ -57,7 +53,7 @@ pub(in crate::cli) fn confirm(
             "not clearly passed: {}; measured again with {repeats} repeats before any gate fails",
             experiments.join(", ")
         );
-        let mut set = asked.set.clone();
+        let mut set = taken(&asked.set, &experiments);
         set.push(format!("repeats={repeats}"));
         let seed = Some(asked.seed() + 1 + round as u64);
         let again = measure(round, &run::Arguments { experiments, set, seed, ..asked.clone() })?;
@@ -72,8 +68,56 @@ pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Sid
     names.map(|name| Side { name, record, target: Some(name) })
 }
 
+/// What would be measured first, and for about how long; what is not clearly passed is then measured again.
+pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
+    let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
+    let again: Vec<String> = REPEATED_BY.iter().map(|times| format!("{times} times")).collect();
+    Ok(format!(
+        "{}{}\ngates that do not clearly pass are measured again with {} the repeats\n",
+        dry.text,
+        run::estimate(dry.trials, dry.seconds),
+        again.join(", then ")
+    ))
+}
+
+/// The parameter by which loads that are shares of each target's own maximum become those of one target.
+const LOAD_OF: &str = "load_of";
+
+/// The catalogue's rows of these experiments, but for scripts, which would have to be started.
+fn entries(experiments: &[String]) -> Vec<&'static catalog::Entry> {
+    let names = experiments.iter().filter(|name| !is_script(name));
+    names.flat_map(|name| catalog::find(name).unwrap_or_default()).collect()
+}
+
+/// The assignments that some of these experiments take; all where one is a script.
+fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
+    let entries = entries(experiments);
+    let is_taken = |text: &&String| {
+        let key = text.split('=').next().unwrap_or_default();
+        entries.iter().any(|entry| entry.takes(key).is_some())
+    };
+    let has_script = experiments.iter().any(|name| is_script(name));
+    set.iter().filter(|text| has_script || is_taken(text)).cloned().collect()
+}
+
+/// Offers both targets the loads of the baseline: shares of each one's own maximum are other loads, at which latencies do
+/// not compare.
+pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
+    let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
+    let takes = |entry: &&catalog::Entry| entry.takes(LOAD_OF).is_some();
+    if !is_set && entries(&asked.experiments).iter().any(takes) {
+        asked.set.push(format!("{LOAD_OF}={base}"));
+    }
+}
+
 /// The run that the arguments ask for.
 fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
+    if arguments.base == arguments.new {
+        return Err(Failure::usage(format!(
+            "{} is on both sides: {0}@PROGRAM is the same of another build, and of this one too",
+            arguments.base
+        )));
+    }
     let mut asked = match &arguments.like {
         Some(folder) => like(folder, arguments.trust)?,
         None if arguments.experiments.is_empty() => {
@@ -107,6 +151,7 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     if !asked.set.iter().any(|it| it.starts_with("turns=")) {
         asked.set.push("turns=alternating".into());
     }
+    same_loads(&mut asked, &arguments.base);
     Ok(asked)
 }
 

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use results::change;
+use results::contrast::words;
 use results::number;
 use results::record::{Metric, Name};
 use results::store::StoreError;
@@ -116,26 +118,31 @@ fn line(row: &RunRow) -> String {
     line.replace(char::is_control, " ")
 }
 
-/// How a metric went, each experiment, target and point by itself.
+/// How a metric went: each series by itself, with its change points.
 fn shown(name: &str, rows: &[TrendRow]) {
     let metric: Option<Metric> = serde_json::from_value(name.into()).ok();
     let metric = metric.unwrap_or(Metric::Named(Name::of("value_count")));
-    let mut place = None;
-    for row in rows {
-        let here = (&row.experiment, &row.target, &row.point);
-        if place != Some(here) {
-            let unit = number::shown(metric).unit;
-            let heading =
-                format!("{}, {} at {}: {name}, {unit}", row.experiment, row.target, row.point);
-            say!("\n{}", heading.replace(char::is_control, " "));
-            place = Some(here);
+    let unit = number::shown(metric).unit;
+    let value = |value| number::value(metric, value);
+    let common = rows.first().map(|row| &row.conditions);
+    for series in rows.chunk_by(TrendRow::is_of_series) {
+        let first = &series[0];
+        let conditions = first.conditions.words(common);
+        let place = format!("{}, {} at {}", first.experiment, first.target, first.point);
+        let heading = format!("{place}: {name}, {unit} ({conditions})");
+        say!("\n{}", heading.replace(char::is_control, " "));
+        let values: Vec<f64> = series.iter().map(|row| row.value).collect();
+        let changes = change::changes(&values);
+        for (at, row) in series.iter().enumerate() {
+            if let Some(change) = changes.iter().find(|change| change.at == at) {
+                say!("  -- change point: {}", words::change(change.ratio));
+            }
+            let ends = match (row.low, row.high) {
+                (Some(low), Some(high)) => format!(" ({} to {})", value(low), value(high)),
+                _ => String::new(),
+            };
+            let line = format!("  {}  {}{ends}  {}", row.created, value(row.value), row.folder);
+            say!("{}", line.replace(char::is_control, " "));
         }
-        let value = |value| number::value(metric, value);
-        let ends = match (row.low, row.high) {
-            (Some(low), Some(high)) => format!(" ({} to {})", value(low), value(high)),
-            _ => String::new(),
-        };
-        let line = format!("  {}  {}{ends}  {}", row.created, value(row.value), row.folder);
-        say!("{}", line.replace(char::is_control, " "));
     }
 }

@@ -111,7 +111,8 @@ impl Campaign {
         let store = store.as_ref();
         let done = self.measured(store).and_then(|records| {
             let judged = gates::judged(&self.plan, &records, &mut |folder, again| {
-                measured((&self.folder.join(folder), self.is_trusted), None, again, store)
+                let place = (&*self.folder.join(folder), self.is_trusted, self.plan.is_strict);
+                measured(place, None, again, store)
             })?;
             Ok((records, judged))
         });
@@ -121,7 +122,7 @@ impl Campaign {
         let code = gates::exit_code(&judged, self.plan.is_strict);
         let failed: Vec<String> = records
             .iter()
-            .filter(|record| failed::has_failed(record))
+            .filter(|record| failed::has_failed(record) || failed::has_failed_module(record))
             .filter_map(failed::sentence)
             .collect();
         if code == failure::EXIT_DONE && !failed.is_empty() {
@@ -146,7 +147,8 @@ impl Campaign {
         {
             remark!("step {} of {all}, {}: {}", number + 1, step.name, plan.command_line);
             let folder = self.folder.join(&facts.folder);
-            records.push(measured((&folder, self.is_trusted), Some(plan), &step.arguments, store)?);
+            let place = (&*folder, self.is_trusted, self.plan.is_strict);
+            records.push(measured(place, Some(plan), &step.arguments, store)?);
         }
         let runs: Vec<Run> = records
             .iter()
@@ -219,7 +221,7 @@ pub fn folder_of(number: usize, name: &str) -> String {
 
 /// The run in a folder, measured as far as it is not yet: as it is planned, or as arguments say.
 fn measured(
-    (folder, is_trusted): (&Path, bool),
+    (folder, is_trusted, is_strict): (&Path, bool, bool),
     plan: Option<&runner::Plan>,
     arguments: &Arguments,
     store: Option<&Address>,
@@ -237,7 +239,7 @@ fn measured(
         let created = crate::environment::wall_clock();
         (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
     };
-    let finished = run::carried_out(&plan, destination, &place::surroundings()?, store)?;
+    let finished = run::carried_out(&plan, destination, &place::surroundings()?, store, is_strict)?;
     if finished.record.partial {
         let line = "interrupted: what was measured is kept".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });

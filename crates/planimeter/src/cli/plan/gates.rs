@@ -54,7 +54,7 @@ pub struct Judged {
     contrast: Contrast,
 }
 
-/// Lets targets that are compared with each other take turns backwards in every second round.
+/// Lets targets that are compared with each other take turns backwards in every second round, at the same loads.
 pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
     let is_inside = |gate: &Wanted| match &gate.base {
         None => true,
@@ -69,6 +69,15 @@ pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
             && !set.iter().any(|it| it.starts_with("turns="))
         {
             set.push("turns=alternating".into());
+        }
+        let targets = step.arguments.targets.clone();
+        let inside = wanted.iter().filter(concerned).filter(|gate| is_inside(gate));
+        let mut bases = inside.filter_map(|gate| match &gate.base {
+            Some(word) => targets.iter().find(|name| own_name(name) == own_name(&word.text)),
+            None => targets.first(),
+        });
+        if let Some(base) = bases.next().filter(|_| targets.len() > 1) {
+            again::same_loads(&mut step.arguments, base);
         }
     }
 }

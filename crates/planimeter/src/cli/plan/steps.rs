@@ -6,12 +6,10 @@
 
 use super::file::{Settings, Written};
 use super::text::{Faults, Word};
-use crate::catalog;
+use crate::catalog::{self, taking};
 use crate::cli::joining::Asked;
 use crate::cli::run;
-use crate::nearest;
-use crate::parameter::own::Declared;
-use crate::parameter::{self, ParameterError, Parameters};
+use crate::parameter::{self, Parameters};
 use crate::target::name::TargetKind;
 
 /// Letters of a step's name.
@@ -47,20 +45,17 @@ pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
         faults.add(word.at, why);
     }
     let each: Vec<&Settings> = if single { whole.to_vec() } else { written.steps.iter().collect() };
-    let entries: Vec<Vec<&catalog::Entry>> =
+    let entries: Vec<Vec<&'static catalog::Entry>> =
         each.iter().map(|settings| entries(settings, faults)).collect();
-    let known: Vec<Declared> =
-        entries.iter().flatten().flat_map(|entry| entry.parameters).copied().collect();
+    let known: Vec<&'static catalog::Entry> = entries.iter().flatten().copied().collect();
     check(all, &known, faults);
     let mut steps: Vec<Step> = Vec::new();
     for (settings, entries) in each.into_iter().zip(&entries) {
-        let declared: Vec<Declared> =
-            entries.iter().flat_map(|entry| entry.parameters).copied().collect();
         if !single {
-            check(settings, &declared, faults);
+            check(settings, entries, faults);
         }
         let Some(name) = name(settings, entries, &steps, faults) else { continue };
-        let arguments = arguments(all, settings, &declared, beside);
+        let arguments = arguments(all, settings, entries, beside);
         steps.push(Step { name, at: settings.at, arguments });
     }
     steps
@@ -82,7 +77,7 @@ fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::En
 }
 
 /// Targets, links and parameters, word by word.
-fn check(settings: &Settings, declared: &[Declared], faults: &mut Faults) {
+fn check(settings: &Settings, entries: &[&'static catalog::Entry], faults: &mut Faults) {
     let topologies = settings.topology.iter().map(|word| Word {
         at: word.at,
         text: format!("{}{}", crate::target::network::PREFIX, word.text),
@@ -97,17 +92,14 @@ fn check(settings: &Settings, declared: &[Declared], faults: &mut Faults) {
             faults.add(word.at, failure.line);
         }
     }
+    if entries.is_empty() {
+        // That nothing is measured has been reported.
+        return;
+    }
     for word in &settings.set {
-        let tried = Parameters::at(parameter::Effort::Quick).set_declared(&word.text, declared);
-        match tried {
-            Ok(()) => {}
-            Err(ParameterError::UnknownKey(key)) => {
-                let known = declared.iter().map(|own| own.key).chain(parameter::keys());
-                let help = nearest::asked(&key, known);
-                let help = help.unwrap_or_else(|| "`planimeter list parameters` shows them".into());
-                faults.add(word.at, format!("there is no parameter {key:?}: {help}"));
-            }
-            Err(error) => faults.add(word.at, error.to_string()),
+        let mut tried = Parameters::at(parameter::Effort::Quick);
+        if let Err(error) = taking::assign(&mut tried, entries, &word.text) {
+            faults.add(word.at, error.to_string());
         }
     }
 }
@@ -149,7 +141,7 @@ fn name(
 fn arguments(
     all: &Settings,
     own: &Settings,
-    declared: &[Declared],
+    entries: &[&'static catalog::Entry],
     beside: Beside,
 ) -> run::Arguments {
     let texts = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
@@ -174,7 +166,7 @@ fn arguments(
         topologies: texts(&targets.topology),
         links,
         effort: beside.effort.or(own.effort).or(all.effort),
-        set: set(all, own, declared),
+        set: set(all, own, entries),
         before: hook(&own.before, &all.before),
         between: hook(&own.between, &all.between),
         after: hook(&own.after, &all.after),
@@ -192,12 +184,10 @@ pub fn as_written(settings: &Settings) -> run::Arguments {
 }
 
 /// The parameters of a step: its own, and of those for all steps the others that its experiments know.
-fn set(all: &Settings, own: &Settings, declared: &[Declared]) -> Vec<String> {
+fn set(all: &Settings, own: &Settings, entries: &[&'static catalog::Entry]) -> Vec<String> {
     let key = |word: &Word| word.text.split('=').next().unwrap_or_default().to_string();
     let is_own = |word: &Word| own.set.iter().any(|it| key(it) == key(word));
-    let is_known = |word: &Word| {
-        declared.iter().any(|it| it.key == key(word)) || parameter::keys().any(|it| it == key(word))
-    };
+    let is_known = |word: &Word| entries.iter().any(|entry| entry.takes(&key(word)).is_some());
     let same = std::ptr::eq(all, own);
     let inherited = all.set.iter().filter(|word| !same && !is_own(word) && is_known(word));
     inherited.chain(&own.set).map(|word| word.text.clone()).collect()

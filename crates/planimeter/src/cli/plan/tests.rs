@@ -39,12 +39,12 @@ fn a_step_has_what_stands_for_all_unless_it_says_otherwise() {
 #[test]
 fn a_parameter_for_all_reaches_the_steps_that_know_it() {
     let (steps, faults) = read(
-        "on = \"ours\"\nset = { rules = \"either\", flows = 10, rules_count = 10 }\n\
+        "on = \"ours\"\nset = { rules = \"either\", seconds = 10, rules_count = 10 }\n\
          [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\n",
     );
     assert_eq!(faults, Vec::<String>::new());
-    assert_eq!(steps[0].arguments.set, ["rules=either", "flows=10"]);
-    assert_eq!(steps[1].arguments.set, ["rules=either", "flows=10", "rules_count=10"]);
+    assert_eq!(steps[0].arguments.set, ["rules=either", "seconds=10"]);
+    assert_eq!(steps[1].arguments.set, ["rules_count=10"]);
 }
 
 #[test]

@@ -7,10 +7,14 @@
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
-/// Frame sizes, FCS included. The study's axis runs from 64 to 1500 bytes; its text and table
-/// name these.
-pub const FRAME_BYTES: [u16; 7] = [64, 96, 128, 256, 512, 1024, 1500];
+/// Frame sizes. The study's axis runs from 64 to 1500 bytes; its text and table name these.
+const FRAMES: Declared = shared::FRAMES.with_default("64,96,128,256,512,1024,1500");
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
@@ -18,7 +22,7 @@ pub const AXIS: &str = "frame_bytes";
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
-    let points = context.frames_or(&FRAME_BYTES).into_iter().map(|frame_bytes| SweepPoint {
+    let points = context.frames(&FRAMES).into_iter().map(|frame_bytes| SweepPoint {
         x: f64::from(frame_bytes),
         curve: None,
         setup,

@@ -12,7 +12,9 @@
 
 use super::super::sweep::SweepPoint;
 use super::super::{Context, Method};
-use super::{ENTRIES, FRAME_BYTES_MULTI};
+use super::FRAMES_MULTI;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
@@ -20,18 +22,22 @@ pub const AXIS: &str = "frame_bytes";
 /// What is varied from curve to curve.
 pub const CURVE: &str = "entries";
 
+/// The small, the medium and the large table of section IV.B.
+const ENTRIES: Declared = shared::SIZES.with_default("8192,65536,131072");
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, ENTRIES];
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut points = Vec::new();
-    for entries in context.entries_or(&ENTRIES) {
+    for entries in context.parameters.own.integers(&ENTRIES).map(|entries| entries as u32) {
         let setup = super::full_table(context, entries);
-        points.extend(context.frames_or(&FRAME_BYTES_MULTI).into_iter().map(|frame_bytes| {
-            SweepPoint {
-                x: f64::from(frame_bytes),
-                curve: Some((CURVE, f64::from(entries))),
-                setup,
-                trial: context.trial(&setup, frame_bytes, context.link_percent(100.0)),
-            }
+        points.extend(context.frames(&FRAMES_MULTI).into_iter().map(|frame_bytes| SweepPoint {
+            x: f64::from(frame_bytes),
+            curve: Some((CURVE, f64::from(entries))),
+            setup,
+            trial: context.trial(&setup, frame_bytes, context.link_percent(100.0)),
         }));
     }
     super::sweep(context, AXIS, points)

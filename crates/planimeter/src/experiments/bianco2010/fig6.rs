@@ -10,25 +10,27 @@
 
 use super::super::sweep::SweepPoint;
 use super::super::{Context, Method};
-use super::{FRAME_BYTES_MULTI, HASH, HASH_ENTRIES, LINEAR, LINEAR_ENTRIES, hash_table};
+use super::{FRAMES_MULTI, HASH, HASH_ENTRIES, LINEAR, LINEAR_ENTRIES, hash_table};
+use crate::parameter::own::Declared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, HASH_ENTRIES];
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let hash = context.entries_or(&[HASH_ENTRIES])[0];
+    let hash = context.count(&HASH_ENTRIES);
     let tables =
         [(HASH, hash_table(context, hash)), (LINEAR, super::linear_table(context, LINEAR_ENTRIES))];
     let mut points = Vec::new();
     for (curve, setup) in tables {
-        points.extend(context.frames_or(&FRAME_BYTES_MULTI).into_iter().map(|frame_bytes| {
-            SweepPoint {
-                x: f64::from(frame_bytes),
-                curve: Some((curve, f64::from(setup.entries))),
-                setup,
-                trial: context.trial(&setup, frame_bytes, context.link_percent(100.0)),
-            }
+        points.extend(context.frames(&FRAMES_MULTI).into_iter().map(|frame_bytes| SweepPoint {
+            x: f64::from(frame_bytes),
+            curve: Some((curve, f64::from(setup.entries))),
+            setup,
+            trial: context.trial(&setup, frame_bytes, context.link_percent(100.0)),
         }));
     }
     super::sweep(context, AXIS, points)

@@ -3,13 +3,14 @@
 //! Claim: whatever the mix, the rate is bounded by those of the two pure cases, and drops in proportion
 //! to the share of the linear table, since the hash table comes first in the chain.
 //! Method: both tables filled at once, 131,072 exact entries and 100 that leave fields open; full
-//! nominal load of 96-byte frames (or the first size of `--set frame`) as two streams, one uniformly
+//! nominal load of 96-byte frames (or each size of `--set frame`) as two streams, one uniformly
 //! random over the entries of each table, whose rates make the share. Only OpenFlow targets take part.
 //! Parameters: `--set entries=` changes the hash table's.
 
 use super::super::sweep::SweepPoint;
-use super::super::{Context, Method};
-use super::{FRAME_BYTES_SMALL, HASH_ENTRIES, LINEAR_ENTRIES};
+use super::super::{Context, FRAME_CURVE, Method, curve_of};
+use super::{FRAMES_SMALL, HASH_ENTRIES, LINEAR_ENTRIES};
+use crate::parameter::own::Declared;
 use crate::parameter::{Table, Traffic};
 use crate::workload::Setup;
 
@@ -19,19 +20,25 @@ pub const LINEAR_PERCENT: [f64; 7] = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 100.0];
 /// Name of the axis.
 pub const AXIS: &str = "linear_percent";
 
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES_SMALL, HASH_ENTRIES];
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let frame_bytes = context.frames_or(&[FRAME_BYTES_SMALL])[0];
-    let hash = context.entries_or(&[HASH_ENTRIES])[0].max(LINEAR_ENTRIES);
+    let frames = context.frames(&FRAMES_SMALL);
+    let hash = context.count(&HASH_ENTRIES).max(LINEAR_ENTRIES);
     let (table, traffic, entries) = (Table::Chain, Traffic::Random, hash + LINEAR_ENTRIES);
     let setup = Setup { table, traffic, entries, ..context.setup() };
-    let points = LINEAR_PERCENT.map(|percent| {
+    let point = |percent: f64, frame_bytes: u16| {
         let shares = [100.0 - percent, percent].map(|share| context.link_percent(share));
         let streams = setup.chain_streams(&context.addresses, frame_bytes, shares);
         let used = streams.into_iter().zip([percent < 100.0, percent > 0.0]);
         let used = used.filter(|(_, is_used)| *is_used).map(|(stream, _)| stream);
-        let trial = context.trial_of(used.collect());
-        SweepPoint { x: percent, curve: None, setup, trial }
-    });
-    super::sweep(context, AXIS, points.into())
+        let (curve, trial) =
+            (curve_of(FRAME_CURVE, &frames, frame_bytes), context.trial_of(used.collect()));
+        SweepPoint { x: percent, curve, setup, trial }
+    };
+    let of = |percent| frames.iter().map(move |&size| (percent, size));
+    let points = LINEAR_PERCENT.into_iter().flat_map(of).map(|(share, size)| point(share, size));
+    super::sweep(context, AXIS, points.collect())
 }

@@ -29,21 +29,22 @@ pub mod fig10;
 
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Method};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::parameter::{Table, Traffic};
 use crate::target::name::Technology;
 use crate::workload::Setup;
 
-/// The small, the medium and the large table of section IV.B.
-pub const ENTRIES: [u32; 3] = [8192, 65_536, 131_072];
+/// Frame sizes of figures 5 and 6 and table I.
+pub const FRAMES_MULTI: Declared = shared::FRAMES.with_default("96,128,256,512,1024,1500");
 
-/// Frame sizes of figures 5 and 6 and table I, FCS included.
-pub const FRAME_BYTES_MULTI: [u16; 6] = [96, 128, 256, 512, 1024, 1500];
-
-/// The size of frames where only small ones are measured, FCS included.
-pub const FRAME_BYTES_SMALL: u16 = 96;
+/// Frame sizes where only small ones are measured.
+pub const FRAMES_SMALL: Declared = shared::FRAMES.with_default("96");
 
 /// Entries that the study's hash table holds.
-pub const HASH_ENTRIES: u32 = 131_072;
+pub const HASH_ENTRIES: Declared =
+    Declared { help: "how many entries the hash table holds", ..shared::SIZE }
+        .with_default("131072");
 
 /// Entries that the study's linear table holds.
 pub const LINEAR_ENTRIES: u32 = 100;

@@ -7,44 +7,46 @@
 //! linear table, 1 to 131,072 in the hash table. Tt = S / C where the link really serialises at C, as in
 //! simulated time; over other links Tt is 0, and D half of the mean latency of the tester's loop. The
 //! report says which. Only OpenFlow targets take part.
-//! Parameters: `--set load=` changes the load, in percent of the link; `--set frame=` the frames; with
-//! `--set entries=` the hash table has one entry or so many.
+//! Parameters: `--set load=` changes the load, in percent of the link; `--set frame=` the frames; `--set entries=` the
+//! sizes of the hash table.
 
 use super::super::sweep::SweepPoint;
 use super::super::{Context, Method};
-use super::{FRAME_BYTES_MULTI, HASH, LINEAR};
+use super::{FRAMES_MULTI, HASH, LINEAR};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Entries of the linear table.
 pub const LINEAR_ENTRIES: [u32; 5] = [1, 25, 50, 75, 100];
 
-/// Entries of the hash table.
-pub const HASH_ENTRIES: [u32; 5] = [1, 32_768, 65_536, 98_304, 131_072];
+/// Load at which latencies are taken: the study's are of an underloaded switch and do not say how much.
+const LOAD: Declared = shared::LOAD.with_default("5");
 
-/// Load at which latencies are taken, in percent of the nominal link: the study's are of an
-/// underloaded switch and do not say how much.
-pub const LOAD_PERCENT: f64 = 5.0;
+/// Entries of the hash table.
+const SIZES: Declared = Declared {
+    help: "how many entries the hash table holds",
+    ..shared::SIZES.with_default("1,32768,65536,98304,131072")
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, LOAD, SIZES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let percent = context.loads_or(&[LOAD_PERCENT])[0];
+    let percent = context.load(&LOAD);
     let linear = LINEAR_ENTRIES.map(|entries| (LINEAR, super::linear_table(context, entries)));
-    let sizes = match context.parameters.entries {
-        1 => HASH_ENTRIES.to_vec(),
-        most => vec![1, most],
-    };
+    let sizes = context.parameters.own.integers(&SIZES).map(|entries| entries as u32);
     let hash = sizes.into_iter().map(|entries| (HASH, super::hash_table(context, entries)));
     let mut points = Vec::new();
     for (curve, setup) in linear.into_iter().chain(hash) {
-        points.extend(context.frames_or(&FRAME_BYTES_MULTI).into_iter().map(|frame_bytes| {
-            SweepPoint {
-                x: f64::from(frame_bytes),
-                curve: Some((curve, f64::from(setup.entries))),
-                setup,
-                trial: context.trial(&setup, frame_bytes, context.link_percent(percent)),
-            }
+        points.extend(context.frames(&FRAMES_MULTI).into_iter().map(|frame_bytes| SweepPoint {
+            x: f64::from(frame_bytes),
+            curve: Some((curve, f64::from(setup.entries))),
+            setup,
+            trial: context.trial(&setup, frame_bytes, context.link_percent(percent)),
         }));
     }
     super::sweep(context, AXIS, points)

@@ -20,11 +20,12 @@ use super::matching::AXIS;
 use super::routes::Routes;
 use crate::catalog::Show;
 use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::target::name::Technology;
 
 /// What can be set.
 pub const PARAMETERS: &[Declared] =
-    &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, table_capacity::PATIENCE, VERSION];
+    &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, table_capacity::PATIENCE, VERSION, shared::FRAME];
 
 /// Size of the frames that look for entries.
 const FRAME_BYTES: u16 = 64;

@@ -19,14 +19,12 @@ use super::setting::{
 };
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
+use crate::parameter::shared;
 use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT, exact};
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
-
-/// Bytes of headers and frame check sequence around what UDP carries.
-const AROUND_PAYLOAD: u16 = 14 + 20 + 8 + 4;
 
 /// The study's sizes.
 pub const SIZES: [u16; 3] = [64, 128, 256];
@@ -59,7 +57,13 @@ pub const TYPES: Declared = Declared {
 pub const PARAMETERS: &[Declared] = &[TYPES, SIZE, PACKETS, OPEN_PPS, WAIT, VERSION, PATIENCE];
 
 /// What can be set of the one about sizes.
-pub const BY_SIZE: &[Declared] = &[PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+pub const BY_SIZE: &[Declared] = &[FRAMES_READ, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+
+/// The study's sizes, as a frame's.
+pub const FRAMES: Declared = shared::FRAMES.with_default("64,128,256");
+
+/// The same, and, as the study can be read too, as what UDP carries.
+const FRAMES_READ: Declared = shared::FRAMES.with_default("64,110,128,174,256,302");
 
 /// The words for types of match, the study's first.
 pub const WORDS: &[&str] = &[
@@ -332,9 +336,7 @@ pub fn types(context: &Context) -> Box<dyn Method> {
 
 /// Figure 4 on one target: by size as a frame's, and, as the study can be read too, as what UDP carries.
 pub fn sizes(context: &Context) -> Box<dyn Method> {
-    let read = SIZES.iter().flat_map(|size| [*size, size + AROUND_PAYLOAD]);
-    let mut sizes = context.frames_or(&read.collect::<Vec<u16>>());
-    sizes.sort_unstable();
+    let sizes = context.frames(&FRAMES_READ);
     let at = |bytes: &u16| {
         let size = usize::from(*bytes);
         let (name, prefix, ways, rules) = match context.technology {

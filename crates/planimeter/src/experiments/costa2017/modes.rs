@@ -9,10 +9,12 @@ use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 
 use super::super::modules::rounds::{Rounds, Spot};
+use super::super::modules::updates::{PATIENCE, VERSION};
 use super::super::{Context, Method};
-use super::matching::{AXIS, LEGACY, LEGACY_PREFIX, SIZES, by_port};
-use super::setting::{OPEN_BESIDE, loops, trip, ways};
+use super::matching::{AXIS, FRAMES, LEGACY, LEGACY_PREFIX, by_port};
+use super::setting::{OPEN_BESIDE, PACKETS, WAIT, loops, trip, ways};
 use crate::catalog::Show;
+use crate::parameter::own::Declared;
 use crate::target::name::Technology;
 
 /// The name of what a rule does that hands packets on to the switch itself.
@@ -30,10 +32,13 @@ pub const SHOWS: &[Show] = &[Show::values(
     ],
 )];
 
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+
 /// The figure on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut spots: Vec<Spot> = Vec::new();
-    for bytes in context.frames_or(&SIZES) {
+    for bytes in context.frames(&FRAMES) {
         let (x, size) = (f64::from(bytes), usize::from(bytes));
         if context.technology != Technology::OpenFlow {
             let trip = trip(context, LEGACY, ways(context, size), None);

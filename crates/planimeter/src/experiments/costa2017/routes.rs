@@ -12,7 +12,7 @@ use instrument::search::bracket::{Bracket, Sought};
 use instrument::stream::Rate;
 use instrument::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Metric, Name, Role};
+use results::record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 
 use super::super::{Context, Finding, Method, Tag};
 use super::filling::bound;
@@ -95,13 +95,15 @@ impl Routes {
         let is_broken = |it: &Irregularity| !is_met(it) && !is_limited(it) && !is_disturbed(it);
         let is_full = !found.irregular.iter().any(is_met);
         self.done += 1;
+        let open = Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit };
         let values = [
-            ("routes_count", found.rate_pps.floor()),
-            ("is_full_count", f64::from(u8::from(is_full))),
+            ("routes_count", found.rate_pps.floor(), (!is_full).then_some(open)),
+            ("is_full_count", f64::from(u8::from(is_full)), None),
         ];
-        for (name, value) in values {
+        for (name, value, bound) in values {
             let metric = Metric::Named(Name::of(name));
             self.findings.push(Finding {
+                bound,
                 irregular: found.irregular.iter().any(is_broken),
                 tester_limited: found.irregular.iter().any(is_limited),
                 disturbed: found.irregular.iter().any(is_disturbed),

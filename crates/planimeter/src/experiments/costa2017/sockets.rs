@@ -11,7 +11,7 @@ use super::super::modules::rounds::{Rounds, Spot};
 use super::super::modules::updates::{PATIENCE, VERSION};
 use super::super::{Context, Method};
 use super::matching::{
-    AXIS, LEGACY, LEGACY_PREFIX, PREFIXES, PUBLISHED, SIZES, TYPES, WORDS, typed,
+    AXIS, FRAMES, LEGACY, LEGACY_PREFIX, PREFIXES, PUBLISHED, SIZES, TYPES, WORDS, typed,
 };
 use super::setting::{PACKETS, WAIT, by_sockets, spot, trip, ways};
 use crate::catalog::Show;
@@ -19,7 +19,7 @@ use crate::parameter::own::Declared;
 use crate::target::name::Technology;
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[TYPES, PACKETS, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Declared] = &[FRAMES, TYPES, PACKETS, WAIT, VERSION, PATIENCE];
 
 /// What programs with sockets measure is called by these, in the order of the types.
 const SERIES: [&str; PUBLISHED] =
@@ -62,7 +62,7 @@ pub const SHOWS: &[Show] = &[
 
 /// Both ways on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let sizes = context.frames_or(&SIZES);
+    let sizes = context.frames(&FRAMES);
     let smallest = sizes.iter().copied().min();
     let mut spots: Vec<Spot> = Vec::new();
     for bytes in sizes {

@@ -15,9 +15,10 @@ use super::super::{Context, Method};
 use super::latency::{AXIS, RATE};
 use crate::catalog::Show;
 use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Frame sizes.
-const FRAMES: [u16; 6] = [64, 128, 256, 512, 1024, 1518];
+const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,1024,1518");
 
 /// What curves lie on: whether the load is low or full, and its numbers.
 const CURVE: &str = "trial_load";
@@ -25,7 +26,7 @@ const LOW: f64 = 0.0;
 const FULL: f64 = 1.0;
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[RATE];
+pub const PARAMETERS: &[Declared] = &[RATE, FRAMES];
 
 /// What is shown.
 pub const SHOWS: &[Show] = &[
@@ -49,7 +50,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let pps = context.parameters.own.number(&RATE);
     let mut points = Vec::new();
-    for frame_bytes in context.frames_or(&FRAMES) {
+    for frame_bytes in context.frames(&FRAMES) {
         let low = Rate::FramesPerSecond(pps.min(context.most_pps(frame_bytes)));
         for (load, rate) in [(LOW, low), (FULL, context.link_percent(100.0))] {
             points.push(SweepPoint {

@@ -24,12 +24,13 @@ use super::latency::AXIS;
 use crate::catalog::Show;
 use crate::parameter::Table;
 use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::target::name::{TargetKind, Technology};
 use crate::target::program::PORT_IN;
 use crate::workload::Setup;
 
 /// Frame sizes.
-const SIZES: [u16; 3] = [96, 512, 1472];
+const SIZES: Declared = shared::FRAMES.with_default("96,512,1472");
 
 /// What curves lie on: which task.
 const CURVE: &str = "offload";
@@ -44,7 +45,7 @@ const GREETING: u16 = 2;
 const NAMES: u16 = 53;
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const PARAMETERS: &[Declared] = &[SIZES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// What is shown.
 pub const SHOWS: &[Show] = &[
@@ -98,7 +99,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         _ => context.setup(),
     };
     let mut spots = Vec::new();
-    for frame_bytes in context.frames_or(&SIZES) {
+    for frame_bytes in context.frames(&SIZES) {
         for (task, number) in tasks(context) {
             let frames = frames(context, &setup, task, frame_bytes);
             let asking = Asking {

@@ -7,14 +7,19 @@
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
-use super::workload::{CURVE, Work};
+use super::workload::{CURVE, RULES, Work};
 use crate::catalog::Show;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes: the one of bianco2010's claims, one at which it says that all reach the wire's speed, and the largest.
-const FRAMES: [u16; 3] = [64, 256, 1518];
+const FRAMES: Declared = shared::FRAMES.with_default("64,256,1518");
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES, RULES];
 
 /// What is shown.
 pub const SHOWS: &[Show] = &[Show::values(
@@ -28,7 +33,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let rate = context.link_percent(100.0);
     let points = Work::of(context.technology).iter().flat_map(|work| {
         let setup = work.setup(context);
-        context.frames_or(&FRAMES).into_iter().map(move |frame_bytes| SweepPoint {
+        context.frames(&FRAMES).into_iter().map(move |frame_bytes| SweepPoint {
             x: f64::from(frame_bytes),
             curve: Some((CURVE, work.number())),
             setup,

@@ -17,9 +17,10 @@ use super::super::modules::rounds::{Rounds, Spot};
 use super::super::modules::tcp::{Connection, Tcp};
 use super::super::modules::updates::{PATIENCE, VERSION, versions};
 use super::super::{Context, Method};
-use super::workload::{CURVE, Work};
+use super::workload::{CURVE, RULES, Work};
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
+use crate::parameter::shared;
 
 /// Name of the axis of figure 4.
 pub const WINDOW_AXIS: &str = "window_bytes";
@@ -27,12 +28,12 @@ pub const WINDOW_AXIS: &str = "window_bytes";
 /// Name of the axis of figure 7.
 pub const FRAME_AXIS: &str = "frame_bytes";
 
-/// Frame sizes: the smallest that Linux lets a program ask for, and those between it and the largest.
-const FRAMES: [u16; 5] = [146, 256, 512, 1024, 1518];
-
-/// The smallest and the largest of them.
-const FRAME_LEAST: u16 = FRAMES[0];
-const FRAME_MOST: u16 = FRAMES[4];
+/// Frame sizes: the smallest that Linux lets a program request, and those between it and the largest.
+const FRAMES: Declared = Declared {
+    takes: Takes::Integers(146, 1518),
+    default: "quick 146,512,1518; 146,256,512,1024,1518",
+    ..shared::FRAMES
+};
 
 /// What a program takes beside the time in which it sends, in seconds.
 const AROUND_S: f64 = 0.5;
@@ -41,14 +42,26 @@ const AROUND_S: f64 = 0.5;
 const WINDOWS: Declared = Declared {
     key: "window",
     takes: Takes::Integers(2048, 512 << 20),
-    default: "5000,20000,100000,500000,2000000,10000000",
+    default: "quick 5000,100000,2000000,10000000; 5000,20000,100000,500000,2000000,10000000",
     unit: "bytes",
-    help: "windows that both ends of a connection are given; by frame size the largest of them; where trials last less \
-           than a second every other one",
+    help: "windows that both ends of a connection are given",
 };
 
-/// What can be set.
-pub const PARAMETERS: &[Declared] = &[WINDOWS, VERSION, PATIENCE];
+/// The window by frame size.
+const WINDOW: Declared = Declared {
+    takes: Takes::Integer(2048, 512 << 20),
+    default: "10000000",
+    help: "window that both ends of a connection are given",
+    ..WINDOWS
+};
+
+/// What can be set of figure 4.
+pub const PARAMETERS: &[Declared] =
+    &[WINDOWS, VERSION, PATIENCE, RULES, shared::REPEATS_OF_SEARCHES];
+
+/// What can be set of figure 7.
+pub const PARAMETERS_BY_FRAME: &[Declared] =
+    &[FRAMES, WINDOW, VERSION, PATIENCE, RULES, shared::REPEATS_OF_SEARCHES];
 
 /// What figure 4 shows.
 pub const BY_WINDOW: &[Show] = &[
@@ -75,40 +88,20 @@ const BESIDE: &[&str] =
 
 /// Figure 4 on one target.
 pub fn by_window(context: &Context) -> Box<dyn Method> {
-    let windows = windows(context);
+    let windows = context.parameters.own.integers(&WINDOWS);
     let at = |work: Work| windows.iter().map(move |window| (work, *window as f64, *window, None));
     rounds(context, WINDOW_AXIS, Work::of(context.technology).iter().flat_map(|work| at(*work)))
 }
 
 /// Figure 7 on one target.
 pub fn by_frame(context: &Context) -> Box<dyn Method> {
-    let window = windows(context).into_iter().max().unwrap_or_default();
-    let mut frames = context.frames_or(&thinned(context, FRAMES.to_vec()));
-    // What no program can ask for is asked for as what comes nearest.
-    frames.iter_mut().for_each(|bytes| *bytes = (*bytes).clamp(FRAME_LEAST, FRAME_MOST));
-    frames.dedup();
+    let window = context.parameters.own.integer(&WINDOW);
+    let frames = context.frames(&FRAMES);
     let at = |work: Work| {
         let frames = frames.iter();
         frames.map(move |bytes| (work, f64::from(*bytes), window, Some(u32::from(*bytes))))
     };
     rounds(context, FRAME_AXIS, Work::of(context.technology).iter().flat_map(|work| at(*work)))
-}
-
-/// The windows that are asked for.
-fn windows(context: &Context) -> Vec<u64> {
-    let own = &context.parameters.own;
-    match own.text(&WINDOWS) == WINDOWS.default {
-        true => thinned(context, own.integers(&WINDOWS)),
-        false => own.integers(&WINDOWS),
-    }
-}
-
-/// Every other one of a row for a first look, and the last: a connection takes a second at least.
-fn thinned<T>(context: &Context, row: Vec<T>) -> Vec<T> {
-    let is_first_look = context.parameters.seconds < 1.0;
-    let last = row.len().saturating_sub(1);
-    let stays = |place: usize| !is_first_look || place.is_multiple_of(2) || place == last;
-    row.into_iter().enumerate().filter(|(place, _)| stays(*place)).map(|(_, it)| it).collect()
 }
 
 /// A connection for each workload, place on the axis, window and frame size.

@@ -12,6 +12,7 @@ use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 use super::super::Context;
 use super::super::costa2017::setting::ways;
 use super::super::modules::rules::{FAR, NEAR};
+use crate::parameter::own::{Declared, Takes};
 use crate::parameter::{Table, Traffic};
 use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT, flows, routing};
@@ -59,7 +60,7 @@ impl Work {
         let own = context.setup();
         match (self, context.technology) {
             (Work::Tagging, _) => {
-                let entries = context.entries_or(&[RULES])[0];
+                let entries = context.count(&RULES);
                 Setup { table: Table::Tags, entries, traffic: Traffic::Sequential, ..own }
             }
             (Work::Routing, Technology::OpenFlow) => Setup { table: Table::Routed, ..own },
@@ -145,7 +146,13 @@ impl Work {
 }
 
 /// Conditions by which frames get tags: all of them are looked at for packets of TCP, which only the last one is for.
-const RULES: u32 = tags::RULES_MAX;
+pub const RULES: Declared = Declared {
+    key: "entries",
+    takes: Takes::Integer(1, tags::RULES_MAX as u64),
+    default: "16",
+    unit: "",
+    help: "how many rules give tags, of which the last is for the frames",
+};
 
 /// Bytes of the frames from whose headers hosts are made, which do not depend on it.
 const FRAME_BYTES: usize = 64;

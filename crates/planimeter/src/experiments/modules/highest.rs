@@ -10,6 +10,7 @@
 use instrument::module::{Measured, Series};
 use instrument::search::bracket::{Bracket, Sought};
 use packet::time::Nanos;
+use results::record::BoundCause;
 
 /// Steps of a search, at most.
 pub const STEPS_MAX: usize = 28;
@@ -204,9 +205,10 @@ impl Highest {
         let rates = self.steps.iter().map(Step::done_per_s);
         let Some(peak) = rates.max_by(f64::total_cmp) else { return };
         let limited = |found: Measured| match (self.missed, self.is_short) {
-            (None, _) => found.noting("more was not asked for"),
+            (None, _) => found.at_least(BoundCause::SearchLimit, "more was not asked for"),
             (_, true) => {
-                found.noting("the tester could not ask for more, or the link took no more")
+                let note = "the tester could not ask for more, or the link took no more";
+                found.at_least(BoundCause::TesterLimit, note)
             }
             _ => found,
         };

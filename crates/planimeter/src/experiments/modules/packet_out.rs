@@ -27,13 +27,14 @@ use super::updates::{VERSION, versions};
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::target::program::PORT_OUT;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes unless the user asks for others.
-const FRAMES: &[u16] = &[96, 512, 1472];
+const FRAMES: Declared = shared::FRAMES.with_default("96,512,1472");
 
 /// The number that the frames carry.
 const STREAM: u16 = 1;
@@ -45,7 +46,7 @@ const QUIET: Nanos = Nanos::from_millis(50);
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
 /// What can be set.
-pub const PARAMETERS: &[Declared] = &[SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const PARAMETERS: &[Declared] = &[FRAMES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// What is shown.
 pub const SHOWS: &[Show] = &[
@@ -317,6 +318,6 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         let make = move |_| Box::new(PacketOuts::new(sending.clone())) as Box<_>;
         Spot::new(frame_bytes.into(), 0.7, make)
     };
-    let spots = context.frames_or(FRAMES).into_iter().map(spot).collect();
+    let spots = context.frames(&FRAMES).into_iter().map(spot).collect();
     Box::new(Rounds::new(context, AXIS, spots))
 }

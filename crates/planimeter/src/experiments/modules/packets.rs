@@ -11,12 +11,13 @@ use super::updates::{VERSION, versions};
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
+use crate::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes unless the user asks for others.
-const FRAMES: &[u16] = &[96, 512, 1472];
+const FRAMES: Declared = shared::FRAMES.with_default("96,512,1472");
 
 /// The switch is to tell the whole frame and keep nothing.
 pub const WHOLE: u16 = 0xffff;
@@ -88,13 +89,14 @@ const FLOWS: Declared = Declared {
 pub const RATE_MIN: f64 = 100.0;
 
 /// What can be set for packet-ins.
-pub const IN: &[Declared] = &[BUFFER, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const IN: &[Declared] = &[FRAMES, BUFFER, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// What can be set for those that are answered.
-pub const IN_OUT: &[Declared] = &[BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const IN_OUT: &[Declared] = &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// What can be set for set-ups.
-pub const SETUP: &[Declared] = &[BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, FLOWS, VERSION];
+pub const SETUP: &[Declared] =
+    &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, FLOWS, VERSION];
 
 /// What is shown of packet-ins.
 pub const IN_SHOWS: &[Show] = &[
@@ -170,7 +172,7 @@ fn rounds(
 ) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();
-    for frame_bytes in context.frames_or(FRAMES) {
+    for frame_bytes in context.frames(&FRAMES) {
         for &buffer in buffers {
             let is_kept = buffer == "kept";
             let flows = Rules::new(context, RULES_MAX as u32);

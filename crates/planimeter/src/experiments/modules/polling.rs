@@ -16,6 +16,7 @@ use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
+use results::record::BoundCause;
 
 use super::asking::{Answer, Asking, Delays};
 use super::round_trip::filling::{Fill, Filled};
@@ -300,7 +301,8 @@ impl Polling {
         let taken = rules("taken_rules", self.filled.taken());
         desk.measured(match self.filled.why() {
             Some(why) => taken.noting(why.to_string()),
-            None => taken.noting("the bound was reached, the table was not full"),
+            None => taken
+                .at_least(BoundCause::SearchLimit, "the bound was reached, the table was not full"),
         });
         desk.measured(rules("filling_rules", self.filled.there()));
         for (load, loaded) in self.poll.loads.iter().zip(&self.loaded) {

@@ -20,6 +20,7 @@ use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
+use results::record::BoundCause;
 
 use super::asking::hear_news;
 use super::passage::{Seen, UNANSWERED};
@@ -391,7 +392,10 @@ impl RoundTrip {
             let taken = rules("taken_rules", self.filled.taken());
             desk.measured(match self.filled.why() {
                 Some(why) => taken.noting(why.to_string()),
-                None => taken.noting("the bound was reached, the table was not full"),
+                None => taken.at_least(
+                    BoundCause::SearchLimit,
+                    "the bound was reached, the table was not full",
+                ),
             });
             desk.measured(rules("filling_rules", self.filled.there()));
             desk.measured(count("is_full_count", self.filled.is_full().into()));

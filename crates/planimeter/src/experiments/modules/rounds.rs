@@ -98,6 +98,7 @@ impl Rounds {
                 Some(Finding {
                     curve: spot.curve,
                     resolution,
+                    bound: measured.bound,
                     irregular,
                     ..Finding::new(repeat, self.axis, spot.x, metric, value)
                 })

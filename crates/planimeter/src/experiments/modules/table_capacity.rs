@@ -17,6 +17,8 @@ use openflow::model::{FlowMod, FlowModCommand, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 
+use results::record::BoundCause;
+
 use super::passage::UNANSWERED;
 use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
@@ -394,7 +396,8 @@ impl TableCapacity {
         desk.measured(match (&self.error, self.is_full()) {
             (Some(error), _) => accepted.noting(error.clone()),
             (None, true) => accepted,
-            (None, false) => accepted.noting("the bound was reached, the table was not full"),
+            (None, false) => accepted
+                .at_least(BoundCause::SearchLimit, "the bound was reached, the table was not full"),
         });
         let full = f64::from(u8::from(self.is_full()));
         desk.measured(Measured::new("is_full_count", "count", full, 0.0));

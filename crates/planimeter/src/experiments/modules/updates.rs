@@ -197,8 +197,20 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 
 /// The method with these defaults.
 pub fn with(context: &Context, parameters: &[Declared; 11]) -> Box<dyn Method> {
+    let priorities = context.parameters.own.text(&parameters[2]);
+    Box::new(Rounds::new(context, AXIS, spots(context, parameters, priorities, "")))
+}
+
+/// The measurements with these defaults and this order of priorities; metrics of probes from before the update begin with
+/// `prefix`.
+pub fn spots(
+    context: &Context,
+    parameters: &[Declared; 11],
+    priorities: &str,
+    prefix: &'static str,
+) -> Vec<Spot> {
     let own = &context.parameters.own;
-    let [rules, deed, priorities, probes, ..] = parameters;
+    let [rules, deed, _, probes, ..] = parameters;
     let deed = Deed::of(own.text(deed));
     let after = Nanos::from_secs_f64(own.number(&PROBES_AFTER));
     let patience = own.number(&PATIENCE);
@@ -207,12 +219,12 @@ pub fn with(context: &Context, parameters: &[Declared; 11]) -> Box<dyn Method> {
         for when in own.words(probes) {
             let (probing, prefix) = match when {
                 "after" => (Probing::After(after), AFTER),
-                _ => (Probing::Before, ""),
+                _ => (Probing::Before, prefix),
             };
             let update = Update {
                 rules: Rules::new(context, count as u32),
                 deed,
-                priorities: Priorities::of(own.text(priorities), context.seed),
+                priorities: Priorities::of(priorities, context.seed),
                 probing,
                 probes_pps: own.number(&PROBES_PPS),
                 frame_bytes: own.integer(&FRAME) as usize,
@@ -225,5 +237,5 @@ pub fn with(context: &Context, parameters: &[Declared; 11]) -> Box<dyn Method> {
             spots.push(Spot::new(count as f64, 1.0, make).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    spots
 }

@@ -12,6 +12,8 @@ use instrument::stream::Rate;
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
 use crate::catalog::Show;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
@@ -20,7 +22,7 @@ pub const AXIS: &str = "frame_bytes";
 const CURVE: &str = "load_mbps";
 
 /// The study's packet sizes, and its low rate.
-const SIZES: [u16; 6] = [96, 128, 256, 512, 1024, 1472];
+const SIZES: Declared = shared::FRAMES.with_default("96,128,256,512,1024,1472");
 const LOW_BPS: u64 = 100_000_000;
 
 /// Latencies, as both figures show them.
@@ -40,6 +42,9 @@ pub const COSTS: &[Show] = &[Show::values(
     &["rate_pps_offered", "rate_pps_forwarded"],
 )];
 
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[SIZES];
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
@@ -51,7 +56,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             continue;
         }
         let rate = Rate::LinkPercent { percent: 100.0, link_bits_per_second: bps };
-        points.extend(context.frames_or(&SIZES).into_iter().map(|frame_bytes| SweepPoint {
+        points.extend(context.frames(&SIZES).into_iter().map(|frame_bytes| SweepPoint {
             x: f64::from(frame_bytes),
             curve: Some((CURVE, bps as f64 / 1e6)),
             setup,

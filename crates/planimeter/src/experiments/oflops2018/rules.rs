@@ -6,6 +6,7 @@
 //! `rule-activation`, with 1,400 rules at most, and with 1,000 for figure 8. Parameters: those of the
 //! module.
 
+use super::super::modules::rounds::Rounds;
 use super::super::modules::updates;
 use super::super::{Context, Method};
 use crate::catalog::Show;
@@ -23,6 +24,9 @@ pub const INSERTED: [Declared; 11] = updates::preset(COUNTS, "add", "ascending")
 /// Figure 8: a thousand rules are inserted.
 pub const THOUSAND: [Declared; 11] = updates::preset("1000", "add", "ascending");
 
+/// What comes before the metrics of rules of random priority.
+const RANDOM: &str = "random_";
+
 /// What figure 7 shows.
 pub const PLANES: &[Show] = &[Show {
     is_logarithmic: true,
@@ -36,6 +40,7 @@ pub const PLANES: &[Show] = &[Show {
             "barrier_gap_ns_max",
             "rules_premature_ratio",
             "rules_active_ratio",
+            "random_data_plane_ns",
         ],
     )
 }];
@@ -60,9 +65,14 @@ pub fn modified(context: &Context) -> Box<dyn Method> {
     updates::with(context, &MODIFIED)
 }
 
-/// Figures 7b and 7c on one target.
+/// Figures 7b and 7c on one target: rules of increasing priority, and for comparison as many of random priority.
 pub fn inserted(context: &Context) -> Box<dyn Method> {
-    updates::with(context, &INSERTED)
+    let priorities = context.parameters.own.text(&INSERTED[2]);
+    let mut spots = updates::spots(context, &INSERTED, priorities, "");
+    if priorities == "ascending" {
+        spots.extend(updates::spots(context, &INSERTED, "random", RANDOM));
+    }
+    Box::new(Rounds::new(context, updates::AXIS, spots))
 }
 
 /// Figures 8a and 8b on one target.

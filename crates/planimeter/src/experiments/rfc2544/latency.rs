@@ -6,11 +6,11 @@
 
 use super::super::based::{Based, Throughputs, at_throughput};
 use super::super::{Context, Method};
-use super::FRAME_BYTES;
+use super::FRAMES;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), repeated))
+    Box::new(Based::new(context, context.frames(&FRAMES), repeated))
 }
 
 fn repeated(context: &Context, found: &Throughputs) -> Box<dyn Method> {

@@ -11,7 +11,9 @@ use results::record::Role;
 
 use super::super::row::Row;
 use super::super::{Context, Method, Tag};
-use super::FRAME_BYTES;
+use super::FRAMES;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::workload::Setup;
 
 /// Name of the axis.
@@ -20,19 +22,26 @@ pub const AXIS: &str = "load_percent";
 /// Name of what tells the curves apart.
 pub const CURVE: &str = "frame_bytes";
 
-/// Loads, in percent of the nominal link: steps of 10 %, the largest that the standard allows.
-pub const LOAD_PERCENT: [f64; 10] = [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0];
+/// Loads: steps of 10 %, the largest that the standard allows.
+const LOADS: Declared = Declared {
+    default: "100,90,80,70,60,50,40,30,20,10",
+    help: "offered loads in percent of the nominal link, the highest first; two in a row without loss end a curve",
+    ..shared::LOADS
+};
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[FRAMES, LOADS, shared::REPEATS_OF_SEARCHES];
 
 /// Successive trials without loss that end a curve.
 const ZEROS: u32 = 2;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let frames = context.frames_or(&FRAME_BYTES);
+    let frames: Vec<u16> = context.frames(&FRAMES).into_iter().collect();
     Box::new(Curves {
         row: Row::new(context.setup(), frames.len(), context.searches()),
         frames,
-        loads: context.loads_or(&LOAD_PERCENT),
+        loads: context.loads(&LOADS).into_iter().collect(),
         context: context.clone(),
         next: 0,
         zeros: 0,

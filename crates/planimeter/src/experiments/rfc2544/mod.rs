@@ -17,18 +17,26 @@ use results::record::Metric;
 
 use super::search::{Searches, Task};
 use super::{Context, Method};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// Name of the axis of most of its tests.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes for Ethernet, FCS included (section 9.1).
-pub const FRAME_BYTES: [u16; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+/// Frame sizes for Ethernet (section 9.1).
+pub const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,1024,1280,1518");
+
+/// What tests that are repeated as a whole take.
+pub const SEARCHED: &[Declared] = &[FRAMES, shared::REPEATS_OF_SEARCHES];
+
+/// What the others take.
+pub const REPEATED: &[Declared] = &[FRAMES];
 
 /// Throughput (section 26.1): the largest load without a lost frame at each size, each confirmed by
 /// a trial four times as long.
 pub fn throughput(context: &Context) -> Box<dyn Method> {
     let (loss_ratio, metric) = (0.0, Metric::ThroughputPps);
     let task = |frame_bytes| Task { frame_bytes, loss_ratio, metric };
-    let tasks = context.frames_or(&FRAME_BYTES).into_iter().map(task).collect();
+    let tasks = context.frames(&FRAMES).into_iter().map(task).collect();
     Box::new(Searches::new(context, AXIS, tasks, context.searches()))
 }

@@ -14,7 +14,7 @@ use results::record::Metric;
 use super::super::based::{Based, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method, drain};
-use super::{AXIS, FRAME_BYTES};
+use super::{AXIS, FRAMES};
 
 /// The overload, as a share of the throughput.
 const OVER: f64 = 1.1;
@@ -27,7 +27,7 @@ const END_SHARE: f64 = 0.02;
 
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames_or(&FRAME_BYTES), at_throughput))
+    Box::new(Based::new(context, context.frames(&FRAMES), at_throughput))
 }
 
 fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {

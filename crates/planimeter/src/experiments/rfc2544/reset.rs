@@ -14,7 +14,9 @@ use results::record::Metric;
 use super::super::based::{Based, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method, drain};
-use super::{AXIS, FRAME_BYTES};
+use super::AXIS;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 
 /// When the target is reset.
 const RESET_AT: Nanos = Nanos::from_secs(1);
@@ -25,10 +27,12 @@ const END: Nanos = Nanos::from_millis(10);
 /// Shortest trial, in seconds: the slowest start of a target, and a second before and after.
 const SECONDS_MIN: f64 = 6.0;
 
+/// What can be set; the standard wants the smallest frames.
+pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::REPEATS_OF_SEARCHES];
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let smallest = context.frames_or(&FRAME_BYTES).into_iter().min().unwrap_or(FRAME_BYTES[0]);
-    Box::new(Based::new(context, vec![smallest], at_throughput))
+    Box::new(Based::new(context, context.frames(&shared::FRAMES), at_throughput))
 }
 
 fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {

@@ -15,11 +15,13 @@ use instrument::search::bracket::{self, Bracket};
 use instrument::stream::{Field, Order, Rate, Stream, Values, Vary};
 use instrument::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
-use results::record::{self, Metric, Name, Role};
+use results::record::{self, Bound, BoundCause, BoundSide, Metric, Name, Role};
 
 use super::super::search::LOWEST_SHARE;
 use super::super::{Context, Finding, Method, Tag};
 use super::AXIS;
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::workload::mesh::between;
 use crate::workload::{FIRST_MAC, Setup};
 
@@ -50,6 +52,9 @@ enum Sought {
     Capacity,
     Rate,
 }
+
+/// What can be set.
+pub const PARAMETERS: &[Declared] = &[shared::FRAME, shared::REPEATS_OF_SEARCHES];
 
 /// How many addresses are learned.
 pub fn capacity(context: &Context) -> Box<dyn Method> {
@@ -109,7 +114,7 @@ impl Learner {
     }
 
     fn frame_bytes(&self) -> u16 {
-        self.context.frames_or(&[64])[0]
+        self.context.frame(&shared::FRAME)
     }
 
     /// Stations whose rate is searched for: half of those that the target learns.
@@ -164,15 +169,17 @@ impl Learner {
             Sought::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
         };
         let x = f64::from(self.frame_bytes());
-        let mut values = vec![(metric, value)];
+        // Where the largest number was learned, or at the highest rate, the target may do more.
+        let is_met = |it: &Irregularity| matches!(it, Irregularity::MaxLoadMet);
+        let is_full = !found.irregular.iter().any(is_met);
+        let open = Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit };
+        let mut values = vec![(metric, value, (!is_full).then_some(open))];
         if self.sought == Sought::Capacity {
-            // Where the largest number was learned, the target may hold more.
-            let is_met = |it: &Irregularity| matches!(it, Irregularity::MaxLoadMet);
-            let is_full = !found.irregular.iter().any(is_met);
             let metric = Metric::Named(Name::of("is_full_count"));
-            values.push((metric, f64::from(u8::from(is_full))));
+            values.push((metric, f64::from(u8::from(is_full)), None));
         }
-        self.findings.extend(values.into_iter().map(|(metric, value)| Finding {
+        self.findings.extend(values.into_iter().map(|(metric, value, bound)| Finding {
+            bound,
             irregular: found.irregular.iter().any(is_broken),
             tester_limited: found.irregular.iter().any(is_limited),
             disturbed: found.irregular.iter().any(is_disturbed),

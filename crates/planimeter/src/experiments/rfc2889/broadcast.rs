@@ -9,25 +9,37 @@ use instrument::stream::Rate;
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
-use super::AXIS;
+use super::{AXIS, FRAMES};
+use crate::parameter::own::Declared;
+use crate::parameter::shared;
 use crate::workload::mesh;
 
-/// Load of each trial of latencies, in percent of what the port carries: low, so that it is no queue's.
-const LATENCY_PERCENT: f64 = 10.0;
+/// Load of each trial, in percent of what the port carries.
+const LOAD: Declared =
+    Declared { help: "offered load, in percent of what the port carries", ..shared::LOAD };
+
+/// The same of latencies: low, so that they are no queue's.
+const LOAD_LATENCY: Declared = LOAD.with_default("10");
+
+/// What can be set of forwarding.
+pub const PARAMETERS: &[Declared] = &[FRAMES, LOAD];
+
+/// What can be set of latency.
+pub const PARAMETERS_LATENCY: &[Declared] = &[FRAMES, LOAD_LATENCY];
 
 /// Forwarding under full load.
 pub fn forwarding(context: &Context) -> Box<dyn Method> {
-    at(context, 100.0)
+    at(context, &LOAD)
 }
 
 /// Latency under a low load.
 pub fn latency(context: &Context) -> Box<dyn Method> {
-    at(context, LATENCY_PERCENT)
+    at(context, &LOAD_LATENCY)
 }
 
-fn at(context: &Context, percent: f64) -> Box<dyn Method> {
+fn at(context: &Context, load: &Declared) -> Box<dyn Method> {
     let setup = super::setup(context);
-    let percent = context.loads_or(&[percent])[0];
+    let percent = context.load(load);
     let point = |frame_bytes| {
         let pps = context.port_pps(frame_bytes, 1) * percent / 100.0;
         let stream = mesh::broadcast(&context.addresses, frame_bytes, Rate::FramesPerSecond(pps));

@@ -17,25 +17,29 @@ pub mod broadcast;
 use instrument::trial::Trial;
 use results::record::Metric;
 
-use super::rfc2544::FRAME_BYTES;
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Method};
+use crate::parameter::own::{Declared, Values};
+use crate::parameter::shared;
 use crate::workload::Setup;
 use crate::workload::mesh::{self, Pattern};
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// The smallest frames, middle ones and the largest, FCS included, for a first look.
-const FRAME_BYTES_BRIEF: [u16; 3] = [64, 512, 1518];
+/// The standard's frame sizes; for a first look the smallest, a middle one and the largest.
+pub const FRAMES: Declared =
+    shared::FRAMES.with_default("quick 64,512,1518; 64,128,256,512,1024,1280,1518");
 
-/// The sizes that the user asked for, or the standard's.
-fn frames(context: &Context) -> Vec<u16> {
-    match context.parameters.methods.is_brief {
-        true => context.frames_or(&FRAME_BYTES_BRIEF),
-        false => context.frames_or(&FRAME_BYTES),
-    }
+/// What tests that are repeated as a whole take.
+pub const SEARCHED: &[Declared] = &[FRAMES, shared::REPEATS_OF_SEARCHES];
+
+/// What the others take.
+pub const REPEATED: &[Declared] = &[FRAMES];
+
+fn frames(context: &Context) -> Values<u16> {
+    context.frames(&FRAMES)
 }
 
 /// A target that knows its stations.

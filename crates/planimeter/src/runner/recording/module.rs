@@ -254,6 +254,7 @@ fn kept(measured: &Measured) -> Option<record::Measured> {
         metric: Metric::Named(Name::read(&measured.name).ok()?),
         value: measured.value,
         resolution: measured.half_width,
+        bound: measured.bound,
         count: measured.count,
     })
 }
@@ -293,6 +294,7 @@ pub fn restored(stored: &record::Trial) -> StageReport {
         value: found.value,
         half_width: found.resolution,
         count: found.count,
+        bound: found.bound,
         note: None,
     };
     let is_irregular = stored.flags.contains(&record::Flag::Irregular);

@@ -5,7 +5,7 @@ use results::record::{Record, Verdict};
 use results::table::{Judged, Way, sheets, ways};
 
 use super::super::common::Folder;
-use super::super::{measure, plan};
+use super::super::{judged, measure, plan};
 use super::drawn::{Drawn, FRESH, Layout, Sign, draw, with};
 
 /// The study's switches, and what it says of their matches: of all, and of exact ones.
@@ -148,12 +148,16 @@ fn claims_are_put_to_the_models_of_their_switches() {
     ];
     let items = [&items[..], &["costa2017/table6"]].concat();
     let record = measure(&plan(&items, &kinds, &set, 1));
+    let claims = judged(&record);
+    let held = record.claims.iter().filter(|line| line.verdict == Verdict::Holds);
+    assert_eq!(held.count(), 0, "simulated time decides no delay");
+    assert!(claims.iter().filter(|it| !it.targets.is_empty()).all(|it| it.is_by_construction));
     let told = |item: &str, target: &str| {
         let name = format!("ours:model={target}");
         let of = |line: &&results::record::ClaimVerdict| {
             line.claim.item == item && line.targets.contains(&name)
         };
-        let found: Vec<_> = record.claims.iter().filter(of).map(|line| &line.verdict).collect();
+        let found: Vec<_> = claims.iter().filter(of).map(|line| &line.verdict).collect();
         assert!(!found.is_empty(), "no claim of {item} is put to {target}");
         found.contains(&&Verdict::Holds)
     };
@@ -166,6 +170,6 @@ fn claims_are_put_to_the_models_of_their_switches() {
         ("fig6", "hp-2920"),
         ("table6", "hp-2920"),
     ] {
-        assert!(told(item, target), "{item} on {target}: {:?}", record.claims);
+        assert!(told(item, target), "{item} on {target}: {claims:?}");
     }
 }

@@ -1,114 +1,251 @@
-//! The claims about fairness between two flows: figures 9 and 10.
+//! Claims about fairness between two flows: figures 9 and 10.
 //!
-//! Source: section IV.D of the study. The difference is PL(F1) - PL(F2): above zero, F1 loses more; the
-//! study's sentence about the sign says the opposite of its formula, and its figure and reasons go with
-//! the formula. Invariant: loads that lose nothing say nothing about who is favoured.
+//! Source: section IV.D of the study. The difference is PL(F1) - PL(F2): above zero, F1 loses more. The study's sentence
+//! about the sign contradicts its formula; its figure and its reasons agree with the formula.
+//! Invariant: a load that loses nothing does not show which flow is favoured.
 
-use super::{Case, Finding, OVERLOAD_LOSS_RATIO, all};
+use super::{Case, Finding, OVERLOAD_LOSS_RATIO, nothing};
+use crate::claims::case::{all, is_above, is_below, is_within};
+use crate::claims::verdict::{in_regime, is_less_by, undecided};
+use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::derive::maximum_limited;
 use crate::number;
-use crate::record::{Cell, Interval, Metric, Target, Verdict};
+use crate::record::{Cell, ClaimVerdict, Metric, Target, Verdict};
+
+/// Differences of losses that differ by less than this count as equal.
+const RELEVANT_DIFFERENCE: f64 = 0.001;
+
+/// A change of the difference by less than this counts as none.
+const SAME_DIFFERENCE: f64 = 0.02;
+
+/// "Slightly fairer": the difference is at least this share of the other's.
+const SLIGHTLY_SHARE: f64 = 0.5;
+
+/// Our switch with its usual service of ports, and with service in order of arrival.
+const ROUND_ROBIN: &str = "ours";
+const FIRST_COME: &str = "ours:service=first-come";
 
 impl<'a> Case<'a> {
     /// The differences where frames were lost, the load rising.
     fn differences(&self, target: &Target) -> Vec<&'a Cell> {
-        let losses = self.cells(&target.name, Metric::LossRatio);
         let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
-        cells.retain(|cell| {
-            let there = losses.iter().find(|loss| loss.point == cell.point);
-            there.is_some_and(|loss| loss.value > OVERLOAD_LOSS_RATIO)
-        });
+        cells.retain(|cell| self.overloaded(cell).is_ok());
         cells
     }
 
-    fn why_nothing_is_lost(&self, target: &Target) -> &'static str {
+    /// Regime: some load overloaded the target.
+    fn some_overload(&self, target: &Target) -> Result<(), String> {
+        if !self.differences(target).is_empty() {
+            return Ok(());
+        }
         let mut experiments = self.record.experiments.iter();
         let experiment = experiments.find(|experiment| experiment.id == self.experiment);
-        match experiment.and_then(|it| maximum_limited(self.record, it, target)) {
-            Some(_) => "the tester, not the target, set C, so that no load was too much",
-            None => "no load overloaded it, so nobody lost anything",
-        }
+        let limited = experiment.and_then(|it| maximum_limited(self.record, it, target));
+        Err(match limited {
+            Some(_) => "outside the regime of the claim: the tester, not the target, set C, so that no load was too \
+                        much"
+                .into(),
+            None => format!(
+                "outside the regime of the claim: {} was not overloaded, it lost no frames",
+                target.name
+            ),
+        })
     }
 
-    /// Figure 9: the absolute difference of the losses stays below so much.
+    /// Figure 9: the absolute difference of the losses is always below so much.
     pub(super) fn loses_alike(&self, target: &Target) -> Finding {
         let limit = self.claimed().unwrap_or(0.0) / 100.0;
-        let reading =
-            "at every load the interval of the difference lies inside the limit, on both \
-                       sides of zero"
-                .to_string();
+        let reading = "at every load the difference lies inside the limit on both sides of zero; regime: some load \
+                       overloads the target"
+            .to_string();
         let cells = self.cells(&target.name, Metric::LossRatioDifference);
-        let verdicts = cells.iter().map(|cell| match cell.interval {
-            None => Verdict::CannotTell("a load was measured once".into()),
-            Some(Interval { low, high, .. }) if -limit < low && high < limit => Verdict::Holds,
-            Some(Interval { low, high, .. }) if low >= limit || high <= -limit => Verdict::DoesNot,
-            Some(_) => Verdict::CannotTell("an interval reaches over the limit".into()),
-        });
-        let verdict = match self.differences(target).is_empty() {
-            true if !cells.is_empty() => {
-                Verdict::CannotTell(self.why_nothing_is_lost(target).into())
-            }
-            _ => all(verdicts, "no load was measured"),
-        };
-        Finding { reading, numbers: told(&cells), verdict }
+        let verdicts = cells.iter().map(|cell| is_within(&Estimate::of(cell), -limit, limit));
+        let verdict =
+            in_regime(self.some_overload(target), || all(verdicts, "no load was measured"));
+        Finding { reading, numbers: points(&cells), verdict }
     }
 
-    /// Figure 10: the smaller flow loses less, the more so the higher the overload.
+    /// Figure 9: the first target is fairer than the second.
+    pub(super) fn fairer(&self, of: &Target, against: &Target) -> Finding {
+        self.compare_fairness(of, against, "smaller", |of, against| {
+            is_less_by(&Estimate::difference(of, against), RELEVANT_DIFFERENCE)
+        })
+    }
+
+    /// Figure 9: the first target is less fair than the second.
+    pub(super) fn less_fair(&self, of: &Target, against: &Target) -> Finding {
+        self.compare_fairness(of, against, "larger", |of, against| {
+            is_less_by(&Estimate::difference(against, of), RELEVANT_DIFFERENCE)
+        })
+    }
+
+    /// Figure 10: the first target is slightly fairer than the second.
+    pub(super) fn slightly_fairer(&self, of: &Target, against: &Target) -> Finding {
+        let words = format!(
+            "is_smaller, by more than 1 % and at most by {} %,",
+            number::text((1.0 - SLIGHTLY_SHARE) * 100.0)
+        );
+        self.compare_fairness(of, against, &words, |of, against| {
+            is_within(&Estimate::ratio(of, against), SLIGHTLY_SHARE, 0.99)
+        })
+    }
+
+    /// Compares the mean absolute differences over the loads that overload both.
+    fn compare_fairness(
+        &self,
+        of: &Target,
+        against: &Target,
+        words: &str,
+        judge: impl Fn(&Cell, &Cell) -> Verdict,
+    ) -> Finding {
+        let reading = format!(
+            "the mean absolute difference of the losses is {words} on the first; regime: loads that overload both"
+        );
+        let others = self.differences(against);
+        let both: Vec<(&Cell, &Cell)> = (self.differences(of).into_iter())
+            .filter_map(|cell| {
+                Some((cell, *others.iter().find(|other| other.point == cell.point)?))
+            })
+            .collect();
+        let (first, second): (Vec<&Cell>, Vec<&Cell>) = both.into_iter().unzip();
+        let regime = self.some_overload(of).and_then(|()| self.some_overload(against));
+        let Some((first, second)) = mean_absolute(&first).zip(mean_absolute(&second)) else {
+            let why = regime.err().unwrap_or_else(|| {
+                "outside the regime of the claim: no load overloaded both".into()
+            });
+            return nothing(reading, &why);
+        };
+        let percent = |cell: &Cell| number::text(cell.value * 100.0);
+        let numbers = format!("{} against {} percentage points", percent(&first), percent(&second));
+        Finding { reading, numbers, verdict: in_regime(regime, || judge(&first, &second)) }
+    }
+
+    /// Figure 10: the smaller flow loses less.
     pub(super) fn favours_the_smaller(&self, target: &Target) -> Finding {
-        let reading =
-            "wherever frames are lost F1 loses less than F2, and at the highest load the \
-                       difference is greater than at the first that loses"
-                .to_string();
+        let reading = "at every load that overloads the target, F1 loses less than F2".to_string();
         let cells = self.differences(target);
-        let sides = cells.iter().map(|cell| match cell.interval {
-            None => Verdict::CannotTell("a load was measured once".into()),
-            Some(Interval { high, .. }) if high < 0.0 => Verdict::Holds,
-            Some(Interval { low, .. }) if low >= 0.0 => Verdict::DoesNot,
-            Some(_) => Verdict::CannotTell("an interval holds zero".into()),
-        });
-        let grows = match (cells.first(), cells.last()) {
-            (Some(first), Some(last)) if cells.len() > 1 => match (first.interval, last.interval) {
-                (Some(first), Some(last)) if last.high < first.low => Verdict::Holds,
-                (Some(first), Some(last)) if last.low > first.high => Verdict::DoesNot,
-                _ => Verdict::CannotTell("the intervals of two loads overlap".into()),
-            },
-            _ => Verdict::CannotTell("fewer than two loads overloaded it".into()),
-        };
-        let verdict = match cells.is_empty() {
-            true => Verdict::CannotTell(self.why_nothing_is_lost(target).into()),
-            false => all(sides.chain([grows]), ""),
-        };
-        let shown = self.cells(&target.name, Metric::LossRatioDifference);
-        Finding { reading, numbers: told(&shown), verdict }
+        let verdicts = cells.iter().map(|cell| is_below(&Estimate::of(cell), 0.0));
+        let verdict = in_regime(self.some_overload(target), || all(verdicts, ""));
+        Finding { reading, numbers: self.all_points(target), verdict }
     }
 
-    /// Figure 10: what is saturated at the lowest load shows no change with more.
-    pub(super) fn is_saturated_throughout(&self, target: &Target) -> Finding {
-        let reading =
-            "frames are lost at the lowest load already, and the intervals of the differences \
-                       at all loads overlap"
-                .to_string();
-        let cells = self.cells(&target.name, Metric::LossRatioDifference);
-        let overloaded = self.differences(target);
-        let verdict = match overloaded.len() == cells.len() && !cells.is_empty() {
-            false => Verdict::CannotTell(
-                "here C is chosen for each target, so that half of it is carried; the study's C was the \
-                 capacity of its link"
-                    .into(),
-            ),
-            true => {
-                let ranges: Vec<Interval> = cells.iter().filter_map(|cell| cell.interval).collect();
-                let low = ranges.iter().map(|it| it.low).fold(f64::NEG_INFINITY, f64::max);
-                let high = ranges.iter().map(|it| it.high).fold(f64::INFINITY, f64::min);
-                if low <= high { Verdict::Holds } else { Verdict::DoesNot }
+    /// Figure 10: the more overload, the more the smaller flow is favoured.
+    pub(super) fn favours_with_overload(&self, target: &Target) -> Finding {
+        let reading = "F1 is favoured more at the highest load than at the lowest load that overloads; regime: two \
+                       loads or more overload the target"
+            .to_string();
+        let cells = self.differences(target);
+        let verdict = in_regime(self.some_overload(target), || match &cells[..] {
+            [first, .., last] => {
+                is_less_by(&Estimate::difference(last, first), RELEVANT_DIFFERENCE)
             }
+            _ => undecided("outside the regime of the claim: fewer than two loads overloaded it"),
+        });
+        Finding { reading, numbers: self.all_points(target), verdict }
+    }
+
+    /// Figure 10: the favour comes from round robin between the ports. Our switch can serve its ports both ways.
+    pub(super) fn round_robin_is_the_cause(&self) -> Vec<ClaimVerdict> {
+        let reading = format!(
+            "our switch favours F1 when it serves its ports in turn ({ROUND_ROBIN}), and does not, within {} percentage \
+             points, when it serves frames in order of arrival ({FIRST_COME}); regime: loads that overload both",
+            number::text(SAME_DIFFERENCE * 100.0)
+        );
+        let of = |spec: &str| self.measured().find(|target| target.spec == spec);
+        let (Some(in_turn), Some(by_arrival)) = (of(ROUND_ROBIN), of(FIRST_COME)) else {
+            let why = format!(
+                "the scheduler of a target can be changed on our switch only: measure {ROUND_ROBIN} and {FIRST_COME}"
+            );
+            return vec![self.line(Vec::new(), nothing(reading, &why))];
         };
-        Finding { reading, numbers: told(&cells), verdict }
+        let others = self.differences(by_arrival);
+        let verdicts = self.differences(in_turn).into_iter().filter_map(|cell| {
+            let other = others.iter().find(|other| other.point == cell.point)?;
+            let found = conclude(&Estimate::of(other), -SAME_DIFFERENCE, SAME_DIFFERENCE);
+            let is_even = match found {
+                Conclusion::Undecided(reason) => undecided(reason.to_string()),
+                Conclusion::Smaller => Verdict::DoesNot,
+                Conclusion::Equivalent | Conclusion::Greater => Verdict::Holds,
+            };
+            Some(all([is_below(&Estimate::of(cell), 0.0), is_even].into_iter(), ""))
+        });
+        let verdicts: Vec<Verdict> = verdicts.collect();
+        let regime = self.some_overload(in_turn).and_then(|()| self.some_overload(by_arrival));
+        let none = "outside the regime of the claim: no load overloaded both";
+        let verdict = in_regime(regime, || all(verdicts.into_iter(), none));
+        let numbers =
+            format!("{}; {FIRST_COME}: {}", self.all_points(in_turn), self.all_points(by_arrival));
+        let targets = vec![in_turn.name.clone(), by_arrival.name.clone()];
+        vec![self.line(targets, Finding { reading, numbers, verdict })]
+    }
+
+    /// Figure 10: frames are lost at the lowest load already.
+    pub(super) fn is_overloaded_at_first(&self, target: &Target) -> Finding {
+        let reading = "at the lowest load more than 1 % of the frames is lost; regime: C is the capacity of the link"
+            .to_string();
+        let losses = self.cells(&target.name, Metric::LossRatio);
+        let Some(first) = losses.first() else { return nothing(reading, "no load was measured") };
+        let verdict = match is_above(&Estimate::of(first), OVERLOAD_LOSS_RATIO) {
+            Verdict::DoesNot => undecided(
+                "outside the regime of the claim: C is chosen for each target, so that it carries half of it; the \
+                 study's C was the capacity of its link",
+            ),
+            verdict => verdict,
+        };
+        let percent = number::text(first.value * 100.0);
+        let load = number::setting(first.point.value);
+        let numbers = format!("{percent} % lost with F2 at {load} %");
+        Finding { reading, numbers, verdict }
+    }
+
+    /// Figure 10: what is saturated at the lowest load shows no difference with more.
+    pub(super) fn stays_as_it_is(&self, target: &Target) -> Finding {
+        let reading = format!(
+            "the difference at each load is that at the lowest, within {} percentage points; regime: the lowest load \
+             overloads the target",
+            number::text(SAME_DIFFERENCE * 100.0)
+        );
+        let cells = self.cells(&target.name, Metric::LossRatioDifference);
+        let Some((first, others)) = cells.split_first() else {
+            return nothing(reading, "no load was measured");
+        };
+        let verdicts = others.iter().map(|cell| {
+            is_within(&Estimate::difference(cell, first), -SAME_DIFFERENCE, SAME_DIFFERENCE)
+        });
+        let regime = self.overloaded(first).map_err(|_| {
+            "outside the regime of the claim: C is chosen for each target, so that it carries half of it; the study's C \
+             was the capacity of its link"
+                .into()
+        });
+        let verdict = in_regime(regime, || all(verdicts, "one load alone was measured"));
+        Finding { reading, numbers: points(&cells), verdict }
+    }
+
+    fn all_points(&self, target: &Target) -> String {
+        points(&self.cells(&target.name, Metric::LossRatioDifference))
     }
 }
 
+/// The mean over several points of the absolute values, repeat by repeat; none without a repeat that all have.
+fn mean_absolute(cells: &[&Cell]) -> Option<Cell> {
+    let first = *cells.first()?;
+    let in_repeat = |repeat: &u32| -> Option<f64> {
+        let samples = cells.iter().map(|cell| {
+            let place = cell.repeats.iter().position(|own| own == repeat)?;
+            Some(cell.samples[place].abs())
+        });
+        let samples: Vec<f64> = samples.collect::<Option<_>>()?;
+        crate::series::mean(&samples)
+    };
+    let found = first.repeats.iter().filter_map(|repeat| Some((*repeat, in_repeat(repeat)?)));
+    let (repeats, samples): (Vec<u32>, Vec<f64>) = found.unzip();
+    let value = crate::series::mean(&samples)?;
+    let disturbances = cells.iter().flat_map(|cell| cell.disturbances.iter().cloned()).collect();
+    Some(Cell { repeats, samples, value, disturbances, ..first.clone() })
+}
+
 /// The differences in percentage points, the load rising.
-fn told(cells: &[&Cell]) -> String {
+fn points(cells: &[&Cell]) -> String {
     if cells.is_empty() {
         return String::new();
     }

@@ -1,29 +1,25 @@
-//! The claims about large tables and the two tables of an OpenFlow switch: figures 5 to 7, table I.
+//! Claims about large tables and the two tables of an OpenFlow switch: figures 5 to 7 and table I.
 //!
-//! Source: sections IV.B and IV.C of the study. Invariant: as for the other claims, an interval decides,
-//! and what overloaded nobody tells nothing about a limit.
+//! Source: sections IV.B, IV.C and V of the study.
 
-use super::{
-    ALIKE_FACTOR, Case, Finding, OVERLOAD_LOSS_RATIO, all, difference, is_limited, within,
-};
-use crate::compare;
-use crate::derive::paired;
+use super::{ALIKE_FACTOR, Case, Finding, SMALL_BYTES, difference, lower_percent, nothing};
+use crate::claims::case::{all, is_below, is_within};
+use crate::claims::verdict::{in_regime, is_smaller, undecided};
+use crate::conclude::{Conclusion, Estimate};
 use crate::number;
 use crate::record::{Cell, Metric, Target, Verdict};
 
-/// The tables that the study calls small, medium and large.
-const ENTRIES: [f64; 3] = [8192.0, 65_536.0, 131_072.0];
+/// The table that the study calls small.
+const SMALL_ENTRIES: f64 = 8192.0;
 
-/// The packet size of most claims.
-const SMALL_BYTES: f64 = 96.0;
-
-/// A drop counts as the published one to within so many percentage points, or a quarter of it.
+/// A drop counts as the published one within so many percentage points, or a quarter of it.
 const DROP_POINTS: f64 = 2.0;
 
-/// A mix counts as proportional to within this share of the rate that is.
+/// A mix counts as proportional within this share of the rate that is.
 const MIX_RATIO: f64 = 0.05;
 
-const NOT_MEASURED: &str = "not measured";
+/// A mix counts as bounded by the pure cases within this share of their rates.
+const BOUND_RATIO: f64 = 0.01;
 
 impl<'a> Case<'a> {
     /// The cells of one curve, the points rising.
@@ -33,53 +29,99 @@ impl<'a> Case<'a> {
         cells
     }
 
-    /// Figure 5: with 96-byte packets and each of three tables so much of the load is lost.
-    pub(super) fn drops_so_much(&self, target: &Target) -> Finding {
-        let claimed: Vec<f64> =
-            self.claim.value.split('/').filter_map(|text| text.parse().ok()).collect();
+    /// The rates at one packet size, the number of entries rising.
+    fn by_entries(&self, target: &Target, frame_bytes: f64) -> Vec<&'a Cell> {
+        let entries = |cell: &Cell| cell.point.within.as_ref().map_or(0.0, |it| it.value);
+        let mut cells = self.curve(target, Metric::RatePpsForwarded, "entries");
+        cells.retain(|cell| cell.point.value == frame_bytes);
+        cells.sort_by(|a, b| entries(a).total_cmp(&entries(b)));
+        cells
+    }
+
+    /// The rate with the largest table over that with the smallest, in words.
+    fn largest_over_smallest(&self, target: &Target, frame_bytes: f64) -> Option<String> {
+        let cells = self.by_entries(target, frame_bytes);
+        let [smallest, .., largest] = &cells[..] else { return None };
+        let entries =
+            |cell: &Cell| number::setting(cell.point.within.as_ref().map_or(0.0, |it| it.value));
+        let ratio = Estimate::ratio(largest, smallest).value;
+        Some(format!(
+            "rate({} entries)/rate({}) = {}",
+            entries(largest),
+            entries(smallest),
+            number::text(ratio)
+        ))
+    }
+
+    /// Figure 5: so much of the load is lost.
+    pub(super) fn drops_by(&self, target: &Target) -> Finding {
+        let claimed = self.claimed().unwrap_or(0.0);
+        let tolerance = (claimed / 4.0).max(DROP_POINTS);
         let reading = format!(
-            "at full load of 96-byte packets the loss is the published one, to within {} percentage \
-             points or a quarter of it",
-            number::text(DROP_POINTS)
+            "the loss is the published one within {} percentage points or a quarter of it; regime: {}, and the full \
+             capacity of the link is offered",
+            number::text(DROP_POINTS),
+            self.claim.condition
         );
-        let cells = self.curve(target, Metric::LossRatio, "entries");
-        let mut here = Vec::new();
-        let mut verdicts = Vec::new();
-        for (entries, claimed) in ENTRIES.iter().zip(&claimed) {
-            let is_it = |cell: &&&Cell| {
-                let curve = cell.point.within.as_ref();
-                cell.point.value == SMALL_BYTES && curve.is_some_and(|it| it.value == *entries)
-            };
-            let Some(cell) = cells.iter().find(is_it) else {
-                here.push(NOT_MEASURED.to_string());
-                verdicts.push(Verdict::CannotTell("not all three tables were measured".into()));
-                continue;
-            };
-            here.push(format!("{} %", number::value(Metric::LossRatio, cell.value)));
-            let tolerance = (claimed / 4.0).max(DROP_POINTS);
-            verdicts.push(match cell.interval {
-                _ if is_limited(cell) => {
-                    Verdict::CannotTell("the tester offered less than the link's capacity".into())
-                }
-                None => Verdict::CannotTell("it was measured once".into()),
-                Some(it) => within(
-                    it.low * 100.0,
-                    it.high * 100.0,
-                    claimed - tolerance,
-                    claimed + tolerance,
-                ),
-            });
-        }
-        let is_any = here.iter().any(|it| it != NOT_MEASURED);
-        let there: Vec<String> =
-            claimed.iter().map(|it| format!("{} %", number::text(*it))).collect();
-        let numbers = format!(
-            "a drop of {} here, of {} there, with 8K, 64K and 128K entries",
-            here.join(", "),
-            there.join(", ")
+        let Some(cell) = self.at_condition(target, Metric::LossRatio) else {
+            return nothing(reading, "this packet size and table were not measured");
+        };
+        let percent = Estimate::of(cell).map(|ratio| ratio * 100.0);
+        let regime = self.offered_in_full(cell);
+        let numbers = match &regime {
+            Ok(()) => format!("{} % lost", number::text(percent.value)),
+            Err(_) => self.largest_over_smallest(target, cell.point.value).unwrap_or_default(),
+        };
+        let verdict =
+            in_regime(regime, || is_within(&percent, claimed - tolerance, claimed + tolerance));
+        Finding { reading, numbers, verdict }
+    }
+
+    /// Figure 5: the larger the table, the lower the rate.
+    pub(super) fn falls_with_entries(&self, target: &Target) -> Finding {
+        let reading = format!(
+            "with each larger table the rate is lower, by more than 1 %; regime: {} bytes, and the target is at its \
+             capacity with the larger table",
+            number::setting(SMALL_BYTES)
         );
-        let verdict = all(verdicts.into_iter(), "nothing was measured");
-        Finding { reading, numbers: if is_any { numbers } else { String::new() }, verdict }
+        let cells = self.by_entries(target, SMALL_BYTES);
+        let verdicts = cells.windows(2).map(|pair| {
+            in_regime(self.at_capacity(pair[1]), || is_smaller(&Estimate::ratio(pair[1], pair[0])))
+        });
+        let verdict = all(verdicts, "fewer than two tables were measured");
+        let numbers = self.largest_over_smallest(target, SMALL_BYTES).unwrap_or_default();
+        Finding { reading, numbers, verdict }
+    }
+
+    /// Figure 5: the rate is below so much of the link's capacity.
+    pub(super) fn below_share(&self, target: &Target) -> Finding {
+        let percent = self.claimed().unwrap_or(0.0);
+        let reading = format!(
+            "the rate is below {} % of {}, preamble and gap included; regime: {}, and the target is at its capacity",
+            number::text(percent),
+            self.wire(),
+            self.claim.condition
+        );
+        let Some(cell) = self.at_condition(target, Metric::RatePpsForwarded) else {
+            return nothing(reading, "this packet size and table were not measured");
+        };
+        let share = Estimate::of(cell).map(|rate| rate / self.wire_pps(cell.point.value) * 100.0);
+        let numbers = format!("{} % of {}", number::text(share.value), self.wire());
+        let verdict = in_regime(self.at_capacity(cell), || is_below(&share, percent));
+        Finding { reading, numbers, verdict }
+    }
+
+    /// Figure 5: with small tables wire speed needs packets of some size, and no smaller ones.
+    pub(super) fn needs_bytes(&self, target: &Target) -> Finding {
+        let mut cells = self.curve(target, Metric::RatePpsForwarded, "entries");
+        cells.retain(|cell| cell.point.within.as_ref().is_some_and(|it| it.value == SMALL_ENTRIES));
+        self.wire_speed(cells, true)
+    }
+
+    /// Figure 6: the linear table reaches wire speed from some packet size on.
+    pub(super) fn linear_reaches_wire_speed(&self, target: &Target) -> Finding {
+        let cells = self.curve(target, Metric::RatePpsForwarded, "linear_entries");
+        self.wire_speed(cells, false)
     }
 
     /// Figure 6: the linear table forwards less than the hash table by about so much.
@@ -88,110 +130,129 @@ impl<'a> Case<'a> {
         let tolerance = (claimed / 4.0).max(5.0);
         let (least, most) = (claimed - tolerance, claimed + tolerance);
         let reading = format!(
-            "“about {claimed} %” is read as {} to {} %, at 96 bytes",
+            "“about {claimed} %” is {} to {} %; regime: {} bytes, and both tables are at their capacity",
             number::text(least),
-            number::text(most)
+            number::text(most),
+            number::setting(SMALL_BYTES)
         );
         let small = |name| {
             let mut cells = self.curve(target, Metric::RatePpsForwarded, name).into_iter();
             cells.rfind(|cell| cell.point.value == SMALL_BYTES)
         };
         let (Some(linear), Some(hash)) = (small("linear_entries"), small("hash_entries")) else {
-            let verdict = Verdict::CannotTell("96 bytes were not measured with both tables".into());
-            return Finding { reading, numbers: String::new(), verdict };
+            return nothing(reading, "96 bytes were not measured with both tables");
         };
-        let Some(compared) = compare::pairs(&paired(linear, hash), self.record.seed) else {
-            let verdict = Verdict::CannotTell("no pair of trials forwarded anything".into());
-            return Finding { reading, numbers: String::new(), verdict };
-        };
-        let lower = |ratio: f64| (1.0 - ratio) * 100.0;
-        let range = compared.interval.map(|it| (lower(it.high), lower(it.low)));
-        let verdict = match range {
-            _ if is_limited(linear) || is_limited(hash) => {
-                Verdict::CannotTell("the tester, not the target, set the rate".into())
-            }
-            _ if !self.lost(linear) && !self.lost(hash) => Verdict::CannotTell(
-                "both tables carried all that was offered; a higher load would part them".into(),
-            ),
-            None => Verdict::CannotTell("one pair gives no interval".into()),
-            Some((low, high)) => within(low, high, least, most),
-        };
-        Finding { reading, numbers: difference(lower(compared.ratio), range), verdict }
+        let lower = lower_percent(&Estimate::ratio(linear, hash));
+        let regime = self.at_capacity(linear).and_then(|()| self.at_capacity(hash));
+        let verdict = in_regime(regime, || is_within(&lower, least, most));
+        Finding { reading, numbers: difference(&lower), verdict }
     }
 
-    /// Whether frames were lost where this cell was measured.
-    fn lost(&self, cell: &Cell) -> bool {
-        let cells = self.cells(&cell.target, Metric::LossRatio);
-        let there = cells.iter().find(|loss| loss.point == cell.point);
-        there.is_some_and(|loss| loss.value > OVERLOAD_LOSS_RATIO)
-    }
-
-    /// Figure 7: a mix lies between the pure cases, in proportion.
-    pub(super) fn mixes_in_proportion(&self, target: &Target) -> Finding {
-        let reading = format!(
-            "the rate of each mix lies within {} % of the straight line between those of the two pure \
-             cases",
-            number::text(MIX_RATIO * 100.0)
-        );
+    /// The cells of figure 7: the hash table alone, the linear table alone, and the mixes.
+    fn mixes(&self, target: &Target) -> Option<[Vec<&'a Cell>; 3]> {
         let cells = self.cells(&target.name, Metric::RatePpsForwarded);
-        let pure = |percent: f64| cells.iter().find(|cell| cell.point.value == percent).copied();
-        let (Some(hash), Some(linear)) = (pure(0.0), pure(100.0)) else {
-            let verdict = Verdict::CannotTell("the two pure cases were not measured".into());
-            return Finding { reading, numbers: String::new(), verdict };
+        let of = |is_it: fn(f64) -> bool| -> Vec<&'a Cell> {
+            cells.iter().copied().filter(|cell| is_it(cell.point.value)).collect()
         };
-        let mut farthest: f64 = 0.0;
-        let mut verdicts = Vec::new();
-        for cell in cells.iter().filter(|it| it.point.value > 0.0 && it.point.value < 100.0) {
-            let share = cell.point.value / 100.0;
-            let line = hash.value + (linear.value - hash.value) * share;
-            let off = cell.value / line - 1.0;
-            farthest = if off.abs() > farthest.abs() { off } else { farthest };
-            verdicts.push(match cell.interval {
-                _ if is_limited(cell) => {
-                    Verdict::CannotTell("the tester, not the target, set a rate".into())
-                }
-                _ if !self.lost(cell) && !self.lost(linear) => Verdict::CannotTell(
-                    "all that was offered was carried; a higher load would tell".into(),
-                ),
-                None => Verdict::CannotTell("a mix was measured once".into()),
-                Some(it) => within(it.low / line, it.high / line, 1.0 - MIX_RATIO, 1.0 + MIX_RATIO),
-            });
-        }
-        let side = if farthest < 0.0 { "below" } else { "above" };
+        let found = [of(|it| it == 0.0), of(|it| it == 100.0), of(|it| it > 0.0 && it < 100.0)];
+        found.iter().all(|it| !it.is_empty()).then_some(found)
+    }
+
+    /// Figure 7: the rate of a mix lies between those of the pure cases.
+    pub(super) fn mixes_are_bounded(&self, target: &Target) -> Finding {
+        let reading = format!(
+            "the rate of each mix lies between those of the two pure cases, within {} %; regime: the target is at its \
+             capacity",
+            number::text(BOUND_RATIO * 100.0)
+        );
+        let Some([hash, linear, mixes]) = self.mixes(target) else {
+            return nothing(reading, "mixes and the two pure cases were not all measured");
+        };
+        let (hash, linear) = (hash[0], linear[0]);
+        let (low, high) = if hash.value < linear.value { (hash, linear) } else { (linear, hash) };
+        let verdicts = mixes.iter().flat_map(|cell| {
+            let least = is_within(&Estimate::ratio(cell, low), 1.0 - BOUND_RATIO, f64::INFINITY);
+            let most = is_within(&Estimate::ratio(cell, high), 0.0, 1.0 + BOUND_RATIO);
+            [least, most].map(|verdict| in_regime(self.at_capacity(cell), || verdict))
+        });
+        let verdict = all(verdicts, "no mix was measured");
+        let rates = mixes.iter().map(|cell| {
+            let percent = number::setting(cell.point.value);
+            format!("{} with {percent} % linear", number::text(cell.value))
+        });
         let numbers = format!(
-            "{} frames/s with the hash table alone, {} with the linear one; mixes are up to {} % {side} \
-             the line",
+            "{} frames/s with the hash table, {} with the linear table, {}",
             number::text(hash.value),
             number::text(linear.value),
-            number::text(farthest.abs() * 100.0)
+            rates.collect::<Vec<_>>().join(", ")
         );
-        Finding { reading, numbers, verdict: all(verdicts.into_iter(), "no mix was measured") }
+        Finding { reading, numbers, verdict }
+    }
+
+    /// Figure 7: the drop is proportional to the share of traffic for the linear table.
+    pub(super) fn mixes_in_proportion(&self, target: &Target) -> Finding {
+        let reading = format!(
+            "the rate of each mix is within {} % of the straight line between the two pure cases; regime: the linear \
+             table is slower than the hash table, and the target is at its capacity",
+            number::text(MIX_RATIO * 100.0)
+        );
+        let Some([hash, linear, mixes]) = self.mixes(target) else {
+            return nothing(reading, "mixes and the two pure cases were not all measured");
+        };
+        let (hash, linear) = (hash[0], linear[0]);
+        let line =
+            |cell: &Cell| hash.value + (linear.value - hash.value) * cell.point.value / 100.0;
+        let drop = Estimate::ratio(linear, hash);
+        let verdict = match drop.relevant() {
+            Conclusion::Smaller => {
+                let verdicts = mixes.iter().map(|cell| {
+                    let ratio = Estimate::of(cell).map(|rate| rate / line(cell));
+                    in_regime(self.at_capacity(cell), || {
+                        is_within(&ratio, 1.0 - MIX_RATIO, 1.0 + MIX_RATIO)
+                    })
+                });
+                all(verdicts, "no mix was measured")
+            }
+            Conclusion::Undecided(reason) => undecided(reason.to_string()),
+            _ => undecided("outside the regime of the claim: the linear table is not slower here"),
+        };
+        let off = |cell: &&&Cell| (cell.value / line(cell) - 1.0).abs();
+        let farthest = mixes.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
+        let numbers = farthest.map_or(String::new(), |cell| {
+            let off = cell.value / line(cell) - 1.0;
+            let side = if off < 0.0 { "below" } else { "above" };
+            format!(
+                "{} frames/s with the hash table, {} with the linear table; mixes are up to {} % {side} the line",
+                number::text(hash.value),
+                number::text(linear.value),
+                number::text(off.abs() * 100.0)
+            )
+        });
+        Finding { reading, numbers, verdict }
     }
 
     /// Table I: the time in a table does not depend on its size.
-    pub(super) fn same_whatever_its_size(&self, target: &Target) -> Finding {
+    pub(super) fn same_for_each_table(&self, target: &Target) -> Finding {
         let name = match self.claim.subject.as_str() {
             "hash table" => "hash_entries",
             _ => "linear_entries",
         };
         let reading = format!(
-            "for every packet size the times with each number of entries lie within a factor of \
-             {ALIKE_FACTOR} of that with the fewest"
+            "for every packet size the times with each number of entries are within a factor of {ALIKE_FACTOR} of that \
+             with the fewest; regime: times above what the tester's own loop takes"
         );
         let cells = self.curve(target, Metric::ProcessingNs, name);
-        let same_size = |a: &Cell, b: &Cell| a.point.value == b.point.value;
-        self.alike_times(reading, cells, same_size)
+        self.alike_times(reading, cells, |a, b| a.point.value == b.point.value)
     }
 
-    /// Table I: nor does it depend on the packet's size.
-    pub(super) fn same_whatever_the_packet(&self, target: &Target) -> Finding {
+    /// Table I: nor does it depend on the packet size.
+    pub(super) fn same_for_each_size(&self, target: &Target) -> Finding {
         let reading = format!(
-            "for every table the times with each packet size lie within a factor of {ALIKE_FACTOR} of \
-             that with the smallest"
+            "for every table the times with each packet size are within a factor of {ALIKE_FACTOR} of that with the \
+             smallest; regime: times above what the tester's own loop takes"
         );
         let cells = self.cells(&target.name, Metric::ProcessingNs);
-        let same_table = |a: &Cell, b: &Cell| a.point.within == b.point.within;
-        self.alike_times(reading, cells, same_table)
+        self.alike_times(reading, cells, |a, b| a.point.within == b.point.within)
     }
 
     /// Whether each time is like the first of its row.
@@ -201,22 +262,16 @@ impl<'a> Case<'a> {
         cells: Vec<&Cell>,
         is_same_row: impl Fn(&Cell, &Cell) -> bool,
     ) -> Finding {
-        let mut verdicts = Vec::new();
-        for (place, cell) in cells.iter().enumerate() {
-            let Some(first) = cells[..place].iter().find(|it| is_same_row(it, cell)) else {
-                continue;
-            };
+        let verdicts = cells.iter().enumerate().filter_map(|(place, cell)| {
+            let first = cells[..place].iter().find(|it| is_same_row(it, cell))?;
             if cell.value <= 0.0 || first.value <= 0.0 {
-                let why = "the tester's loop takes as long as the target with its links";
-                verdicts.push(Verdict::CannotTell(why.into()));
-                continue;
+                return Some(undecided(
+                    "outside the regime of the claim: the tester's loop takes as long as the target with its links",
+                ));
             }
-            let compared = compare::pairs(&paired(cell, first), self.record.seed);
-            verdicts.push(match compared.and_then(|it| it.interval) {
-                None => Verdict::CannotTell("one pair, or a time not above zero".into()),
-                Some(it) => within(it.low, it.high, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR),
-            });
-        }
+            Some(is_within(&Estimate::ratio(cell, first), 1.0 / ALIKE_FACTOR, ALIKE_FACTOR))
+        });
+        let verdicts: Vec<Verdict> = verdicts.collect();
         let least = cells.iter().map(|cell| cell.value).fold(f64::INFINITY, f64::min);
         let most = cells.iter().map(|cell| cell.value).fold(f64::NEG_INFINITY, f64::max);
         let numbers = match cells.len() {

@@ -5,10 +5,11 @@
 //! where its whole interval is on one side of zero, and it is no cause: that is said.
 
 use super::Finding;
+use crate::conclude::{Conclusion, Estimate};
 use crate::derive::richer::{TCP, correlation, named};
 use crate::number;
 use crate::rank::Correlation;
-use crate::record::{Interval, Record, Verdict};
+use crate::record::{Reason, Record, Verdict};
 
 /// The claim, put to a run.
 pub(super) fn judge(record: &Record) -> Finding {
@@ -22,30 +23,28 @@ pub(super) fn judge(record: &Record) -> Finding {
         all.map(|(words, name)| (words, correlation(record, named(name)))).collect();
     let numbers: Vec<String> =
         found.iter().filter_map(|(words, found)| Some(shown(words, found.as_ref()?))).collect();
-    let interval = |place: usize| found[place].1.as_ref().and_then(|(found, _)| found.interval);
+    let side = |place: usize| found[place].1.as_ref().map(|(_, found, _)| found.against(0.0));
     let verdict = match numbers.is_empty() {
         true => cannot("variation and connections by TCP were not both measured"),
-        false => verdict(interval(0), interval(2)),
+        false => verdict(side(0), side(2)),
     };
     Finding { reading, numbers: numbers.join("; "), verdict }
 }
 
-/// What the intervals of time-outs and of throughput say.
-fn verdict(timeouts: Option<Interval>, throughput: Option<Interval>) -> Verdict {
-    let is_refuted =
-        timeouts.is_some_and(|it| it.high < 0.0) || throughput.is_some_and(|it| it.low > 0.0);
-    let [rises, falls] =
-        [timeouts.is_some_and(|it| it.low > 0.0), throughput.is_some_and(|it| it.high < 0.0)];
-    match () {
-        () if is_refuted => Verdict::DoesNot,
-        () if rises && falls => Verdict::Holds,
-        () if timeouts.is_none() => {
+/// What the correlations of time-outs and of throughput, relative to zero, say together.
+fn verdict(timeouts: Option<Conclusion>, throughput: Option<Conclusion>) -> Verdict {
+    use Conclusion::{Greater, Smaller, Undecided};
+    match (timeouts, throughput) {
+        (Some(Smaller), _) | (_, Some(Greater)) => Verdict::DoesNot,
+        (Some(Greater), Some(Smaller)) => Verdict::Holds,
+        (None | Some(Undecided(Reason::MeasuredOnce)), _) => {
             cannot("no timer ran out, or there are too few targets and workloads")
         }
-        () if rises => {
+        (Some(Greater), _) => {
             cannot("time-outs rise with the variation; whether throughput falls is open")
         }
-        () => cannot("the interval of the rank correlation holds 0"),
+        (Some(Undecided(reason)), _) => Verdict::CannotTell(reason.to_string()),
+        _ => cannot("the interval of the rank correlation holds 0"),
     }
 }
 
@@ -54,7 +53,7 @@ fn cannot(why: &str) -> Verdict {
 }
 
 /// A correlation in words.
-fn shown(words: &str, (found, groups): &(Correlation, usize)) -> String {
+fn shown(words: &str, (found, _, groups): &(Correlation, Estimate, usize)) -> String {
     let range = found.interval.map_or(String::new(), |it| {
         format!(" ({} to {})", number::text(it.low), number::text(it.high))
     });
@@ -68,13 +67,11 @@ fn shown(words: &str, (found, groups): &(Correlation, usize)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::IntervalMethod;
 
     #[test]
     fn both_have_to_go_as_the_claim_has_it() {
-        let method = IntervalMethod::Bootstrap;
-        let of = |low, high| Some(Interval { low, high, level_percent: 95.0, method });
-        let (up, down, open) = (of(0.1, 0.9), of(-0.9, -0.1), of(-0.2, 0.4));
+        let open = Some(Conclusion::Undecided(Reason::Overlap));
+        let (up, down) = (Some(Conclusion::Greater), Some(Conclusion::Smaller));
         assert_eq!(verdict(up, down), Verdict::Holds);
         assert_eq!(verdict(up, up), Verdict::DoesNot);
         assert_eq!(verdict(down, open), Verdict::DoesNot);

@@ -1,14 +1,13 @@
-//! What the study states of changing rules: figures 7 and 8.
+//! Claims about changing rules: figures 7 and 8.
 //!
-//! Source: section IV-B of the study. Each is judged at the largest number of rules that was measured,
-//! by values of the module that changed them.
+//! Source: section IV-B of the study. Each claim is about the largest number of rules that was measured.
 
-use super::{ALIKE_FACTOR, ORDER_FACTOR, cannot, named, once, range, shown};
-use crate::claims::case::{Case, Finding, all, within};
-use crate::compare;
-use crate::derive::paired;
+use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, shown};
+use crate::claims::case::{is_above, is_within};
+use crate::claims::verdict::{is_smaller, undecided};
+use crate::conclude::Estimate;
 use crate::number;
-use crate::record::{Cell, ClaimVerdict, Target, Verdict};
+use crate::record::{Cell, Target, Verdict};
 
 /// A pause begins or ends near what is claimed if within this share of it.
 const NEAR_SHARE: f64 = 0.3;
@@ -16,28 +15,59 @@ const NEAR_SHARE: f64 = 0.3;
 /// Kendall's tau whose size is below this is of an order that looks random.
 const RANDOM_TAU: f64 = 0.5;
 
+/// "A few seconds".
+const FEW_SECONDS: (f64, f64) = (1.0, 10.0);
+
+/// A pause is one if it is so many times as long as the time between rules otherwise.
+const PAUSE_FACTOR: f64 = 10.0;
+
+/// The experiment in which rules are modified.
+const MODIFIED: &str = "fig7a";
+
 impl<'a> Case<'a> {
     /// The value at the largest number of rules.
     fn at_most_rules(&self, target: &Target, name: &'static str) -> Option<&'a Cell> {
         self.cells(&target.name, named(name)).last().copied()
     }
 
-    /// Figure 7a: rules act later than the barrier's answer says.
-    pub(super) fn lags_behind_the_barrier(&self, target: &Target) -> Finding {
-        let reading = "at the largest number of rules the last of them acts after the barrier's answer was \
-                       read, beyond what probes can tell";
-        let Some(gap) = self.at_most_rules(target, "barrier_gap_ns_max") else {
-            return cannot(reading.into(), "not every rule was seen to act");
-        };
-        let verdict = match range(gap) {
-            None => once(),
-            Some((low, _)) if low > 0.0 => Verdict::Holds,
-            Some((_, high)) if high <= 0.0 => Verdict::DoesNot,
-            Some(_) => Verdict::CannotTell("the interval holds zero".into()),
-        };
+    /// The value of modifications at the point of another value.
+    fn modified(&self, target: &Target, name: &'static str, at: &Cell) -> Option<&'a Cell> {
+        self.elsewhere(MODIFIED, &target.name, named(name), &at.point)
+    }
+
+    /// By how much the last rule acts after the barrier's reply, and how many rules are premature, in words.
+    fn gap_in_words(&self, target: &Target, gap: &Cell) -> String {
+        let premature = self.at_most_rules(target, "rules_premature_ratio");
+        let share = premature.filter(|it| it.point == gap.point).map_or(String::new(), |it| {
+            format!(", {} % of rules premature", number::text(it.value * 100.0))
+        });
         let rules = number::setting(gap.point.value);
-        let numbers = format!("{} after it, with {rules} rules", shown(gap));
-        Finding { reading: reading.into(), numbers, verdict }
+        format!("the last of {rules} rules acts {} after the reply{share}", shown(gap))
+    }
+
+    /// Figures 7a and 7b: the barrier's reply comes before the rules act.
+    pub(super) fn lags_behind_the_barrier(&self, target: &Target) -> Finding {
+        let reading = "at the largest number of rules the last of them acts after the barrier's reply, beyond the \
+                       resolution of the probes";
+        let Some(gap) = self.at_most_rules(target, "barrier_gap_ns_max") else {
+            return nothing(reading, "not every rule was seen to act");
+        };
+        let verdict = is_above(&Estimate::of(gap), 0.0);
+        Finding { reading: reading.into(), numbers: self.gap_in_words(target, gap), verdict }
+    }
+
+    /// Figure 7a: they do so for a few seconds.
+    pub(super) fn lags_for_seconds(&self, target: &Target) -> Finding {
+        let reading = format!(
+            "at the largest number of rules the last of them acts {} to {} s after the barrier's reply",
+            FEW_SECONDS.0, FEW_SECONDS.1
+        );
+        let Some(gap) = self.at_most_rules(target, "barrier_gap_ns_max") else {
+            return nothing(reading, "not every rule was seen to act");
+        };
+        let seconds = Estimate::of(gap).map(|ns| ns / 1e9);
+        let verdict = is_within(&seconds, FEW_SECONDS.0, FEW_SECONDS.1);
+        Finding { reading, numbers: self.gap_in_words(target, gap), verdict }
     }
 
     /// Figure 7b: modifying is faster than inserting by about so much.
@@ -45,134 +75,183 @@ impl<'a> Case<'a> {
         let claimed = self.claimed().unwrap_or(0.0);
         let (least, most) = (claimed - 15.0, claimed + 15.0);
         let reading = format!(
-            "at the largest number of rules, all of them act {} to {} % sooner when they are modified \
-             (figure 7a) than when they are inserted by rising priority",
+            "at the largest number of rules, all of them act {} to {} % sooner when they are modified (figure 7a) than \
+             when they are inserted with increasing priority",
             number::text(least),
             number::text(most)
         );
-        let metric = named("data_plane_ns");
         let inserted = self.at_most_rules(target, "data_plane_ns");
-        let both = inserted.and_then(|inserted| {
-            let modified = self.elsewhere("fig7a", &target.name, metric, &inserted.point)?;
-            Some((modified, inserted))
-        });
+        let both = inserted.and_then(|it| Some((self.modified(target, "data_plane_ns", it)?, it)));
         let Some((modified, inserted)) = both else {
-            return cannot(reading, "figures 7a and 7b were not both measured to the last rule");
+            return nothing(reading, "figures 7a and 7b were not both measured to the last rule");
         };
-        let sooner = |ratio: f64| (1.0 - ratio) * 100.0;
-        let found = compare::pairs(&paired(modified, inserted), self.record.seed);
-        let Some(found) = found else { return cannot(reading, "no pair of repeats") };
-        let verdict = match found.interval {
-            None => Verdict::CannotTell("one pair gives no interval".into()),
-            Some(interval) => within(sooner(interval.high), sooner(interval.low), least, most),
-        };
+        let sooner = Estimate::ratio(modified, inserted).map(|ratio| (1.0 - ratio) * 100.0);
         let numbers = format!(
             "{} % sooner: {} against {}",
-            number::text(sooner(found.ratio)),
+            number::text(sooner.value),
             shown(modified),
             shown(inserted)
         );
-        Finding { reading, numbers, verdict }
+        Finding { reading, numbers, verdict: is_within(&sooner, least, most) }
+    }
+
+    /// Figure 7b: rules of random priority act sooner than those of increasing priority.
+    pub(super) fn random_is_faster(&self, target: &Target) -> Finding {
+        let reading = "at the largest number of rules, all of them act sooner when their priorities are random than when \
+                       they increase, by more than 1 %";
+        let both = self
+            .at_most_rules(target, "random_data_plane_ns")
+            .zip(self.at_most_rules(target, "data_plane_ns"))
+            .filter(|(random, increasing)| random.point == increasing.point);
+        let Some((random, increasing)) = both else {
+            return nothing(reading, "both orders of priority were not measured to the last rule");
+        };
+        let ratio = Estimate::ratio(random, increasing);
+        let numbers = format!("{} against {}", shown(random), shown(increasing));
+        Finding { reading: reading.into(), numbers, verdict: is_smaller(&ratio) }
     }
 
     /// Figure 7c: software inserts about so many times as fast as hardware.
-    pub(super) fn faster_than_hardware(&self) -> Vec<ClaimVerdict> {
-        self.each_against_hardware(|case, soft, hard| {
-            let times = case.claimed().unwrap_or(1.0);
-            let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
-            let reading = format!(
-                "at the largest number of rules hardware takes {} to {} times as long until all of them act",
-                number::text(band.0),
-                number::text(band.1)
-            );
-            let of = |target| case.at_most_rules(target, "data_plane_ns");
-            match (of(hard), of(soft)) {
-                (Some(slow), Some(fast)) if slow.point == fast.point => {
-                    case.ratio((slow, fast), reading, band, |ratio| ratio, "times as long")
-                }
-                _ => cannot(reading, "the same number of rules was not seen to act on both"),
+    pub(super) fn faster_than_hardware(&self, soft: &Target, hard: &Target) -> Finding {
+        let times = self.claimed().unwrap_or(1.0);
+        let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
+        let reading = format!(
+            "at the largest number of rules hardware takes {} to {} times as long until all of them act",
+            number::text(band.0),
+            number::text(band.1)
+        );
+        let of = |target| self.at_most_rules(target, "data_plane_ns");
+        match (of(hard), of(soft)) {
+            (Some(slow), Some(fast)) if slow.point == fast.point => {
+                self.ratio((slow, fast), reading, band, |ratio| ratio, "times as long")
             }
-        })
+            _ => nothing(reading, "the same number of rules was not seen to act on both"),
+        }
     }
 
-    /// Figure 7c: the time is in proportion to the rules, and the same for modifying.
+    /// Figure 7c: the time is proportional to the number of rules.
     pub(super) fn takes_time_by_the_rule(&self, target: &Target) -> Finding {
         let reading = format!(
-            "from the second largest number of rules to the largest the time grows as they do, to within a \
-             factor of {ALIKE_FACTOR} and what probes can tell, and modifying (figure 7a) takes as long as \
-             inserting, likewise"
+            "from the second largest number of rules to the largest the time grows by the same factor, within a factor \
+             of {ALIKE_FACTOR}; regime: times above the resolution of the probes"
         );
-        let metric = named("data_plane_ns");
-        let cells = self.cells(&target.name, metric);
+        let cells = self.cells(&target.name, named("data_plane_ns"));
         let [.., less, more] = &cells[..] else {
-            return cannot(reading, "fewer than two numbers of rules were measured");
+            return nothing(reading, "fewer than two numbers of rules were measured");
         };
         let growth = more.point.value / less.point.value;
-        let linear = alike(more, less, growth);
-        let modified = self.elsewhere("fig7a", &target.name, metric, &more.point);
-        let same = modified.map(|modified| alike(modified, more, 1.0));
-        let verdict = all(std::iter::once(linear).chain(same), "");
-        let mut numbers = format!(
+        let ratio = Estimate::ratio(more, less).map(|ratio| ratio / growth);
+        let numbers = format!(
             "{} for {} rules, {} for {}",
             shown(less),
             number::setting(less.point.value),
             shown(more),
             number::setting(more.point.value)
         );
-        if let Some(modified) = modified {
-            numbers += &format!(", {} to modify them", shown(modified));
-        }
-        Finding { reading, numbers, verdict }
+        Finding { reading, numbers, verdict: is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR) }
+    }
+
+    /// Figure 7c: modifying takes as long as inserting.
+    pub(super) fn modifies_as_it_inserts(&self, target: &Target) -> Finding {
+        let reading = format!(
+            "at the largest number of rules modifying (figure 7a) over inserting is {} to {ALIKE_FACTOR}; regime: times \
+             above the resolution of the probes",
+            number::text(1.0 / ALIKE_FACTOR)
+        );
+        let inserted = self.at_most_rules(target, "data_plane_ns");
+        let both = inserted.and_then(|it| Some((self.modified(target, "data_plane_ns", it)?, it)));
+        let Some((modified, inserted)) = both else {
+            return nothing(reading, "figures 7a and 7c were not both measured to the last rule");
+        };
+        let ratio = Estimate::ratio(modified, inserted);
+        let numbers = format!("{} to modify, {} to insert", shown(modified), shown(inserted));
+        Finding { reading, numbers, verdict: is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR) }
     }
 
     /// Figure 8a: rules come to act in batches with a pause near so much.
     pub(super) fn pauses(&self, target: &Target) -> Finding {
         let claimed_ms = self.claimed().unwrap_or(0.0);
         let reading = format!(
-            "the longest time in which no rule comes to act is longer than probes can tell, and begins or \
-             ends within {} % of {claimed_ms} ms after the update's first byte",
+            "the longest time in which no rule comes to act is {PAUSE_FACTOR} times the average time for a rule or more, \
+             and begins or ends within {} % of {claimed_ms} ms after the update's first byte",
             number::text(NEAR_SHARE * 100.0)
         );
         let of = |name| self.at_most_rules(target, name);
-        let (Some(pause), Some(begins)) = (of("pause_ns_max"), of("pause_begins_ns")) else {
-            return cannot(reading, "too few rules were seen to act");
+        let found = of("pause_ns_max").zip(of("pause_begins_ns")).zip(of("data_plane_ns"));
+        let Some(((pause, begins), whole)) = found else {
+            return nothing(reading, "not every rule was seen to act");
         };
-        let ends_ns = begins.value + pause.value;
-        let is_near = |ns: f64| (ns / 1e6 - claimed_ms).abs() <= NEAR_SHARE * claimed_ms;
-        let is_pause = pause.resolution.is_none_or(|each| pause.value > 2.0 * each);
-        let verdict = match pause.n {
-            1 => once(),
-            _ if is_pause && (is_near(begins.value) || is_near(ends_ns)) => Verdict::Holds,
-            _ => Verdict::DoesNot,
+        let (near, far) =
+            (claimed_ms * 1e6 * (1.0 - NEAR_SHARE), claimed_ms * 1e6 * (1.0 + NEAR_SHARE));
+        let ends = sum(begins, pause);
+        let begins_near = is_within(&Estimate::of(begins), near, far);
+        let ends_near = is_within(&Estimate::of(&ends), near, far);
+        let verdict = match is_pause(pause, whole) {
+            Verdict::Holds => either(begins_near, ends_near),
+            other => other,
         };
-        let numbers =
-            format!("a pause of {} from {} ms on", shown(pause), number::text(begins.value / 1e6));
-        Finding { reading, numbers, verdict }
+        Finding { reading, numbers: pause_in_words(pause, begins), verdict }
+    }
+
+    /// Figure 8a: modifications come to act in batches too.
+    pub(super) fn modifies_in_batches(&self, target: &Target) -> Finding {
+        let reading = format!(
+            "when rules are modified (figure 7a), the longest time in which none comes to act is {PAUSE_FACTOR} times the \
+             average time for a rule or more"
+        );
+        let at = self.at_most_rules(target, "data_plane_ns");
+        let of = |name| self.modified(target, name, at?);
+        let found = of("pause_ns_max").zip(of("pause_begins_ns")).zip(of("data_plane_ns"));
+        let Some(((pause, begins), whole)) = found else {
+            return nothing(reading, "as many rules were not modified (run figure 7a too)");
+        };
+        let verdict = is_pause(pause, whole);
+        Finding { reading, numbers: pause_in_words(pause, begins), verdict }
     }
 
     /// Figure 8b: rules come to act in an order that looks random.
     pub(super) fn acts_out_of_order(&self, target: &Target) -> Finding {
         let reading = format!(
-            "Kendall's tau between the order sent and the order of acting lies between −{RANDOM_TAU} and \
-             {RANDOM_TAU}, over pairs whose moments can be told apart"
+            "Kendall's tau between the order sent and the order of acting is between −{RANDOM_TAU} and {RANDOM_TAU}, over \
+             pairs whose order the probes resolve"
         );
         let Some(tau) = self.at_most_rules(target, "order_tau_index") else {
-            return cannot(reading, "no two rules' moments can be told apart");
+            return nothing(reading, "the probes resolve no two rules");
         };
-        let verdict = match range(tau) {
-            None => once(),
-            Some((low, high)) => within(low, high, -RANDOM_TAU, RANDOM_TAU),
-        };
+        let verdict = is_within(&Estimate::of(tau), -RANDOM_TAU, RANDOM_TAU);
         Finding { reading, numbers: format!("tau {}", number::text(tau.value)), verdict }
     }
 }
 
-/// Whether the first is `factor` times the second, each as well as it is known.
-fn alike(first: &Cell, second: &Cell, factor: f64) -> Verdict {
-    let (Some((low, high)), Some((from, to))) = (range(first), range(second)) else {
-        return once();
+/// Whether the longest pause is much longer than the average time for a rule.
+fn is_pause(pause: &Cell, whole: &Cell) -> Verdict {
+    let rules = pause.point.value.max(1.0);
+    let times = Estimate::ratio(pause, whole).map(|share| share * rules);
+    is_within(&times, PAUSE_FACTOR, f64::INFINITY)
+}
+
+/// The sum of two values, repeat by repeat, with both their resolutions.
+fn sum(first: &Cell, second: &Cell) -> Cell {
+    let pairs = crate::derive::paired(first, second);
+    let samples: Vec<f64> = pairs.iter().map(|(one, other)| one + other).collect();
+    let resolution = match (first.resolution, second.resolution) {
+        (None, None) => None,
+        (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),
     };
-    // Where probes are too far apart to tell, the ends say so by lying far apart.
-    let (least, most) = (low / (to * factor), high / (from.max(f64::MIN_POSITIVE) * factor));
-    within(least, most, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR)
+    let repeats = first.repeats.iter().filter(|it| second.repeats.contains(it)).copied().collect();
+    let value = first.value + second.value;
+    Cell { samples, repeats, resolution, value, ..first.clone() }
+}
+
+/// Whether one of two conditions is met.
+fn either(one: Verdict, other: Verdict) -> Verdict {
+    match (one, other) {
+        (Verdict::Holds, _) | (_, Verdict::Holds) => Verdict::Holds,
+        (Verdict::CannotTell(why), _) | (_, Verdict::CannotTell(why)) => undecided(why),
+        _ => Verdict::DoesNot,
+    }
+}
+
+fn pause_in_words(pause: &Cell, begins: &Cell) -> String {
+    format!("a pause of {} from {} on", shown(pause), shown(begins))
 }

@@ -2,11 +2,14 @@
 //!
 //! Invariant: what a filter compares with reaches the database as a value, never as a part of its language.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::database::{Database, DatabaseError, Row, Value};
+use super::series::{self, Conditions};
+use crate::record::Environment;
 
 /// Which runs are meant: all conditions hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -215,6 +218,9 @@ pub struct TrendRow {
     pub target: String,
     /// Where on the axis: `frame_bytes=64`.
     pub point: String,
+    /// What else it was measured with; values of other conditions belong to another series.
+    #[serde(flatten)]
+    pub conditions: Conditions,
     /// The value, in the metric's unit.
     pub value: f64,
     /// Lower end of its interval.
@@ -276,7 +282,10 @@ pub(crate) fn trend(
     let on_run = filter.condition_on_run(&mut places);
     let on_cell = filter.condition_on_cell(&mut places);
     let sql = format!(
-        "SELECT identity, folder, created, experiment, target, point_name, point, within, value, low, high \
+        "SELECT identity, folder, created, experiment, target, point_name, point, within, value, low, high, \
+         (SELECT min(target.link) FROM target WHERE target.run = run.id AND target.name = cell.target), \
+         (SELECT min(target.version) FROM target WHERE target.run = run.id AND target.name = cell.target), \
+         effort, environment, parameters, run.link \
          FROM run JOIN cell ON cell.run = run.id WHERE {on_run} AND {on_cell} AND value IS NOT NULL \
          ORDER BY experiment, target, point_name, point, within IS NOT NULL, within, created, folder, identity, metric, value"
     );
@@ -296,9 +305,56 @@ pub(crate) fn trend(
             value: row.real()?,
             low: row.real_or_none()?,
             high: row.real_or_none()?,
+            conditions: conditions(&mut row)?,
         })
     };
-    database.query(&sql, &places.0)?.into_iter().map(row).collect()
+    let rows = database.query(&sql, &places.0)?.into_iter().map(row);
+    Ok(by_series(rows.collect::<Result<_, DatabaseError>>()?))
+}
+
+/// The conditions of a value, from the last columns of its row.
+fn conditions(row: &mut Row) -> Result<Conditions, DatabaseError> {
+    let (link, version) = (row.text_or_none()?, row.text_or_none()?);
+    let (effort, environment) = (row.text()?, row.text()?);
+    let environment: Environment = serde_json::from_str(&environment).unwrap_or_default();
+    let parameters = row.text_or_none()?;
+    let link_of_run = row.text()?;
+    Ok(Conditions {
+        link: link.unwrap_or(link_of_run),
+        version_family: version.as_deref().and_then(series::version_family),
+        effort,
+        host: series::host_class(&environment),
+        parameters,
+    })
+}
+
+/// The same rows, those of each series one after the other in the order of time.
+fn by_series(rows: Vec<TrendRow>) -> Vec<TrendRow> {
+    let mut places: HashMap<Series, usize> = HashMap::new();
+    let mut all: Vec<Vec<TrendRow>> = Vec::new();
+    for row in rows {
+        let place = *places.entry(row.series()).or_insert_with(|| {
+            all.push(Vec::new());
+            all.len() - 1
+        });
+        all[place].push(row);
+    }
+    all.into_iter().flatten().collect()
+}
+
+/// What names a series: experiment, target, point and conditions.
+type Series = (String, String, String, Conditions);
+
+impl TrendRow {
+    fn series(&self) -> Series {
+        let names = (self.experiment.clone(), self.target.clone(), self.point.clone());
+        (names.0, names.1, names.2, self.conditions.clone())
+    }
+
+    /// Whether another value belongs to the same series.
+    pub fn is_of_series(&self, other: &TrendRow) -> bool {
+        self.series() == other.series()
+    }
 }
 
 impl fmt::Display for FilterError {

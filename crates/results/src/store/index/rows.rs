@@ -8,6 +8,7 @@ use serde_json::json;
 use super::Stamp;
 use super::database::{Database, DatabaseError, Value};
 use super::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
+use super::series::parameters;
 use crate::links;
 use crate::record::{Record, Trial};
 use crate::store::Texts;
@@ -100,6 +101,7 @@ impl Rows {
             text(&record.link),
             Value::Bool(record.is_doubtful()),
             Value::Text(machine),
+            Value::Text(parameters(record)),
         ];
         let experiments = record.experiments.iter().enumerate();
         let experiments =

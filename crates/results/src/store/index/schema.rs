@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::database::{Database, DatabaseError};
 
 /// Version of the tables in a file; one of another is made anew.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// So long another reader who writes is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -66,8 +66,13 @@ pub(crate) const RUN: Table = Table {
         has("link", Kind::Text),
         has("doubtful", Kind::Bool),
         has("environment", Kind::Text),
+        may_have("parameters", Kind::Text),
     ],
 };
+
+/// Runs as the first tables of a store for teams had them.
+pub(crate) const RUN_FIRST: Table =
+    Table { name: RUN.name, columns: RUN.columns.split_at(RUN.columns.len() - 1).0 };
 
 /// Experiments of runs, in their order.
 pub(crate) const EXPERIMENT: Table = Table {

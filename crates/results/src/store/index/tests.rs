@@ -117,6 +117,50 @@ fn a_trend_is_the_values_of_a_metric_in_order() {
 }
 
 #[test]
+fn a_series_has_one_link_host_effort_parameters_and_version_family() {
+    let runs = Runs::new("series");
+    let changes: [(&str, fn(&mut Record)); 7] = [
+        ("the same", |_| {}),
+        ("frame", |it| {
+            it.parameters.insert("set".into(), serde_json::json!(["frame=512", "capacity=10G"]));
+        }),
+        ("effort", |it| it.effort = crate::record::Effort::Full),
+        ("host", |it| it.environment.cpu_model = Some("another".into())),
+        ("link", |it| {
+            it.link = "memif".into();
+            it.targets.iter_mut().for_each(|target| target.link = Some("memif".into()));
+        }),
+        ("version", |it| {
+            it.targets.iter_mut().for_each(|it| it.version = Some("9.9.1".into()));
+        }),
+        ("patch", |it| {
+            it.targets.iter_mut().for_each(|it| it.version = Some("9.9.2".into()));
+        }),
+    ];
+    for (place, (name, change)) in changes.iter().enumerate() {
+        let day = format!("2026-02-{:02}", place + 1);
+        let mut record = record(&day, "latency");
+        change(&mut record);
+        let store = Store::create(&runs.0, &day, name).unwrap();
+        store.write_record(&record).unwrap();
+    }
+    runs.add("2026-03-01", "latency");
+    let first = &record("2026-01-31", "latency").cells[0];
+    let filter = [format!("metric={}", first.metric.name()), format!("target={}", first.target)];
+    let (mut index, _) = runs.open();
+    let rows = index.trend(&Filter::read(&filter).unwrap()).unwrap();
+    assert_eq!(rows.len(), changes.len() + 1);
+    let series: Vec<Vec<&str>> = rows
+        .chunk_by(TrendRow::is_of_series)
+        .map(|rows| rows.iter().map(|row| &row.created[..10]).collect())
+        .collect();
+    // The first and the last are alike, and two patches of one family are.
+    assert!(series.contains(&vec!["2026-02-01", "2026-03-01"]), "{series:?}");
+    assert!(series.contains(&vec!["2026-02-06", "2026-02-07"]), "{series:?}");
+    assert_eq!(series.len(), 6, "{series:?}");
+}
+
+#[test]
 fn only_what_changed_is_read_again() {
     let runs = Runs::new("stale");
     let (first, second) = (runs.add("2026-01-31", "latency"), runs.add("2026-02-01", "latency"));

@@ -7,7 +7,7 @@
 use super::TeamError;
 use super::server::word;
 use crate::store::index::database::{Database, DatabaseError, Value};
-use crate::store::index::schema::{FINDERS, GOES_WITH_RUN, Kind, PARTS, RUN, Table};
+use crate::store::index::schema::{FINDERS, GOES_WITH_RUN, Kind, PARTS, RUN, RUN_FIRST, Table};
 
 /// The schema.
 pub(super) const SCHEMA: &str = "planimeter";
@@ -28,13 +28,14 @@ pub(super) const CONTENTS: Table = Table {
 
 /// What makes the tables of version 1 out of nothing, those of version 2 out of them, and so on: a program's version is how many it has.
 fn steps() -> Vec<String> {
-    let run = RUN.create(compared, ", PRIMARY KEY (id), UNIQUE (identity)");
+    let run = RUN_FIRST.create(compared, ", PRIMARY KEY (id), UNIQUE (identity)");
     let parts = PARTS.iter().map(|part| part.create(compared, GOES_WITH_RUN));
     let tables = run + &parts.collect::<String>() + FINDERS;
     let contents = CONTENTS.create(compared, GOES_WITH_RUN);
     vec![
         format!("CREATE SEQUENCE run_number;\n{tables}"),
         format!("{contents}CREATE INDEX contents_run ON contents (run);"),
+        format!("ALTER TABLE {} ADD COLUMN parameters {};", RUN.name, compared(Kind::Text)),
     ]
 }
 

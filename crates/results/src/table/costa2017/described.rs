@@ -69,7 +69,7 @@ fn printed(record: &Record) -> Vec<Vec<Entry>> {
 /// A target's processor, as far as anybody knows: in virtual time there is none but a model's.
 fn processor(record: &Record, target: &Target) -> String {
     let model = target.settings.get(PROCESSOR).cloned();
-    let is_here = target.family != "device" && !target.name.contains(":model=");
+    let is_here = target.family != "device" && target.model().is_none();
     let host = record.environment.cpu_model.clone().filter(|_| is_here);
     let host = host.filter(|_| !record.environment.simulated);
     model.or(host).unwrap_or_else(|| NOT_TOLD.into())

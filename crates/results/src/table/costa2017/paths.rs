@@ -8,7 +8,8 @@
 //! and speak for the types whose round trips are like those of that kind. Invariants: what was not
 //! measured is no evidence; without a delay there is no verdict.
 
-use super::{equivalence, run_of};
+use super::run_of;
+use crate::conclude::{Conclusion, Estimate};
 use crate::number;
 use crate::record::{Cell, Metric, Name, Record, Target};
 
@@ -83,7 +84,7 @@ struct Trips<'a> {
 
 /// Whether a target runs on this host's processors and stands for nothing else, as a model of hardware does.
 pub fn is_known_software(target: &Target) -> bool {
-    target.settings.contains_key("cores_target") && !target.spec.contains("model=")
+    target.settings.contains_key("cores_target") && target.model().is_none()
 }
 
 /// The ways of a target's types, as far as they were measured.
@@ -220,9 +221,8 @@ fn percent(share: f64) -> String {
 
 /// Whether one mean is below [`FASTER_SHARE`] of another beyond doubt.
 fn is_faster(mean: &Cell, than: &Cell) -> bool {
-    equivalence(mean, than).is_some_and(|it| {
-        it.ratio <= FASTER_SHARE && it.interval.is_none_or(|interval| interval.high < 1.0)
-    })
+    let it = Estimate::ratio(mean, than).about_behaviour();
+    it.value <= FASTER_SHARE && it.relevant() == Conclusion::Smaller
 }
 
 /// Whether one mean is above another by more than [`COST_MAX`].
@@ -236,9 +236,9 @@ fn costs<'a>(
     against: Option<Trips<'a>>,
 ) -> Option<(f64, Trips<'a>, Trips<'a>)> {
     let (of, against) = of.zip(against)?;
-    let it = equivalence(of.mean, against.mean)?;
-    let is_sure = it.interval.is_none_or(|interval| interval.low > 1.0);
-    (is_sure && it.ratio > 1.0 + COST_MAX).then_some((it.ratio - 1.0, against, of))
+    let it = Estimate::ratio(of.mean, against.mean).about_behaviour();
+    let is_sure = it.relevant() == Conclusion::Greater;
+    (is_sure && it.value > 1.0 + COST_MAX).then_some((it.value - 1.0, against, of))
 }
 
 #[cfg(test)]
@@ -253,7 +253,7 @@ mod tests {
         assert!(!is_known_software(&target), "a device of somebody's");
         target.settings.insert("cores_target".into(), "[1]".into());
         assert!(is_known_software(&target));
-        target.spec = "ours:model=hp-2920".into();
+        target.settings.insert(crate::record::MODEL.into(), "hp-2920".into());
         assert!(!is_known_software(&target));
     }
 }

@@ -5,9 +5,10 @@
 //! was measured; equal values share the better place.
 
 use super::{Entry, Sheet, Table, conformance, endurance, filled, paths, run_of};
+use crate::conclude::Estimate;
 use crate::links::Naming;
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Name, Published, Record, Target};
+use crate::record::{Cell, Experiment, Metric, Name, Published, Reason, Record, Target};
 
 /// What a target is compared by.
 struct Criterion {
@@ -105,7 +106,8 @@ const REWRITES: [(&str, &str); 5] = [
 const STANDING: &str = "Each target's place among the study's nine switches and itself, 1 for the best. The study's delays hold what \
                         its hosts took (about 0.1 ms of a round trip), so that places by delay flatter what is \
                         measured here. Nothing stands where the item was not run, or where the target is no \
-                        OpenFlow switch.";
+                        OpenFlow switch. A value that is only a bound, was disturbed or was simulated has no place, and the reason \
+                        stands beside it.";
 
 const WAYS: &str = "Software: more than 150 µs one way, a 99th percentile more than 25 % above the median, more than 10 % for a \
                     rewrite or a full table, or twice the time of the same device without OpenFlow. A type that takes \
@@ -140,13 +142,16 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     ])
 }
 
-fn places(record: &Record, experiment: &Experiment) -> Table {
+pub(super) fn places(record: &Record, experiment: &Experiment) -> Table {
     let columns = ["target", "criterion", "measured", "place", "ahead of it", "what it means"];
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
         for criterion in &CRITERIA {
-            let Some(value) = measured(record, target, criterion) else { continue };
+            let Some(Measured { value, text, not_ranked }) = measured(record, target, criterion)
+            else {
+                continue;
+            };
             let theirs = theirs(record, criterion);
             if theirs.is_empty() {
                 continue;
@@ -156,13 +161,17 @@ fn places(record: &Record, experiment: &Experiment) -> Table {
                 .filter(|(_, it)| if criterion.is_less_better { *it < value } else { *it > value })
                 .map(|(name, _)| name.as_str())
                 .collect();
-            let unit = criterion.unit;
+            let place = format!("{} of {}", ahead.len() + 1, theirs.len() + 1);
+            let (place, ahead) = match not_ranked {
+                None => (Entry::number(place), ahead.join(", ")),
+                Some(reason) => (Entry::default(), format!("not ranked: {reason}")),
+            };
             rows.push(vec![
                 Entry::word(naming.of(&target.name)),
                 Entry::word(criterion.name),
-                Entry::number(format!("{} {unit}", number::text(value)).trim().to_string()),
-                Entry::number(format!("{} of {}", ahead.len() + 1, theirs.len() + 1)),
-                Entry::word(ahead.join(", ")),
+                Entry::number(format!("{text} {}", criterion.unit).trim().to_string()),
+                place,
+                Entry::word(ahead),
                 Entry::word(criterion.means),
             ]);
         }
@@ -171,12 +180,28 @@ fn places(record: &Record, experiment: &Experiment) -> Table {
 }
 
 /// A target's value in the study's unit.
-fn measured(record: &Record, target: &Target, criterion: &Criterion) -> Option<f64> {
+struct Measured {
+    value: f64,
+    text: String,
+    /// Why it has no place.
+    not_ranked: Option<Reason>,
+}
+
+fn measured(record: &Record, target: &Target, criterion: &Criterion) -> Option<Measured> {
     if criterion.metric.is_empty() {
-        return rewrites(record, target);
+        let value = rewrites(record, target)?;
+        return Some(Measured { value, text: number::text(value), not_ranked: None });
     }
     let cell = cell(record, target, criterion.item, criterion.metric, criterion.x)?;
-    Some(cell.value * criterion.factor)
+    let shown = Cell {
+        value: cell.value * criterion.factor,
+        resolution: cell.resolution.map(|each| each * criterion.factor),
+        ..cell.clone()
+    };
+    let not_ranked =
+        Estimate::of(cell).excluded().or(cell.bound.map(|bound| Reason::Bounded { bound }));
+    let text = number::of_cell_in(&shown, criterion.unit);
+    Some(Measured { value: shown.value, text, not_ranked })
 }
 
 fn cell<'a>(

@@ -34,6 +34,9 @@ const NAME_CHARS_MAX: usize = 64;
 /// Faults that are told; whoever has more mends these first.
 pub const FAULTS_MAX: usize = 100;
 
+/// What a file's `kind` takes: what the model is of. The first holds where there is none.
+const KINDS: &[&str] = &["hardware", "software"];
+
 /// What is wrong at a place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -118,6 +121,7 @@ impl Reader<'_> {
                 "name" => self.model.name = self.line("name", value),
                 "about" => self.model.about = self.line("about", value),
                 "processor" => self.model.processor = self.line("processor", value),
+                "kind" => self.kind(value),
                 section => self.section(section, at, value),
             }
         }
@@ -154,11 +158,20 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads whether it is a model of hardware or of software.
+    fn kind(&mut self, value: &Value<'_>) {
+        let word = value.get_ref().as_str();
+        match KINDS.iter().position(|kind| Some(*kind) == word) {
+            Some(place) => self.model.is_software = place == 1,
+            None => self.fault(value.span().start, Some("kind".into()), Problem::NotWord(KINDS)),
+        }
+    }
+
     fn section(&mut self, section: &str, at: usize, value: &Value<'_>) {
         let mut sections: Vec<_> = KEYS.iter().map(|key| key.section).collect();
         sections.dedup();
         if !sections.contains(&section) {
-            sections.extend(["name", "about", "processor"]);
+            sections.extend(["name", "about", "processor", "kind"]);
             return self.fault(at, Some(section.into()), Problem::Unknown(sections));
         }
         let Some(table) = value.get_ref().as_table() else {
@@ -250,6 +263,9 @@ impl Model {
         if !self.processor.is_empty() {
             writeln!(text, "processor = {}", quoted(&self.processor))
                 .expect("writing to a String cannot fail");
+        }
+        if self.is_software {
+            writeln!(text, "kind = {}", quoted(KINDS[1])).expect("writing to a String cannot fail");
         }
         let mut values = self.clone();
         let mut section = "";

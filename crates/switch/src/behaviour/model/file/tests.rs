@@ -43,6 +43,20 @@ fn every_fault_is_told_at_once_with_line_key_and_remedy() {
 }
 
 #[test]
+fn a_kind_is_hardware_unless_the_file_states_software() {
+    let kind = |line: &str| read(&format!("name = \"a\"\nabout = \"b\"\n{line}"));
+    for (line, is_software) in
+        [("", false), ("kind = \"hardware\"\n", false), ("kind = \"software\"\n", true)]
+    {
+        let model = kind(line).unwrap();
+        assert_eq!(model.is_software, is_software, "{line}");
+        assert_eq!(read(&model.to_text()), Ok(model), "{line}");
+    }
+    let told = faults("name = \"a\"\nabout = \"b\"\nkind = \"asic\"\n");
+    assert!(told.contains("line 3: kind: give one of hardware, software"), "{told}");
+}
+
+#[test]
 fn what_is_not_toml_says_where() {
     let told = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
     assert!(told.starts_with("line 3: this is not TOML: "), "{told}");

@@ -1,0 +1,151 @@
+//! The noise check before a live run: whether other work takes the tester's cores away.
+//!
+//! A thread on each core of the tester reads the clock without pause; a gap of a millisecond or more is a stall, as it is in
+//! a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the tester is known before its results are
+//! believed). Invariants: there is no check in virtual time; the check never takes longer than [`SPAN_MAX`], nor than a tenth
+//! of the trials; a machine whose cores cannot be watched is not called noisy.
+
+use std::io;
+
+use packet::time::Nanos;
+use ports::hiccup::Hiccups;
+
+use super::failure::Failure;
+
+/// How long cores are watched at most.
+pub const SPAN_MAX: Nanos = Nanos::from_secs(2);
+
+/// How long cores are watched at least.
+const SPAN_MIN: Nanos = Nanos::from_millis(200);
+
+/// Share of the time of the trials that the check may take.
+const SPAN_SHARE: f64 = 0.1;
+
+/// Share of a core's time that stalls have to take to disturb trials, as in `results::derive`.
+const STALLED_SHARE: f64 = 0.001;
+
+/// Share of trials that have to be disturbed before a machine is called noisy.
+const DISTURBED_SHARE: f64 = 0.1;
+
+/// Watches cores for a time; [`ports::hiccup::watch`] but in tests.
+pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<Hiccups>>;
+
+/// What is checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Check<'a> {
+    /// The cores of the tester.
+    pub cores: &'a [usize],
+    /// Duration of a trial, in seconds.
+    pub trial_s: f64,
+    /// Estimated duration of all trials, in seconds.
+    pub all_s: f64,
+    /// Whether a noisy machine is refused.
+    pub is_strict: bool,
+}
+
+impl Check<'_> {
+    /// Watches the cores: a warning if they are noisy, and an error instead if the check is strict.
+    pub fn run(&self, watch: Watch) -> Result<Option<String>, Failure> {
+        let span = Nanos::from_secs_f64(self.all_s * SPAN_SHARE).clamp(SPAN_MIN, SPAN_MAX);
+        let Ok(found) = watch(self.cores, span) else { return Ok(None) };
+        match self.warning(&found) {
+            Some(noise) if self.is_strict => Err(Failure::need(format!(
+                "the run is refused (--strict): {noise} (hint: stop other programs, or leave out --strict)"
+            ))),
+            Some(noise) => Ok(Some(format!("{noise} (hint: stop other programs)"))),
+            None => Ok(None),
+        }
+    }
+
+    /// What the noisiest core does to trials; none if that is little.
+    fn warning(&self, found: &[Hiccups]) -> Option<String> {
+        let share = |one: &Hiccups| one.stalled.as_secs_f64() / one.span.as_secs_f64().max(1e-9);
+        let noisiest = found.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+        let per_s = noisiest.stalls as f64 / noisiest.span.as_secs_f64().max(1e-9);
+        // Stalls come independently of trials.
+        let disturbed = 1.0 - (-per_s * self.trial_s).exp();
+        if share(noisiest) < STALLED_SHARE || disturbed < DISTURBED_SHARE {
+            return None;
+        }
+        Some(format!(
+            "the machine is noisy: core {} was taken from the tester for {:.1} % of {:.1} s, {:.1} ms at the longest; \
+             expect about {:.0} % of trials of {} s to be disturbed, of which latencies decide nothing",
+            noisiest.core,
+            share(noisiest) * 100.0,
+            noisiest.span.as_secs_f64(),
+            noisiest.longest.as_secs_f64() * 1e3,
+            disturbed * 100.0,
+            self.trial_s,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::failure::FailureKind;
+
+    fn watched(core: usize, span: Nanos, gaps: &[u64]) -> Hiccups {
+        let stalls = gaps.iter().filter(|ms| **ms > 0).count() as u64;
+        let stalled = Nanos::from_millis(gaps.iter().sum());
+        let longest = Nanos::from_millis(gaps.iter().copied().max().unwrap_or(0));
+        Hiccups { core, span, count: stalls, total: stalled, longest, stalls, stalled }
+    }
+
+    fn quiet(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+        Ok(cores.iter().map(|&core| watched(core, span, &[])).collect())
+    }
+
+    /// Core 1 is taken away for 4 ms ten times in two seconds.
+    fn noisy(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+        assert_eq!(span, SPAN_MAX);
+        let gaps = |core| if core == 1 { vec![4; 10] } else { vec![] };
+        Ok(cores.iter().map(|&core| watched(core, span, &gaps(core))).collect())
+    }
+
+    fn rare(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+        Ok(cores.iter().map(|&core| watched(core, span, &[1])).collect())
+    }
+
+    fn unwatched(_: &[usize], _: Nanos) -> io::Result<Vec<Hiccups>> {
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+
+    const CHECK: Check<'static> =
+        Check { cores: &[0, 1], trial_s: 0.2, all_s: 60.0, is_strict: false };
+
+    #[test]
+    fn a_noisy_machine_is_warned_of_with_the_expected_effect() {
+        let warning = CHECK.run(noisy).unwrap().unwrap();
+        for wanted in
+            ["core 1", "2.0 % of 2.0 s", "4.0 ms at the longest", "63 % of trials of 0.2 s"]
+        {
+            assert!(warning.contains(wanted), "{warning}");
+        }
+        assert_eq!(CHECK.run(quiet), Ok(None));
+        assert_eq!(CHECK.run(rare), Ok(None), "one millisecond in two seconds");
+        assert_eq!(CHECK.run(unwatched), Ok(None));
+    }
+
+    #[test]
+    fn a_strict_run_on_a_noisy_machine_is_refused() {
+        let strict = Check { is_strict: true, ..CHECK };
+        let refused = strict.run(noisy).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Need);
+        assert!(
+            refused.line.starts_with("the run is refused (--strict): the machine is noisy"),
+            "{}",
+            refused.line
+        );
+        assert_eq!(strict.run(quiet), Ok(None));
+    }
+
+    #[test]
+    fn a_short_run_is_not_kept_waiting() {
+        fn short(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+            assert_eq!(span, SPAN_MIN);
+            quiet(cores, span)
+        }
+        assert_eq!(Check { all_s: 1.0, ..CHECK }.run(short), Ok(None));
+    }
+}

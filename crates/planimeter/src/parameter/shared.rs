@@ -1,0 +1,296 @@
+//! Parameters that several experiments share, declared once, in groups that experiments include.
+//!
+//! Invariant: those of [`always`] are about the run, the tester and the targets, and every run takes them; any other is
+//! taken by the experiments that include it.
+
+use super::own::{Declared, Takes};
+use super::{control, device, goals, methods, witness};
+
+/// Capacity of the nominal link.
+pub const CAPACITY: Declared = Declared {
+    key: "capacity",
+    takes: Takes::Text("bit/s such as 1G or 100M, or auto"),
+    default: "1G",
+    unit: "",
+    help: "capacity of the nominal link between tester and target; 10G for workloads over memory",
+};
+
+/// How often each trial is repeated.
+pub const REPEATS: Declared = Declared {
+    key: "repeats",
+    takes: Takes::Integer(1, 1000),
+    default: "quick 5; standard 5; full 3",
+    unit: "",
+    help: "how often each trial is repeated",
+};
+
+/// How often a whole search is repeated: it is many trials.
+pub const REPEATS_OF_SEARCHES: Declared = Declared {
+    default: "quick 3; standard 3; full 2",
+    help: "how often the whole measurement, a search included, is repeated",
+    ..REPEATS
+};
+
+const TURNS: Declared = Declared {
+    key: "turns",
+    takes: Takes::Word(&["even", "alternating"]),
+    default: "even",
+    unit: "",
+    help: "whether targets take turns in one order (A B A B), or backwards in every second round (A B B A)",
+};
+
+const RIG: Declared = Declared {
+    key: "rig",
+    takes: Takes::Word(&["live", "sim"]),
+    default: "live",
+    unit: "",
+    help: "real time, or virtual time over memory",
+};
+
+const SERVICE: Declared = Declared {
+    key: "service_ns",
+    takes: Takes::Integer(0, 1_000_000_000),
+    default: "0",
+    unit: "ns",
+    help: "in virtual time: processing time of a target for each frame",
+};
+
+const STALL: Declared = Declared {
+    key: "stall_ns",
+    takes: Takes::Integer(0, 1_000_000_000),
+    default: "0",
+    unit: "ns",
+    help: "in virtual time: how long the tester is stopped in every other trial",
+};
+
+const RING_FRAMES: Declared = Declared {
+    key: "ring_frames",
+    takes: Takes::Integer(64, 65_536),
+    default: "1024",
+    unit: "frames",
+    help: "over memory: size of a link's ring",
+};
+
+const WARM: Declared = Declared {
+    key: "warm",
+    takes: Takes::Number(0.0, 3600.0),
+    default: "180",
+    unit: "s",
+    help: "longest time that filling a target's tables and caches before a trial may take",
+};
+
+/// Of the run and the tester.
+pub const RUN: &[Declared] = &[CAPACITY, REPEATS, TURNS, RIG, SERVICE, STALL, RING_FRAMES, WARM];
+
+/// Size of our exact-match table.
+pub const EXACT_ENTRIES_MAX: &str = "exact_entries_max";
+
+/// Size of our linear table.
+pub const WILDCARD_ENTRIES_MAX: &str = "wildcard_entries_max";
+
+const fn size(
+    key: &'static str,
+    takes: Takes,
+    default: &'static str,
+    help: &'static str,
+) -> Declared {
+    Declared { key, takes, default, unit: "entries", help }
+}
+
+/// Of targets.
+pub const TARGETS: &[Declared] = &[
+    size(
+        EXACT_ENTRIES_MAX,
+        Takes::Integer(1, 4_000_000),
+        "131072",
+        "size of our exact-match table",
+    ),
+    size(WILDCARD_ENTRIES_MAX, Takes::Integer(1, 1_000_000), "100", "size of our linear table"),
+    size("macs_max", Takes::Integer(2, 4_000_000), "262144", "size of our bridge's address table"),
+    size(
+        "routes_max",
+        Takes::Integer(3, 4_000_000),
+        "1048576",
+        "over memory: size of our router's table",
+    ),
+];
+
+/// Length of a trial.
+pub const SECONDS: Declared = Declared {
+    key: "seconds",
+    takes: Takes::Number(0.01, 3600.0),
+    default: "quick 0.2; standard 2; full 60",
+    unit: "s",
+    help: "length of a trial; 0.1 over memory with quick effort",
+};
+
+/// Traffic before a trial.
+pub const WARMUP: Declared = Declared {
+    key: "warmup",
+    takes: Takes::Number(0.0, 600.0),
+    default: "quick 0.04; standard 0.4; full 2",
+    unit: "s",
+    help: "uncounted traffic before a trial",
+};
+
+/// Of trials.
+pub const TRIALS: &[Declared] = &[SECONDS, WARMUP];
+
+const TABLE: Declared = Declared {
+    key: "table",
+    takes: Takes::Word(&[
+        "port", "one", "exact", "wildcard", "chain", "lpm", "mac", "learned", "acl", "tags",
+    ]),
+    default: "one",
+    unit: "",
+    help: "what the target's table holds",
+};
+
+/// The key that says how many entries a table holds.
+pub const ENTRIES_KEY: &str = "entries";
+
+const ENTRIES: Declared = Declared {
+    key: ENTRIES_KEY,
+    takes: Takes::Integer(1, 1_048_576),
+    default: "1",
+    unit: "",
+    help: "how many entries, or rules of an access list, the table holds",
+};
+
+/// In which order entries are hit.
+pub const TRAFFIC: Declared = Declared {
+    key: "traffic",
+    takes: Takes::Word(&["one", "sequential", "random", "zipf"]),
+    default: "one",
+    unit: "",
+    help: "in which order the entries are hit; random where there are several",
+};
+
+/// Which fields wildcard entries name.
+pub const RULES: Declared = Declared {
+    key: "rules",
+    takes: Takes::Word(&["ports", "addresses", "either"]),
+    default: "ports",
+    unit: "",
+    help: "which fields wildcard entries name: both UDP ports, the IP destination (then the UDP source port varies), or \
+           one UDP port by turns (then the other varies)",
+};
+
+const STYLE: Declared = Declared {
+    key: "style",
+    takes: Takes::Word(&["acl", "fw", "ipc"]),
+    default: "acl",
+    unit: "",
+    help: "with table=acl: an access list like a router's, a firewall's or a host's",
+};
+
+/// Of the table that a target holds.
+pub const TABLES: &[Declared] = &[TABLE, ENTRIES, TRAFFIC, RULES, STYLE];
+
+/// Of a table whose kind and size the experiment says itself.
+pub const TABLES_OTHERS: &[Declared] = &[RULES];
+
+/// Loss that counts as none.
+pub const LOSS: Declared = Declared {
+    key: "loss",
+    takes: Takes::Number(0.0, 0.5),
+    default: "0.005",
+    unit: "as a ratio",
+    help: "loss that a search allows; a throughput search has it as its second goal beside 0",
+};
+
+const RESOLUTION: Declared = Declared {
+    key: "resolution",
+    takes: Takes::Number(0.0005, 0.5),
+    default: "0.02",
+    unit: "as a ratio",
+    help: "resolution of a throughput search, as a share of the link's rate",
+};
+
+/// Loss verification.
+pub const VERIFY: Declared = Declared {
+    key: "verify",
+    takes: Takes::Integer(0, 10),
+    default: "0",
+    unit: "times",
+    help: "how often a search tries a load again that missed its goal: loss verification",
+};
+
+/// Of throughput searches.
+pub const SEARCHES: &[Declared] = &[RESOLUTION, VERIFY];
+
+/// The key whose value is a stream file.
+pub const STREAM: &str = "stream";
+
+/// A file of streams.
+pub const STREAMS: &[Declared] = &[Declared {
+    key: STREAM,
+    takes: Takes::Text("FILE.toml"),
+    default: "",
+    unit: "",
+    help: "streams that take the place of the experiment's own",
+}];
+
+/// Frame sizes, FCS included: an axis.
+pub const FRAMES: Declared = Declared {
+    key: "frame",
+    takes: Takes::Integers(64, 1518),
+    default: "64",
+    unit: "bytes",
+    help: "frame sizes, frame check sequence included",
+};
+
+/// One frame size.
+pub const FRAME: Declared = Declared {
+    takes: Takes::Integer(64, 1518),
+    help: "frame size, frame check sequence included",
+    ..FRAMES
+};
+
+/// Offered loads in percent: an axis.
+pub const LOADS: Declared = Declared {
+    key: "load",
+    takes: Takes::Numbers(0.001, 1000.0),
+    default: "100",
+    unit: "%",
+    help: "offered loads, in percent of the nominal link",
+};
+
+/// One offered load in percent.
+pub const LOAD: Declared = Declared {
+    takes: Takes::Number(0.001, 1000.0),
+    help: "offered load, in percent of the nominal link",
+    ..LOADS
+};
+
+/// How many entries the table holds, where the experiment says what they are: an axis.
+pub const SIZES: Declared = Declared { takes: Takes::Integers(1, 1_048_576), ..ENTRIES };
+
+/// The same, one number.
+pub const SIZE: Declared = ENTRIES;
+
+/// Of every run.
+pub fn always() -> impl Iterator<Item = &'static Declared> {
+    RUN.iter().chain(TARGETS).chain(witness::ALL).chain(device::ALL)
+}
+
+/// All groups by their titles.
+pub const GROUPS: &[(&str, &[Declared])] = &[
+    ("Every run", RUN),
+    ("Targets", TARGETS),
+    ("Trials", TRIALS),
+    ("Frames and loads", &[FRAMES, LOADS]),
+    ("Tables", TABLES),
+    ("Streams", STREAMS),
+    ("Searches", &[LOSS, RESOLUTION, VERIFY]),
+    ("Searches with several goals", goals::ALL),
+    ("Controllers", control::ALL),
+    ("Standard methods", methods::ALL),
+    ("SNMP agents", witness::ALL),
+    ("Your own device", device::ALL),
+];
+
+/// Every shared parameter, as its group declares it.
+pub fn all() -> impl Iterator<Item = &'static Declared> {
+    GROUPS.iter().flat_map(|(_, group)| group.iter())
+}

@@ -1,0 +1,177 @@
+//! Verdicts on costa2017, from values made by hand.
+
+use super::made::{Made, is_open};
+use crate::record::Verdict::{DoesNot, Holds};
+use crate::record::{Metric, Point, Verdict};
+
+/// A run of an item with one median for each of these models, in milliseconds.
+fn medians(item: &str, name: &'static str, values: &[(&str, f64)]) -> Made {
+    let mut made = Made::of("costa2017", item);
+    for (model, ms) in values {
+        let target = made.model(model);
+        made.tell(&target, name, 64.0, ms * 1e6);
+    }
+    made
+}
+
+const ALL: [&str; 4] = ["extreme-x460", "pica8-p3297", "ovs-2.3", "hp-2920"];
+
+fn names(models: &[&str]) -> Vec<String> {
+    models.iter().map(|model| format!("ours:model={model}")).collect()
+}
+
+#[test]
+fn round_trips_lie_in_the_band_of_their_group_on_both_sides() {
+    let judged = |model: &str, ms: f64, text: &str| {
+        let made = medians("fig2", "ip_rtt_ns_p50", &[(model, ms)]);
+        made.verdict(text, &[&names(&[model])[0]])
+    };
+    // Hosts take 0.1 ms of what the study measured.
+    assert_eq!(judged("pica8-p3297", 0.1, "between"), Holds);
+    assert_eq!(judged("pica8-p3297", 0.5, "between"), DoesNot);
+    assert_eq!(judged("ovs-2.3", 0.4, "close to"), Holds);
+    assert_eq!(judged("ovs-2.3", 0.1, "close to"), DoesNot, "faster is not close to either");
+    assert_eq!(judged("hp-2920", 0.95, "edging"), Holds);
+    let empty = Made::of("costa2017", "fig2");
+    assert!(is_open(&empty.verdict("edging", &[]), "no target"));
+}
+
+#[test]
+fn three_groups_need_every_switch_on_its_side() {
+    let judged = |values: [f64; 4]| {
+        let values: Vec<(&str, f64)> = ALL.into_iter().zip(values).collect();
+        let made = medians("fig2", "ip_rtt_ns_p50", &values);
+        let line = made.lines().into_iter().find(|it| it.claim.claim.contains("three groups"));
+        line.unwrap().verdict
+    };
+    assert_eq!(judged([0.1, 0.1, 0.4, 1.0]), Holds);
+    assert_eq!(judged([0.1, 0.4, 0.4, 1.0]), DoesNot, "a tie");
+    let one = medians("fig2", "ip_rtt_ns_p50", &[("ovs-2.3", 0.4)]);
+    assert!(is_open(&one.verdict("three groups", &[]), "both sides"));
+}
+
+#[test]
+fn the_fastest_and_the_slowest_are_so_against_all_others() {
+    let judged = |extreme: f64, linksys: f64| {
+        let values =
+            [("extreme-x460", extreme), ("pica8-p3297", 0.2), ("linksys-wrt54gl", linksys)];
+        let made = medians("fig3", "exact_rtt_ns_p50", &values);
+        ["the fastest", "the slowest"].map(|text| {
+            made.lines().into_iter().find(|it| it.claim.claim.contains(text)).unwrap().verdict
+        })
+    };
+    assert_eq!(judged(0.1, 1.0), [Holds, Holds]);
+    assert_eq!(judged(0.3, 1.0), [DoesNot, Holds]);
+    assert_eq!(judged(0.1, 0.15), [Holds, DoesNot]);
+    let alone = medians("fig3", "exact_rtt_ns_p50", &[("extreme-x460", 0.1)]);
+    assert!(is_open(&alone.verdict("the fastest", &[]), "both sides"));
+}
+
+#[test]
+fn large_packets_delay_some_switches_and_not_others() {
+    let judged = |model: &str, text: &str, factor: f64| {
+        let mut made = Made::of("costa2017", "fig4");
+        let target = made.model(model);
+        for (bytes, ns) in [(64.0, 1e5), (256.0, 1e5 * factor)] {
+            made.tell(&target, "exact_rtt_ns_p50", bytes, ns);
+        }
+        made.verdict(text, &[&target])
+    };
+    assert_eq!(judged("pica8-p3297", "highest increases", 1.3), Holds);
+    assert_eq!(judged("pica8-p3297", "highest increases", 1.0), DoesNot);
+    assert_eq!(judged("ovs-2.3", "no significant increase", 1.0), Holds);
+    assert_eq!(judged("ovs-2.3", "no significant increase", 1.3), DoesNot);
+    let one = medians("fig4", "exact_rtt_ns_p50", &[("ovs-2.3", 0.4)]);
+    let verdict = one.verdict("no significant increase", &["ours:model=ovs-2.3"]);
+    assert!(is_open(&verdict, "both sizes"), "{verdict:?}");
+}
+
+#[test]
+fn jitter_is_judged_against_a_limit_against_others_and_against_software() {
+    let judged = |extreme: f64, hp: f64| {
+        let mut made = Made::of("costa2017", "fig5");
+        for (model, ms) in [("extreme-x460", extreme), ("ovs-2.3", 0.2), ("hp-2920", hp)] {
+            let target = made.model(model);
+            made.tell(&target, "exact_jitter_ns_p50", 64.0, ms * 1e6);
+            made.tell(&target, "exact_jitter_ns_max", 64.0, ms * 4e6);
+        }
+        let of = |text: &str| {
+            made.lines().into_iter().find(|it| it.claim.claim.contains(text)).unwrap().verdict
+        };
+        [of("jitter below"), of("noticeably lower"), of("resembles")]
+    };
+    assert_eq!(judged(0.05, 0.3), [Holds, Holds, Holds]);
+    assert_eq!(judged(0.3, 0.9), [DoesNot, DoesNot, DoesNot]);
+    let empty = Made::of("costa2017", "fig5");
+    assert!(is_open(&empty.verdict("noticeably lower", &[]), "both sides"));
+}
+
+#[test]
+fn fewer_rules_fit_than_in_legacy_mode_where_the_table_was_full() {
+    let judged = |rules: f64, is_full: f64| {
+        let mut made = Made::of("costa2017", "table4");
+        let target = made.model("extreme-x460");
+        let legacy = format!("{target},mode=legacy");
+        made.switch(&legacy, &[("model", "extreme-x460"), ("model_mode", "legacy")]);
+        made.tell(&target, "exact_accepted_rules", 64.0, rules);
+        made.tell(&target, "exact_is_full_count", 64.0, is_full);
+        made.add(&legacy, Metric::AddressesCached, Point::new("frame_bytes", 64.0), 2048.0);
+        made.verdict("fewer rules fit", &[&target])
+    };
+    assert_eq!(judged(1200.0, 1.0), Holds);
+    assert_eq!(judged(16_000.0, 1.0), DoesNot);
+    assert!(is_open(&judged(1200.0, 0.0), "was not full"));
+}
+
+#[test]
+fn statistics_are_judged_by_rules_and_by_load() {
+    let judged = |item: &str, model: &str, text: &str, [light, heavy]: [f64; 2]| -> Verdict {
+        let kind = if item == "table7" { "flow" } else { "port" };
+        let mut made = Made::of("costa2017", item);
+        let target = made.model(model);
+        for (x, factor) in [(0.0, 1.0), (90.0, 10.0)] {
+            for (load, ms) in [("light", light), ("heavy", heavy)] {
+                let name = match (kind, load) {
+                    ("flow", "light") => "light_flow_reply_ns_p50",
+                    ("flow", _) => "heavy_flow_reply_ns_p50",
+                    (_, "light") => "light_port_reply_ns_p50",
+                    _ => "heavy_port_reply_ns_p50",
+                };
+                made.tell(&target, name, x, ms * factor * 1e6);
+            }
+        }
+        made.verdict(text, &[&target])
+    };
+    assert_eq!(judged("table7", "mikrotik-ar9344", "higher under heavy load", [8.0, 80.0]), Holds);
+    assert_eq!(judged("table7", "mikrotik-ar9344", "higher under heavy load", [8.0, 8.0]), DoesNot);
+    assert_eq!(judged("table7", "ovs-2.3", "virtually unchanged", [2.0, 2.1]), Holds);
+    assert_eq!(judged("table7", "ovs-2.3", "virtually unchanged", [2.0, 4.0]), DoesNot);
+    assert_eq!(judged("table7", "extreme-x460", "lower under heavy load", [5.0, 4.5]), Holds);
+    assert_eq!(judged("table7", "extreme-x460", "lower under heavy load", [5.0, 5.0]), DoesNot);
+    assert_eq!(judged("table8", "hp-2920", "higher under heavy load", [18.0, 27.0]), Holds);
+    assert_eq!(judged("table8", "hp-2920", "higher under heavy load", [18.0, 18.0]), DoesNot);
+    assert_eq!(judged("table8", "pica8-p3297", "higher with the rules", [8.0, 8.0]), Holds);
+    let one = medians("table7", "light_flow_reply_ns_p50", &[("ovs-2.3", 2.0)]);
+    let verdict = one.verdict("virtually unchanged", &["ours:model=ovs-2.3"]);
+    assert!(is_open(&verdict, "not measured at both"), "{verdict:?}");
+}
+
+#[test]
+fn software_is_compared_with_what_is_declared_to_be_hardware() {
+    let judged = |kind: &[(&str, &str)], software_ms: f64| {
+        let mut made = Made::of("costa2017", "table3");
+        made.switch("openflow:device", kind);
+        made.switch("ours", &[("implementation", "software")]);
+        made.tell("openflow:device", "ip_rtt_ns_p50", 64.0, 1e5);
+        made.tell("ours", "ip_rtt_ns_p50", 64.0, software_ms * 1e6);
+        made.lines().into_iter().find(|it| it.claim.claim.contains("order of magnitude")).unwrap()
+    };
+    let hardware = [("implementation", "hardware")];
+    let line = judged(&hardware, 0.9);
+    assert_eq!(
+        (line.verdict, line.targets),
+        (Holds, vec!["ours".to_string(), "openflow:device".to_string()])
+    );
+    assert_eq!(judged(&hardware, 0.05).verdict, DoesNot);
+    assert!(is_open(&judged(&[], 0.9).verdict, "kind=hardware"), "nobody declared it");
+}

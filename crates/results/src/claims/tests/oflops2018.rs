@@ -1,0 +1,225 @@
+//! Verdicts on oflops2018, from values made by hand.
+
+use super::made::{Made, is_open};
+use crate::record::Verdict::{DoesNot, Holds};
+use crate::record::{Bound, BoundCause, BoundSide, Metric, Point};
+
+const HARD: &str = "openflow:device";
+
+/// A run with a device that its user declares to be hardware, and software switches.
+fn run(item: &str) -> Made {
+    let mut made = Made::of("oflops2018", item);
+    made.switch(HARD, &[("implementation", "hardware")]);
+    for software in ["ovs", "ovs-dpdk"] {
+        made.switch(software, &[("implementation", "software")]);
+    }
+    made
+}
+
+/// Adds a value at a rate in Mbit/s, where so much of that rate was offered.
+fn forwarding(
+    made: &mut Made,
+    (target, metric): (&str, Metric),
+    (mbps, bytes): (f64, f64),
+    value: f64,
+    offered: f64,
+) {
+    let point = || Point::new("frame_bytes", bytes).within("load_mbps", mbps);
+    made.add(target, metric, point(), value);
+    let pps = mbps * 1e6 / (8.0 * (bytes + 20.0));
+    if !made
+        .record
+        .cells
+        .iter()
+        .any(|it| it.target == target && it.metric == Metric::RatePpsOffered && it.point == point())
+    {
+        made.add(target, Metric::RatePpsOffered, point(), pps * offered);
+    }
+}
+
+#[test]
+fn a_device_counts_as_hardware_by_declaration_and_never_by_its_name() {
+    let judged = |name: &str, settings: &[(&str, &str)]| {
+        let mut made = Made::of("oflops2018", "fig7a");
+        made.record.targets.clear();
+        made.switch(name, settings);
+        made.tell(name, "barrier_gap_ns_max", 1000.0, 2e9);
+        made.lines().into_iter().find(|it| it.claim.claim.contains("barrier reply")).unwrap()
+    };
+    let hardware = judged(HARD, &[("implementation", "hardware")]);
+    assert_eq!((hardware.verdict, hardware.targets), (Holds, vec![HARD.to_string()]));
+    let software = judged("some:model=name", &[("implementation", "software")]);
+    assert!(is_open(&software.verdict, "no target"), "{software:?}");
+    let unknown = judged(HARD, &[]);
+    assert!(is_open(&unknown.verdict, "kind=hardware"), "{unknown:?}");
+    assert_eq!(unknown.targets, [HARD]);
+}
+
+#[test]
+fn an_early_barrier_is_stated_with_its_time_and_share_of_rules() {
+    let judged = |gap_ns: f64| {
+        let mut made = run("fig7a");
+        made.tell(HARD, "barrier_gap_ns_max", 1000.0, gap_ns);
+        made.tell(HARD, "rules_premature_ratio", 1000.0, 0.58);
+        ["barrier reply", "few seconds"].map(|text| made.line(text, &[HARD]))
+    };
+    let [early, seconds] = judged(355e6);
+    assert_eq!((early.verdict, seconds.verdict), (Holds, DoesNot));
+    assert_eq!(
+        early.numbers,
+        "the last of 1000 rules acts 355 ms after the reply, 58 % of rules premature"
+    );
+    assert_eq!(judged(2.5e9).map(|it| it.verdict), [Holds, Holds]);
+    assert_eq!(judged(-1e6).map(|it| it.verdict), [DoesNot, DoesNot]);
+    let none = run("fig7a").line("barrier reply", &[]);
+    assert!(is_open(&none.verdict, "no target"), "{none:?}");
+}
+
+#[test]
+fn a_time_below_the_resolution_decides_nothing() {
+    let mut made = run("fig7c");
+    made.tell("ovs", "data_plane_ns", 1000.0, 5e5);
+    made.tell(HARD, "data_plane_ns", 1000.0, 5e8);
+    let cell = &mut made.record.cells[0];
+    cell.resolution = Some(5e5);
+    cell.bound = Some(Bound { side: BoundSide::Upper, cause: BoundCause::Resolution });
+    let verdict = made.verdict("three orders of magnitude", &["ovs", HARD]);
+    assert!(is_open(&verdict, "below the resolution"), "{verdict:?}");
+    let mut resolved = run("fig7c");
+    resolved.tell("ovs", "data_plane_ns", 1000.0, 5e5);
+    resolved.tell(HARD, "data_plane_ns", 1000.0, 5e8);
+    assert_eq!(resolved.verdict("three orders of magnitude", &["ovs", HARD]), Holds);
+}
+
+#[test]
+fn software_is_linear_and_alike_each_by_itself() {
+    let judged = |more: f64, modified: f64| {
+        let mut made = run("fig7c");
+        made.tell("ovs", "data_plane_ns", 500.0, 1e7);
+        made.tell("ovs", "data_plane_ns", 1000.0, more);
+        made.tell_elsewhere("fig7a", ("ovs", "data_plane_ns"), 1000.0, modified);
+        ["linear", "same pattern"].map(|text| made.verdict(text, &["ovs"]))
+    };
+    assert_eq!(judged(2e7, 2.1e7), [Holds, Holds]);
+    assert_eq!(judged(2e7, 6e7), [Holds, DoesNot]);
+    assert_eq!(judged(8e7, 8e7), [DoesNot, Holds]);
+    let mut one = run("fig7c");
+    one.tell("ovs", "data_plane_ns", 500.0, 1e7);
+    assert!(is_open(&one.verdict("linear", &["ovs"]), "fewer than two"));
+}
+
+#[test]
+fn random_priorities_act_sooner_than_increasing_ones() {
+    let judged = |random: Option<f64>| {
+        let mut made = run("fig7b");
+        made.tell(HARD, "data_plane_ns", 1400.0, 2e9);
+        if let Some(ns) = random {
+            made.tell(HARD, "random_data_plane_ns", 1400.0, ns);
+        }
+        made.verdict("random priority", &[HARD])
+    };
+    assert_eq!(judged(Some(1.2e9)), Holds);
+    assert_eq!(judged(Some(2e9)), DoesNot);
+    assert!(is_open(&judged(None), "both orders"));
+}
+
+#[test]
+fn insertions_and_modifications_pause_each_by_itself() {
+    let judged = |[inserted, modified]: [f64; 2]| {
+        let mut made = run("fig8a");
+        for (name, value) in
+            [("pause_ns_max", inserted), ("pause_begins_ns", 3e8), ("data_plane_ns", 1.5e9)]
+        {
+            made.tell(HARD, name, 1000.0, value);
+        }
+        for (name, value) in
+            [("pause_ns_max", modified), ("pause_begins_ns", 1e8), ("data_plane_ns", 1e9)]
+        {
+            made.tell_elsewhere("fig7a", (HARD, name), 1000.0, value);
+        }
+        ["at about", "modification of 1000 rules"].map(|text| made.verdict(text, &[HARD]))
+    };
+    assert_eq!(judged([2.3e8, 2e8]), [Holds, Holds]);
+    assert_eq!(judged([2.3e8, 1e6]), [Holds, DoesNot]);
+    assert_eq!(judged([2e6, 2e8]), [DoesNot, Holds]);
+    let mut alone = run("fig8a");
+    alone.tell(HARD, "data_plane_ns", 1000.0, 1e9);
+    let verdict = alone.verdict("modification of 1000 rules", &[HARD]);
+    assert!(is_open(&verdict, "run figure 7a"), "{verdict:?}");
+}
+
+#[test]
+fn losses_and_cores_of_table_1_count_at_line_rate_only() {
+    let judged = |kernel: f64, dpdk: f64, cores: [f64; 2], offered: f64| {
+        let mut made = run("table1");
+        for (target, loss, load) in [("ovs", kernel, cores[0]), ("ovs-dpdk", dpdk, cores[1])] {
+            for bytes in [96.0, 256.0] {
+                let at = (10_000.0, bytes);
+                forwarding(&mut made, (target, Metric::LossRatio), at, loss, offered);
+                forwarding(&mut made, (target, Metric::CpuLoadRatio), at, load, offered);
+            }
+        }
+        [
+            made.verdict("significant packet loss", &["ovs"]),
+            made.verdict("no packet loss", &["ovs-dpdk"]),
+            made.verdict("processor load of at most", &["ovs-dpdk"]),
+            made.verdict("higher processor load", &["ovs", "ovs-dpdk"]),
+        ]
+    };
+    assert_eq!(judged(0.3, 0.0, [7.5, 1.0], 1.0), [Holds, Holds, Holds, Holds]);
+    assert_eq!(judged(0.0, 0.3, [1.0, 2.0], 1.0), [DoesNot, DoesNot, DoesNot, DoesNot]);
+    let open = judged(0.3, 0.0, [7.5, 1.0], 0.02);
+    assert!(open.iter().all(|it| is_open(it, "offered 2 %")), "{open:?}");
+}
+
+#[test]
+fn dpdk_scales_better_for_large_packets_at_line_rate() {
+    let judged = |dpdk: f64, offered: f64| {
+        let mut made = run("fig6b");
+        for (target, ns) in [("ovs", 1e6), ("ovs-dpdk", dpdk)] {
+            forwarding(&mut made, (target, Metric::LatencyNsP50), (10_000.0, 1024.0), ns, offered);
+        }
+        made.verdict("better scaling", &["ovs-dpdk", "ovs"])
+    };
+    assert_eq!(judged(1e5, 1.0), Holds);
+    assert_eq!(judged(1e6, 1.0), DoesNot, "a tie");
+    assert!(is_open(&judged(1e5, 0.5), "offered 50 %"));
+}
+
+#[test]
+fn the_kernel_varies_more_and_takes_ten_times_as_long() {
+    let judged = |kernel: [f64; 2], hard: f64| {
+        let mut made = run("fig6b");
+        for (target, [median, high]) in
+            [("ovs", kernel), ("ovs-dpdk", [2e4, 2.5e4]), (HARD, [hard, hard * 1.1])]
+        {
+            let at = (100.0, 96.0);
+            forwarding(&mut made, (target, Metric::LatencyNsP50), at, median, 1.0);
+            forwarding(&mut made, (target, Metric::LatencyNsP90), at, high, 1.0);
+        }
+        [
+            made.verdict("variability", &["ovs", "ovs-dpdk"]),
+            made.verdict("100 Mbit/s: latency higher by about an order", &["ovs", HARD]),
+        ]
+    };
+    assert_eq!(judged([3e4, 9e4], 2.5e3), [Holds, Holds]);
+    assert_eq!(judged([3e4, 3.1e4], 2.9e4), [DoesNot, DoesNot]);
+    let mut none = run("fig6b");
+    none.tell("ovs", "some_ns", 1.0, 1.0);
+    assert!(is_open(&none.verdict("variability", &[]), "no target"));
+}
+
+#[test]
+fn a_rewrite_costs_small_packets_more() {
+    let judged = |small: f64, large: f64| {
+        let mut made = run("fig6c");
+        made.tell("ovs", "port_rewrite_extra_ns_p50", 96.0, small);
+        made.tell("ovs", "port_rewrite_extra_ns_p50", 1472.0, large);
+        made.verdict("more pronounced", &["ovs"])
+    };
+    assert_eq!(judged(1.1e4, 3e3), Holds);
+    assert_eq!(judged(3e3, 3.5e3), DoesNot);
+    let mut one = run("fig6c");
+    one.tell("ovs", "port_rewrite_extra_ns_p50", 96.0, 1e4);
+    assert!(is_open(&one.verdict("more pronounced", &["ovs"]), "two sizes"));
+}

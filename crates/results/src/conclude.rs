@@ -1,0 +1,391 @@
+//! What may be concluded from measured values: the only place that decides it.
+//!
+//! A value, a ratio or a difference of two is an [`Estimate`]: ranges that contain the true value, and what forbids a
+//! conclusion. [`conclude`] places an estimate relative to a band. Claims, rankings, headlines, gates and fits call it.
+//!
+//! Invariants:
+//! - *Different* needs an interval of [`DIFFERENT_PERCENT`] that lies outside the band; *equivalent* needs one of
+//!   [`EQUIVALENT_PERCENT`] that lies inside.
+//! - Two values differ only if their ratio lies beyond the smallest relevant difference, [`RELEVANT_RATIO`].
+//! - A disturbed repeat counts for nothing. If half of the repeats or more are disturbed, the value decides nothing.
+//! - A bound decides only on its closed side. A value below its resolution decides no ratio.
+//! - Simulated time decides nothing about rates and times.
+
+use crate::derive::paired;
+use crate::effect::{self, Effect};
+use crate::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
+use crate::record::{
+    Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Interval, Metric,
+    Reason,
+};
+use crate::series;
+
+#[cfg(test)]
+mod tests;
+
+/// The smallest difference that counts, as a share of the smaller value.
+pub const RELEVANT_RATIO: f64 = 0.01;
+
+/// The confidence of the interval by which two values are different, in percent.
+pub const DIFFERENT_PERCENT: f64 = LEVEL_PERCENT_HIGH;
+
+/// The confidence of the interval by which a value lies inside a band, in percent.
+pub const EQUIVALENT_PERCENT: f64 = LEVEL_PERCENT;
+
+/// Where a quantity lies relative to a band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Above the band: the first of two values is greater.
+    Greater,
+    /// Below the band: the first of two values is smaller.
+    Smaller,
+    /// Inside the band: two values are equivalent.
+    Equivalent,
+    /// None of these can be concluded.
+    Undecided(Reason),
+}
+
+/// A quantity as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The value itself.
+    pub value: f64,
+    /// Undisturbed repeats, or pairs of them, that it rests on.
+    pub n: u32,
+    /// Range with [`EQUIVALENT_PERCENT`], resolution and bounds included; absent below two repeats.
+    pub range: Option<(f64, f64)>,
+    /// Range with [`DIFFERENT_PERCENT`], likewise.
+    pub wide: Option<(f64, f64)>,
+    /// The interval of the repeats alone with [`EQUIVALENT_PERCENT`], for readers.
+    pub interval: Option<Interval>,
+    /// Why nothing is concluded, whatever the ranges are.
+    excluded: Option<Reason>,
+    /// Why a range is open or wide, where that is not only scatter.
+    open: Option<Reason>,
+}
+
+/// Places an estimate relative to the band from `least` to `most`.
+pub fn conclude(estimate: &Estimate, least: f64, most: f64) -> Conclusion {
+    if let Some(reason) = estimate.excluded {
+        return Conclusion::Undecided(reason);
+    }
+    let is_inside = |(low, high): (f64, f64)| low >= least && high <= most;
+    match (estimate.wide, estimate.range) {
+        (Some((low, _)), _) if low > most => Conclusion::Greater,
+        (Some((_, high)), _) if high < least => Conclusion::Smaller,
+        (_, Some(range)) if is_inside(range) => Conclusion::Equivalent,
+        (None, None) => Conclusion::Undecided(Reason::MeasuredOnce),
+        _ => Conclusion::Undecided(estimate.open.unwrap_or(Reason::Overlap)),
+    }
+}
+
+/// Compares two values by the ratio of their repeats: greater, smaller or equivalent within [`RELEVANT_RATIO`].
+pub fn compare(of: &Cell, base: &Cell) -> Conclusion {
+    Estimate::ratio(of, base).relevant()
+}
+
+impl Estimate {
+    /// A value by itself.
+    pub fn of(cell: &Cell) -> Estimate {
+        let kept = Kept::of(cell);
+        let value = kept.value().unwrap_or(cell.value);
+        let each = cell.resolution.unwrap_or(0.0);
+        let range = |level| kept.interval(level).map(|it| (it.low - each, it.high + each));
+        let mut found = Estimate {
+            value,
+            n: kept.samples.len() as u32,
+            range: range(EQUIVALENT_PERCENT),
+            wide: range(DIFFERENT_PERCENT),
+            interval: kept.interval(EQUIVALENT_PERCENT),
+            excluded: excluded(cell).or(kept.excluded),
+            open: is_below_resolution(cell, value).then_some(BELOW_RESOLUTION),
+        };
+        if let Some(bound) = cell.bound.filter(|bound| bound.cause != BoundCause::Resolution) {
+            found.open(bound, [f64::NEG_INFINITY, f64::INFINITY]);
+        }
+        found
+    }
+
+    /// The ratio of two values, repeat by repeat.
+    pub fn ratio(of: &Cell, base: &Cell) -> Estimate {
+        let pairs = paired(&undisturbed(of), &undisturbed(base));
+        Estimate::ratio_of(&pairs, of, base)
+    }
+
+    /// The ratio of pairs that were computed from two values; the quality is that of the values.
+    pub fn ratio_of(pairs: &[(f64, f64)], of: &Cell, base: &Cell) -> Estimate {
+        Estimate::of_pairs(pairs).with(&[of], &[base])
+    }
+
+    /// The ratio `value / base` of pairs, without regard to the quality of what they come from.
+    pub fn of_pairs(pairs: &[(f64, f64)]) -> Estimate {
+        let turned: Vec<(f64, f64)> = pairs.iter().map(|&(value, base)| (base, value)).collect();
+        let at = |level| effect::of_pairs(&turned, level);
+        Estimate::of_effects(at(EQUIVALENT_PERCENT), at(DIFFERENT_PERCENT))
+    }
+
+    /// A ratio that was found at both levels, [`EQUIVALENT_PERCENT`] and [`DIFFERENT_PERCENT`].
+    pub fn of_effects(plain: Option<Effect>, wide: Option<Effect>) -> Estimate {
+        let ends =
+            |effect: Option<Effect>| effect.and_then(|it| it.interval).map(|it| (it.low, it.high));
+        Estimate {
+            value: plain.map_or(f64::NAN, |it| it.ratio),
+            n: plain.map_or(0, |it| it.n),
+            range: ends(plain),
+            wide: ends(wide),
+            interval: plain.and_then(|it| it.interval),
+            excluded: plain.is_none().then_some(Reason::NoPair),
+            open: None,
+        }
+    }
+
+    /// A quantity that was computed from these cells and has one interval at [`DIFFERENT_PERCENT`] or more, such as
+    /// a correlation or a slope.
+    pub fn of_interval(
+        value: f64,
+        n: u32,
+        interval: Option<Interval>,
+        cells: &[&Cell],
+    ) -> Estimate {
+        let ends = interval.map(|it| (it.low, it.high));
+        let excluded = cells.iter().find_map(|cell| excluded(cell));
+        Estimate { value, n, range: ends, wide: ends, interval, excluded, open: None }
+    }
+
+    /// The same ratio with the quality of the values that it was computed from: those above and those below the line.
+    #[must_use]
+    pub fn with(mut self, of: &[&Cell], base: &[&Cell]) -> Estimate {
+        let all = || of.iter().chain(base).copied();
+        self.excluded =
+            all().find_map(|cell| excluded(cell).or(Kept::of(cell).excluded)).or(self.excluded);
+        if all().any(|cell| is_below_resolution(cell, cell.value)) {
+            self.excluded = self.excluded.or(Some(BELOW_RESOLUTION));
+        }
+        // The largest part by which a value may be off, for the resolution of each.
+        let part = |cells: &[&Cell]| {
+            let parts = cells.iter().filter_map(|cell| Some(cell.resolution? / cell.value.abs()));
+            parts.fold(0.0, |most: f64, part| if part.is_nan() { most } else { most.max(part) })
+        };
+        let (of_part, base_part) = (part(of), part(base));
+        let wider = |(low, high): (f64, f64)| {
+            let low = low * (1.0 - of_part).max(0.0) / (1.0 + base_part);
+            let room = 1.0 - base_part;
+            let high = if room > 0.0 { high * (1.0 + of_part) / room } else { f64::INFINITY };
+            (low, high)
+        };
+        self.range = self.range.map(wider);
+        self.wide = self.wide.map(wider);
+        for (cells, is_base) in [(of, false), (base, true)] {
+            for bound in cells.iter().filter_map(|cell| cell.bound) {
+                let side = match (bound.side, is_base) {
+                    (BoundSide::Lower, false) | (BoundSide::Upper, true) => BoundSide::Lower,
+                    (BoundSide::Upper, false) | (BoundSide::Lower, true) => BoundSide::Upper,
+                };
+                self.open(Bound { side, ..bound }, [0.0, f64::INFINITY]);
+                self.open = Some(Reason::Bounded { bound });
+            }
+        }
+        self
+    }
+
+    /// The difference of two values, repeat by repeat.
+    pub fn difference(of: &Cell, base: &Cell) -> Estimate {
+        let pairs = paired(&undisturbed(of), &undisturbed(base));
+        let differences: Vec<f64> = pairs.iter().map(|(value, base)| value - base).collect();
+        let each = of.resolution.unwrap_or(0.0) + base.resolution.unwrap_or(0.0);
+        let at = |level| {
+            let found = interval::of_mean(&differences, level)?;
+            Some((found.low - each, found.high + each))
+        };
+        let flaws =
+            [of, base].into_iter().find_map(|cell| excluded(cell).or(Kept::of(cell).excluded));
+        let value = series::mean(&differences);
+        let mut found = Estimate {
+            value: value.unwrap_or(f64::NAN),
+            n: differences.len() as u32,
+            range: at(EQUIVALENT_PERCENT),
+            wide: at(DIFFERENT_PERCENT),
+            interval: interval::of_mean(&differences, EQUIVALENT_PERCENT),
+            excluded: flaws.or(value.is_none().then_some(Reason::NoPair)),
+            open: value.filter(|it| each > 0.0 && it.abs() <= each).map(|_| BELOW_RESOLUTION),
+        };
+        for (cell, is_base) in [(of, false), (base, true)] {
+            if let Some(bound) = cell.bound.filter(|it| it.cause != BoundCause::Resolution) {
+                let is_lower = (bound.side == BoundSide::Lower) != is_base;
+                let side = if is_lower { BoundSide::Lower } else { BoundSide::Upper };
+                found.open(Bound { side, ..bound }, [f64::NEG_INFINITY, f64::INFINITY]);
+            }
+        }
+        found
+    }
+
+    /// The same about behaviour (counts, order, what comes first), which simulated time shows as well as a clock.
+    #[must_use]
+    pub fn about_behaviour(self) -> Estimate {
+        let is_simulated = |reason: &Reason| {
+            matches!(reason, Reason::Excluded { exclusion: Exclusion::Simulated })
+        };
+        Estimate { excluded: self.excluded.filter(|reason| !is_simulated(reason)), ..self }
+    }
+
+    /// The same through a function that rises or falls throughout, such as a change of unit.
+    #[must_use]
+    pub fn map(self, read: impl Fn(f64) -> f64) -> Estimate {
+        let ends = |(low, high): (f64, f64)| {
+            let (low, high) = (read(low), read(high));
+            (low.min(high), low.max(high))
+        };
+        let (range, wide) = (self.range.map(ends), self.wide.map(ends));
+        let interval = self.interval.map(|it| {
+            let (low, high) = ends((it.low, it.high));
+            Interval { low, high, ..it }
+        });
+        Estimate { value: read(self.value), range, wide, interval, ..self }
+    }
+
+    /// Relative to a limit: *equivalent* only if it is the limit exactly.
+    pub fn against(&self, limit: f64) -> Conclusion {
+        conclude(self, limit, limit)
+    }
+
+    /// A ratio relative to 1, give or take the smallest relevant difference.
+    pub fn relevant(&self) -> Conclusion {
+        conclude(self, 1.0 - RELEVANT_RATIO, 1.0 + RELEVANT_RATIO)
+    }
+
+    /// Why nothing is concluded, whatever the ranges are.
+    pub fn excluded(&self) -> Option<Reason> {
+        self.excluded
+    }
+
+    fn open(&mut self, bound: Bound, [least, most]: [f64; 2]) {
+        let open = |(low, high): (f64, f64)| match bound.side {
+            BoundSide::Lower => (low, most),
+            BoundSide::Upper => (least, high),
+        };
+        self.range = self.range.map(open);
+        self.wide = self.wide.map(open);
+        self.open = Some(Reason::Bounded { bound });
+    }
+}
+
+/// The values that are the greatest and the smallest of several at one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extremes<'a> {
+    /// The greatest, with those that are equivalent to it; or why none is.
+    pub highest: Result<Vec<&'a Cell>, Reason>,
+    /// The smallest, likewise.
+    pub lowest: Result<Vec<&'a Cell>, Reason>,
+}
+
+/// Which of two or more values at one place is greatest and which is smallest.
+pub fn extremes<'a>(cells: &[&'a Cell]) -> Extremes<'a> {
+    let mut rising: Vec<&Cell> = cells.to_vec();
+    rising.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let lowest = group(&rising, Conclusion::Smaller);
+    rising.reverse();
+    Extremes { highest: group(&rising, Conclusion::Greater), lowest }
+}
+
+/// The first value and those equivalent to it, if it is `beyond` all others.
+fn group<'a>(cells: &[&'a Cell], beyond: Conclusion) -> Result<Vec<&'a Cell>, Reason> {
+    let Some((first, others)) = cells.split_first() else { return Err(Reason::NoPair) };
+    let mut found = vec![*first];
+    for other in others {
+        match compare(first, other) {
+            Conclusion::Equivalent => found.push(other),
+            Conclusion::Undecided(reason) => return Err(reason),
+            it if it == beyond => {}
+            // The mean of all repeats and the ratio of the undisturbed ones disagree.
+            _ => return Err(Reason::Overlap),
+        }
+    }
+    Ok(found)
+}
+
+const BELOW_RESOLUTION: Reason =
+    Reason::Bounded { bound: Bound { side: BoundSide::Upper, cause: BoundCause::Resolution } };
+
+/// Whether a value is not larger than its resolution, so that it may as well be nothing.
+pub fn is_below_resolution(cell: &Cell, value: f64) -> bool {
+    cell.resolution.is_some_and(|each| each > 0.0 && value.abs() <= each)
+}
+
+fn excluded(cell: &Cell) -> Option<Reason> {
+    let exclusion = cell.exclusion?;
+    let counts = exclusion != Exclusion::Simulated || is_physical(cell.metric);
+    counts.then_some(Reason::Excluded { exclusion })
+}
+
+/// Whether a metric depends on how fast a machine works, so that simulated time says nothing of it.
+pub fn is_physical(metric: Metric) -> bool {
+    match metric {
+        Metric::AddressesCached => false,
+        Metric::Named(name) => {
+            let is_of_speed = name.text().split('_').any(|word| WORDS_OF_SPEED.contains(&word));
+            let behaviour = ["rules", "count", "index", "ratio", "bit", "rows"];
+            is_of_speed || !behaviour.contains(&metric.unit())
+        }
+        _ => true,
+    }
+}
+
+/// Words in the names of shares and counts that depend on how fast a machine works.
+const WORDS_OF_SPEED: [&str; 7] =
+    ["loss", "lost", "load", "slowed", "forwarded", "timeouts", "retransmits"];
+
+/// The same cell without its disturbed repeats.
+pub fn undisturbed(cell: &Cell) -> Cell {
+    let kept = Kept::of(cell);
+    Cell { repeats: kept.repeats, samples: kept.samples, ..cell.clone() }
+}
+
+/// The undisturbed repeats of a value.
+struct Kept {
+    metric: Metric,
+    repeats: Vec<u32>,
+    samples: Vec<f64>,
+    excluded: Option<Reason>,
+}
+
+impl Kept {
+    fn of(cell: &Cell) -> Kept {
+        let is_disturbed =
+            |repeat: &u32| cell.disturbances.iter().any(|it| it.repeats.contains(repeat));
+        let kept =
+            cell.repeats.iter().zip(&cell.samples).filter(|(repeat, _)| !is_disturbed(repeat));
+        let (repeats, samples): (Vec<u32>, Vec<f64>) =
+            kept.map(|(repeat, it)| (*repeat, *it)).unzip();
+        let (all, lost) = (cell.samples.len(), cell.samples.len() - samples.len());
+        let is_spoilt = lost > 0 && (samples.len() < 2 || 2 * lost >= all);
+        let worst = |it: &&Disturbance| it.repeats.len();
+        let cause = cell.disturbances.iter().max_by_key(worst).map(|it| it.cause);
+        let excluded = is_spoilt.then(|| Reason::Disturbed {
+            cause: cause.unwrap_or(DisturbanceCause::Irregular),
+            repeats: lost as u32,
+            of: all as u32,
+        });
+        Kept { metric: cell.metric, repeats, samples, excluded }
+    }
+
+    fn value(&self) -> Option<f64> {
+        match self.metric.is_by_median() {
+            true => series::median(&self.samples),
+            false => series::mean(&self.samples),
+        }
+    }
+
+    /// The interval with at least this confidence: by order statistics where these reach it, else wide enough for
+    /// Student's t as well.
+    fn interval(&self, level_percent: f64) -> Option<Interval> {
+        let mean = interval::of_mean(&self.samples, level_percent)?;
+        if !self.metric.is_by_median() {
+            return Some(mean);
+        }
+        let median = interval::of_median(&self.samples, level_percent)?;
+        if median.level_percent >= level_percent {
+            return Some(median);
+        }
+        Some(Interval { low: median.low.min(mean.low), high: median.high.max(mean.high), ..mean })
+    }
+}
