@@ -10,6 +10,7 @@ use super::case::{Case, Finding, all, within};
 use super::unread;
 use crate::number;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Name, Record, Relation, Target, Verdict};
+use crate::table::costa2017::conformance::Came;
 use crate::table::costa2017::sockets::{difference, pairs};
 use crate::table::costa2017::{Equivalence, equivalence};
 
@@ -283,10 +284,12 @@ impl<'a> Case<'a> {
             ("udp_ports", "none"),
         ];
         let found = kinds.into_iter().filter_map(|(kind, plain)| {
-            let right = self.mean(&target.name, &format!("{kind}_right_ratio"), None)?;
+            let value =
+                |what: &str| Some(self.mean(&target.name, &format!("{kind}_{what}"), None)?.value);
+            let works = Came::of(value)?.works();
             let names = (&*format!("{kind}_rtt_ns_mean"), &*format!("{plain}_rtt_ns_mean"));
             let it = self.against(target, names, (None, None))?;
-            (right.value == 1.0).then_some((kind, it))
+            works.then_some((kind, it))
         });
         let found: Vec<_> = found.collect();
         let numbers =
