@@ -2,23 +2,29 @@
 //!
 //! Source: section IV.D of the study. The difference is PL(F1) - PL(F2): above zero, F1 loses more; the
 //! study's sentence about the sign says the opposite of its formula, and its figure and reasons go with
-//! the formula. Invariant: loads that lose nothing say nothing about who is favoured.
+//! the formula. Invariants: a load overloads a target only if the target itself lost frames; loads that overload nothing say nothing
+//! about who is favoured.
 
 use super::{Case, Finding, OVERLOAD_LOSS_RATIO, all};
 use crate::derive::maximum_limited;
+use crate::derive::study::overload_loss;
 use crate::number;
 use crate::record::{Cell, Interval, Metric, Target, Verdict};
+use crate::series;
 
 impl<'a> Case<'a> {
-    /// The differences where frames were lost, the load rising.
+    /// The differences where the target lost frames, the load rising.
     fn differences(&self, target: &Target) -> Vec<&'a Cell> {
-        let losses = self.cells(&target.name, Metric::LossRatio);
         let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
-        cells.retain(|cell| {
-            let there = losses.iter().find(|loss| loss.point == cell.point);
-            there.is_some_and(|loss| loss.value > OVERLOAD_LOSS_RATIO)
-        });
+        cells.retain(|cell| self.overload(cell).is_some_and(|loss| loss > OVERLOAD_LOSS_RATIO));
         cells
+    }
+
+    /// The share of frames that the target lost where a cell was measured; none where the link lost them.
+    fn overload(&self, cell: &Cell) -> Option<f64> {
+        let trials = self.record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
+        let losses = trials.map(|trial| overload_loss(self.record, trial));
+        series::mean(&losses.collect::<Option<Vec<f64>>>()?)
     }
 
     fn why_nothing_is_lost(&self, target: &Target) -> &'static str {
@@ -26,7 +32,13 @@ impl<'a> Case<'a> {
         let experiment = experiments.find(|experiment| experiment.id == self.experiment);
         match experiment.and_then(|it| maximum_limited(self.record, it, target)) {
             Some(_) => "the tester, not the target, set C, so that no load was too much",
-            None => "no load overloaded it, so nobody lost anything",
+            None => {
+                let cells = self.cells(&target.name, Metric::LossRatioDifference);
+                match cells.iter().any(|cell| self.overload(cell).is_none()) {
+                    true => "not overloaded: the link, not the target, lost the frames",
+                    false => "not overloaded: the target lost no frames at any load",
+                }
+            }
         }
     }
 
@@ -37,7 +49,8 @@ impl<'a> Case<'a> {
             "at every load the interval of the difference lies inside the limit, on both \
                        sides of zero"
                 .to_string();
-        let cells = self.cells(&target.name, Metric::LossRatioDifference);
+        let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
+        cells.retain(|cell| self.overload(cell).is_some());
         let verdicts = cells.iter().map(|cell| match cell.interval {
             None => Verdict::CannotTell("a load was measured once".into()),
             Some(Interval { low, high, .. }) if -limit < low && high < limit => Verdict::Holds,
@@ -45,10 +58,8 @@ impl<'a> Case<'a> {
             Some(_) => Verdict::CannotTell("an interval reaches over the limit".into()),
         });
         let verdict = match self.differences(target).is_empty() {
-            true if !cells.is_empty() => {
-                Verdict::CannotTell(self.why_nothing_is_lost(target).into())
-            }
-            _ => all(verdicts, "no load was measured"),
+            true => Verdict::CannotTell(self.why_nothing_is_lost(target).into()),
+            false => all(verdicts, "no load was measured"),
         };
         Finding { reading, numbers: told(&cells), verdict }
     }
