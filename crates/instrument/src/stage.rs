@@ -77,6 +77,9 @@ const CONNECTIONS_PER_TURN: usize = 64;
 /// Events about what a module said that wait to be told to it.
 pub const EVENTS_WAITING_MAX: usize = 1 << 17;
 
+/// How often the drain is prolonged at most while the last frames of a stream are under way.
+const DRAINS_MAX: u64 = 10;
+
 /// How often at most what arrives is taken when the drain is over: a target that floods ends nothing.
 const LAST_ROUNDS: u32 = 1024;
 
@@ -271,7 +274,11 @@ impl Stage {
             Phase::Running => self.run(world, now),
             Phase::Draining { until } => {
                 self.end_errand(world);
-                let moved = self.receive(world);
+                let moved = self.receive(world) | self.serve(world);
+                if now >= until && self.is_awaiting(now) {
+                    self.phase = Phase::Draining { until: now.saturating_add(self.needs.drain) };
+                    return true;
+                }
                 self.last_rounds += u32::from(now >= until);
                 if now >= until && (!moved || self.last_rounds > LAST_ROUNDS) {
                     self.phase = Phase::Over;
@@ -410,6 +417,12 @@ impl Stage {
             self.rest((world.clock)());
         }
         done
+    }
+
+    /// Whether the drain goes on, because the last frames of a stream have not come yet although earlier ones have.
+    fn is_awaiting(&self, now: Nanos) -> bool {
+        let most = Nanos(self.needs.drain.0.saturating_mul(DRAINS_MAX)).min(DRAIN_NS_MAX);
+        now.since(self.ended_at) < most && self.known.awaits(self.streams.accounts())
     }
 
     /// Nothing more is sent or told; what is under way is waited for.

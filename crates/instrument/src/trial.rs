@@ -171,6 +171,8 @@ pub struct StreamReport {
     pub unsent_late: u64,
     /// Frames that the port refused until it was too late for them.
     pub unsent_refused: u64,
+    /// Of the offered frames, those that its port took and the system or link did not: the stream's share of what the port counted.
+    pub port_refused: u64,
     /// How well its moments were kept.
     pub pacing: Pacing,
     /// What became of the frames.
@@ -440,6 +442,7 @@ impl StreamReport {
             load,
             unsent_late: 0,
             unsent_refused: 0,
+            port_refused: 0,
             pacing: Pacing::empty(),
             classes: Classes::default(),
             latency: Latency::empty(),

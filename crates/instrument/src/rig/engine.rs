@@ -51,6 +51,8 @@ pub struct Engine {
     monitor: Monitor,
     watch: Watch,
     counters: Vec<PortCounters>,
+    /// Frames that each port had refused when the counted part began.
+    refused_before: Option<Vec<u64>>,
     received: Copies,
     stamps: Option<Clock>,
     /// Latencies for whoever watches.
@@ -161,6 +163,7 @@ impl Engine {
             places,
             watch: Watch::new(ports.len()),
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
+            refused_before: None,
             received: Copies::new(RECEIVE_FRAMES),
             stamps: None,
             coarse: Coarse::new(trial.streams.len()),
@@ -175,6 +178,9 @@ impl Engine {
     #[inline]
     pub fn send(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
         self.watch.note(now);
+        if self.refused_before.is_none() && now >= self.started_at {
+            self.refused_before = Some(refused(ports));
+        }
         let mut sent = 0;
         for (index, (sender, port)) in self.senders.iter_mut().zip(ports.iter_mut()).enumerate() {
             let failed = |error| RigError::Port(index, error);
@@ -323,6 +329,11 @@ impl Engine {
         let tallies = self.monitor.ports().to_vec();
         let mut account = Account::default();
         let mut reports: Vec<PortReport> = Vec::new();
+        let before = self.refused_before.take();
+        let refused_since = refused(ports).into_iter().enumerate();
+        let refused_since: Vec<u64> = refused_since
+            .map(|(port, now)| now - before.as_ref().map_or(now, |before| before[port]))
+            .collect();
         for (index, (port, tally)) in ports.iter_mut().zip(tallies).enumerate() {
             let counters = port.counters().since(&self.counters[index]);
             account.received += tally.broken;
@@ -362,6 +373,7 @@ impl Engine {
             stamps,
             ..TrialReport::unmeasured(&self.trial, self.started_at, Load::default())
         };
+        report.share_out(&refused_since);
         report.sum_up();
         report
     }
@@ -416,6 +428,7 @@ impl Engine {
                 load,
                 unsent_late: counts.unsent_late,
                 unsent_refused: counts.unsent_refused,
+                port_refused: 0,
                 pacing: outgoing.take_pacing(),
                 classes: measured.classes,
                 latency: measured.latency,
@@ -431,6 +444,17 @@ impl Engine {
 }
 
 impl TrialReport {
+    /// Divides the frames that each port refused among its streams, in the shares of what they offered.
+    fn share_out(&mut self, refused: &[u64]) {
+        let mut offered = vec![0; refused.len()];
+        self.streams.iter().for_each(|stream| offered[stream.from] += stream.load.offered);
+        for stream in &mut self.streams {
+            let (own, all) = (stream.load.offered, offered[stream.from].max(1));
+            let share = u128::from(refused[stream.from]) * u128::from(own) / u128::from(all);
+            stream.port_refused = (share as u64).min(own);
+        }
+    }
+
     /// Sums over streams, loads of ports, and flags.
     fn sum_up(&mut self) {
         for stream in &self.streams {
@@ -458,6 +482,12 @@ impl TrialReport {
         ];
         self.flags.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag));
     }
+}
+
+/// Frames that each port has taken and the system or link did not.
+fn refused(ports: &mut PortRow) -> Vec<u64> {
+    let of = |port: &mut Box<dyn Port>| port.counters().lost(PortDrop::TransmitRefused);
+    ports.iter_mut().map(of).collect()
 }
 
 /// Frames that went out of a port, warm-up included.

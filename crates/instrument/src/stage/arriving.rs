@@ -50,6 +50,8 @@ struct Incoming {
     templates: Templates,
     to: usize,
     seen: Seen,
+    /// The greatest number of a frame that came, on a port or in a message.
+    last: Option<u64>,
     account: StreamAccount,
 }
 
@@ -144,7 +146,7 @@ impl Known {
         self.places[id] = self.streams.len() as u16;
         let seen = Seen::new(self.ports.len(), to, WINDOWS);
         let account = StreamAccount::default();
-        self.streams.push(Incoming { templates, to, seen, account });
+        self.streams.push(Incoming { templates, to, seen, last: None, account });
         let own = || self.streams.iter().map(|stream| stream.templates.signature_at());
         let all =
             SHIFTS.iter().flat_map(|&by| own().filter_map(move |at| at.checked_add_signed(by)));
@@ -212,8 +214,9 @@ impl Known {
         let stream = usize::from(stream);
         let mut probe = self.probe(stream, offset, &signature, bytes, at);
         probe.is_delay_known = is_moment_known && attention.knows_leaving(signature.sent);
-        let Incoming { seen, account, .. } = &mut self.streams[stream];
+        let Incoming { seen, last, account, .. } = &mut self.streams[stream];
         account.told += 1;
+        *last = (*last).max(Some(probe.number));
         // What only messages carried stands beside the ports, where corrupt frames would.
         seen.mark(probe.number, seen.corrupt_lane());
         Some(probe)
@@ -268,6 +271,14 @@ impl Known {
         self.ports.iter().map(|port| port.received)
     }
 
+    /// Whether the last frame of a stream has not come although an earlier one has.
+    pub fn awaits(&self, sent: impl Iterator<Item = StreamAccount>) -> bool {
+        let is_under_way = |(sent, stream): (StreamAccount, &Incoming)| {
+            stream.last.is_some_and(|last| last + 1 < sent.sent)
+        };
+        sent.zip(&self.streams).any(is_under_way)
+    }
+
     /// Everything that arrived, beside what left and what the ports themselves counted.
     pub fn finish(
         self,
@@ -299,6 +310,7 @@ impl Incoming {
     #[inline]
     fn arrive(&mut self, port: usize, probe: &Probe) {
         let account = &mut self.account;
+        self.last = self.last.max(Some(probe.number));
         account.altered += u64::from(!probe.is_intact);
         match self.seen.mark(probe.number, port) {
             seen::Arrived::TooLate => account.late += 1,

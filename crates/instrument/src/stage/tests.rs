@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ports::memory::pair;
 use ports::port::Port;
+use ports::wrap::delay::{Delay, DelayOptions};
 
 use super::hosts::Hosts;
 use super::*;
@@ -105,6 +106,62 @@ fn a_module_that_thinks_longer_than_a_stall_makes_delays_unknown() {
     assert_eq!(report.stalls.delays_unknown, module.unknown.len() as u64);
     assert_eq!(report.streams[0].lost(), 0);
     assert!(report.flags.contains(&Flag::Stalled(1)));
+}
+
+/// A module that ends when it has sent twenty frames, which is before the last of them are back.
+struct Hasty;
+
+impl Module for Hasty {
+    fn needs(&self) -> Needs {
+        Needs { connections: Vec::new(), ..Needs::new(Nanos::from_millis(100)) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                let ip = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+                let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
+                let rate = Rate::FramesPerSecond(100.0);
+                desk.start(Stream::plain(1, 64, headers, rate), Span::frames(20));
+            }
+            What::StreamOver(_) => desk.end(),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+#[test]
+fn frames_that_are_under_way_when_a_module_ends_are_waited_for() {
+    let (near, far) = pair(64, "cable");
+    // Longer than the drain, and shorter than the frames take to be sent.
+    let fixed = Nanos::from_millis(90);
+    let near = Delay::new(near, DelayOptions { fixed, ..DelayOptions::default() });
+    let mut ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
+    let clock = AtomicU64::new(0);
+    let mut module = Hasty;
+    let mut needs = module.needs();
+    needs.limit = Nanos::from_secs(1);
+    assert!(needs.drain < fixed);
+    let from = (&mut ports[..], &[][..], false);
+    let mut stage =
+        Stage::new(needs, &Scene::default(), Signer::new(1, 1), from, Nanos::ZERO, false);
+    while !stage.is_over() {
+        let mut connect = |_, _| Ok(None);
+        let mut world = World {
+            ports: &mut ports,
+            module: &mut module,
+            agents: &mut [],
+            hosts: None,
+            connect: &mut connect,
+            clock: &mut || Nanos(clock.fetch_add(50_000, Ordering::Relaxed)),
+        };
+        stage.turn(&mut world);
+    }
+    let report = stage.finish(&mut module, &mut ports);
+    assert_eq!(report.ended, Ended::Said);
+    assert_eq!((report.streams[0].sent, report.streams[0].arrived), (20, 20));
 }
 
 /// Hosts of a test: an errand takes as many looks as it is told.

@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// Reads every connection once, and tells what came.
-    fn serve(&mut self, world: &mut World<'_>) -> bool {
+    pub(super) fn serve(&mut self, world: &mut World<'_>) -> bool {
         let (mut moved, mut reads) = (false, 0);
         let count = self.lines.len();
         let first = std::mem::take(&mut self.reads_from);
@@ -168,10 +168,14 @@ impl Stage {
                     };
                     self.tell(world, at, what);
                 }
-                Some(Heard::Message { .. }) => {}
-                Some(Heard::Refused(why)) => {
+                // A frame that was under way when the module ended may have gone to the controller.
+                Some(Heard::Message { message, .. }) => {
+                    self.carried(&message, at, is_moment_known);
+                }
+                Some(Heard::Refused(why)) if self.ended.is_none() => {
                     self.tell(world, at, What::Refused { connection: place, why: &why });
                 }
+                Some(Heard::Refused(_)) => {}
                 Some(Heard::Up) => {
                     Arc::make_mut(&mut self.facts).connections[place] = self.lines[place].facts();
                     self.later.push_back(Later::Up(place));

@@ -209,6 +209,7 @@ fn stream(stream: &StreamReport) -> StreamCount {
         rate_pps_intended: stream.load.pps_intended(),
         frames_intended: stream.load.intended,
         frames_offered: stream.load.offered,
+        frames_refused: stream.port_refused,
         classes: classes(&stream.classes, 0),
         frames_elsewhere: stream.classes.elsewhere,
         missed_ns_first: stream.missed.first.map(|after| after.0),

@@ -7,6 +7,8 @@
 
 /// Several switches, joined to each other.
 mod network;
+/// The service time of a simulated target.
+mod service;
 /// A node in virtual time.
 mod simulated;
 /// A controller's waiting.
@@ -55,6 +57,7 @@ use super::{
 use crate::parameter::control::Capture;
 use crate::parameter::{Capacity, Parameters};
 use crate::workload::{Addresses, Setup};
+use service::FrameService;
 use simulated::{Simulated, simulated};
 use turns::{installed, patient};
 
@@ -158,13 +161,14 @@ impl MemoryBench {
             return self.played(kind);
         }
         let simulated = self.parameters.simulated;
+        let (service, service_time) = self.service(kind);
         let (near, made) = if kind == TargetKind::Direct {
             let (first, second) = self.link_of("direct");
             (vec![first, second], None)
         } else {
             let links = (1..=PortNo::from(inputs) + 1).map(|number| {
                 let (near, far) = self.link_of(&format!("{}-{number}", kind.name()));
-                (near, (number, far))
+                (near, (number, served(&service, service_time, far)))
             });
             let (near, far): (Vec<_>, Vec<_>) = links.unzip();
             (near, Some(self.node(kind, None, far)?))
@@ -172,13 +176,8 @@ impl MemoryBench {
         let (node, config) = made.unzip();
         let key = key_of(kind);
         let rig = if simulated {
-            // A model has its own times.
-            let is_model = matches!(kind, TargetKind::Model(_));
-            let service = if is_model { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
-            let (busy_until, swaps, play, played) = (Nanos::ZERO, Vec::new(), None, None);
             let (agent, agents) = witness::simulated(&self.parameters.witness)?;
-            let busy = Nanos::ZERO;
-            let device = Simulated { node, service, busy_until, busy, agent, swaps, play, played };
+            let device = Simulated { agent, ..Simulated::new(node, service, service_time) };
             let mut rig = SimRig::new(near, device, key);
             (rig.agents, rig.stop) = (agents, Arc::clone(&self.stop));
             AnyRig::Simulated(Box::new(rig))
@@ -220,6 +219,14 @@ impl MemoryBench {
             standstill,
             stop: Arc::clone(&self.stop),
         })
+    }
+
+    /// The service of a target's frames, and the time that each takes.
+    fn service(&self, kind: TargetKind) -> (FrameService, Nanos) {
+        // A model has its own times, and a live target its real ones.
+        let is_own = matches!(kind, TargetKind::Model(_)) || !self.parameters.simulated;
+        let time = if is_own { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
+        (FrameService::default(), time)
     }
 
     /// Both ends of a link.
@@ -288,6 +295,11 @@ impl MemoryBench {
         let now = if self.parameters.simulated { Nanos::ZERO } else { clock::now() };
         Ok((opened(kind, &config, ports, now)?, config))
     }
+}
+
+/// A target's end of a link, behind the time that the target takes for a frame.
+fn served(service: &FrameService, time: Nanos, port: Box<dyn Port>) -> Box<dyn Port> {
+    if time > Nanos::ZERO { service.port(port) } else { port }
 }
 
 fn opened(

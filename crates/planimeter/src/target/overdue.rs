@@ -3,7 +3,8 @@
 //! RFC 2544 section 23 waits two seconds after the last frame. Short trials wait less, which does no harm as long
 //! as every frame is accounted for afterwards. Where some are not, as when a target did not get its core for a while,
 //! the trial is kept open until they are, or until those two seconds are over. A target that loses frames which
-//! neither it nor the kernel counts would make every lossy trial that long: waiting twice in vain is the end of it.
+//! neither it nor the kernel counts would make every lossy trial that long: after waiting twice in vain it is waited for in one
+//! short step, so that frames which are only late are still counted.
 
 use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
@@ -18,7 +19,7 @@ const DRAIN_MAX: Nanos = Nanos::from_secs(2);
 /// For how long at once.
 const STEP: Nanos = Nanos::from_millis(50);
 
-/// How often nothing may come of it until a target is not waited for any more.
+/// After waiting in vain so often, a target is waited for in one step only, and longer again once that helped.
 const IN_VAIN_MAX: u32 = 2;
 
 /// What a target's last trials were like.
@@ -42,6 +43,11 @@ impl Overdue {
         self.lost = lost(snapshot);
     }
 
+    /// How long a target is waited for; none for one step.
+    fn longest(&self) -> Option<Nanos> {
+        (self.in_vain < IN_VAIN_MAX).then_some(DRAIN_MAX)
+    }
+
     /// Notes whether waiting brought anything.
     fn judge(&mut self, missing: [u64; 2]) {
         let [before, after] = missing;
@@ -59,18 +65,19 @@ pub fn covers(trial: &Trial) -> bool {
 /// right before.
 pub fn trial(target: &mut impl WorksOn, trial: &Trial) -> Result<TrialReport, RigError> {
     let (rig, overdue) = target.overdue();
-    let (lost_before, waits) = (overdue.lost, overdue.in_vain < IN_VAIN_MAX);
+    let lost_before = overdue.lost;
+    let most = overdue.longest();
     let mut open = rig.open(trial)?;
     let first = rig.missing(&open);
     let mut missing = first;
-    while waits && missing > 0 {
+    while missing > 0 {
         // Whoever cannot tell now says so when it is asked next.
         let Ok(snapshot) = target.snapshot() else { break };
         if lost(&snapshot).saturating_sub(lost_before) >= missing {
             break;
         }
         let (rig, overdue) = target.overdue();
-        if open.drain() >= DRAIN_MAX {
+        if open.drain() >= most.unwrap_or_else(|| trial.drain.saturating_add(STEP)) {
             overdue.judge([first, missing]);
             break;
         }
@@ -97,9 +104,10 @@ mod tests {
         let mut overdue = Overdue::default();
         let mut judged = |missing| {
             overdue.judge(missing);
-            overdue.in_vain < IN_VAIN_MAX
+            overdue.longest() == Some(DRAIN_MAX)
         };
         assert!(judged([5, 5]) && judged([5, 4]) && judged([9, 9]), "one in three helped");
-        assert!(!judged([1, 1]), "twice in vain");
+        assert!(!judged([1, 1]), "twice in vain: one step only");
+        assert!(judged([3, 1]), "that step helped");
     }
 }

@@ -11,6 +11,12 @@ use instrument::experiment::{Outcome, Step};
 use instrument::module::{Joined, Measured, StageReport};
 use instrument::rig::sim::{Device, SimRig};
 use instrument::stage::Scene;
+use openflow::codec::{decode, encode};
+use openflow::frame::Stream;
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowModCommand, Instruction, Match};
+use openflow::version::Version;
+use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use planimeter::catalog::{self, Entry, taking};
 use planimeter::experiments::Context;
@@ -20,7 +26,7 @@ use planimeter::workload::Addresses;
 use ports::channel::memory::{MemoryChannel, pair};
 use ports::channel::{Channel, ChannelError};
 use ports::memory::pair_stamped;
-use ports::port::Port;
+use ports::port::{Port, PortCounters, PortError, PortFacts};
 use switch::behaviour::model::Model;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use switch::node::Node;
@@ -50,6 +56,83 @@ pub enum Vice {
     StandsStill(Nanos, Nanos),
 }
 
+/// What a switch does not do, although it accepts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// No action that sets a field is done.
+    IgnoresRewrites,
+    /// No rule is installed that is the last of so many added ones.
+    IgnoresRules(u32),
+    /// One of so many frames leaves with another source address.
+    Unstable(u32),
+}
+
+/// A port whose frames now and then leave with another source address.
+struct Spoilt {
+    inner: Box<dyn Port>,
+    one_of: u32,
+    sent: u32,
+}
+
+impl Port for Spoilt {
+    fn facts(&self) -> &PortFacts {
+        self.inner.facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.inner.receive(batch, now)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        for frame in batch.frames_mut() {
+            self.sent += 1;
+            if self.sent.is_multiple_of(self.one_of) {
+                frame.bytes_mut()[11] ^= 1;
+            }
+        }
+        self.inner.transmit(batch, now)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.inner.counters()
+    }
+}
+
+/// Messages to the switch, without what it does not do.
+struct Filter {
+    flaw: Flaw,
+    stream: Stream,
+    ready: Vec<u8>,
+    added: u32,
+}
+
+impl Filter {
+    /// What arrives of a message, and what stays away of it.
+    fn pass(&mut self, bytes: &[u8]) {
+        assert_eq!(self.stream.push(bytes), bytes.len());
+        while let Some(message) = self.stream.cut().unwrap() {
+            let bytes = message.to_vec();
+            let Ok((header, Message::FlowMod(mut flow))) = decode(&bytes) else {
+                self.ready.extend(bytes);
+                continue;
+            };
+            let adds = flow.command == FlowModCommand::Add && flow.matching != Match::ANY;
+            self.added += u32::from(adds);
+            match self.flaw {
+                Flaw::IgnoresRules(every) if adds && self.added.is_multiple_of(every) => continue,
+                Flaw::IgnoresRewrites => flow.instructions.iter_mut().for_each(|instruction| {
+                    if let Instruction::ApplyActions(actions) = instruction {
+                        actions.retain(|action| matches!(action, Action::Output { .. }));
+                    }
+                }),
+                _ => {}
+            }
+            let version = Version::from_wire(header.version).unwrap();
+            encode(version, header.xid, &Message::FlowMod(flow), &mut self.ready).unwrap();
+        }
+    }
+}
+
 /// The last piece of flow statistics, and how often it is to be said once more.
 type Piece = Arc<Mutex<(Vec<u8>, u32)>>;
 
@@ -57,6 +140,7 @@ type Piece = Arc<Mutex<(Vec<u8>, u32)>>;
 pub struct Switch {
     node: Node,
     vice: Option<Vice>,
+    flaw: Option<Flaw>,
     /// When the first connection was made, if one was.
     begun_at: Option<Nanos>,
     /// Whether all its connections are over.
@@ -72,6 +156,7 @@ struct End {
     has_left: Arc<AtomicBool>,
     /// What never ends, where that is its vice.
     piece: Option<Piece>,
+    filter: Option<Filter>,
 }
 
 impl Switch {
@@ -158,7 +243,14 @@ impl Channel for End {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
         self.look()?;
         self.repeat()?;
-        self.channel.receive(buffer)
+        let Some(filter) = &mut self.filter else { return self.channel.receive(buffer) };
+        let mut bytes = [0; 4096];
+        let count = self.channel.receive(&mut bytes)?;
+        filter.pass(&bytes[..count]);
+        let some = buffer.len().min(filter.ready.len());
+        buffer[..some].copy_from_slice(&filter.ready[..some]);
+        filter.ready.drain(..some);
+        Ok(some)
     }
 
     fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError> {
@@ -201,13 +293,27 @@ impl OneSwitch {
         let node = Node::open(&config, far, seed, Nanos::ZERO).unwrap();
         let has_left = Arc::default();
         let (piece, said_at) = (Piece::default(), Nanos::ZERO);
-        let switch = Switch { node, vice: None, begun_at: None, has_left, piece, said_at };
+        let (vice, flaw, begun_at) = (None, None, None);
+        let switch = Switch { node, vice, flaw, begun_at, has_left, piece, said_at };
         OneSwitch { rig: SimRig::new(near, switch, seed) }
     }
 
     /// The same with something that it does wrong.
     pub fn with(mut self, vice: Vice) -> OneSwitch {
         self.rig.device.vice = Some(vice);
+        self
+    }
+
+    /// The same with something that it accepts and does not do.
+    pub fn flawed(mut self, flaw: Flaw) -> OneSwitch {
+        self.rig.device.flaw = Some(flaw);
+        if let Flaw::Unstable(one_of) = flaw {
+            for lane in &mut self.rig.device.node.forward.lanes {
+                let nothing = Box::new(pair_stamped(1, "nothing", Clock::Virtual).0);
+                let inner = std::mem::replace(&mut lane.port, nothing);
+                lane.port = Box::new(Spoilt { inner, one_of, sent: 0 });
+            }
+        }
         self
     }
 
@@ -254,7 +360,13 @@ impl OneSwitch {
             let has_left = Arc::clone(&switch.has_left);
             let is_endless = switch.vice == Some(Vice::NeverEnds);
             let piece = is_endless.then(|| Arc::clone(&switch.piece));
-            switch.node.adopt(Box::new(End { channel, has_left, piece }), now);
+            let filter = switch.flaw.map(|flaw| Filter {
+                flaw,
+                stream: Stream::default(),
+                ready: Vec::new(),
+                added: 0,
+            });
+            switch.node.adopt(Box::new(End { channel, has_left, piece, filter }), now);
             Ok(Box::new(ours))
         })
     }

@@ -149,6 +149,27 @@ fn table_1_finds_that_the_model_holds_no_frame_back() {
     assert!(text.contains("| target | packet size, bytes | hash table, 1, µs |"), "{text}");
 }
 
+#[test]
+fn table_1_recovers_drawn_service_times_at_every_frame_size() {
+    let mut state = 0x5eed_u64;
+    for _ in 0..4 {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // The queue stays empty: frames of 96 bytes come every 18.6 µs at this load.
+        let service_ns = 200 + (state >> 33) % 9_800;
+        let service = format!("service_ns={service_ns}");
+        let set = [&*service, "wildcard_entries_max=100", "repeats=2"];
+        let mut plan = plan(&["bianco2010/table1"], &[TargetKind::Ours], &set, 1);
+        plan.parameters.entries = 300;
+        let record = measure(&plan);
+        let times = cells(&record, "table1", "ours", Metric::ProcessingNs);
+        assert_eq!(times.len(), 6 * 7, "six sizes, five linear tables and two hash tables");
+        for time in times {
+            assert_near(time.value, service_ns as f64, 0.02, &format!("{:?}", time.point));
+        }
+    }
+}
+
 /// What figures 9 and 10 have in common: loads that are shares of what the target itself carries.
 fn fairness(item: &str, kinds: &[TargetKind]) -> Record {
     // A load that is carried, and two that fill the links' rings before anything counts.
@@ -185,6 +206,28 @@ fn figure_9_loads_each_target_by_what_it_carries() {
         assert_eq!(loads, [40.0, 80.0, 120.0]);
     }
     assert!(record.trials.iter().all(|trial| trial.streams.iter().all(|it| it.port_out == 0)));
+}
+
+#[test]
+fn figures_9_and_10_do_not_judge_a_target_that_never_loses() {
+    // Targets take no time for a frame, so that loads of more than the link are lost by the link.
+    for item in ["fig9", "fig10"] {
+        let set = ["entries=600", "seconds=0.006", "warmup=0.004", "repeats=2", "load=40,120"];
+        let record = measure(&plan(&[&format!("bianco2010/{item}")], &FORWARDERS, &set, 1));
+        let losses = FORWARDERS.map(|kind| {
+            let losses = cells(&record, item, kind.name(), Metric::LossRatio);
+            losses.iter().map(|cell| cell.value).fold(0.0, f64::max)
+        });
+        assert!(losses.iter().all(|loss| *loss > 0.1), "the link loses frames: {losses:?}");
+        let judged = verdicts(&record, item, "");
+        assert!(!judged.is_empty());
+        for (targets, verdict) in judged {
+            assert!(matches!(verdict, Verdict::CannotTell(_)), "{item} {targets}: {verdict:?}");
+        }
+        let alike = record.claims.iter().filter(|line| line.claim.item == item);
+        let says = |line: &results::record::ClaimVerdict| format!("{:?}", line.verdict);
+        assert!(alike.map(says).any(|verdict| verdict.contains("the link, not the target")));
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 use planimeter::experiments::modules::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
+use planimeter::experiments::modules::verdict::Bound;
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record, Trial};
 
@@ -184,6 +185,7 @@ fn a_run_whose_packets_go_to_the_controller_is_marked() {
         pps: Some(1000.0),
         versions: vec![Version::V1_0],
         patience: Nanos::from_secs(1),
+        bound: Bound::default(),
         wait: Nanos::from_millis(100),
     };
     assert_eq!(there.id, THERE);

@@ -10,6 +10,7 @@ mod case;
 mod method;
 mod models;
 mod round_trips;
+mod verdicts;
 #[path = "../common/one_switch.rs"]
 #[allow(dead_code, reason = "the suite about switches that leave uses the rest of it")]
 mod one_switch;

@@ -48,12 +48,11 @@ const SWITCHING: f64 = 1.0;
 /// Within this factor the workload "does not affect dramatically".
 const DRAMATIC: f64 = 2.0;
 
-/// A frame's delay above the least, at the percentile that the figure draws.
-const VARIATION: Metric = richer::PDV;
-
 /// The lines for one claim.
 pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<ClaimVerdict> {
     let case = Case { record, experiment, claim };
+    // A frame's delay above the least, as the figure draws it.
+    let (variation, _) = richer::variation(record);
     let (progfe, openflow, kernel) = (Role::ProGfe, Role::OpenFlow, Role::Kernel);
     let states = |text: &str| claim.claim.contains(text);
     let tcp = named(richer::TCP);
@@ -85,17 +84,17 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
         }),
         ("fig6", _) if states("almost") => {
             case.between(&[progfe], &[kernel], |case, one, other| {
-                Some(case.mostly(one, other, VARIATION, Side::Within([0.0, ALMOST])))
+                Some(case.mostly(one, other, variation, Side::Within([0.0, ALMOST])))
             })
         }
         ("fig6", _) if states("quite high") => {
             case.between(&[openflow], &[progfe], |case, one, other| {
-                Some(case.mostly(one, other, VARIATION, Side::Within([HIGH, f64::INFINITY])))
+                Some(case.mostly(one, other, variation, Side::Within([HIGH, f64::INFINITY])))
             })
         }
         ("fig6", _) if states("time-outs") => vec![case.line(Vec::new(), cause::judge(record))],
         ("fig6", _) => case.by_workload(
-            VARIATION,
+            variation,
             |ratio| is_within(ratio, 1.0 / DRAMATIC, DRAMATIC),
             "within a factor of two",
         ),

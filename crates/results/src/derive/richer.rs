@@ -17,18 +17,46 @@ pub const ASKED: &str = "gelberger2013/discussion";
 /// Throughput of a connection by TCP.
 pub const TCP: &str = "tcp_throughput_bps";
 
-/// Variation of delay, as the study's figure is read: the 99th percentile above the least.
-pub const PDV: Metric = Metric::Named(Name::of("pdv_ns_p99"));
+/// The experiment that asks how much delays vary.
+const VARIED: &str = "gelberger2013/fig6";
+
+/// Percentiles of a frame's delay above the least of its trial, the highest first.
+const VARIATIONS: [(Metric, &str); 4] = [
+    (Metric::PdvNsP999, "99.9th"),
+    (named("pdv_ns_p99"), "99th"),
+    (named("pdv_ns_p90"), "90th"),
+    (named("pdv_ns_p50"), "50th"),
+];
+
+/// The percentile of the variation of delay that figures, tables and claims are about, with its ordinal: the highest for which all
+/// targets have frames enough at every point. Short trials leave high percentiles undefined.
+pub fn variation(record: &Record) -> (Metric, &'static str) {
+    let varied = |cell: &&Cell| cell.experiment == VARIED;
+    let measured = named("pdv_ns_mean");
+    let is_defined = |metric: Metric| {
+        let mut all = record.cells.iter().filter(varied).filter(|cell| cell.metric == measured);
+        all.all(|cell| {
+            let mut cells = record.cells_of(VARIED, &cell.target, metric);
+            cells.any(|other| other.point == cell.point && other.n == cell.n)
+        })
+    };
+    let found = VARIATIONS.into_iter().find(|(metric, _)| is_defined(*metric));
+    found.unwrap_or(VARIATIONS[VARIATIONS.len() - 1])
+}
+
+/// Whether a metric is such a percentile.
+pub fn is_variation(metric: Metric) -> bool {
+    VARIATIONS.iter().any(|(known, _)| *known == metric)
+}
 
 /// What is compared: where, which metric, what it is called, and whether more of it is better.
-const COMPARED: [(&str, Metric, &str, bool); 7] = [
+const COMPARED: [(&str, Metric, &str, bool); 6] = [
     (ASKED, Metric::RatePpsForwarded, "forwarding rate at full load", true),
     ("gelberger2013/fig4", named(TCP), "throughput of TCP by window", true),
     ("gelberger2013/fig7", named(TCP), "throughput of TCP by frame size", true),
     ("gelberger2013/fig5", Metric::LatencyNsP50, "median latency", false),
     ("gelberger2013/fig8", Metric::LatencyNsP50, "median latency", false),
-    ("gelberger2013/fig6", PDV, "packet delay variation", false),
-    ("gelberger2013/fig6", named("pdv_ns_mean"), "packet delay variation on average", false),
+    (VARIED, named("pdv_ns_mean"), "packet delay variation on average", false),
 ];
 
 /// A richer target beside a plainer one.
@@ -62,10 +90,11 @@ impl Costing<'_> {
 /// Every richer target against every plainer one, in all that both did.
 pub fn costings(record: &Record) -> Vec<Costing<'_>> {
     let mut found = Vec::new();
+    let varied = (VARIED, variation(record).0, "packet delay variation", false);
     for (rich, level) in record.targets.iter().filter_map(|it| Some((it, richness(it)?))) {
         let plainer = record.targets.iter().filter(|it| richness(it).is_some_and(|it| it < level));
         for plain in plainer {
-            for (experiment, metric, what, more_is_better) in COMPARED {
+            for (experiment, metric, what, more_is_better) in COMPARED.into_iter().chain([varied]) {
                 let pair = [rich.name.as_str(), plain.name.as_str()];
                 for workload in workloads(record, experiment, metric, pair) {
                     let ratio = over_points(record, experiment, metric, pair, workload);
@@ -199,9 +228,6 @@ pub fn sample(cell: &Cell, repeat: u32) -> Option<f64> {
     cell.samples.get(place).copied()
 }
 
-/// Where variation of delay and what TCP met are, of one target in one workload.
-const VARIATION: (&str, Metric) = ("gelberger2013/fig6", PDV);
-
 /// Where connections by TCP are, those of full frames first.
 const CONNECTIONS: [&str; 2] = ["gelberger2013/fig7", "gelberger2013/fig4"];
 
@@ -210,6 +236,7 @@ const CONNECTIONS: [&str; 2] = ["gelberger2013/fig7", "gelberger2013/fig4"];
 pub fn against_variation(record: &Record, metric: Metric) -> Vec<Vec<(f64, f64)>> {
     let tcp = CONNECTIONS.into_iter().find(|id| record.cells.iter().any(|it| it.experiment == *id));
     let Some(tcp) = tcp else { return Vec::new() };
+    let (variation, _) = variation(record);
     let mut groups = Vec::new();
     for target in record.targets.iter().filter(|target| Role::of(target) != Role::Other) {
         let last =
@@ -219,7 +246,7 @@ pub fn against_variation(record: &Record, metric: Metric) -> Vec<Vec<(f64, f64)>
         numbers.sort_by(f64::total_cmp);
         numbers.dedup();
         for number in numbers {
-            let pair = last(VARIATION.0, VARIATION.1, number).zip(last(tcp, metric, number));
+            let pair = last(VARIED, variation, number).zip(last(tcp, metric, number));
             let Some((varied, met)) = pair else { continue };
             let both = |repeat: &u32| Some((sample(varied, *repeat)?, sample(met, *repeat)?));
             let group: Vec<(f64, f64)> = met.repeats.iter().filter_map(both).collect();
@@ -346,6 +373,44 @@ mod tests {
         assert_eq!(judged([1.2, 0.5]), Verdict::DoesNot);
     }
 
+    /// Short trials have frames enough for the 99th percentile of one target and for the 99.9th of another.
+    #[test]
+    fn figure_table_and_claim_use_the_highest_percentile_that_all_targets_have() {
+        let mut record = run(SWITCH, SWITCH);
+        let one = record.cells[0].clone();
+        record.cells.clear();
+        let p99 = named("pdv_ns_p99");
+        let mut add = |target: &str, metric| {
+            let (experiment, target) = (VARIED.into(), target.into());
+            record.cells.push(Cell { experiment, target, metric, ..one.clone() });
+        };
+        for target in ["progfe:a.fe.xml", "ours"] {
+            add(target, named("pdv_ns_mean"));
+            add(target, p99);
+        }
+        add("ours", Metric::PdvNsP999);
+        assert_eq!(variation(&record), (p99, "99th"));
+        assert!(costings(&record).iter().any(|it| it.what == "packet delay variation"));
+        let experiment = &mut record.experiments[0];
+        (experiment.id, experiment.item) = (VARIED.into(), Some("fig6".into()));
+        experiment.shows = vec![crate::record::Show {
+            title: "Packet delay variation by frame size".into(),
+            drawn: vec![Metric::PdvNsP999],
+            beside: vec![named("pdv_ns_mean")],
+            series: Vec::new(),
+            is_logarithmic: true,
+        }];
+        let shown = crate::figure::views(&record, &record.experiments[0]);
+        let [view] = &shown[..] else { panic!("one view of one workload: {}", shown.len()) };
+        assert_eq!(view.columns, [p99, named("pdv_ns_mean")]);
+        assert!(view.title(&record.experiments[0]).contains("99th percentile"));
+        let mut missing = one.clone();
+        (missing.experiment, missing.target) = (VARIED.into(), "progfe:a.fe.xml".into());
+        missing.metric = Metric::PdvNsP999;
+        record.cells.push(missing);
+        assert_eq!(variation(&record).1, "99.9th", "now every target has it");
+    }
+
     #[test]
     fn variation_goes_with_tcp_target_by_target() {
         let mut record = run(SWITCH, SWITCH);
@@ -353,7 +418,7 @@ mod tests {
         record.cells.clear();
         for (place, target) in ["progfe:a.fe.xml", "ours"].into_iter().enumerate() {
             for (experiment, metric) in
-                [(VARIATION.0, PDV), (CONNECTIONS[1], named("timeouts_count"))]
+                [(VARIED, Metric::PdvNsP999), (CONNECTIONS[1], named("timeouts_count"))]
             {
                 record.cells.push(Cell {
                     experiment: experiment.into(),

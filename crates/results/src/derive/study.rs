@@ -1,7 +1,7 @@
 //! What bianco2010 derives from its trials: fairness between two flows, and the time in the target.
 //!
 //! Source: sections IV.C and IV.D of the study. Loss of a flow is the share of its offered frames that
-//! did not come out; the difference is PL(F1) - PL(F2), by the study's formula, so that above zero F1
+//! reached the target and did not come out: what the tester's own port refused is no loss of the target's; the difference is PL(F1) - PL(F2), by the study's formula, so that above zero F1
 //! loses more (its sentence says the opposite of its formula). Jain's index (Jain, Chiu, Hawe, 1984) is
 //! taken of what each flow got of what it offered. The max-min share compares what each flow got with
 //! what it would have got, were all that came out divided max-min fairly.
@@ -86,7 +86,7 @@ pub(super) fn fairness(trial: &Trial, metric: Metric) -> Option<f64> {
             let of = |count: fn(&StreamCount) -> u64| {
                 trial.streams.iter().map(|flow| count(flow) as f64).collect::<Vec<f64>>()
             };
-            let (got, offered) = (of(|flow| flow.classes.correct), of(|flow| flow.frames_offered));
+            let (got, offered) = (of(|flow| flow.classes.correct), of(reached));
             let fair = max_min(&offered, got.iter().sum());
             let share = |(got, fair): (f64, f64)| if fair > 0.0 { got / fair } else { 1.0 };
             got.into_iter().zip(fair).map(share).reduce(f64::min)
@@ -95,9 +95,36 @@ pub(super) fn fairness(trial: &Trial, metric: Metric) -> Option<f64> {
     }
 }
 
+/// Frames that left the tester's port.
+fn reached(flow: &StreamCount) -> u64 {
+    flow.frames_offered.saturating_sub(flow.frames_refused)
+}
+
 fn loss(flow: &StreamCount) -> Option<f64> {
-    let offered = flow.frames_offered as f64;
-    (offered > 0.0).then(|| 1.0 - flow.classes.correct as f64 / offered)
+    let reached = reached(flow) as f64;
+    // A share of what the port refused may be some frames off.
+    (reached > 0.0).then(|| (1.0 - flow.classes.correct as f64 / reached).max(0.0))
+}
+
+/// The share of its frames that the target lost of all flows; none where the link could not carry what was offered, so that
+/// nobody knows what the target would have lost.
+pub(crate) fn overload_loss(record: &Record, trial: &Trial) -> Option<f64> {
+    let by = |is: fn(&StreamCount) -> u32, port: u32| {
+        let flows = trial.streams.iter().filter(move |flow| is(flow) == port);
+        flows.map(|flow| flow.rate_pps_intended).sum::<f64>()
+    };
+    let ports = trial
+        .streams
+        .iter()
+        .flat_map(|flow| [by(|it| it.port_out, flow.port_out), by(|it| it.port_in, flow.port_in)]);
+    let most = ports.fold(0.0, f64::max);
+    let bits = 8.0 * (f64::from(trial.frame_bytes?) + WIRE_OVERHEAD_BYTES);
+    if capacity_bps(record).is_some_and(|capacity| most * bits > capacity) {
+        return None;
+    }
+    let reached: u64 = trial.streams.iter().map(reached).sum();
+    let correct: u64 = trial.streams.iter().map(|flow| flow.classes.correct).sum();
+    (reached > 0).then(|| 1.0 - correct as f64 / reached as f64)
 }
 
 /// Jain's index: the square of the sum over n times the sum of squares; absent where nobody got anything.
@@ -123,6 +150,19 @@ fn max_min(demands: &[f64], mut total: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_that_the_testers_port_refused_are_no_loss_of_the_target() {
+        let mut trial = with_flows(&[(1000, 900), (1000, 600)]);
+        (trial.streams[0].frames_refused, trial.streams[1].frames_refused) = (100, 400);
+        for metric in [Metric::LossRatioF1, Metric::LossRatioF2, Metric::LossRatioDifference] {
+            assert_eq!(fairness(&trial, metric), Some(0.0), "{metric:?}");
+        }
+        for metric in [Metric::FairnessIndexJain, Metric::MaxMinShareRatio] {
+            assert!((fairness(&trial, metric).unwrap() - 1.0).abs() < 1e-9, "{metric:?}");
+        }
+        assert_eq!(overload_loss(&sample::record(), &trial), Some(0.0));
+    }
     use crate::record::{Calibration, FrameClasses};
     use crate::sample;
 
@@ -135,6 +175,7 @@ mod tests {
             rate_pps_intended: 0.0,
             frames_intended: frames_offered,
             frames_offered,
+            frames_refused: 0,
             classes: FrameClasses { correct, ..FrameClasses::default() },
             frames_elsewhere: 0,
             missed_ns_first: None,

@@ -1,8 +1,11 @@
 //! What a measurement module saw over time or from rule to rule, as figures.
 //!
 //! Source: figures 8a and 8b of the OFLOPS-SUME paper. A series is one trial's and has no interval: of
-//! each target the first repeat at the experiment's last point is drawn. Invariant: nothing is drawn
-//! that is not in a trial.
+//! each target the first repeat at the experiment's last point is drawn. Of a distribution all repeats at that point are pooled,
+//! and the curve's name says of how many values. Invariant: nothing is drawn that is not in a trial.
+
+/// Distributions of several trials as one.
+mod pooled;
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles};
 use crate::derive::counts;
@@ -28,19 +31,24 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
     let naming = Naming::among(record, rows.iter().map(|(target, ..)| *target));
     for (target, style, found) in rows {
         for (place, found) in found.into_iter().enumerate() {
-            let Some((trial, found)) = found else { continue };
-            over.get_or_insert(found.over.as_str());
-            named.get_or_insert(found.name.as_str());
-            let label = match show.series.len() {
+            let Some(found) = found else { continue };
+            let (_, first) = found[0];
+            over.get_or_insert(first.over.as_str());
+            named.get_or_insert(first.name.as_str());
+            let mut name = match show.series.len() {
                 1 => naming.of(target),
-                _ => format!("{}, {}", naming.of(target), words(&found.name).0),
+                _ => format!("{}, {}", naming.of(target), words(&first.name).0),
             };
-            series.push(Series {
-                name: label,
-                style: style.variant(place),
-                points: points(found, trial),
-                choice: None,
-            });
+            let pooled = pooled::of(found.iter().map(|(_, series)| &series.points[..]));
+            let trials: Vec<u64> = found.iter().map(|(trial, _)| *trial).collect();
+            let points = match pooled.filter(|_| is_distribution(&first.name)) {
+                Some((points, count)) => {
+                    name = format!("{name} (n = {})", number::text(count as f64));
+                    self::points(first, &points, &trials)
+                }
+                None => self::points(first, &first.points, &trials[..1]),
+            };
+            series.push(Series { name, style: style.variant(place), points, choice: None });
         }
     }
     let ((x, x_unit), (y, y_unit)) = (words(over?), words(named?));
@@ -62,26 +70,35 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
     })
 }
 
-/// A target's series of this name: of the first repeat at the greatest value of the axis that has one.
+/// Whether a series is a distribution: the share of values up to each value.
+fn is_distribution(name: &str) -> bool {
+    name.ends_with("_share")
+}
+
+/// A target's series of this name with their trials, the first repeat first: those at the greatest value of the axis that has
+/// any. Never empty.
 fn shown<'a>(
     record: &'a Record,
     of: &Experiment,
     target: &str,
     name: &str,
-) -> Option<(u64, &'a record::Series)> {
+) -> Option<Vec<(u64, &'a record::Series)>> {
     let here =
         |trial: &&Trial| counts(trial) && trial.experiment == of.source() && trial.target == target;
     let trials = record.trials.iter().filter(here);
     let found = trials.filter_map(|trial| Some((trial, series_in(trial, name)?)));
-    let last = found.min_by(|(a, _), (b, _)| b.point.order(&a.point).then(a.repeat.cmp(&b.repeat)));
-    last.map(|(trial, series)| (trial.id, series))
+    let mut found: Vec<_> = found.filter(|(_, series)| !series.points.is_empty()).collect();
+    found.sort_by(|(a, _), (b, _)| b.point.order(&a.point).then(a.repeat.cmp(&b.repeat)));
+    let last = found.first()?.0.point.clone();
+    let at_last = found.into_iter().take_while(|(trial, _)| trial.point == last);
+    Some(at_last.map(|(trial, series)| (trial.id, series)).collect())
 }
 
 fn series_in<'a>(trial: &'a Trial, name: &str) -> Option<&'a record::Series> {
     trial.module.as_ref()?.series.iter().find(|series| series.name == name)
 }
 
-fn points(series: &record::Series, trial: u64) -> Vec<FigurePoint> {
+fn points(series: &record::Series, of: &[[f64; 2]], trials: &[u64]) -> Vec<FigurePoint> {
     let ((_, _, across), (_, _, upwards)) = (unit(&series.over), unit(&series.name));
     let point = |&[x, y]: &[f64; 2]| {
         let (x, y) = (x * across, y * upwards);
@@ -89,11 +106,11 @@ fn points(series: &record::Series, trial: u64) -> Vec<FigurePoint> {
             x,
             y,
             note: format!("{}, {}", number::setting(x), number::setting(y)),
-            trials: vec![trial],
+            trials: trials.to_vec(),
             ..FigurePoint::default()
         }
     };
-    series.points.iter().map(point).collect()
+    of.iter().map(point).collect()
 }
 
 /// What the names of several series end with, for people.

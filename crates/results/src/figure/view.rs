@@ -7,6 +7,7 @@
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, standard, styles};
 use crate::conclude::is_below_resolution;
+use crate::derive::richer;
 use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
 use crate::links::Naming;
 use crate::number;
@@ -105,7 +106,7 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         record.cells.iter().any(|cell| cell.experiment == experiment.id && cell.metric == metric)
     };
     if !experiment.shows.is_empty() {
-        let shown = shown_by_module(experiment).filter(|view| has(view.metric));
+        let shown = shown_by_module(record, experiment).filter(|view| has(view.metric));
         return match has_figure_for_each_workload(record, experiment) {
             true => for_each_curve(record, experiment, shown).collect(),
             false => shown.collect(),
@@ -171,13 +172,23 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
 }
 
 /// The views that a module asks for, as far as they lie over the experiment's axis.
-fn shown_by_module(experiment: &Experiment) -> impl Iterator<Item = View> + use<'_> {
+fn shown_by_module<'a>(
+    record: &'a Record,
+    experiment: &'a Experiment,
+) -> impl Iterator<Item = View> + use<'a> {
     let view = |(place, show): (usize, &Show)| {
         let (first, also) = show.drawn.split_first()?;
-        let columns: Vec<Metric> = show.drawn.iter().chain(&show.beside).copied().collect();
+        let (mut first, mut title) = (first, show.title.clone());
+        let (variation, ordinal) = richer::variation(record);
+        if richer::is_variation(*first) {
+            first = &variation;
+            title = format!("{title}: {ordinal} percentile above the least");
+        }
+        let columns: Vec<Metric> =
+            [first].into_iter().chain(also).chain(&show.beside).copied().collect();
         Some(View {
             also: also.to_vec(),
-            heading: Some(show.title.clone()),
+            heading: Some(title),
             logarithmic: show.is_logarithmic,
             is_further: place > 0,
             ..View::new(&[*first])

@@ -45,6 +45,7 @@ fn full() -> Record {
         rate_pps_intended: 1.0,
         frames_intended: 1,
         frames_offered: 1,
+        frames_refused: 1,
         classes,
         frames_elsewhere: 1,
         missed_ns_first: Some(1),

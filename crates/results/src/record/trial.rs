@@ -314,6 +314,10 @@ pub struct StreamCount {
     pub frames_intended: u64,
     /// Frames that really left.
     pub frames_offered: u64,
+    /// Of those, the ones that the tester's port took and the system or link did not, so that they never reached the target. Where
+    /// several streams leave by one port, each has its share of what the port counted.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub frames_refused: u64,
     /// What received frames were.
     pub classes: FrameClasses,
     /// Copies at ports where the frames do not belong, one of each frame at each port: what becomes of
@@ -329,6 +333,11 @@ pub struct StreamCount {
     /// The longest time between two arrivals.
     #[serde(default)]
     pub silence_ns: u64,
+}
+
+/// Whether a count is 0, which records leave out.
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The account of one port of the tester.

@@ -11,7 +11,7 @@ pub mod sockets;
 /// The place among the study's switches.
 mod standing;
 /// What a target really has.
-mod conformance;
+pub(crate) mod conformance;
 /// Messages a second, and what becomes of a target near that.
 mod endurance;
 /// What targets say of themselves.
@@ -384,12 +384,23 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry.range = ends.map_or("n=1".into(), |(low, high)| range(ms(low), ms(high)));
     entry.warnings = cell.warnings.iter().map(Mark::from).collect();
     entry.trials.clone_from(&cell.trials);
-    let right = beside(record, experiment, cell, column.metric, "right_ratio");
-    if let Some(right) = right.filter(|right| *right < 1.0) {
-        let share = number::text((1.0 - right) * 100.0);
-        let said = format!("accepted, and not done in {share} % of the packets");
-        entry.warnings.push(Mark::new("not done", said));
-    }
+    let of = |what: &str| beside(record, experiment, cell, column.metric, what);
+    let share = || number::text((1.0 - of("right_ratio").unwrap_or(0.0)) * 100.0);
+    entry.warnings.extend(match conformance::Came::of(of) {
+        Some(conformance::Came::Ignored) if of("right_ratio").is_some() => {
+            let text = format!("accepted, and not done in {} % of the packets", share());
+            Some(Mark::new("not done", text))
+        }
+        Some(conformance::Came::Unstable) if of("right_ratio").is_some() => {
+            let text = format!("unstable: {} % of the packets were not as they should be", share());
+            Some(Mark::new("unstable", text))
+        }
+        Some(conformance::Came::Works { late_ns: Some(ns) }) => {
+            let text = format!("acts {} ms after its barrier was answered", number::text(ms(ns)));
+            Some(Mark::new("late", text))
+        }
+        _ => None,
+    });
     entry
 }
 

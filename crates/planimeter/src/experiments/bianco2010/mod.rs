@@ -65,13 +65,10 @@ fn renews(context: &Context) -> bool {
     context.parameters.seconds >= LONG_TRIAL_S && context.technology == Technology::Bridging
 }
 
-/// These points: all repeats over one table before the next, or long trials repeat by repeat.
+/// These points, repeat by repeat.
 fn sweep(context: &Context, axis: &'static str, points: Vec<SweepPoint>) -> Box<dyn Method> {
-    let repeats = context.parameters.repeats;
-    Box::new(match context.parameters.seconds < LONG_TRIAL_S {
-        true => Sweep::table_by_table(axis, points, repeats),
-        false => Sweep::new(axis, points, repeats).renewing(renews(context)),
-    })
+    let sweep = Sweep::new(axis, points, context.parameters.repeats);
+    Box::new(sweep.renewing(renews(context)))
 }
 
 /// A full table of so many entries as each technology has it, hit at random: exact entries, C-class
@@ -92,4 +89,69 @@ fn hash_table(context: &Context, entries: u32) -> Setup {
 /// So many entries that name both UDP ports and nothing else, hit at random.
 fn linear_table(context: &Context, entries: u32) -> Setup {
     Setup { table: Table::Wildcard, ..hash_table(context, entries) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use instrument::experiment::Step;
+
+    use super::*;
+    use crate::parameter::{Effort, Parameters};
+    use crate::target::name::TargetKind;
+    use crate::workload::Addresses;
+
+    /// A target in virtual time whose rate falls by a tenth from the first trial to the last, in whatever order they come: filling an
+    /// entry takes 10 us and a trial half a second. The means of its rates by table.
+    fn drifting(make: fn(&Context) -> Box<dyn Method>, repeats: u32) -> Vec<f64> {
+        let parameters = Parameters { repeats, ..Parameters::at(Effort::Quick) };
+        assert!(parameters.seconds < LONG_TRIAL_S);
+        let context = Context {
+            kind: TargetKind::Ours,
+            technology: Technology::OpenFlow,
+            addresses: Addresses::numbered([2, 0, 0, 0, 0], [2, 0, 0, 0, 1]),
+            capacity_bps: 1_000_000_000,
+            parameters,
+            seed: 1,
+            ceiling_pps: None,
+            has_throughputs: false,
+        };
+        let mut method = make(&context);
+        let (mut now, mut table, mut moments) = (0.0, None, Vec::new());
+        loop {
+            match method.next(None) {
+                Step::Install(setup) => {
+                    now += f64::from(setup.entries) * 1e-5;
+                    table = Some((setup.table, setup.entries));
+                }
+                Step::Trial { .. } => {
+                    now += 0.5;
+                    moments.push((format!("{:?}", table.unwrap()), now));
+                }
+                Step::Module { .. } => panic!("the study has trials only"),
+                Step::Done => break,
+            }
+        }
+        let mut rates: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (table, at) in moments {
+            rates.entry(table).or_default().push(1.0 - 0.1 * at / now);
+        }
+        rates.into_values().map(|it| it.iter().sum::<f64>() / it.len() as f64).collect()
+    }
+
+    #[test]
+    fn table_sizes_are_not_confounded_with_time() {
+        for repeats in 2..=6 {
+            for make in [fig5::method, table1::method, fig6::method] {
+                let means = drifting(make, repeats);
+                assert!(means.len() > 1, "several tables");
+                let least = means.iter().copied().fold(f64::INFINITY, f64::min);
+                let most = means.iter().copied().fold(0.0, f64::max);
+                // Table by table the first differs from the last by 6 % and more.
+                let limit = if repeats % 2 == 0 { 1.004 } else { 1.02 };
+                assert!(most / least < limit, "{repeats} repeats: {means:?}");
+            }
+        }
+    }
 }

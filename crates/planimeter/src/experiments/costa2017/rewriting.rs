@@ -63,6 +63,11 @@ pub const SHOWS: &[Show] = &[
             "udp_ports_right_ratio",
         ],
         &[
+            "mac_done_ratio",
+            "ip_done_ratio",
+            "vlan_priority_done_ratio",
+            "ip_tos_done_ratio",
+            "udp_ports_done_ratio",
             "mac_refused_count",
             "ip_refused_count",
             "vlan_priority_refused_count",

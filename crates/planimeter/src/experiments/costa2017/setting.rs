@@ -13,6 +13,7 @@ use super::super::modules::round_trip::{BACK, Ends, RoundTrip, THERE, Trip};
 use super::super::modules::rounds::Spot;
 use super::super::modules::rules::{FAR, NEAR};
 use super::super::modules::updates::versions;
+use super::super::modules::verdict::Bound;
 use crate::parameter::own::{Declared, Takes};
 use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT};
@@ -136,6 +137,7 @@ pub fn trip(
         pps: None,
         versions: versions(context),
         patience: Nanos::from_secs_f64(own.number(&super::super::modules::updates::PATIENCE)),
+        bound: Bound::default(),
         wait: Nanos::from_secs_f64(own.number(&WAIT)),
     }
 }

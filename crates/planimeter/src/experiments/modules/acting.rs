@@ -18,6 +18,7 @@ use super::forwarding::LEAD;
 use super::passage::{Absent, Case, Passage, Passing, Seen, extra, median};
 use super::rounds::{Rounds, Spot};
 use super::updates::{VERSION, versions};
+use super::verdict::{self, Bound};
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
@@ -75,7 +76,13 @@ pub const LENGTH_AXIS: &str = "actions";
 const VERDICTS: Show = Show::values(
     "Rules that were accepted, refused and cannot be said, and those that are accepted and not done",
     &["actions_done_count", "actions_wrong_count"],
-    &["actions_refused_count", "actions_inexpressible_count", "actions_unseen_count"],
+    &[
+        "actions_late_count",
+        "actions_unstable_count",
+        "actions_refused_count",
+        "actions_inexpressible_count",
+        "actions_unseen_count",
+    ],
 );
 
 /// What is shown of action delay.
@@ -171,6 +178,12 @@ impl Acting {
             cases.iter().map(|(case, seen)| (&*case.name, Verdict::of(seen))).collect();
         for (place, ((case, seen), &plain)) in cases.iter().zip(&self.plain).enumerate() {
             note(case, seen, desk);
+            if let (None, Some(late)) =
+                (&seen.absent, seen.activation.late_ns(self.passing.acknowledged_at))
+            {
+                let late = Measured::new(format!("{}_late_ns", case.name), "ns", late.0, late.1);
+                desk.measured(late);
+            }
             let (Some(spread), None) = (seen.spread(), &seen.absent) else { continue };
             let name = &case.name;
             let told = |what: &str, (value, half): (f64, f64)| {
@@ -190,14 +203,12 @@ impl Acting {
     }
 }
 
-/// What became of a rule's frames.
+/// What became of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    Done,
-    Wrong,
+    Accepted(verdict::Verdict),
     Refused,
     Inexpressible,
-    Unseen,
 }
 
 impl Verdict {
@@ -205,9 +216,9 @@ impl Verdict {
         match (&seen.absent, seen.checked) {
             (Some(Absent::NotExpressible), _) => Verdict::Inexpressible,
             (Some(_), _) => Verdict::Refused,
-            (None, 0) => Verdict::Unseen,
-            (None, checked) if seen.right == checked => Verdict::Done,
-            (None, _) => Verdict::Wrong,
+            // Its frames came back in the end: it does not act, though nothing was compared.
+            (None, 0) if seen.back == 0 => Verdict::Accepted(verdict::Verdict::Unseen),
+            (None, _) => Verdict::Accepted(seen.activation.verdict()),
         }
     }
 }
@@ -229,17 +240,20 @@ fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
 
 /// How many rules came to what, and which.
 fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut Desk) {
+    use verdict::Verdict::{Done, Late, NotDone, Unseen, Unstable};
     for (name, verdict) in [
-        ("actions_done_count", Verdict::Done),
-        ("actions_wrong_count", Verdict::Wrong),
+        ("actions_done_count", Verdict::Accepted(Done)),
+        ("actions_late_count", Verdict::Accepted(Late)),
+        ("actions_unstable_count", Verdict::Accepted(Unstable)),
+        ("actions_wrong_count", Verdict::Accepted(NotDone)),
         ("actions_refused_count", Verdict::Refused),
         ("actions_inexpressible_count", Verdict::Inexpressible),
-        ("actions_unseen_count", Verdict::Unseen),
+        ("actions_unseen_count", Verdict::Accepted(Unseen)),
     ] {
         let which: Vec<&str> =
             verdicts.iter().filter(|(_, it)| *it == verdict).map(|(name, _)| *name).collect();
         let told = Measured::new(name, "count", which.len() as f64, 0.0).of(verdicts.len() as u64);
-        let is_odd = verdict != Verdict::Done && !which.is_empty();
+        let is_odd = verdict != Verdict::Accepted(Done) && !which.is_empty();
         desk.measured(if is_odd { told.noting(which.join(", ")) } else { told });
     }
 }
@@ -345,6 +359,7 @@ fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -
         span: Nanos::from_secs_f64(context.parameters.seconds),
         versions: versions(context),
         patience: PATIENCE,
+        bound: Bound::default(),
     };
     let make = move |_| Box::new(Acting::new(passage.clone(), plain.clone())) as Box<dyn Module>;
     Spot::new(x, context.parameters.seconds + 0.2, make)

@@ -17,6 +17,7 @@ use super::passage::{Case, Passage, Passing};
 use super::rounds::{Rounds, Spot};
 use super::rules::{Priorities, Rules};
 use super::updates::{VERSION, versions};
+use super::verdict::Bound;
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
@@ -265,6 +266,7 @@ fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Pass
         span: Nanos::from_secs_f64(context.parameters.seconds),
         versions: versions(context),
         patience: PATIENCE,
+        bound: Bound::default(),
     }
 }
 
@@ -372,6 +374,7 @@ pub fn table_lookup(context: &Context) -> Box<dyn Method> {
                 span: Nanos::from_secs_f64(context.parameters.seconds),
                 versions: versions(context),
                 patience: PATIENCE,
+                bound: Bound::default(),
             };
             let prefix = if kind == "exact" { "exact_" } else { "wildcard_" };
             spots.push(spot(context, count as f64, passage).named(prefix));

@@ -4,8 +4,8 @@
 //! Claim: a switch may refuse a combination, match on less than was asked for, or do some in software.
 //! Method: for each combination of so many fields, with what they need, one rule sends on the frames that
 //! have all its values; frames like these, and one for each field that differ in it, are sent, and the
-//! port at which they come back tells whether they matched. What is wrong is looked at again and again for
-//! a while, so that a rule that is late is not taken for one that is wrong. Source: OFLOPS's tuple test;
+//! port at which they come back tells whether they matched. What is wrong is looked at again and again until a
+//! bound, so that a rule that is late is not taken for one that is wrong. Source: OFLOPS's tuple test;
 //! costa2017, table III.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
 use super::updates::{VERSION, versions};
+use super::verdict::Bound;
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
@@ -60,8 +61,11 @@ const PRIORITY: u16 = 100;
 /// How long frames are waited for.
 const WAIT: Nanos = Nanos::from_millis(20);
 
-/// How often what is wrong is looked at again.
-const ATTEMPTS_MAX: u32 = 25;
+/// How long rules whose frames came nowhere are looked at.
+const UNSEEN_MAX: Nanos = Nanos::from_secs(1);
+
+/// How long rules that are wrong are looked at: they may be late.
+const PATIENCE: Nanos = Nanos::from_secs(10);
 
 const AT_ONCE: Declared = Declared {
     key: "fields_at_once",
@@ -106,7 +110,15 @@ pub const SHOWS: &[Show] = &[
     Show::values(
         "Combinations of match fields by what became of their rules",
         &["right_count", "too_wide_count", "too_narrow_count"],
-        &["refused_count", "inexpressible_count", "late_count", "unseen_count", "left_out_count"],
+        &[
+            "unstable_count",
+            "late_count",
+            "late_ns_max",
+            "refused_count",
+            "inexpressible_count",
+            "unseen_count",
+            "left_out_count",
+        ],
     ),
     Show::values(
         "Latency by what rules match",
@@ -137,6 +149,8 @@ pub struct Sweep {
     streams: Vec<Stream>,
     frames: u64,
     budget: Nanos,
+    /// What repeats know of the time that wrong rules take.
+    bound: Bound,
     versions: Vec<Version>,
 }
 
@@ -150,8 +164,11 @@ pub struct MatchTuples {
     absent: Option<Verdict>,
     /// The rule that is there.
     there: Option<Match>,
-    attempt: u32,
+    acknowledged_at: Nanos,
     attempt_at: Nanos,
+    /// Attempts in a row at which it was right, and whether any was.
+    right_in_a_row: u32,
+    was_right: bool,
     timer: Option<TimerId>,
     /// What was wrong is looked at again when the timer is due.
     is_pausing: bool,
@@ -162,6 +179,7 @@ pub struct MatchTuples {
     delays: Vec<f64>,
     verdicts: BTreeMap<Verdict, Vec<Fields>>,
     late: u64,
+    late_most: Nanos,
     latencies: BTreeMap<Fields, f64>,
 }
 
@@ -171,6 +189,7 @@ enum Verdict {
     Right,
     TooWide,
     TooNarrow,
+    Unstable,
     Refused,
     Inexpressible,
     Unseen,
@@ -276,14 +295,17 @@ impl MatchTuples {
             add: None,
             absent: None,
             there: None,
-            attempt: 0,
+            acknowledged_at: Nanos(0),
             attempt_at: Nanos(0),
+            right_in_a_row: 0,
+            was_right: false,
             timer: None,
             is_pausing: false,
             was_wrong: false,
             delays: Vec::new(),
             verdicts: BTreeMap::new(),
             late: 0,
+            late_most: Nanos(0),
             latencies: BTreeMap::new(),
         }
     }
@@ -315,7 +337,8 @@ impl MatchTuples {
             let gone = FlowMod { command, ..FlowMod::add(before, PRIORITY, Vec::new()) };
             desk.send(0, Message::FlowMod(FlowMod { instructions: Vec::new(), ..gone }));
         }
-        (self.absent, self.attempt, self.was_wrong) = (None, 0, false);
+        (self.absent, self.was_wrong) = (None, false);
+        (self.right_in_a_row, self.was_right) = (0, false);
         self.add = Some(desk.send(0, Message::FlowMod(add)));
         self.barrier = Some(desk.send(0, Message::BarrierRequest));
         self.there = Some(matching);
@@ -329,7 +352,6 @@ impl MatchTuples {
 
     /// Sends the frames.
     fn probe(&mut self, fields: Fields, desk: &mut Desk) {
-        self.attempt += 1;
         self.attempt_at = desk.now();
         self.seen.iter_mut().for_each(|seen| *seen = [0; 2]);
         self.delays.clear();
@@ -349,7 +371,10 @@ impl MatchTuples {
                 self.there = None;
                 self.judge(fields, verdict, desk);
             }
-            None => self.probe(fields, desk),
+            None => {
+                self.acknowledged_at = desk.now();
+                self.probe(fields, desk);
+            }
         }
     }
 
@@ -373,10 +398,10 @@ impl MatchTuples {
         }
     }
 
-    /// What the frames have shown: right, or wrong and to be looked at again.
-    fn look(&mut self, fields: Fields, desk: &mut Desk) {
+    /// What the frames of an attempt have shown.
+    fn shown(&self, fields: Fields) -> Verdict {
         let mut others = self.streams_of(fields).skip(1);
-        let verdict = if self.seen[0] == [0; 2] {
+        if self.seen[0] == [0; 2] {
             Verdict::Unseen
         } else if self.seen[0][1] > 0 {
             Verdict::TooNarrow
@@ -386,20 +411,41 @@ impl MatchTuples {
             Verdict::Unseen
         } else {
             Verdict::Right
+        }
+    }
+
+    /// Judges a combination that is right, or wrong until the bound; looks at others again.
+    fn look(&mut self, fields: Fields, desk: &mut Desk) {
+        let verdict = self.shown(fields);
+        let waited = desk.now().since(self.acknowledged_at);
+        let is_right = verdict == Verdict::Right;
+        self.right_in_a_row = if is_right { self.right_in_a_row + 1 } else { 0 };
+        self.was_right |= is_right || verdict == Verdict::TooNarrow && self.seen[0][0] > 0;
+        // A rule may be late, and frames may have been lost.
+        self.was_wrong |= !is_right && verdict != Verdict::Unseen;
+        let most = match self.was_wrong {
+            true => self.sweep.bound.of(PATIENCE),
+            false => UNSEEN_MAX,
         };
-        if verdict != Verdict::Right && self.attempt < ATTEMPTS_MAX {
-            // A rule may be late, and frames may have been lost.
-            self.was_wrong |= verdict != Verdict::Unseen;
+        // What was wrong before has to stay right.
+        let is_known = is_right && (!self.was_wrong || self.right_in_a_row > 1);
+        if !is_known && waited < most {
             (self.is_pausing, self.timer) = (true, Some(desk.timer_in(WAIT)));
             return;
         }
-        if verdict == Verdict::Right {
+        if is_right {
             self.late += u64::from(self.was_wrong);
+            if self.was_wrong {
+                self.late_most = self.late_most.max(waited);
+            }
             if let Some(spread) = Spread::of(std::mem::take(&mut self.delays)) {
                 self.latencies.insert(fields, spread.quantile(0.5));
             }
+        } else if self.was_wrong {
+            self.sweep.bound.missed();
         }
-        self.judge(fields, verdict, desk);
+        let is_unstable = !is_right && self.was_right && verdict != Verdict::Unseen;
+        self.judge(fields, if is_unstable { Verdict::Unstable } else { verdict }, desk);
     }
 
     fn judge(&mut self, fields: Fields, verdict: Verdict, desk: &mut Desk) {
@@ -436,6 +482,11 @@ impl MatchTuples {
             desk.measured(if is_odd { told.noting(some.join(", ")) } else { told });
         }
         desk.measured(count("late_count", self.late as usize));
+        if self.late > 0 {
+            // It became right between this attempt and the one before the last.
+            let (most, half) = (self.late_most.0 as f64, 2.0 * WAIT.0 as f64);
+            desk.measured(Measured::new("late_ns_max", "ns", most, half));
+        }
         desk.measured(count("left_out_count", all - self.next));
         for (name, fields) in NAMED {
             let fields = closed(fields.iter().map(|field| bit(*field)).sum());
@@ -463,10 +514,11 @@ impl MatchTuples {
 }
 
 impl Verdict {
-    const ALL: [Verdict; 6] = [
+    const ALL: [Verdict; 7] = [
         Verdict::Right,
         Verdict::TooWide,
         Verdict::TooNarrow,
+        Verdict::Unstable,
         Verdict::Refused,
         Verdict::Inexpressible,
         Verdict::Unseen,
@@ -477,6 +529,7 @@ impl Verdict {
             Verdict::Right => "right_count",
             Verdict::TooWide => "too_wide_count",
             Verdict::TooNarrow => "too_narrow_count",
+            Verdict::Unstable => "unstable_count",
             Verdict::Refused => "refused_count",
             Verdict::Inexpressible => "inexpressible_count",
             Verdict::Unseen => "unseen_count",
@@ -489,6 +542,7 @@ impl Verdict {
             Verdict::Right => "as it should",
             Verdict::TooWide => "frames that differ in a field match too",
             Verdict::TooNarrow => "frames that have all values do not match",
+            Verdict::Unstable => "frames that have all values match at one time and not at another",
             Verdict::Refused => "the switch refused it",
             Verdict::Inexpressible => "the version cannot say it",
             Verdict::Unseen => "frames came nowhere",
@@ -499,7 +553,7 @@ impl Verdict {
 
 impl Module for MatchTuples {
     fn needs(&self) -> Needs {
-        let limit = self.sweep.budget.saturating_add(Nanos::from_secs(10));
+        let limit = self.sweep.budget.saturating_add(PATIENCE).saturating_add(Nanos::from_secs(10));
         Needs::new(limit).in_versions(&self.sweep.versions)
     }
 
@@ -567,6 +621,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             streams: streams.clone(),
             frames: own.integer(&FRAMES),
             budget: Nanos::from_secs_f64(own.number(&BUDGET)),
+            bound: Bound::default(),
             versions: versions(context),
         };
         let make = move |_| Box::new(MatchTuples::new(sweep.clone())) as Box<dyn Module>;

@@ -58,6 +58,8 @@ pub mod describing;
 pub mod polling;
 /// Packets there and back.
 pub mod round_trip;
+/// Verdict about a rule by its frames.
+pub mod verdict;
 /// Forwarding latency, queue delay and table lookup.
 pub mod forwarding;
 /// Every action, and what it is to make of frames.

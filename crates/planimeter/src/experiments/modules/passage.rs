@@ -20,6 +20,7 @@ use packet::time::Nanos;
 
 use super::rules::{FAR, NEAR, sent};
 use super::spread::Spread;
+use super::verdict::{Activation, Bound};
 use crate::target::network::Hop;
 
 /// How long frames under way are waited for.
@@ -30,6 +31,15 @@ pub const UNANSWERED: &str = "patience for the barrier behind the rules";
 
 /// Frames of each case that are compared byte by byte.
 const CHECKED_MAX: u64 = 256;
+
+/// Frames in a row that show that a rule acts.
+const IN_A_ROW: u64 = 3;
+
+/// Frames of each case that probe at once whether its rule acts.
+const PROBES: u64 = 4;
+
+/// Probing frames take at most so long at once.
+const PROBING_MAX: Nanos = Nanos::from_secs(1);
 
 /// Delays of each case that are kept.
 const DELAYS_MAX: usize = 1 << 20;
@@ -68,8 +78,10 @@ pub struct Passage {
     pub span: Nanos,
     /// The versions that are offered.
     pub versions: Vec<Version>,
-    /// How long the switch may take for the rules.
+    /// How long the switch may take for the rules, and again until they act.
     pub patience: Nanos,
+    /// What repeats know of that.
+    pub bound: Bound,
 }
 
 /// What was seen of a case.
@@ -89,6 +101,8 @@ pub struct Seen {
     pub wrong: Option<String>,
     /// Why there is no such rule.
     pub absent: Option<Absent>,
+    /// When its rule acts.
+    pub activation: Activation,
 }
 
 /// Why a rule is not there.
@@ -114,6 +128,10 @@ pub struct Passing {
     /// Of each switch, while it has not answered.
     barriers: Vec<Xid>,
     timer: Option<TimerId>,
+    /// When the barrier behind the rules was answered.
+    pub acknowledged_at: Nanos,
+    /// When frames last began to show whether rules act.
+    probing_at: Nanos,
     counts_from: Nanos,
     counts_until: Nanos,
     counted: [Option<[u64; 2]>; 2],
@@ -128,6 +146,8 @@ pub struct Passing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Preparing,
+    /// Frames show whether rules act, which is waited for.
+    Activating,
     Counting,
     Running,
     Draining,
@@ -145,6 +165,8 @@ impl Passing {
             expected: Vec::new(),
             barriers: Vec::new(),
             timer: None,
+            acknowledged_at: Nanos::ZERO,
+            probing_at: Nanos::ZERO,
             counts_from: Nanos::MAX,
             counts_until: Nanos::MAX,
             counted: [None; 2],
@@ -157,7 +179,7 @@ impl Passing {
     /// What a module needs that carries it out.
     pub fn needs(&self) -> Needs {
         let Passage { lead, span, patience, .. } = self.passage;
-        let spans = [lead, span, patience, DRAIN, Nanos::from_secs(5)];
+        let spans = [lead, span, patience, patience, DRAIN, Nanos::from_secs(5)];
         let limit = spans.into_iter().fold(Nanos(0), Nanos::saturating_add);
         let connections = self.passage.path.iter().map(|hop| Connection::new(hop.switch));
         let needs = Needs { connections: connections.collect(), ..Needs::new(limit) };
@@ -198,9 +220,13 @@ impl Passing {
                 if !self.barriers.is_empty() {
                     return;
                 }
-                (self.is_set_up, self.phase) = (true, Phase::Counting);
+                (self.is_set_up, self.acknowledged_at) = (true, desk.now());
                 self.timer.take().map(|timer| desk.cancel(timer));
-                desk.counters();
+                // Where frames are only timed, the lead is enough.
+                match self.passage.cases.iter().any(|case| case.comes_out.is_some()) {
+                    true => self.activate(desk),
+                    false => self.count(desk),
+                }
             }
             What::Message { xid, message: Message::Error(error), .. } => {
                 self.absent(|said| said.place(xid).is_some(), Absent::Refused(error.to_string()));
@@ -272,6 +298,50 @@ impl Passing {
         }
     }
 
+    /// Sends a few frames of each case.
+    fn activate(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Activating;
+        self.probing_at = desk.now();
+        let mut longest = Nanos::ZERO;
+        for stream in &self.passage.streams {
+            let cases = self.passage.cases.iter().filter(|case| case.stream == stream.id).count();
+            let most = (stream.rate_pps() * PROBING_MAX.as_secs_f64()).max(1.0) as u64;
+            let frames = (PROBES * cases as u64).min(most);
+            desk.begin(stream.id, Span::frames(frames));
+            longest = longest.max(Nanos::from_secs_f64(frames as f64 / stream.rate_pps()));
+        }
+        self.timer = Some(desk.timer_in(longest.saturating_add(DRAIN)));
+    }
+
+    /// The frames have come back: all rules act whose frames show anything, or some are waited for.
+    fn activated(&mut self, desk: &mut Desk) {
+        let mut is_awaited = false;
+        for seen in self.seen.iter_mut().filter(|seen| seen.absent.is_none()) {
+            // Frames that came nowhere met no rule.
+            if seen.activation.is_silent_since(self.probing_at) {
+                seen.activation.note(self.probing_at, false);
+            }
+            is_awaited |= !seen.activation.has_in_a_row(IN_A_ROW);
+        }
+        let waited = desk.now().since(self.acknowledged_at);
+        if is_awaited && waited < self.passage.bound.of(self.passage.patience) {
+            return self.activate(desk);
+        }
+        if is_awaited {
+            self.passage.bound.missed();
+        }
+        for seen in &mut self.seen {
+            seen.activation.settle(seen.activation.has_in_a_row(IN_A_ROW));
+        }
+        self.count(desk);
+    }
+
+    /// Asks ports for what they counted, before the frames that count.
+    fn count(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Counting;
+        desk.counters();
+    }
+
     fn counted(&mut self, counts: [u64; 2], desk: &mut Desk) {
         if self.phase == Phase::Draining {
             self.counted[1] = Some(counts);
@@ -290,6 +360,7 @@ impl Passing {
     fn timed(&mut self, desk: &mut Desk) {
         match self.phase {
             Phase::Preparing => desk.end_by_limit(UNANSWERED),
+            Phase::Activating => self.activated(desk),
             Phase::Counting | Phase::Draining => {}
             Phase::Running => {
                 self.phase = Phase::Draining;
@@ -299,7 +370,8 @@ impl Passing {
     }
 
     fn probed(&mut self, probe: &Probe, arrival: &Arrival<'_>) {
-        if probe.sent_at < self.counts_from {
+        let is_probing = self.phase == Phase::Activating;
+        if !is_probing && probe.sent_at < self.counts_from {
             return;
         }
         let of = |(case, seen): (&Case, &Seen)| {
@@ -308,27 +380,37 @@ impl Passing {
         };
         let Some(place) = self.cases().position(of) else { return };
         let seen = &mut self.seen[place];
+        if is_probing {
+            let expected = self.expected[place].frame(probe.number, probe.sent_at);
+            let is_right = arrival.port == FAR && is_like(&expected, arrival.bytes);
+            return seen.activation.note(probe.sent_at, is_right);
+        }
         if arrival.port != FAR {
             seen.back += 1;
-            return;
+            return seen.activation.note(probe.sent_at, false);
         }
         seen.came += 1;
         if probe.is_delay_known && seen.delays_ns.len() < DELAYS_MAX {
             seen.delays_ns.push(arrival.stamp.at.since(probe.sent_at).0 as f64);
         }
         if seen.checked < CHECKED_MAX {
-            seen.check(&self.expected[place].frame(probe.number, probe.sent_at), arrival.bytes);
+            let expected = self.expected[place].frame(probe.number, probe.sent_at);
+            let is_right = seen.check(&expected, arrival.bytes);
+            seen.activation.note(probe.sent_at, is_right);
         }
     }
 }
 
+/// Whether a frame is what it ought to be; what is behind it is padding of the link.
+pub fn is_like(expected: &[u8], bytes: &[u8]) -> bool {
+    bytes.starts_with(expected) && bytes[expected.len()..].iter().all(|it| *it == 0)
+}
+
 impl Seen {
-    /// Compares a frame with what it ought to be.
-    pub fn check(&mut self, expected: &[u8], bytes: &[u8]) {
+    /// Compares a frame with what it ought to be; returns whether it is.
+    pub fn check(&mut self, expected: &[u8], bytes: &[u8]) -> bool {
         self.checked += 1;
-        // What is behind the frame is padding of the link.
-        let is_right =
-            bytes.starts_with(expected) && bytes[expected.len()..].iter().all(|it| *it == 0);
+        let is_right = is_like(expected, bytes);
         self.right += u64::from(is_right);
         if !is_right && self.wrong.is_none() {
             let differs = expected.iter().zip(bytes).position(|(a, b)| a != b);
@@ -339,6 +421,7 @@ impl Seen {
                 None => format!("{} bytes came and {} should", bytes.len(), expected.len()),
             });
         }
+        is_right
     }
 
     /// The share of compared frames that were as they should be; none where none came.

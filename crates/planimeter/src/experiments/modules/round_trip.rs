@@ -6,7 +6,7 @@
 //! at a set rate; client and server are the tester's two ports, or programs with sockets on hosts at the ends of its
 //! links, which send the same headers. A packet that goes to the controller
 //! instead marks the run. A target without a controller holds its entries already. Source: costa2017, section
-//! III. Invariants: what is counted began after the first packets had come back; a packet whose moments
+//! III. Invariants: what is counted began after the first packets had come back as they should, or after a bound; a packet whose moments
 //! the tester does not know for sure counts as returned and has no time.
 
 use instrument::module::hosts::{Done, Errand, Talk, Talked};
@@ -23,8 +23,9 @@ use packet::time::Nanos;
 use results::record::BoundCause;
 
 use super::asking::hear_news;
-use super::passage::{Seen, UNANSWERED};
+use super::passage::{Seen, UNANSWERED, is_like};
 use super::rules::{FAR, NEAR};
+use super::verdict::{Activation, Bound, Verdict};
 use filling::{Fill, Filled};
 use times::{Returned, Times};
 
@@ -39,8 +40,14 @@ pub const THERE: u16 = 1;
 /// The server's.
 pub const BACK: u16 = 2;
 
-/// Packets that have to come back before it counts.
+/// Packets in a row that have to come back as they should before it counts.
 const WARMING: u64 = 5;
+
+/// Where a packet is wrong, the next one waits for at least so long...
+const PAUSE_MIN: Nanos = Nanos::from_micros(50);
+
+/// ...or for this share of the time since the barrier was answered, which is how exactly it is known how late rules are.
+const PAUSE_SHARE: u64 = 50;
 
 /// Packets in a row that may be lost.
 const LOST_MAX: u64 = 20;
@@ -82,6 +89,8 @@ pub struct Trip {
     pub versions: Vec<Version>,
     /// How long the switch may take for a batch of rules, and for the first packets.
     pub patience: Nanos,
+    /// What repeats know of that.
+    pub bound: Bound,
     /// When a packet counts as lost.
     pub wait: Nanos,
 }
@@ -111,6 +120,13 @@ pub struct RoundTrip {
     sent: u64,
     sent_before: u64,
     lost_in_a_row: u64,
+    /// When the barrier behind the rules was answered, and whether packets show that they act.
+    acknowledged_at: Nanos,
+    activation: Activation,
+    /// Whether the packet under way was wrong on its way there.
+    is_wrong: bool,
+    /// The next packet waits for a while.
+    is_pausing: bool,
     /// By the number of the server's packet, the client's that it answers.
     answered: Vec<Answered>,
     /// Answers that wait for the server's last to have left.
@@ -156,6 +172,10 @@ impl RoundTrip {
             sent: 0,
             sent_before: 0,
             lost_in_a_row: 0,
+            acknowledged_at: Nanos::ZERO,
+            activation: Activation::default(),
+            is_wrong: false,
+            is_pausing: false,
             answered: Vec::new(),
             owed: 0,
             is_answering: false,
@@ -245,20 +265,39 @@ impl RoundTrip {
     /// Sends packets until some have come back.
     fn warm(&mut self, desk: &mut Desk) {
         self.phase = Phase::Warming;
-        self.deadline = desk.now().saturating_add(self.trip.patience);
+        self.acknowledged_at = desk.now();
+        self.deadline = desk.now().saturating_add(self.trip.bound.of(self.trip.patience));
         self.send(desk);
     }
 
     /// Sends one packet.
     fn send(&mut self, desk: &mut Desk) {
         self.sent += 1;
+        self.is_wrong = false;
         desk.begin(THERE, Span::frames(1));
         self.wait(self.trip.wait, desk);
+    }
+
+    /// Sends the next packet after a while, because the rules do not act yet.
+    fn pause(&mut self, desk: &mut Desk) {
+        self.is_pausing = true;
+        let waited = desk.now().since(self.acknowledged_at);
+        self.wait(PAUSE_MIN.max(Nanos(waited.0 / PAUSE_SHARE)), desk);
+    }
+
+    /// The first packets did not come back as they should within the bound.
+    fn give_up(&mut self, desk: &mut Desk) {
+        self.trip.bound.missed();
+        match self.returned >= WARMING {
+            true => self.run(desk),
+            false => desk.end_by_limit(NOTHING_BACK),
+        }
     }
 
     /// Begins to count.
     fn run(&mut self, desk: &mut Desk) {
         self.phase = Phase::Running;
+        self.activation.settle(self.activation.has_in_a_row(WARMING));
         (self.sent_before, self.returned_before) = (self.sent, self.returned);
         if self.trip.ends == Ends::Sockets {
             self.timer.take().map(|timer| desk.cancel(timer));
@@ -279,10 +318,10 @@ impl RoundTrip {
 
     /// A packet came back, or is lost: what comes next, where one goes at a time.
     fn next(&mut self, desk: &mut Desk) {
-        let is_warm = self.returned >= WARMING;
         match self.phase {
-            Phase::Warming if is_warm => self.run(desk),
-            Phase::Warming if desk.now() > self.deadline => desk.end_by_limit(NOTHING_BACK),
+            Phase::Warming if self.activation.has_in_a_row(WARMING) => self.run(desk),
+            Phase::Warming if desk.now() > self.deadline => self.give_up(desk),
+            Phase::Warming if self.activation.is_failing() => self.pause(desk),
             Phase::Running if self.sent - self.sent_before >= self.trip.packets => self.end(desk),
             Phase::Running if self.lost_in_a_row >= LOST_MAX => desk.end_by_limit(LOST_IN_A_ROW),
             _ => self.send(desk),
@@ -314,7 +353,10 @@ impl RoundTrip {
         if !(is_new && is_awaited) {
             return;
         }
-        self.check(0, probe, arrival);
+        self.is_wrong = self.check(0, probe, arrival) == Some(false);
+        if self.is_wrong && !self.is_single() {
+            self.activation.note(probe.sent_at, false);
+        }
         self.answered.push(Answered {
             number: probe.number,
             sent_at: probe.sent_at,
@@ -332,13 +374,28 @@ impl RoundTrip {
         }
     }
 
+    /// A packet went to the controller, because no rule acts on it.
+    fn asked(&mut self, probe: &Probe, desk: &mut Desk) {
+        self.activation.note(probe.sent_at, false);
+        let is_under_way = match probe.stream {
+            THERE => probe.number + 1 == self.sent,
+            _ => probe.number + 1 == self.answered.len() as u64,
+        };
+        if self.phase == Phase::Warming && !self.is_pausing && is_under_way {
+            self.next(desk);
+        }
+    }
+
     /// The client got a packet back.
     fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
         let Some(there) = self.answered.get(probe.number as usize).copied() else { return };
-        if self.is_single() && there.number + 1 != self.sent {
+        if self.is_pausing || self.is_single() && there.number + 1 != self.sent {
             return;
         }
-        self.check(1, probe, arrival);
+        if let Some(is_right) = self.check(1, probe, arrival) {
+            let was_wrong = self.is_single() && self.is_wrong;
+            self.activation.note(there.sent_at, is_right && !was_wrong);
+        }
         self.returned += 1;
         self.lost_in_a_row = 0;
         if there.number >= self.sent_before && self.phase == Phase::Running && there.is_known {
@@ -353,13 +410,17 @@ impl RoundTrip {
         }
     }
 
-    /// Compares a packet with what it ought to be.
-    fn check(&mut self, way: usize, probe: &Probe, arrival: &Arrival<'_>) {
-        let Some(expected) = &self.expected else { return };
-        if self.phase == Phase::Running && self.seen.checked < 2 * CHECKED_MAX {
-            let frame = expected[way].frame(probe.number, probe.sent_at);
-            self.seen.check(&frame, arrival.bytes);
+    /// Compares a packet with what it ought to be; returns whether it is, and none once enough were compared.
+    fn check(&mut self, way: usize, probe: &Probe, arrival: &Arrival<'_>) -> Option<bool> {
+        let Some(expected) = &self.expected else { return Some(true) };
+        if self.phase == Phase::Running && self.seen.checked >= 2 * CHECKED_MAX {
+            return None;
         }
+        let frame = expected[way].frame(probe.number, probe.sent_at);
+        Some(match self.phase {
+            Phase::Running => self.seen.check(&frame, arrival.bytes),
+            _ => is_like(&frame, arrival.bytes),
+        })
     }
 
     fn timed(&mut self, desk: &mut Desk) {
@@ -371,6 +432,7 @@ impl RoundTrip {
             }
             Phase::Filling | Phase::Ruling => desk.end_by_limit(UNANSWERED),
             Phase::Running if !self.is_single() => self.end(desk),
+            Phase::Warming if std::mem::take(&mut self.is_pausing) => self.send(desk),
             Phase::Warming | Phase::Running => {
                 self.lost_in_a_row += 1;
                 self.next(desk);
@@ -424,6 +486,22 @@ impl RoundTrip {
                 None => told,
             });
         }
+        if self.trip.rules.is_some() && self.refused.is_none() {
+            self.tell_verdict(desk);
+        }
+    }
+
+    /// Whether the rules act: shares of repeats, once there are several.
+    fn tell_verdict(&self, desk: &mut Desk) {
+        let verdict = self.activation.verdict();
+        let share = |name: &'static str, is: bool| {
+            Measured::new(name, "ratio", f64::from(u8::from(is)), 0.0)
+        };
+        desk.measured(share("done_ratio", matches!(verdict, Verdict::Done | Verdict::Late)));
+        desk.measured(share("undone_ratio", matches!(verdict, Verdict::NotDone | Verdict::Unseen)));
+        if let Some((value, half)) = self.activation.late_ns(self.acknowledged_at) {
+            desk.measured(Measured::new("late_ns", "ns", value, half));
+        }
     }
 }
 
@@ -463,6 +541,9 @@ impl Module for RoundTrip {
             What::Message { message: Message::PacketIn(_), probe, .. } => {
                 let is_counted = probe.is_some() || self.trip.ends == Ends::Sockets;
                 self.packet_ins += u64::from(self.phase == Phase::Running && is_counted);
+                if let Some(probe) = probe {
+                    self.asked(&probe, desk);
+                }
             }
             What::Message { xid, message: Message::Error(error), .. } => {
                 self.refuse(xid, &error.to_string());

@@ -48,11 +48,13 @@ impl Spread {
         self.0[below] + (self.0[above] - self.0[below]) * place.fract()
     }
 
-    /// The share of them, which are nanoseconds, up to each value, over the values.
+    /// The share of them, which are nanoseconds, up to each value, over the values: i/n at the i-th of n. It begins at the first,
+    /// so that its first share tells n.
     pub fn distribution(&self, name: String, over: &'static str) -> Series {
-        let points = POINTS.min(self.0.len()).max(2);
-        let share = |place: usize| place as f64 / (points - 1) as f64;
-        let points = (0..points).map(|place| (self.quantile(share(place)), share(place)));
+        let (all, points) = (self.0.len(), POINTS.min(self.0.len()));
+        let rank = |place: usize| 1 + place * (all - 1) / (points - 1).max(1);
+        let point = |rank: usize| (self.0[rank - 1], rank as f64 / all as f64);
+        let points = (0..points).map(|place| point(rank(place)));
         Series {
             name: name.into(),
             unit: "ratio".into(),
@@ -102,8 +104,12 @@ mod tests {
     fn a_distribution_goes_from_the_least_to_the_greatest() {
         let spread = Spread::of((0..1000).map(f64::from).collect()).unwrap();
         let series = spread.distribution("x_share".into(), "round_trip_ns");
-        assert_eq!((series.points[0], series.points[399]), ((0.0, 0.0), (999.0, 1.0)));
+        assert_eq!((series.points[0], series.points[399]), ((0.0, 0.001), (999.0, 1.0)));
         assert_eq!(series.points.len(), 400);
+        // The i-th of n has the share i/n.
+        assert!(series.points.iter().all(|(value, share)| *share == (value + 1.0) / 1000.0));
+        let one = Spread::of(vec![7.0]).unwrap().distribution("x_share".into(), "x");
+        assert_eq!(one.points, [(7.0, 1.0)]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Claim: a switch may take more rules than it has room for in hardware, take rules that never act, or
 //! fail when it is full. Method: rules are added in batches with a barrier behind each, until one is
 //! refused, the switch leaves, a batch takes too long or a bound is reached; then probes visit each rule, or a
-//! sample, and the port at which they come back shows whether it acts; where the time for a rule changes
+//! sample, and the port at which they come back shows whether it acts: those that do not are visited again until the
+//! patience is over, so that a late rule is not taken for one that is missing; where the time for a rule changes
 //! for good, a tier begins. When it is full, one rule is deleted and one added, and in the end all are
 //! deleted. Source: metric C7 of the method; Tango (CoNEXT 2014) for tiers.
 
@@ -24,6 +25,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
 use super::spread::Spread;
 use super::updates::{VERSION, versions};
+use super::verdict::Bound;
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
@@ -33,6 +35,9 @@ const ROUNDS_MAX: u16 = 5;
 
 /// How long frames under way are waited for.
 const DRAIN: Nanos = Nanos::from_millis(50);
+
+/// Between two visits so large a share of the time passes that rules have not acted for.
+const PAUSE_SHARE: u64 = 10;
 
 /// How often each rule is visited.
 const VISITS: u64 = 4;
@@ -99,7 +104,7 @@ pub const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "10",
     unit: "s",
-    help: "how long a batch may take",
+    help: "how long a batch may take, and rules until they act",
 };
 
 /// What can be set.
@@ -110,7 +115,16 @@ pub const SHOWS: &[Show] = &[
     Show::values(
         "Rules that the switch took, and those at work",
         &["accepted_rules", "acting_rules"],
-        &["is_full_count", "is_silent_count", "missing_rules", "unseen_rules", "reused_ratio"],
+        &[
+            "is_full_count",
+            "is_silent_count",
+            "missing_rules",
+            "late_rules",
+            "late_ns_max",
+            "unstable_rules",
+            "unseen_rules",
+            "reused_ratio",
+        ],
     ),
     Show::values(
         "Time for a rule while the table fills",
@@ -133,6 +147,8 @@ pub struct Filling {
     seed: u64,
     probes_pps: f64,
     patience: Nanos,
+    /// What repeats know of the time until rules act.
+    bound: Bound,
     versions: Vec<Version>,
 }
 
@@ -143,6 +159,8 @@ pub struct TableCapacity {
     barrier: Option<Xid>,
     said: Option<Said>,
     said_at: Nanos,
+    /// When the last rule was acknowledged, and frames began to look for rules.
+    looks_from: Nanos,
     timer: Option<TimerId>,
     /// For each rule that was said, whether it was refused.
     refused: Vec<bool>,
@@ -166,6 +184,31 @@ struct Seen {
     on: u32,
     back: u32,
     least_ns: f64,
+    /// When the first frame was sent on, if others had come back before.
+    late_at: Option<Nanos>,
+    /// Whether frames came back after others had been sent on.
+    is_unstable: bool,
+}
+
+impl Seen {
+    fn new(place: u32) -> Seen {
+        let (on, back, least_ns) = (0, 0, f64::INFINITY);
+        Seen { place, on, back, least_ns, late_at: None, is_unstable: false }
+    }
+
+    /// A frame was sent on after this delay, or came back.
+    fn note(&mut self, is_on: bool, sent_at: Nanos, delay: Option<Nanos>) {
+        if !is_on {
+            self.back += 1;
+            self.is_unstable |= self.on > 0;
+            return;
+        }
+        if self.back > 0 && self.on == 0 {
+            self.late_at = Some(sent_at);
+        }
+        self.on += 1;
+        self.least_ns = self.least_ns.min(delay.map_or(f64::INFINITY, |it| it.0 as f64));
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,6 +241,7 @@ impl TableCapacity {
             barrier: None,
             said: None,
             said_at: Nanos(0),
+            looks_from: Nanos(0),
             timer: None,
             refused: Vec::new(),
             error: None,
@@ -271,24 +315,33 @@ impl TableCapacity {
     /// Sends frames to each rule that was taken, or to a sample.
     fn look(&mut self, desk: &mut Desk) {
         self.phase = Phase::Looking;
+        self.looks_from = desk.now();
         let taken = (0..).zip(&self.refused).filter(|(_, is)| !**is).map(|(place, _)| place);
         let taken: Vec<u32> = taken.collect();
         let step = taken.len().div_ceil(self.filling.sample as usize).max(1);
         let from = self.filling.seed as usize % step;
         let some = taken.into_iter().skip(from).step_by(step);
-        let seen = |place| Seen { place, on: 0, back: 0, least_ns: f64::INFINITY };
-        self.seen = some.map(seen).collect();
+        self.seen = some.map(Seen::new).collect();
         for port in [NEAR, FAR] {
             desk.watch(port, Watch::Probes);
         }
         self.visit(desk);
     }
 
-    /// Sends frames to the rules whose frames came nowhere yet, a few times at most.
+    /// Sends frames to the rules whose frames came nowhere yet, a few times at most, and to those that do not act yet.
     fn visit(&mut self, desk: &mut Desk) {
-        let unseen = |(_, seen): &(usize, &Seen)| seen.on + seen.back == 0;
-        self.visited = (0..).zip(&self.seen).filter(unseen).map(|(at, _)| at).collect();
-        if self.visited.is_empty() || self.round == ROUNDS_MAX {
+        let waited = desk.now().since(self.looks_from);
+        let is_patient = waited < self.filling.bound.of(self.filling.patience);
+        let awaited = |(_, seen): &(usize, &Seen)| match seen.back {
+            0 => seen.on == 0 && self.round < ROUNDS_MAX,
+            _ => seen.on == 0 && is_patient,
+        };
+        let visited = (0..).zip(&self.seen).filter(awaited).map(|(at, _)| at).collect();
+        self.visited = visited;
+        if self.visited.is_empty() {
+            if self.seen.iter().any(|seen| seen.on == 0 && seen.back > 0) {
+                self.filling.bound.missed();
+            }
             return self.reuse(desk);
         }
         self.phase = Phase::Looking;
@@ -303,15 +356,9 @@ impl TableCapacity {
         self.timer = Some(desk.timer_in(ran));
     }
 
-    fn probed(&mut self, place: u64, port: usize, delay: Option<Nanos>) {
-        let Some(seen) = self.visited.get(place as usize).map(|at| &mut self.seen[*at]) else {
-            return;
-        };
-        if port == FAR {
-            seen.on += 1;
-            seen.least_ns = seen.least_ns.min(delay.map_or(f64::INFINITY, |it| it.0 as f64));
-        } else {
-            seen.back += 1;
+    fn probed(&mut self, place: u64, port: usize, sent_at: Nanos, delay: Option<Nanos>) {
+        if let Some(at) = self.visited.get(place as usize) {
+            self.seen[*at].note(port == FAR, sent_at, delay);
         }
     }
 
@@ -385,7 +432,8 @@ impl TableCapacity {
     fn look_over(&mut self, desk: &mut Desk) {
         self.phase = Phase::Draining;
         self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(DRAIN));
+        let waited = desk.now().since(self.looks_from);
+        self.timer = Some(desk.timer_in(DRAIN.max(Nanos(waited.0 / PAUSE_SHARE))));
     }
 
     fn tell(&self, desk: &mut Desk) {
@@ -406,7 +454,16 @@ impl TableCapacity {
         if !self.seen.is_empty() {
             let count = |is: fn(&Seen) -> bool| self.seen.iter().filter(|it| is(it)).count();
             let all = self.seen.len() as u64;
-            desk.measured(rules("acting_rules", count(|it| it.on > 0)).of(all));
+            desk.measured(rules("acting_rules", count(|it| it.on > 0 && !it.is_unstable)).of(all));
+            desk.measured(rules("unstable_rules", count(|it| it.is_unstable)).of(all));
+            let late = |it: &Seen| it.late_at.filter(|_| !it.is_unstable);
+            let late = self.seen.iter().filter_map(late).collect::<Vec<Nanos>>();
+            desk.measured(rules("late_rules", late.len()).of(all));
+            if let Some(last) = late.iter().max() {
+                let most = last.since(self.looks_from).0 as f64;
+                let half = (most / PAUSE_SHARE as f64).max(DRAIN.0 as f64);
+                desk.measured(Measured::new("late_ns_max", "ns", most, half));
+            }
             desk.measured(rules("missing_rules", count(|it| it.on == 0 && it.back > 0)).of(all));
             desk.measured(rules("unseen_rules", count(|it| it.on + it.back == 0)).of(all));
         }
@@ -486,7 +543,7 @@ impl Module for TableCapacity {
         let batches = self.filling.priorities.len().div_ceil(self.filling.batch) as u64 + 4;
         let most = self.filling.patience.0.saturating_mul(batches);
         let looks = self.filling.sample as f64 * VISITS as f64 / self.filling.probes_pps;
-        let limit = Nanos(most).saturating_add(Nanos::from_secs_f64(looks));
+        let limit = Nanos(most).saturating_add(Nanos::from_secs_f64(looks * f64::from(ROUNDS_MAX)));
         Needs::new(limit.min(Nanos::from_secs(1800))).in_versions(&self.filling.versions)
     }
 
@@ -497,7 +554,7 @@ impl Module for TableCapacity {
                 if let Some(probe) = arrival.probe.filter(|it| it.stream == self.round) {
                     let delay = arrival.stamp.at.since(probe.sent_at);
                     let delay = probe.is_delay_known.then_some(delay);
-                    self.probed(probe.place, arrival.port, delay);
+                    self.probed(probe.place, arrival.port, probe.sent_at, delay);
                 }
             }
             What::Message { xid, message: Message::Error(error), .. } => {
@@ -535,6 +592,7 @@ pub fn filling(context: &Context, bound: u32, is_exact: bool) -> Filling {
         seed: context.seed,
         probes_pps: own.number(&PROBES_PPS),
         patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+        bound: Bound::default(),
         versions: versions(context),
     }
 }

@@ -131,6 +131,7 @@ fn stream_count(stream: &StreamAccount, span: Nanos) -> StreamCount {
         rate_pps_intended: per_second(intended, span),
         frames_intended: intended,
         frames_offered: stream.sent,
+        frames_refused: 0,
         classes: super::classes(&classes(std::slice::from_ref(stream)), 0),
         frames_elsewhere: stream.elsewhere,
         missed_ns_first: None,

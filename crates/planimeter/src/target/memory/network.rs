@@ -24,10 +24,10 @@ use switch::control::request::{Request, What};
 use switch::node::Node;
 
 use super::{
-    CHANNEL_BYTES, MemoryBench, SERVE_INTERVAL, Simulated, adopted, ask, installed, key_of,
+    CHANNEL_BYTES, MemoryBench, SERVE_INTERVAL, Simulated, adopted, ask, installed, key_of, served,
 };
 use crate::target::name::TargetKind;
-use crate::target::network::{Network, NetworkTarget};
+use crate::target::network::{End, Network, NetworkTarget};
 use crate::target::{
     ADDRESSES, Description, Snapshot, Target, TargetError, alone, no_controller, orders, witness,
 };
@@ -67,17 +67,22 @@ impl MemoryBench {
         let mut ports: Vec<BTreeMap<PortNo, Box<dyn Port>>> = Vec::new();
         ports.resize_with(network.switches.len(), BTreeMap::new);
         let mut near = Vec::new();
+        let services: Vec<_> = network.switches.iter().map(|it| self.service(it.kind)).collect();
+        let at = |end: End, port| {
+            let (service, time) = &services[end.switch];
+            served(service, *time, port)
+        };
         for end in &network.instrument {
             let name = &network.switches[end.switch].name;
             let (ours, theirs) = self.link_of(&format!("{name}-{}", end.port));
             near.push(ours);
-            ports[end.switch].insert(end.port, theirs);
+            ports[end.switch].insert(end.port, at(*end, theirs));
         }
         for ends in &network.links {
             let [one, other] = ends.map(|end| &network.switches[end.switch].name);
             let (left, right) = self.link_of(&format!("{one}-{other}"));
-            ports[ends[0].switch].insert(ends[0].port, left);
-            ports[ends[1].switch].insert(ends[1].port, right);
+            ports[ends[0].switch].insert(ends[0].port, at(ends[0], left));
+            ports[ends[1].switch].insert(ends[1].port, at(ends[1], right));
         }
         let mut nodes = Vec::new();
         for ((switch, ports), id) in network.switches.iter().zip(ports).zip(1..) {
@@ -86,15 +91,10 @@ impl MemoryBench {
         }
         let kind = TargetKind::Network(target);
         let rig = if self.parameters.simulated {
-            let each = network.switches.iter().zip(nodes).map(|(switch, node)| {
-                let is_model = matches!(switch.kind, TargetKind::Model(_));
-                let service =
-                    if is_model { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
-                let node = Some(Box::new(node));
-                let (busy_until, busy) = (Nanos::ZERO, Nanos::ZERO);
-                let (agent, swaps, play, played) = (None, Vec::new(), None, None);
-                Simulated { node, service, busy_until, busy, agent, swaps, play, played }
-            });
+            let each = nodes
+                .into_iter()
+                .zip(services)
+                .map(|(node, (service, time))| Simulated::new(Some(Box::new(node)), service, time));
             let switches = Switches(each.collect());
             // In virtual time no device can be asked either.
             witness::of_network(&self.parameters.witness)?;

@@ -1,15 +1,17 @@
-//! A node in virtual time: it takes turns with the tester, and a fixed time for each frame.
+//! A node in virtual time: it takes turns with the tester, and a fixed time for each frame before the frame leaves.
 
 use instrument::controller::play::{self, Play, Turn};
 use instrument::controller::{ControlError, Controller};
 use instrument::rig::sim::{Device, SimRig};
 use instrument::rig::{Rig, RigError};
 use instrument::trial::{Trial, TrialReport};
+use packet::frame::Batch;
 use packet::time::Nanos;
 use ports::channel::Channel;
 use switch::control::request::{Document, Request, What};
 use switch::node::Node;
 
+use super::service::FrameService;
 use super::turns::{Turns, patient};
 use crate::target::{orders, witness};
 
@@ -19,8 +21,12 @@ const ORDERS_TURN: Nanos = Nanos::from_micros(20);
 /// A node in virtual time, which takes a fixed time for each frame.
 pub(super) struct Simulated {
     pub(super) node: Option<Box<Node>>,
-    pub(super) service: Nanos,
-    pub(super) busy_until: Nanos,
+    /// Time for each frame.
+    pub(super) service_time: Nanos,
+    /// Holds the frames of a turn for that time.
+    pub(super) service: FrameService,
+    /// When the service of the last turn's frames ends.
+    pub(super) busy_until: Option<Nanos>,
     /// How long it has been busy in all.
     pub(super) busy: Nanos,
     /// An SNMP agent that says what the node has counted.
@@ -30,6 +36,15 @@ pub(super) struct Simulated {
     /// Orders that a controller gives it, and what has come of them.
     pub(super) play: Option<Play>,
     pub(super) played: Option<Result<play::Played, ControlError>>,
+}
+
+impl Simulated {
+    /// A node that is idle.
+    pub(super) fn new(node: Option<Box<Node>>, service: FrameService, service_time: Nanos) -> Self {
+        let (busy_until, busy, agent) = (None, Nanos::ZERO, None);
+        let (swaps, play, played) = (Vec::new(), None, None);
+        Simulated { node, service_time, service, busy_until, busy, agent, swaps, play, played }
+    }
 }
 
 /// A trial in virtual time, with its orders over this channel.
@@ -68,8 +83,15 @@ impl Device for Simulated {
         let node = self.node.as_mut()?;
         let busy = self.busy;
         let answer = self.agent.as_mut().and_then(|agent| agent.step(node, busy, now));
-        if now < self.busy_until {
-            return answer.into_iter().chain([self.busy_until]).min();
+        if let Some(until) = self.busy_until {
+            let leaves = release(node, now);
+            if now < until {
+                return answer.into_iter().chain(leaves).chain([until]).min();
+            }
+            // Messages about the frames leave after the frames' service, as the frames do.
+            self.busy_until = None;
+            node.serve(now);
+            node.events.clear();
         }
         if let Some(mut play) = self.play.take() {
             match play.turn(&mut || now) {
@@ -81,19 +103,34 @@ impl Device for Simulated {
         if self.swaps.pop_if(|at| *at <= now).is_some() {
             swap(node, now);
         }
+        self.service.begin(now);
         let turn = node.turn(now);
+        let span = Nanos(self.service_time.0 * turn.frames as u64);
+        self.service.end(span);
+        if span > Nanos::ZERO {
+            let until = now.saturating_add(span);
+            self.busy_until = Some(until);
+            self.busy = self.busy.saturating_add(span);
+            return answer.into_iter().chain(release(node, now)).chain([until]).min();
+        }
         node.serve(now);
         node.events.clear();
-        if turn.frames > 0 && self.service > Nanos::ZERO {
-            let span = Nanos(self.service.0 * turn.frames as u64);
-            self.busy_until = now.saturating_add(span);
-            self.busy = self.busy.saturating_add(span);
-            return answer.into_iter().chain([self.busy_until]).min();
-        }
         let next = self.play.is_some().then(|| now.saturating_add(ORDERS_TURN));
         let swap = self.swaps.last().copied();
         node.next_event(now).into_iter().chain(next).chain(answer).chain(swap).min()
     }
+}
+
+/// Passes on the frames of a busy node whose time has come; returns when the next one leaves.
+fn release(node: &mut Node, now: Nanos) -> Option<Nanos> {
+    let mut nothing = Batch::new(0);
+    let lanes = node.forward.lanes.iter_mut();
+    let leaving = lanes.filter_map(|lane| {
+        // A port whose link is gone reports it in the next turn.
+        let _ = lane.port.receive(&mut nothing, now);
+        lane.port.next_event()
+    });
+    leaving.min()
 }
 
 /// Gives an element the program that it runs again.

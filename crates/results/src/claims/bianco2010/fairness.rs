@@ -2,15 +2,18 @@
 //!
 //! Source: section IV.D of the study. The difference is PL(F1) - PL(F2): above zero, F1 loses more. The study's sentence
 //! about the sign contradicts its formula; its figure and its reasons agree with the formula.
-//! Invariant: a load that loses nothing does not show which flow is favoured.
+//! Invariant: a load overloads a target only if the target itself lost frames. A load that loses nothing, or more than the
+//! link carries, does not show which flow is favoured.
 
 use super::{Case, Finding, OVERLOAD_LOSS_RATIO, nothing};
 use crate::claims::case::{all, is_above, is_below, is_within};
 use crate::claims::verdict::{in_regime, is_less_by, undecided};
 use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::derive::maximum_limited;
+use crate::derive::study::overload_loss;
 use crate::number;
 use crate::record::{Cell, ClaimVerdict, Metric, Target, Verdict};
+use crate::series;
 
 /// Differences of losses that differ by less than this count as equal.
 const RELEVANT_DIFFERENCE: f64 = 0.001;
@@ -26,11 +29,18 @@ const ROUND_ROBIN: &str = "ours";
 const FIRST_COME: &str = "ours:service=first-come";
 
 impl<'a> Case<'a> {
-    /// The differences where frames were lost, the load rising.
+    /// The differences where the target lost frames, the load rising.
     fn differences(&self, target: &Target) -> Vec<&'a Cell> {
         let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
-        cells.retain(|cell| self.overloaded(cell).is_ok());
+        cells.retain(|cell| self.own_loss(cell).is_some_and(|loss| loss > OVERLOAD_LOSS_RATIO));
         cells
+    }
+
+    /// The share of frames that the target lost where a cell was measured; none where the link lost them.
+    fn own_loss(&self, cell: &Cell) -> Option<f64> {
+        let trials = self.record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
+        let losses = trials.map(|trial| overload_loss(self.record, trial));
+        series::mean(&losses.collect::<Option<Vec<f64>>>()?)
     }
 
     /// Regime: some load overloaded the target.
@@ -41,10 +51,15 @@ impl<'a> Case<'a> {
         let mut experiments = self.record.experiments.iter();
         let experiment = experiments.find(|experiment| experiment.id == self.experiment);
         let limited = experiment.and_then(|it| maximum_limited(self.record, it, target));
+        let cells = self.cells(&target.name, Metric::LossRatioDifference);
         Err(match limited {
             Some(_) => "outside the regime of the claim: the tester, not the target, set C, so that no load was too \
                         much"
                 .into(),
+            None if cells.iter().any(|cell| self.own_loss(cell).is_none()) => format!(
+                "outside the regime of the claim: {} was not overloaded, the link lost the frames",
+                target.name
+            ),
             None => format!(
                 "outside the regime of the claim: {} was not overloaded, it lost no frames",
                 target.name
@@ -58,7 +73,8 @@ impl<'a> Case<'a> {
         let reading = "at every load the difference lies inside the limit on both sides of zero; regime: some load \
                        overloads the target"
             .to_string();
-        let cells = self.cells(&target.name, Metric::LossRatioDifference);
+        let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
+        cells.retain(|cell| self.own_loss(cell).is_some());
         let verdicts = cells.iter().map(|cell| is_within(&Estimate::of(cell), -limit, limit));
         let verdict =
             in_regime(self.some_overload(target), || all(verdicts, "no load was measured"));

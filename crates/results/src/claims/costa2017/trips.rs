@@ -6,6 +6,7 @@ use crate::claims::verdict::is_greater;
 use crate::conclude::Estimate;
 use crate::number;
 use crate::record::{Target, Verdict};
+use crate::table::costa2017::conformance::Came;
 use crate::table::costa2017::sockets::{difference, pairs};
 
 /// "Close to" and "edging" a delay: within this share of it.
@@ -180,10 +181,12 @@ impl Case<'_> {
             ("udp_ports", "none"),
         ];
         let found = kinds.into_iter().filter_map(|(kind, plain)| {
-            let right = self.value(&target.name, &format!("{kind}_right_ratio"), None)?;
+            let value =
+                |what: &str| Some(self.value(&target.name, &format!("{kind}_{what}"), None)?.value);
+            let works = Came::of(value)?.works();
             let names = (&*median(kind), &*median(plain));
             let ratio = self.against(target, names, (None, None))?;
-            (right.value == 1.0).then_some((kind.replace('_', " "), ratio))
+            works.then_some((kind.replace('_', " "), ratio))
         });
         let found: Vec<_> = found.collect();
         let none = "outside the regime of the claim: no rewrite was done and measured";

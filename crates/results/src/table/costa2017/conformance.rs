@@ -1,29 +1,70 @@
 //! What a target really has: types of match and rewrites that were accepted, and that packets show to be done.
 //!
 //! Source: costa2017, section IV-E: no hardware switch there has all optional features of 1.0, and some accept what
-//! they do not do. Invariant: what was accepted counts only if packets came back by it, and a rewrite only if every
-//! packet that was compared came out as it should.
+//! they do not do. Invariants: what was accepted is *not done* only if two of three repeats say so, since in each of them no
+//! packet at all came out as it should until the patience was over; where repeats disagree it is *unstable*.
 
 use super::{Entry, Table, run_of};
 use crate::links::Naming;
+use crate::number;
 use crate::record::{Cell, Experiment, Record, Target};
 
 /// How to read it.
 pub(super) const READING: &str = "Of the types of match and of the rewrites that were tried: those that work, those that the switch \
-                                  refused or its version of OpenFlow cannot say, and those that it accepted and that \
-                                  packets do not show. Each was tried with rules of its own.";
+                                  refused or its version of OpenFlow cannot say, those that it accepted and that \
+                                  packets do not show, and those that packets show at one time and not at another. \
+                                  A rule that acts after its barrier was answered works, and is late. Each was tried \
+                                  with rules of its own.";
+
+/// The share of repeats that decides what came of something.
+const QUORUM: f64 = 2.0 / 3.0;
 
 /// What came of something that was tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
-    Works,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Came {
+    /// Rules act, after so many nanoseconds where that is later than their barrier says.
+    Works {
+        late_ns: Option<f64>,
+    },
     Refused,
     Ignored,
+    Unstable,
+}
+
+impl Came {
+    /// What came of something by its values, which are found by the ends of their names; none where it was not tried.
+    pub(crate) fn of(value: impl Fn(&str) -> Option<f64>) -> Option<Came> {
+        let tried = ["refused_count", "done_ratio", "returned_ratio", "right_ratio"];
+        tried.iter().find_map(|what| value(what))?;
+        if value("refused_count").is_some_and(|refused| refused > 0.0) {
+            return Some(Came::Refused);
+        }
+        // Rounding may leave a quorum a little short.
+        let is_quorum = |share: f64| share >= QUORUM - 1e-9;
+        let works = Came::Works { late_ns: value("late_ns") };
+        Some(match (value("done_ratio"), value("undone_ratio")) {
+            (Some(done), _) if is_quorum(done) => works,
+            (_, Some(undone)) if is_quorum(undone) => Came::Ignored,
+            (Some(_), _) | (_, Some(_)) => Came::Unstable,
+            // Older records have no verdicts.
+            (None, None) => match (value("returned_ratio"), value("right_ratio")) {
+                (None | Some(0.0), _) | (_, Some(0.0)) => Came::Ignored,
+                (_, None | Some(1.0)) => works,
+                (_, Some(_)) => Came::Unstable,
+            },
+        })
+    }
+
+    /// Whether it acts.
+    pub(crate) fn works(self) -> bool {
+        matches!(self, Came::Works { .. })
+    }
 }
 
 /// A row for each target and each of both kinds.
 pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
-    let columns = ["target", "what", "work", "refused", "accepted, and not done"];
+    let columns =
+        ["target", "what", "work", "late", "refused", "accepted, and not done", "unstable"];
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
@@ -32,17 +73,26 @@ pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
             if tried.is_empty() {
                 continue;
             }
-            let of = |came: Came| {
-                let names = tried.iter().filter(|(_, it)| *it == came).map(|(name, _)| *name);
+            let of = |is: fn(Came) -> bool| {
+                let names = tried.iter().filter(|(_, it)| is(*it)).map(|(name, _)| *name);
                 names.map(|name| name.replace('_', " ")).collect::<Vec<_>>()
             };
-            let works = of(Came::Works).len();
+            let works = of(Came::works).len();
+            let late = tried.iter().filter_map(|(name, came)| match came {
+                Came::Works { late_ns: Some(ns) } => {
+                    let (name, ms) = (name.replace('_', " "), number::text(ns / 1e6));
+                    Some(format!("{name} by {ms} ms"))
+                }
+                _ => None,
+            });
             rows.push(vec![
                 Entry::word(naming.of(&target.name)),
                 Entry::word(what),
                 Entry::number(format!("{works} of {}", tried.len())),
-                Entry::word(of(Came::Refused).join(", ")),
-                Entry::word(of(Came::Ignored).join(", ")),
+                Entry::word(late.collect::<Vec<_>>().join(", ")),
+                Entry::word(of(|it| it == Came::Refused).join(", ")),
+                Entry::word(of(|it| it == Came::Ignored).join(", ")),
+                Entry::word(of(|it| it == Came::Unstable).join(", ")),
             ]);
         }
     }
@@ -66,14 +116,7 @@ fn tried<'a>(record: &'a Record, target: &Target, item: &str) -> Vec<(&'a str, C
         if is_plain || found.iter().any(|(known, _)| *known == name) {
             continue;
         }
-        let came = match (cell.value > 0.0, of(name, "returned_ratio"), of(name, "right_ratio")) {
-            (true, ..) => Came::Refused,
-            (false, Some(back), right) if back > 0.0 && right.is_none_or(|it| it == 1.0) => {
-                Came::Works
-            }
-            _ => Came::Ignored,
-        };
-        found.push((name, came));
+        found.extend(Came::of(|what| of(name, what)).map(|came| (name, came)));
     }
     found
 }

@@ -219,12 +219,14 @@ fn cell<'a>(
     })
 }
 
-/// How many of the study's kinds of rewriting were accepted and done to every packet that was compared.
+/// How many of the study's kinds of rewriting were accepted and done.
 fn rewrites(record: &Record, target: &Target) -> Option<f64> {
     cell(record, target, "table6", "none_rtt_ns_mean", None)?;
     let is_done = |kind: &str| {
-        let right = cell(record, target, "table6", &format!("{kind}_right_ratio"), None);
-        right.is_some_and(|cell| cell.value == 1.0)
+        let value = |what: &str| {
+            cell(record, target, "table6", &format!("{kind}_{what}"), None).map(|it| it.value)
+        };
+        conformance::Came::of(value).is_some_and(conformance::Came::works)
     };
     Some(REWRITES.iter().filter(|(_, kind)| is_done(kind)).count() as f64)
 }

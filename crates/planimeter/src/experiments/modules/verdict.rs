@@ -1,0 +1,170 @@
+//! Verdict about a rule by its frames: done, late, unstable or not done.
+//!
+//! A barrier reply does not prove that a rule acts, and the last rule's flow may stay in a cache for a while. So frames probe a rule
+//! until several in a row come out as they should, or until a bound. Only then frames are measured.
+//! Source: oflops2018 (early barriers); costa2017, section IV-E (actions that are accepted and not done).
+//!
+//! Invariants:
+//! - A rule is *not done* only if none of its frames came out as it should.
+//! - A rule is *unstable* if some did and others did not, after it acted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use packet::time::Nanos;
+
+/// Share of the bound that is waited for a rule that did not act in an earlier repeat.
+const CONFIRM_SHARE: u64 = 10;
+
+/// The frames of a rule since the barrier behind it was answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Activation {
+    right: u64,
+    wrong: u64,
+    /// Right frames since the last wrong one.
+    in_a_row: u64,
+    wrong_last_at: Option<Nanos>,
+    /// The first right frame since the last wrong one.
+    right_first_at: Option<Nanos>,
+    right_last_at: Option<Nanos>,
+    /// Whether enough frames in a row were right before the measurement.
+    is_active: bool,
+    /// Wrong frames of the measurement.
+    wrong_since: u64,
+}
+
+/// What became of a rule that the switch accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its frames come out as they should.
+    Done,
+    /// The same, but the first ones after the barrier reply did not.
+    Late,
+    /// Some frames come out as they should and some do not.
+    Unstable,
+    /// No frame comes out as it should.
+    NotDone,
+    /// No frame shows anything.
+    Unseen,
+}
+
+impl Activation {
+    /// Counts a frame that was sent at this moment.
+    pub fn note(&mut self, sent_at: Nanos, is_right: bool) {
+        if is_right {
+            self.right += 1;
+            self.in_a_row += 1;
+            self.right_first_at.get_or_insert(sent_at);
+            self.right_last_at = Some(sent_at);
+            return;
+        }
+        self.wrong += 1;
+        self.wrong_since += u64::from(self.is_active);
+        if !self.is_active {
+            (self.in_a_row, self.right_first_at) = (0, None);
+            self.wrong_last_at = Some(sent_at);
+        }
+    }
+
+    /// Whether nothing is known of frames since this moment.
+    pub fn is_silent_since(&self, at: Nanos) -> bool {
+        [self.wrong_last_at, self.right_last_at].iter().flatten().all(|last| *last < at)
+    }
+
+    /// Whether so many frames in a row were right.
+    pub fn has_in_a_row(&self, frames: u64) -> bool {
+        self.in_a_row >= frames
+    }
+
+    /// Whether the last frame was wrong.
+    pub fn is_failing(&self) -> bool {
+        self.wrong > 0 && self.in_a_row == 0
+    }
+
+    /// Ends the probing: `is_active` if enough frames in a row were right. What follows is the measurement.
+    pub fn settle(&mut self, is_active: bool) {
+        self.is_active = is_active;
+    }
+
+    /// The verdict on what was seen.
+    pub fn verdict(&self) -> Verdict {
+        match (self.right, self.wrong) {
+            (0, 0) => Verdict::Unseen,
+            (0, _) => Verdict::NotDone,
+            _ if !self.is_active && self.wrong > 0 || self.wrong_since > 0 => Verdict::Unstable,
+            (_, 0) => Verdict::Done,
+            _ => Verdict::Late,
+        }
+    }
+
+    /// How long after the barrier reply the rule acted, and half of the interval between the two frames that show it; none unless
+    /// the rule was late.
+    pub fn late_ns(&self, acknowledged_at: Nanos) -> Option<(f64, f64)> {
+        let (wrong, right) = self.wrong_last_at.zip(self.right_first_at)?;
+        let [wrong, right] = [wrong, right].map(|at| at.since(acknowledged_at).0 as f64);
+        (self.verdict() == Verdict::Late)
+            .then(|| (f64::midpoint(wrong, right), (right - wrong) / 2.0))
+    }
+}
+
+/// How long a rule may take to act. Repeats share it: where a whole bound was waited in vain, later repeats only confirm that.
+#[derive(Debug, Clone, Default)]
+pub struct Bound(Arc<AtomicBool>);
+
+impl Bound {
+    /// How long to wait for a rule, of this patience.
+    pub fn of(&self, patience: Nanos) -> Nanos {
+        match self.0.load(Ordering::Relaxed) {
+            true => Nanos(patience.0 / CONFIRM_SHARE),
+            false => patience,
+        }
+    }
+
+    /// The whole bound was waited in vain.
+    pub fn missed(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What frames of 1 ms each come to, of which `probes` are before the measurement.
+    fn of(frames: &[bool], probes: usize) -> Activation {
+        let mut activation = Activation::default();
+        for (place, &is_right) in frames.iter().enumerate() {
+            if place == probes {
+                activation.settle(activation.has_in_a_row(2));
+            }
+            activation.note(Nanos::from_millis(place as u64 + 1), is_right);
+        }
+        activation
+    }
+
+    #[test]
+    fn stale_frames_before_a_rule_acts_make_it_late_and_not_undone() {
+        let late = of(&[false, false, true, true, true, true], 4);
+        assert_eq!(late.verdict(), Verdict::Late);
+        // Between 2 ms and 3 ms after the barrier reply.
+        assert_eq!(late.late_ns(Nanos::ZERO), Some((2.5e6, 0.5e6)));
+        assert_eq!(of(&[true, true, true, true], 2).verdict(), Verdict::Done);
+    }
+
+    #[test]
+    fn only_a_rule_without_any_right_frame_is_not_done() {
+        assert_eq!(of(&[false; 6], 4).verdict(), Verdict::NotDone);
+        assert_eq!(of(&[false, true, false, true, false], 4).verdict(), Verdict::Unstable);
+        assert_eq!(of(&[true, true, true, false], 2).verdict(), Verdict::Unstable);
+        assert_eq!(of(&[], 0).verdict(), Verdict::Unseen);
+    }
+
+    #[test]
+    fn a_bound_that_was_waited_in_vain_is_shorter_for_later_repeats() {
+        let bound = Bound::default();
+        let later = bound.clone();
+        assert_eq!(later.of(Nanos::from_secs(10)), Nanos::from_secs(10));
+        bound.missed();
+        assert_eq!(later.of(Nanos::from_secs(10)), Nanos::from_secs(1));
+    }
+}

@@ -1,0 +1,142 @@
+//! The service time of a simulated target: a frame leaves when the target has spent its time on it.
+//!
+//! The target is a single server. Frames that one turn of the forward loop takes are served one after the other, so the last of k
+//! frames leaves k service times after the turn began.
+//!
+//! Invariant: frames of at most one turn are held, since the next turn begins when the last of them has left.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use packet::frame::{Batch, Frame};
+use packet::time::Nanos;
+use ports::link::Link;
+use ports::port::{Port, PortCounters, PortError, PortFacts};
+
+/// Frames that are passed to the link in one call.
+const BATCH_FRAMES: usize = 64;
+
+/// The service of the frames of one target, shared by its ports.
+#[derive(Clone, Default)]
+pub(super) struct FrameService(Arc<Mutex<Turn>>);
+
+/// The frames that the current turn of the forward loop took.
+#[derive(Default)]
+struct Turn {
+    /// Whether frames that are transmitted now belong to the turn.
+    is_open: bool,
+    began: Nanos,
+    /// Service time of all frames of the turn.
+    span: Nanos,
+    /// Frames that the turn transmitted.
+    transmitted: u64,
+}
+
+impl FrameService {
+    /// Begins a turn: frames transmitted from now on are held for their service time.
+    pub(super) fn begin(&self, now: Nanos) {
+        *self.turn() = Turn { is_open: true, began: now, span: Nanos::ZERO, transmitted: 0 };
+    }
+
+    /// Ends the turn, whose frames take `span` together.
+    pub(super) fn end(&self, span: Nanos) {
+        let mut turn = self.turn();
+        (turn.is_open, turn.span) = (false, span);
+    }
+
+    /// The same port, which holds the frames of a turn for their service time.
+    pub(super) fn port(&self, inner: Box<dyn Port>) -> Box<dyn Port> {
+        let (service, held) = (self.clone(), VecDeque::new());
+        Box::new(ServedPort { inner, service, held, leaving: Batch::new(BATCH_FRAMES) })
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.0.lock().expect("no thread panics with it")
+    }
+}
+
+impl Turn {
+    /// When the frame of this place, from 1, leaves. Frames that are flooded or dropped share the time of the whole turn.
+    fn due(&self, place: u64) -> Nanos {
+        let after =
+            u128::from(self.span.0) * u128::from(place) / u128::from(self.transmitted.max(1));
+        self.began.saturating_add(Nanos(after as u64))
+    }
+}
+
+/// A port of a simulated target that takes time for each frame.
+struct ServedPort {
+    inner: Box<dyn Port>,
+    service: FrameService,
+    /// Frames in service, each with its place in the turn.
+    held: VecDeque<(u64, Frame)>,
+    leaving: Batch,
+}
+
+impl ServedPort {
+    /// Passes on the frames whose service has ended. Within a turn, nobody knows yet how long its frames take.
+    fn release(&mut self, now: Nanos) -> Result<(), PortError> {
+        while !self.held.is_empty() {
+            let turn = self.service.turn();
+            if turn.is_open {
+                break;
+            }
+            while self.leaving.room() > 0
+                && self.held.front().is_some_and(|&(place, _)| turn.due(place) <= now)
+            {
+                let (_, mut frame) = self.held.pop_front().expect("there is a first one");
+                self.leaving.push_swap(&mut frame);
+            }
+            drop(turn);
+            if self.leaving.is_empty() {
+                break;
+            }
+            // A link of a simulation takes every frame and counts those that it loses.
+            self.inner.transmit(&mut self.leaving, now)?;
+            self.leaving.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Port for ServedPort {
+    fn facts(&self) -> &PortFacts {
+        self.inner.facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.release(now)?;
+        self.inner.receive(batch, now)
+    }
+
+    /// Takes every frame. Those of a turn wait for their service time; those that the control channel sends do not.
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        let mut turn = self.service.turn();
+        if !turn.is_open {
+            drop(turn);
+            return self.inner.transmit(batch, now);
+        }
+        for frame in batch.frames_mut() {
+            turn.transmitted += 1;
+            self.held.push_back((turn.transmitted, std::mem::take(frame)));
+        }
+        Ok(batch.len())
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.inner.counters()
+    }
+
+    fn has_link(&self) -> bool {
+        self.inner.has_link()
+    }
+
+    fn link(&self) -> Link {
+        self.inner.link()
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let due = self.held.front().map(|&(place, _)| self.service.turn().due(place));
+        due.into_iter().chain(self.inner.next_event()).min()
+    }
+}
