@@ -275,7 +275,8 @@ fn last<'a>(
 pub fn correlation(record: &Record, metric: Metric) -> Option<(Correlation, Estimate, usize)> {
     let groups = against_variation(record, metric);
     let found = rank::correlation(&groups, conclude::DIFFERENT_PERCENT, record.seed)?;
-    let is_part = |cell: &&Cell| [metric, VARIATION.1].contains(&cell.metric);
+    let varied = variation(record).0;
+    let is_part = |cell: &&Cell| [metric, varied].contains(&cell.metric);
     let cells: Vec<&Cell> = record.cells.iter().filter(is_part).collect();
     let estimate = Estimate::of_interval(found.value, found.pairs as u32, found.interval, &cells);
     Some((found, estimate, groups.len()))
