@@ -3,7 +3,7 @@
 use planimeter::target::name::TargetKind;
 use results::record::{Cell, Metric, Record, Role, Trial, Verdict};
 
-use super::{CAPACITY_PPS, SLOW, carry_out, judged, measure, plan};
+use super::{CAPACITY_PPS, SLOW, carry_out, claims_with_rates, measure, plan};
 use crate::common::{Folder, bytes};
 
 /// Targets that forward.
@@ -32,7 +32,7 @@ fn verdicts(record: &Record, item: &str, text: &str) -> Vec<(String, Verdict)> {
     };
     let answer =
         |line: &results::record::ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
-    judged(record).iter().filter(is_it).map(answer).collect()
+    claims_with_rates(record).iter().filter(is_it).map(answer).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use planimeter::target::name::TargetKind;
 use results::record::{Cell, Metric, Name, Record, Verdict};
 
-use super::{CAPACITY_PPS, SLOW, judged, measure, plan, program};
+use super::{CAPACITY_PPS, SLOW, claims_with_rates, measure, plan, program};
 
 /// Targets of all kinds.
 const TARGETS: [TargetKind; 4] =
@@ -151,7 +151,7 @@ fn what_has_no_system_says_why_it_is_left_out() {
 
 #[test]
 fn a_workload_that_costs_nothing_is_told_so() {
-    let claims = judged(&STUDY);
+    let claims = claims_with_rates(&STUDY);
     let answer = |text: &str, target: &str| {
         let line = claims.iter().find(|line| {
             line.claim.claim.contains(text) && line.targets.iter().any(|name| name == target)

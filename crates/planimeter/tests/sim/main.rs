@@ -150,8 +150,8 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
     (finished, watcher)
 }
 
-/// The claims as a clock would have them judged: simulated time decides none, and their rules are tested all the same.
-fn judged(record: &Record) -> Vec<ClaimVerdict> {
+/// The claims as judged by a clock. Simulated time decides none of them, but their rules are tested all the same.
+fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
     record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
     results::claims::judge(&record, &planimeter::papers::claims().unwrap())
