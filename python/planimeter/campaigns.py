@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .command import EXIT_GATE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_IRREGULAR, Done, command, failure
 from .errors import GateFailed, GateInconclusive, Interrupted, IrregularError, UsageError
+from .tables import shown
 
 if TYPE_CHECKING:
     from .runs import Progress, Run, StrPath
@@ -21,7 +22,7 @@ __all__ = ["Campaign", "run_plan"]
 class Campaign:
     """The runs of a plan, by the names of its steps, and its gates. `data` is what `campaign.json` has."""
 
-    def __init__(self, folder: StrPath, code: int = 0, line: str = "") -> None:
+    def __init__(self, folder: StrPath) -> None:
         from .runs import Run
 
         self.folder = Path(folder)
@@ -35,8 +36,6 @@ class Campaign:
         gates = self.folder / "gates.json"
         self.gates: list[dict[str, Any]] = json.loads(gates.read_text(encoding="utf-8")) if gates.is_file() else []
         """What came of the gates: a comparison for each step and pair of sides, as `planimeter compare --json` prints it."""
-        self._code = code
-        self._line = line
 
     @property
     def name(self) -> str:
@@ -67,9 +66,19 @@ class Campaign:
         """Whether a gate failed."""
         return self.outcome == "failed"
 
+    def _places(self) -> Iterator[str]:
+        """Where the worst came of a gate."""
+        for it in self.gates:
+            for cell in it["contrast"]["cells"]:
+                for gate in cell["gates"]:
+                    if gate["outcome"] == self.outcome:
+                        where = f"step {it['step']}: {cell['experiment']}, {cell['target']}"
+                        point = f"{cell['point']['name']}={shown(cell['point']['value'])}"
+                        yield f"{gate['gate']} {self.outcome}: {where} at {point}"
+
     def check(self) -> None:
         """Raises `GateFailed`, `IrregularError` or `GateInconclusive` if not every gate passed."""
-        line = self._line or f"{self.folder}: gates {self.outcome}"
+        line = "; ".join(self._places())
         if self.has_failed:
             raise GateFailed(line)
         if self.outcome == "doubtful":
@@ -126,7 +135,7 @@ def measured(done: Done) -> Campaign:
     """The campaign that a command measured."""
     page = Path(done.output.strip().rpartition("\n")[2])
     is_campaign = page.name == "report.html" and (page.parent / "campaign.json").is_file()
-    campaign = Campaign(page.parent, done.code, done.line) if is_campaign else None
+    campaign = Campaign(page.parent) if is_campaign else None
     if done.code == EXIT_INTERRUPTED:
         interrupted = Interrupted(done.line)
         interrupted.run = campaign

@@ -243,7 +243,7 @@ class Plans(unittest.TestCase):
             failed = planimeter.run_plan(plan, seed=8, out=folder)
             self.assertTrue(failed.has_failed)
             self.assertEqual(next(iter(failed.runs.values())).record["seed"], 8)
-            with self.assertRaises(planimeter.GateFailed):
+            with self.assertRaisesRegex(planimeter.GateFailed, "latency_ns_p50<=0.5 failed: step latency: latency, "):
                 failed.check()
 
 

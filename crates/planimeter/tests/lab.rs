@@ -28,6 +28,8 @@ mod observed;
 mod one_by_one;
 #[path = "lab/programmed.rs"]
 mod programmed;
+#[path = "lab/scripts.rs"]
+mod scripts;
 #[path = "common/shared_memory.rs"]
 mod shared_memory;
 #[path = "lab/witnesses.rs"]
@@ -55,10 +57,20 @@ use serde_json::Value;
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 59] = [
+const TESTS: [Test<Need>; 61] = [
     ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
     ("every_tagger_puts_the_tag_on_that_it_should", tagging_needs, every_tagger_tags),
     ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
+    (
+        "a_python_module_receives_packet_ins_of_open_vswitch",
+        ovs_needs,
+        scripts::a_python_module_receives_packet_ins_of_open_vswitch,
+    ),
+    (
+        "an_open_vswitch_is_a_target_by_its_prefix",
+        scripts::prefix_needs,
+        scripts::an_open_vswitch_is_a_target_by_its_prefix,
+    ),
     ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
     ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports),
     ("a_soak_tells_of_memory_and_drift", lab_needs, a_soak_tells),

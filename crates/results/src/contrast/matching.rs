@@ -208,8 +208,9 @@ pub struct Differences {
 /// Parameters of how much was measured, not of what.
 const AMOUNTS: [&str; 4] = ["repeats", "seconds", "warmup_s", "drain_s"];
 
-/// In which order targets had their turns, which is no other measurement either.
-const TURNS: &str = "turns";
+/// Assignments that make no other measurement: in which order targets had their turns, and whose maximum the loads are shares
+/// of, since offered loads are compared themselves.
+const ORDERS: [&str; 2] = ["turns", "load_of"];
 
 /// Amounts among assignments.
 const AMOUNTS_SET: [&str; 3] = ["repeats", "seconds", "warmup"];
@@ -226,7 +227,7 @@ impl Differences {
             let said = |side: usize| sets[side].get(key).map_or("its default", String::as_str);
             if said(0) != said(1) {
                 let line = format!("{key} {} against {}", said(0), said(1));
-                let is_mild = AMOUNTS_SET.contains(&key.as_str()) || key == TURNS;
+                let is_mild = AMOUNTS_SET.contains(&key.as_str()) || ORDERS.contains(&key.as_str());
                 if is_mild { found.mild.push(line) } else { found.fatal.push(line) }
             }
         }

@@ -101,7 +101,7 @@ pub fn action(kind: ActionKind) -> &'static str {
         ActionKind::SetTransportSrc => r#"{"set_transport_src": 80}"#,
         ActionKind::SetTransportDst => r#"{"set_transport_dst": 80}"#,
         ActionKind::Experimenter => {
-            r#"{"experimenter": {"experimenter": 8992, "body": "000a0000"}}"#
+            r#"{"experimenter": {"experimenter": 8992, "body": "000a000000000000"}}"#
         }
     }
 }
@@ -119,7 +119,7 @@ pub fn instruction(kind: InstructionKind) -> &'static str {
             r#"{"stat_trigger": {"flags": ["periodic"], "packets": 1000}}"#
         }
         InstructionKind::Experimenter => {
-            r#"{"experimenter": {"experimenter": 8992, "body": "000a0000"}}"#
+            r#"{"experimenter": {"experimenter": 8992, "body": "000a000000000000"}}"#
         }
     }
 }
