@@ -16,7 +16,7 @@ const OFF_MAX: f64 = 0.3;
 const SLOW_LINK: [&str; 2] = ["rig=sim", "capacity=100k"];
 
 /// Settings that keep a large table or many flows from taking the test's time; none changes how long a trial is.
-const SMALL: [&str; 3] = ["flows=1000", "addresses=64", "rules_bound=200"];
+const SMALL: [&str; 4] = ["flows=1000", "addresses=64", "rules_bound=200", "entries=64"];
 
 /// A target that an experiment is about, in virtual time; none where it needs hosts.
 fn kind_for(entry: &Entry) -> Option<TargetKind> {

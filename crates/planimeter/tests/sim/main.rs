@@ -113,7 +113,8 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     assignments.retain(|it| {
         let of = |entry: &&'static catalog::Entry| taking::assign(&mut parameters, &[*entry], it);
         let told: Vec<_> = entries.iter().map(of).collect();
-        let is_wrong = |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
+        let is_wrong =
+            |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
         let is_taken = told.iter().any(Result::is_ok);
         assert!(is_taken || !told.iter().any(is_wrong), "{told:?}");
         is_taken

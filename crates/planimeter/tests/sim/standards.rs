@@ -71,7 +71,8 @@ fn the_set_of_rfc_2544_shares_its_throughputs() {
 #[test]
 fn a_loss_curve_ends_at_two_trials_without_loss() {
     // Of 148,810 frames/s a third is carried: 30 and 20 % lose nothing once queues are full.
-    let set = [SERVICE, LINK, "ring_frames=64", "frame=64", "seconds=0.05", "warmup=0.02", "repeats=1"];
+    let set =
+        [SERVICE, LINK, "ring_frames=64", "frame=64", "seconds=0.05", "warmup=0.02", "repeats=1"];
     let record = measure(&plan(&["rfc2544/loss"], &OURS, &set, 1));
     let loads: Vec<f64> = record.trials.iter().map(|trial| trial.point.value).collect();
     assert_eq!(loads, [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0]);
