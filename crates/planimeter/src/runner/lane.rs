@@ -232,7 +232,7 @@ impl Lane {
             }
             Some(Next::Module(point, module)) => {
                 let facts = self.facts(id, &point, seed);
-                let seconds = estimate::module_seconds(self.entry, self.method.as_ref());
+                let seconds = estimate::module_seconds(self.entry, self.method.as_ref(), false);
                 let method = self.method.as_ref();
                 watcher.tell(&telling::trial_begun(&facts, (None, seconds), method));
                 return self.stage((target, bench), (point, module), (id, seed), watcher);
