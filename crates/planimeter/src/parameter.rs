@@ -300,11 +300,16 @@ impl Parameters {
 
     /// How often a whole search is repeated: as often as was set, or by its own default.
     pub fn repeats_of_searches(&self) -> u32 {
-        let declared = &shared::REPEATS_OF_SEARCHES;
-        match self.given.iter().any(|(key, _)| *key == declared.key) {
+        match self.given.iter().any(|(key, _)| *key == shared::REPEATS.key) {
             true => self.repeats,
-            false => number(declared.default_at(self.effort)).unwrap_or(1.0) as u32,
+            false => self.searches_by_default(),
         }
+    }
+
+    /// How often a whole search is repeated unless it is set.
+    pub fn searches_by_default(&self) -> u32 {
+        let default = shared::REPEATS_OF_SEARCHES.default_at(self.effort);
+        default.parse().expect("the default is a whole number")
     }
 
     /// The same for an experiment that takes these: what is set of others does not reach it.

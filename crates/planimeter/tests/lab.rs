@@ -635,7 +635,7 @@ fn controllers_measure() {
     let before = System::now();
     let mut arguments = vec!["run", "flow-mod-rate", "flow-mod-impact", "flow-stats-dump"];
     arguments.extend(["memory-per-flow", "cold-start", "--link", "memif", "--effort", "quick"]);
-    let set = ["flows=500", "batch=1,100,bundle:250", "seconds=0.05", "repeats=1", "load=0.05"];
+    let set = ["flows=500", "batch=1,100,bundle:250", "seconds=0.05", "repeats=1"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "ours", "--on", "ovs-dpdk"]);
     let said = place.planimeter(&arguments);

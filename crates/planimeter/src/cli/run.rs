@@ -622,30 +622,34 @@ pub(super) fn dry(plan: &Plan) -> Dry {
     }
     let (mut trials, mut seconds) = (0, 0.0);
     // What nothing is left of was said to be left out.
-    for (entry, kinds, each, trial_s) in
-        plan.steps().into_iter().filter(|(_, kinds, ..)| !kinds.is_empty())
-    {
-        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let count = each * kinds.len() as u64;
-        let names = names.join(", ");
-        text += &format!("  {}: {count} trials on {names}, {trial_s:.2} s each\n", entry.id);
-        trials += count;
-        seconds += count as f64 * trial_s;
+    for estimate in plan.estimates().iter().filter(|it| !it.costs.is_empty()) {
+        let names: Vec<&str> = estimate.costs.iter().map(|(kind, _)| kind.name()).collect();
+        let (id, names, whole) = (estimate.entry.id, names.join(", "), estimate.whole());
+        let time = span(whole.seconds);
+        text += &format!("  {id}: {} trials on {names}, {time} in all\n", whole.trials);
+        trials += whole.trials;
+        seconds += whole.seconds;
     }
     Dry { text, trials, seconds }
 }
 
 /// How long so many trials take, as far as that can be known before.
 pub(super) fn estimate(trials: u64, seconds: f64) -> String {
-    let time = match seconds {
-        seconds if seconds < 120.0 => format!("{seconds:.0} seconds"),
-        seconds if seconds < 7200.0 => format!("{:.0} minutes", seconds / 60.0),
-        seconds => format!("{:.1} hours", seconds / 3600.0),
-    };
+    let time = span(seconds);
     format!(
         "about {trials} trials, {time} of traffic: an estimate, to which comes what starting and filling targets takes; \
          a search may need more trials or fewer"
     )
+}
+
+/// A time as people say it.
+fn span(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 10.0 => format!("{seconds:.1} seconds"),
+        seconds if seconds < 120.0 => format!("{seconds:.0} seconds"),
+        seconds if seconds < 7200.0 => format!("{:.0} minutes", seconds / 60.0),
+        seconds => format!("{:.1} hours", seconds / 3600.0),
+    }
 }
 
 fn explained(error: RunError) -> Failure {

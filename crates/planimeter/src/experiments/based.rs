@@ -78,8 +78,11 @@ impl Based {
         let frames = frames.into_iter().collect();
         let (context, known) = (context.clone(), BTreeMap::new());
         let (search, then, findings) = (None, None, Vec::new());
-        let searching =
-            |context: &Context, tasks| Searches::new(context, AXIS, tasks, context.searches());
+        // A search is only the way to the loads: more of them than by default make these no better.
+        let searching = |context: &Context, tasks| {
+            let searches = context.searches().min(context.parameters.searches_by_default());
+            Searches::new(context, AXIS, tasks, searches)
+        };
         Based { context, frames, known, search, searching, make, then, findings }
     }
 
@@ -125,7 +128,7 @@ impl Experiment for Based {
             self.search = Some(self.missing());
         }
         let search = self.search.as_mut().expect("it was made just now");
-        if search.trials_expected() > 0 {
+        if !search.is_empty() {
             match search.next(last) {
                 Step::Done => {}
                 step => return step,
@@ -169,21 +172,6 @@ impl Method for Based {
         let mut found = std::mem::take(&mut self.findings);
         found.extend(self.then.iter_mut().flat_map(|then| then.findings()));
         found
-    }
-
-    fn trials_expected(&self) -> u64 {
-        // Half of what the link carries, since nobody knows better.
-        let half = |&size: &u16| (size, self.context.most_pps(size) / 2.0);
-        let assumed = Throughputs(self.frames.iter().map(half).collect());
-        let then = (self.make)(&self.context, &assumed).trials_expected();
-        let search =
-            if self.context.has_throughputs { 0 } else { self.missing().trials_expected() };
-        then + search
-    }
-
-    fn trial_seconds(&self) -> Option<f64> {
-        let then = (self.make)(&self.context, &self.throughputs());
-        then.trial_seconds()
     }
 
     fn inherit(&mut self, found: &record::Outcome) {

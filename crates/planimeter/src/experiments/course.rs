@@ -169,11 +169,6 @@ impl Method for Course {
         std::mem::take(&mut self.findings)
     }
 
-    fn trials_expected(&self) -> u64 {
-        let passes = self.legs.len() as u64 * u64::from(self.context.parameters.repeats);
-        passes + self.maxima.len() as u64
-    }
-
     fn flows_grown(&self) -> u64 {
         let legs = self.legs.len() as u64;
         let last = self.yielded.checked_sub(1).filter(|_| !self.is_searching);

@@ -164,13 +164,6 @@ impl Method for Latency {
         std::mem::take(&mut self.findings)
     }
 
-    fn trials_expected(&self) -> u64 {
-        match self.led_by {
-            None => self.search.trials_expected() + self.loads_expected(),
-            Some(_) => self.loads_expected(),
-        }
-    }
-
     fn waits(&self) -> bool {
         self.led_by.is_some() && !self.is_searched
     }

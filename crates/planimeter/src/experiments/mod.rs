@@ -183,11 +183,8 @@ pub trait Method: Experiment<Setup = Setup> + Send {
         Vec::new()
     }
 
-    /// About how many trials there will be in all.
-    fn trials_expected(&self) -> u64;
-
-    /// About how long they are, in seconds each; none if as long as the user asked for.
-    fn trial_seconds(&self) -> Option<f64> {
+    /// About how long the module takes that was yielded last, in seconds; none where it was a trial.
+    fn module_seconds(&self) -> Option<f64> {
         None
     }
 

@@ -172,15 +172,6 @@ impl Method for Bursts {
     fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
-
-    fn trials_expected(&self) -> u64 {
-        let trials = |size: &Size| {
-            let steps =
-                size.limit(&self.context) / f64::from(self.context.parameters.methods.burst_step);
-            steps.max(2.0).log2().ceil() as u64 + 1
-        };
-        self.sizes.iter().map(trials).sum::<u64>() * u64::from(self.context.searches())
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::bracket::{Bracket, Sought};
 use instrument::search::measured::Measured;
-use instrument::search::mlr::goal::{Goal, LEVELS};
+use instrument::search::mlr::goal::Goal;
 use instrument::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
 use instrument::stream::{Rate, line_rate_pps};
 use packet::time::Nanos;
@@ -128,23 +128,6 @@ impl Goals {
         self.search = None;
         self.row.next();
     }
-
-    /// About how many trials a search takes, and their seconds: on each level two loads for each
-    /// goal, each until it is decided, and some on the way there.
-    fn expected(&self) -> (f64, f64) {
-        let (mut trials, mut seconds) = (0.0, 0.0);
-        for (_, goal) in &self.goals {
-            for level in 0..LEVELS {
-                let stage = goal.at_level(level);
-                let duration = stage.duration_final.as_secs_f64();
-                let each = stage.duration_sum.as_secs_f64() * (1.0 - stage.exceed_ratio) / duration;
-                let loads = if level == 0 { 5.0 } else { 2.0 };
-                trials += loads * each.ceil();
-                seconds += loads * each.ceil() * duration;
-            }
-        }
-        (trials, seconds)
-    }
 }
 
 /// A goal and what was found for it, in the record's words.
@@ -231,14 +214,5 @@ impl Method for Goals {
             Sought::load(preset.name(), goal.loss_ratio)
         };
         self.search.as_ref().map(|search| search.brackets(sought)).unwrap_or_default()
-    }
-
-    fn trials_expected(&self) -> u64 {
-        self.row.count() as u64 * self.expected().0 as u64
-    }
-
-    fn trial_seconds(&self) -> Option<f64> {
-        let (trials, seconds) = self.expected();
-        Some(seconds / trials)
     }
 }

@@ -70,6 +70,11 @@ impl Searches {
         Searches { row: self.row.before(setup), shape: Some(shape), ..self }
     }
 
+    /// Whether nothing is searched for.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
     fn task(&self) -> Option<Task> {
         self.row.task().map(|task| self.tasks[task])
     }
@@ -178,10 +183,5 @@ impl Method for Searches {
         let sought = self.task().map(|task| Sought::load("throughput", task.loss_ratio));
         let bracket = self.search.as_ref().zip(sought);
         bracket.and_then(|(search, sought)| search.bracket(sought)).into_iter().collect()
-    }
-
-    fn trials_expected(&self) -> u64 {
-        let halvings = (1.0 / self.context.parameters.resolution).log2().ceil() as u64;
-        self.row.count() as u64 * (halvings + 2)
     }
 }

@@ -143,10 +143,6 @@ impl Method for Sweep {
     fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
-
-    fn trials_expected(&self) -> u64 {
-        self.order.len() as u64
-    }
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ pub struct TrialBegun {
     /// Frames per second that are to be offered in all; absent where a module decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_pps: Option<f64>,
-    /// How long it takes, seconds; absent where a module decides.
+    /// About how long it takes, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// How far searches have come of which it is a step: one, or one for each goal.

@@ -72,6 +72,9 @@ pub struct Planned {
     pub trials: u64,
     /// Of these, done by an earlier attempt.
     pub before: u64,
+    /// Seconds that the trials which ended since were estimated to take.
+    #[serde(default)]
+    pub done_s: f64,
     /// Seconds of a trial, about.
     pub trial_s: f64,
     /// When that was known.
@@ -153,7 +156,7 @@ impl Picture {
                 *self = Picture { begun: *begun, begun_ms: at_ms, ..Picture::default() };
             }
             Event::Planned { trials, done, trial_s } => {
-                self.planned = Some(Planned { trials, before: done, trial_s, at_ms });
+                self.planned = Some(Planned { trials, before: done, done_s: 0.0, trial_s, at_ms });
                 self.done = done;
             }
             Event::Trial(trial) => self.trial_begins(*trial, at_ms),
@@ -251,6 +254,10 @@ impl Picture {
 
     fn trial_ends(&mut self, ended: TrialEnded, at_ms: u64) {
         self.done += 1;
+        let own = self.trial.as_ref().filter(|trial| trial.id == ended.id);
+        if let (Some(planned), Some(seconds)) = (&mut self.planned, own.and_then(|it| it.seconds)) {
+            planned.done_s += seconds;
+        }
         if !ended.warnings.is_empty() {
             self.warn(at_ms, format!("trial {}: {}", ended.id, ended.warnings.join("; ")));
         }
@@ -289,17 +296,18 @@ impl Picture {
         keep(&mut self.warnings, WARNINGS_MAX);
     }
 
-    /// Seconds until it is done, about: as long as trials took so far, or as they were said to take.
+    /// Seconds until it is done, about: what the trials that are left were estimated to take, times what those that ended
+    /// took of their own estimate.
     pub fn seconds_left(&self, now_ms: u64) -> Option<f64> {
         let planned = self.planned.filter(|_| self.over.is_none())?;
-        let left = planned.trials.saturating_sub(self.done) as f64;
-        let done = self.done.saturating_sub(planned.before);
-        if done == 0 {
-            return Some(left * planned.trial_s);
+        let all = planned.trials.saturating_sub(planned.before) as f64 * planned.trial_s;
+        if planned.done_s <= 0.0 {
+            return Some(all);
         }
-        let each = self.last_ended_ms(now_ms).saturating_sub(planned.at_ms) as f64 / done as f64;
-        let since = now_ms.saturating_sub(self.last_ended_ms(now_ms)) as f64;
-        Some(((left * each - since) / 1e3).max(0.0))
+        let took_s = self.last_ended_ms(now_ms).saturating_sub(planned.at_ms) as f64 / 1e3;
+        let since_s = now_ms.saturating_sub(self.last_ended_ms(now_ms)) as f64 / 1e3;
+        let left = (all - planned.done_s).max(0.0);
+        Some((left * took_s / planned.done_s - since_s).max(0.0))
     }
 
     /// When the last trial ended, as far as that is known.
@@ -426,8 +434,14 @@ pub(crate) mod tests {
         assert_eq!(picture.histogram("ovs"), [(12, 20), (14, 60), (20, 1)]);
         assert_eq!(picture.warned, 1);
         assert!(picture.warnings[0].text.contains("trial 2"), "{:?}", picture.warnings);
-        // Two trials took four seconds, and 22 are left.
-        assert_eq!(picture.seconds_left(6_000), Some(44.0));
+        // 60 s were estimated, of which two trials took the four that they were estimated to take.
+        assert_eq!(picture.seconds_left(6_000), Some(56.0));
+        // Where they took twice as long, so will the others.
+        let late = Picture {
+            planned: picture.planned.map(|it| Planned { at_ms: 2_000, done_s: 2.0, ..it }),
+            ..picture
+        };
+        assert_eq!(late.seconds_left(6_000), Some(116.0));
     }
 
     #[test]

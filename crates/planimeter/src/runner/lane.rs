@@ -21,7 +21,7 @@ use super::recording::{self, Around, Facts};
 use super::recovery;
 use super::watched::Watched;
 use super::witness;
-use super::{RunError, Watcher, telling};
+use super::{RunError, Watcher, estimate, telling};
 use crate::catalog::{self, Entry};
 use crate::experiments::{Finding, Method};
 use crate::parameter::witness::Witness;
@@ -38,6 +38,8 @@ pub struct Lane {
     /// What it is measured on.
     pub seat: Seat,
     method: Box<dyn Method>,
+    /// About how many trials there will be in all.
+    trials_expected: u64,
     last: Option<Outcome>,
     /// The set-up that the method asked for last.
     setup: Option<Setup>,
@@ -122,11 +124,17 @@ enum Next {
 
 impl Lane {
     /// A method that has done nothing yet.
-    pub fn new(entry: &'static Entry, seat: Seat, method: Box<dyn Method>) -> Self {
+    pub fn new(
+        entry: &'static Entry,
+        seat: Seat,
+        method: Box<dyn Method>,
+        trials_expected: u64,
+    ) -> Self {
         Lane {
             entry,
             seat,
             method,
+            trials_expected,
             last: None,
             setup: None,
             owed: None,
@@ -148,7 +156,7 @@ impl Lane {
 
     /// About how many trials there will be in all.
     pub fn trials_expected(&self) -> u64 {
-        self.method.trials_expected()
+        self.trials_expected
     }
 
     /// Whether a stored trial is this lane's.
@@ -218,12 +226,15 @@ impl Lane {
             Some(Next::Trial(point, trial)) => {
                 let facts = self.facts(id, &point, seed);
                 let (trial_begun, method) = (telling::trial_begun, self.method.as_ref());
-                watcher.tell(&trial_begun(&facts, Some(&trial), method));
+                let seconds = trial.length().as_secs_f64();
+                watcher.tell(&trial_begun(&facts, (Some(&trial), seconds), method));
                 (point, trial)
             }
             Some(Next::Module(point, module)) => {
                 let facts = self.facts(id, &point, seed);
-                watcher.tell(&telling::trial_begun(&facts, None, self.method.as_ref()));
+                let seconds = estimate::module_seconds(self.entry, self.method.as_ref(), false);
+                let method = self.method.as_ref();
+                watcher.tell(&telling::trial_begun(&facts, (None, seconds), method));
                 return self.stage((target, bench), (point, module), (id, seed), watcher);
             }
         };

@@ -6,6 +6,8 @@
 
 /// What is to be done.
 mod plan;
+/// How long it takes.
+pub mod estimate;
 /// A run's record before anything is measured.
 mod provenance;
 /// A trial's report as a line of the record.
@@ -49,6 +51,7 @@ use crate::parameter::control::Capture;
 use crate::target::name::TargetKind;
 use crate::target::{Benches, Target, TargetError};
 use clock::ClockWatch;
+use estimate::Estimate;
 use hooks::{HookError, Occasion, When};
 use lane::{Lane, Seat, Seen, Stepped};
 use telling::Telling;
@@ -392,8 +395,9 @@ impl<'a> Run<'a> {
         self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
         self.store.write_start(&self.record)?;
         let mut lanes: Vec<Vec<Lane>> = Vec::new();
-        for entry in self.plan.measured() {
-            lanes.push(self.lanes(entry, targets, capacity_bps));
+        let estimates = self.plan.estimates();
+        for (entry, estimate) in self.plan.measured().zip(&estimates) {
+            lanes.push(self.lanes(entry, estimate, targets, capacity_bps));
         }
         let expected = lanes.iter().flatten().map(Lane::trials_expected).sum();
         self.record.trials_planned = Some(expected);
@@ -428,6 +432,7 @@ impl<'a> Run<'a> {
     fn lanes(
         &self,
         entry: &'static Entry,
+        estimate: &Estimate,
         targets: &[Box<dyn Target>],
         capacity: u64,
     ) -> Vec<Lane> {
@@ -466,7 +471,9 @@ impl<'a> Run<'a> {
                 witness,
                 captures,
             };
-            Lane::new(entry, seat, entry.method_on(&context))
+            let cost = estimate.costs.iter().find(|(of, _)| *of == kind);
+            let trials = cost.map_or(0, |(_, cost)| cost.trials);
+            Lane::new(entry, seat, entry.method_on(&context), trials)
         };
         kinds.into_iter().map(lane).collect()
     }

@@ -2,13 +2,12 @@
 //!
 //! Invariant: a plan is a function of its command line, so that a run can be repeated and resumed.
 
+use super::estimate::{self, Estimate};
 use super::hooks::Hooks;
 use crate::catalog::Entry;
-use crate::experiments::Context;
 use crate::parameter::{Effort, Parameters};
 use crate::target::links::Links;
-use crate::target::name::{Link, TargetKind, Technology};
-use crate::workload::Addresses;
+use crate::target::name::{Link, TargetKind};
 
 /// What is to be done.
 #[derive(Clone)]
@@ -100,31 +99,9 @@ impl Plan {
         before.any(|other| other.set() == entry.set() && other.id.ends_with("/throughput"))
     }
 
-    /// The experiments whose trials are run, with their targets, about how many trials each target
-    /// gets, and how many seconds each takes.
-    pub fn steps(&self) -> Vec<(&'static Entry, Vec<TargetKind>, u64, f64)> {
-        let nowhere = Addresses::numbered([0; 5], [0; 5]);
-        let trials = |entry: &Entry| {
-            let context = Context {
-                kind: TargetKind::Ours,
-                technology: Technology::OpenFlow,
-                addresses: nowhere,
-                capacity_bps: 1_000_000_000,
-                parameters: self.parameters.clone(),
-                seed: self.seed,
-                ceiling_pps: None,
-                has_throughputs: self.finds_throughputs_before(entry),
-            };
-            let method = entry.method_on(&context);
-            let seconds = method.trial_seconds().unwrap_or(self.parameters.seconds);
-            let drain = crate::experiments::drain(seconds).as_secs_f64();
-            (method.trials_expected(), seconds + self.parameters.warmup_s + drain)
-        };
-        let step = |entry| {
-            let (trials, seconds) = trials(entry);
-            (entry, self.kinds_of(entry), trials, seconds)
-        };
-        self.measured().map(step).collect()
+    /// What each experiment takes, in order.
+    pub fn estimates(&self) -> Vec<Estimate> {
+        estimate::of(self)
     }
 
     /// Every target of the plan, companions included, with its ports to send into: one that is

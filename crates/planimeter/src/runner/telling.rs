@@ -8,6 +8,7 @@ use packet::time::Nanos;
 use results::number;
 use results::record::{self, Ended, Measured, ModuleRun};
 
+use super::estimate::{Cost, Estimate};
 use super::recording::Facts;
 use super::{Plan, Watcher};
 use crate::experiments::Method;
@@ -108,16 +109,18 @@ fn joined(kind: TargetKind) -> Option<Joined> {
 
 /// How much there is to do.
 pub(super) fn planned(plan: &Plan, trials: u64, done: u64) -> Event {
-    let (mut count, mut seconds) = (0.0, 0.0);
-    for (_, kinds, each, trial_s) in plan.steps() {
-        let all = each as f64 * kinds.len() as f64;
-        (count, seconds) = (count + all, seconds + all * trial_s);
-    }
-    Event::Planned { trials, done, trial_s: if count > 0.0 { seconds / count } else { 0.0 } }
+    let costs: Vec<Cost> = plan.estimates().iter().map(Estimate::whole).collect();
+    let count: u64 = costs.iter().map(|cost| cost.trials).sum();
+    let seconds: f64 = costs.iter().map(|cost| cost.seconds).sum();
+    Event::Planned { trials, done, trial_s: if count > 0 { seconds / count as f64 } else { 0.0 } }
 }
 
-/// A trial that is to be run, or a module where there is none.
-pub(super) fn trial_begun(facts: &Facts<'_>, trial: Option<&Trial>, at: &dyn Method) -> Event {
+/// A trial that is to be run, or a module where there is none, with about how long it takes.
+pub(super) fn trial_begun(
+    facts: &Facts<'_>,
+    (trial, seconds): (Option<&Trial>, f64),
+    at: &dyn Method,
+) -> Event {
     let axes = facts.point.0.iter().map(|axis| format!("{}={}", axis.axis, axis.value));
     let rate = |trial: &Trial| -> f64 { trial.streams.iter().map(Stream::rate_pps).sum() };
     Event::Trial(Box::new(TrialBegun {
@@ -128,7 +131,7 @@ pub(super) fn trial_begun(facts: &Facts<'_>, trial: Option<&Trial>, at: &dyn Met
         goal: facts.goal.map(Into::into),
         repeat: facts.tag.repeat,
         rate_pps: trial.map(rate),
-        seconds: trial.map(|trial| trial.length().as_secs_f64()),
+        seconds: Some(seconds),
         brackets: at.brackets(),
     }))
 }

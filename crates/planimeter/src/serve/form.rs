@@ -39,6 +39,9 @@ const LINKS: [(&str, &str); 6] = [
     ("replay", "replay"),
 ];
 
+/// The experiment that is chosen first.
+const CHOSEN: &str = "forwarding-rate";
+
 /// Plans that are shown.
 const PLANS_MAX: usize = 50;
 
@@ -257,8 +260,9 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                 label { "Seed of everything random" input name="seed" inputmode="numeric" value=(filled.seed) placeholder="1"; }
                 label { "Parameters"
                     textarea name="set" rows="3" placeholder="frame=64\nentries=1000" { (filled.set) }
-                    span.hint { "KEY=VALUE, one a line, as --set takes them; " code { "planimeter list parameters" } " shows them" }
+                    span.hint { "KEY=VALUE, one a line, as --set takes them; " code { "check" } " says what is wrong with them" }
                 }
+                (parameters(filled))
                 fieldset.choices.wideone { legend { "Judgement" } label { input type="checkbox" name="strict" checked[filled.strict]; "fail where a result is irregular or limited by the tester" } }
                 div.buttons {
                     button name="do" value="check" { "check" }
@@ -289,7 +293,7 @@ fn experiments(filled: &Filled) -> Markup {
     }
     let chosen = |id: &str| match filled.experiments.first() {
         Some(first) => first == id,
-        None => id == "forwarding-rate",
+        None => id == CHOSEN,
     };
     html! {
         select name="experiment" {
@@ -298,6 +302,26 @@ fn experiments(filled: &Filled) -> Markup {
                     @let own: Vec<&catalog::Entry> = catalog::entries().filter(|entry| entry.set() == set).collect();
                     @if own.len() > 1 { option value=(set) selected[chosen(set)] { (set) ": all of it" } }
                     @for entry in own { option value=(entry.id) selected[chosen(entry.id)] { (entry.id) ": " (entry.title) } }
+                }
+            }
+        }
+    }
+}
+
+/// The parameters that the chosen experiment declares.
+fn parameters(filled: &Filled) -> Markup {
+    let chosen = filled.experiments.first().map_or(CHOSEN, String::as_str);
+    let entries = catalog::entries().filter(|entry| entry.id == chosen || entry.set() == chosen);
+    html! {
+        details.wideone {
+            summary { "Parameters that " (chosen) " takes" }
+            @for entry in entries {
+                @if entry.id != chosen { h3 { (entry.id) } }
+                table {
+                    tr { th { "parameter" } th { "takes" } th { "default" } th { "what" } }
+                    @for it in entry.declared() {
+                        tr { td { code { (it.key) } } td { (it.takes.words(it.unit)) } td { (it.default) } td { (it.help) } }
+                    }
                 }
             }
         }
@@ -347,6 +371,14 @@ mod tests {
             "planimeter run throughput --on=ours --on=ours:model=x --on=direct --link=memory --effort=quick --seed=7 \
              --set=frame=64 '--set=load=1, 2' --strict --out 'my runs'"
         );
+    }
+
+    #[test]
+    fn the_parameters_of_the_chosen_experiment_are_shown() {
+        let of = |id: &str| parameters(&filled(&[("experiment", id)])).into_string();
+        assert!(of("latency").contains("<code>load_of</code>"));
+        assert!(!of("throughput").contains("<code>load</code>"));
+        assert!(of("").contains("forwarding-rate"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
         "--link",
         "veth",
     ];
-    let set = ["repeats=1", "window=5000,4000000", "frame=256"];
+    let set = ["repeats=1", "window=5000,4000000", "window_bytes=4000000", "frame=256"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(TARGETS.iter().flat_map(|target| ["--on", target]));
     let said = place.planimeter(&arguments);

@@ -16,6 +16,7 @@ mod common;
 mod control;
 mod costa2017;
 mod disturbed;
+mod estimates;
 mod fitting;
 mod gelberger2013;
 mod goals;
@@ -48,7 +49,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{Folder, bytes};
 use planimeter::catalog::{self, taking};
 use planimeter::live::event::Event;
-use planimeter::parameter::{Effort, Parameters};
+use planimeter::parameter::{Effort, ParameterError, Parameters};
 use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
 use planimeter::target::links::Links;
 use planimeter::target::name::{Link, TargetKind};
@@ -107,14 +108,17 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     let texts = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
     let entries: Vec<&'static catalog::Entry> =
         experiments.iter().flat_map(|name| catalog::find(name).unwrap()).collect();
-    let mut assignments = texts(&short);
-    // A module has no trials to shorten.
-    assignments.retain(|it| taking::assign(&mut parameters, &entries, it).is_ok());
-    for assignment in texts(set) {
-        taking::assign(&mut parameters, &entries, &assignment)
-            .unwrap_or_else(|why| panic!("{why}"));
-        assignments.push(assignment);
-    }
+    let mut assignments = texts(&[&short[..], set].concat());
+    // Tests give one list to several experiments, not all of which take all of it, or every value.
+    assignments.retain(|it| {
+        let of = |entry: &&'static catalog::Entry| taking::assign(&mut parameters, &[*entry], it);
+        let told: Vec<_> = entries.iter().map(of).collect();
+        let is_wrong =
+            |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
+        let is_taken = told.iter().any(Result::is_ok);
+        assert!(is_taken || !told.iter().any(is_wrong), "{told:?}");
+        is_taken
+    });
     Plan {
         entries,
         kinds: kinds.to_vec(),

@@ -32,6 +32,7 @@ fn outcomes<'a>(record: &'a Record, id: &'a str, metric: Metric) -> Vec<&'a Outc
 fn the_set_of_rfc_2544_shares_its_throughputs() {
     let set =
         ["frame=64,1518", "seconds=0.05", "warmup=0.005", "resolution=0.05", "ring_frames=64"];
+    let set = [&set[..], &["repeats=1"]].concat();
     let set = [&[SERVICE, LINK][..], &set].concat();
     let folder = Folder::new();
     let plan = plan(&["rfc2544"], &OURS, &set, 1);
@@ -70,7 +71,8 @@ fn the_set_of_rfc_2544_shares_its_throughputs() {
 #[test]
 fn a_loss_curve_ends_at_two_trials_without_loss() {
     // Of 148,810 frames/s a third is carried: 30 and 20 % lose nothing once queues are full.
-    let set = [SERVICE, LINK, "ring_frames=64", "frame=64", "seconds=0.05", "warmup=0.02"];
+    let set =
+        [SERVICE, LINK, "ring_frames=64", "frame=64", "seconds=0.05", "warmup=0.02", "repeats=1"];
     let record = measure(&plan(&["rfc2544/loss"], &OURS, &set, 1));
     let loads: Vec<f64> = record.trials.iter().map(|trial| trial.point.value).collect();
     assert_eq!(loads, [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0]);
@@ -131,7 +133,7 @@ fn a_target_that_keeps_no_grudge_recovers_at_once() {
 
 #[test]
 fn delays_of_a_model_do_not_vary_but_for_its_queue() {
-    let set = [SERVICE, LINK, "frame=512", "seconds=0.05", "warmup=0.01", "repeats=2"];
+    let set = [SERVICE, LINK, "frame=512", "seconds=0.05", "warmup=0.01", "repeats=20"];
     let record = measure(&plan(&["rfc8219"], &OURS, &set, 1));
     let cell = |metric| record.cells_of("rfc8219", "ours", metric).next().unwrap();
     assert_eq!(cell(Metric::LatencyNsP50).n, 20);

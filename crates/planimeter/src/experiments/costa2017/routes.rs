@@ -165,13 +165,4 @@ impl Method for Routes {
     fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
-
-    fn trials_expected(&self) -> u64 {
-        // Where all of them fit, the first trial is the only one.
-        self.context.parameters.repeats.into()
-    }
-
-    fn trial_seconds(&self) -> Option<f64> {
-        Some(f64::from(self.most) / LOOKING_PPS)
-    }
 }

@@ -49,6 +49,7 @@ const WINDOWS: Declared = Declared {
 
 /// The window by frame size.
 const WINDOW: Declared = Declared {
+    key: "window_bytes",
     takes: Takes::Integer(2048, 512 << 20),
     default: "10000000",
     help: "window that both ends of a connection are given",

@@ -141,12 +141,7 @@ impl Method for Rounds {
         std::mem::take(&mut self.findings)
     }
 
-    fn trials_expected(&self) -> u64 {
-        self.spots.len() as u64 * u64::from(self.repeats)
-    }
-
-    fn trial_seconds(&self) -> Option<f64> {
-        let all: f64 = self.spots.iter().map(|spot| spot.seconds).sum();
-        Some(all / self.spots.len().max(1) as f64)
+    fn module_seconds(&self) -> Option<f64> {
+        self.last().map(|(spot, _)| spot.seconds)
     }
 }

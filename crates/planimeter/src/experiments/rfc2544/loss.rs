@@ -108,9 +108,4 @@ impl Method for Curves {
             width: None,
         }]
     }
-
-    fn trials_expected(&self) -> u64 {
-        // Some of a curve's loads are below the first two without loss.
-        (self.row.count() * self.loads.len()).div_ceil(2) as u64
-    }
 }

@@ -264,12 +264,6 @@ impl Method for Learner {
         std::mem::take(&mut self.findings)
     }
 
-    fn trials_expected(&self) -> u64 {
-        let goal = self.goal();
-        let steps = ((goal.rate_pps_max - goal.rate_pps_min) / goal.resolution_pps).max(2.0).log2();
-        (steps.ceil() as u64 + 1) * u64::from(self.context.searches())
-    }
-
     fn inherit(&mut self, found: &record::Outcome) {
         if found.metric == Metric::AddressesCached {
             let least = self.capacity.unwrap_or(f64::INFINITY);

@@ -140,8 +140,4 @@ impl Method for Climb {
     fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
-
-    fn trials_expected(&self) -> u64 {
-        self.trials() as u64
-    }
 }

@@ -1,0 +1,199 @@
+//! Estimate of a run: each method is walked over a model of a target, and the lengths of its trials are added up.
+//!
+//! The model forwards a share of what the link carries, so that searches take the steps that they take on a target. A
+//! module says itself how long it takes, and [`COSTS_VIRTUAL`] how that compares with what was measured in virtual time.
+//! Invariant: the trials that are estimated are those that the method yields.
+
+use instrument::experiment::{Outcome, Step};
+use instrument::stream::line_rate_pps;
+use instrument::trial::{Load, StreamReport, Trial, TrialReport};
+use packet::time::Nanos;
+use results::record;
+
+use super::Plan;
+use crate::catalog::{self, Entry};
+use crate::experiments::{Context, Finding, Method};
+use crate::parameter::Capacity;
+use crate::target::name::TargetKind;
+use crate::workload::Addresses;
+
+/// What the model forwards, as a share of the link.
+const FORWARDED_SHARE: f64 = 0.37;
+
+/// Capacity where it is yet to be found, bit/s.
+const CAPACITY_BPS: u64 = 1_000_000_000;
+
+/// Flow-mods in a second, for trials that last as long as a controller needs.
+const FLOW_MODS_PER_S: f64 = 100_000.0;
+
+/// Steps after which a walk ends.
+const STEPS_MAX: u32 = 2_000_000;
+
+/// Measured length of a module's trial in virtual time, where targets and links take none, as a share of what the module
+/// says of real time: by experiment.
+const COSTS_VIRTUAL: &[(&str, f64)] = &[
+    ("oflops2018/fig6c", 0.667),
+    ("oflops2018/fig7a", 0.165),
+    ("oflops2018/fig7b", 0.166),
+    ("oflops2018/fig8a", 0.172),
+    ("costa2017/table1", 0.0),
+    ("costa2017/table3", 0.82),
+    ("costa2017/fig4", 0.0617),
+    ("costa2017/fig6", 0.0543),
+    ("costa2017/table4", 0.031),
+    ("costa2017/table5", 0.027),
+    ("costa2017/table6", 0.0282),
+    ("costa2017/table7", 0.84),
+];
+
+/// What an experiment takes on a target.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// Trials.
+    pub trials: u64,
+    /// Seconds of them all, from the first frame of a warm-up to the end of a drain.
+    pub seconds: f64,
+}
+
+/// An experiment of a plan with what it takes on each of its targets.
+pub struct Estimate {
+    /// The experiment.
+    pub entry: &'static Entry,
+    /// Its targets.
+    pub costs: Vec<(TargetKind, Cost)>,
+    /// Whether modules carry it out.
+    pub is_staged: bool,
+}
+
+impl Estimate {
+    /// All its targets together.
+    pub fn whole(&self) -> Cost {
+        self.costs.iter().fold(Cost::default(), |sum, (_, cost)| Cost {
+            trials: sum.trials + cost.trials,
+            seconds: sum.seconds + cost.seconds,
+        })
+    }
+}
+
+/// The share of what its modules say that an experiment was measured to take in virtual time, if it was.
+pub fn cost_virtual(entry: &Entry) -> Option<f64> {
+    COSTS_VIRTUAL.iter().find(|(id, _)| *id == entry.id).map(|(_, cost)| *cost)
+}
+
+/// What a module's trial takes, in seconds, by what the module says.
+pub fn module_seconds(entry: &Entry, method: &dyn Method, is_virtual: bool) -> f64 {
+    let cost = cost_virtual(entry).filter(|_| is_virtual).unwrap_or(1.0);
+    method.module_seconds().unwrap_or_default() * cost
+}
+
+/// What a plan's experiments take, in order.
+pub fn of(plan: &Plan) -> Vec<Estimate> {
+    let mut found: Vec<(TargetKind, record::Outcome)> = Vec::new();
+    let mut estimates = Vec::new();
+    for entry in plan.measured() {
+        let (mut costs, mut is_staged) = (Vec::new(), false);
+        for kind in plan.kinds_of(entry) {
+            let mut parameters = plan.parameters.clone();
+            // Whose load it is changes how long it takes only by a search.
+            parameters.control.load_of = None;
+            let context = Context {
+                kind,
+                technology: kind.technology(),
+                addresses: Addresses::numbered([0; 5], [0; 5]),
+                capacity_bps: match parameters.capacity {
+                    Capacity::BitsPerSecond(bits) => bits as u64,
+                    Capacity::Auto => CAPACITY_BPS,
+                },
+                parameters,
+                seed: plan.seed,
+                ceiling_pps: None,
+                has_throughputs: plan.finds_throughputs_before(entry),
+            };
+            let mut method = entry.method_on(&context);
+            let own = found
+                .iter()
+                .filter(|(of, it)| *of == kind && catalog::set_of(&it.experiment) == entry.set());
+            own.for_each(|(_, outcome)| method.inherit(outcome));
+            let (cost, findings) = walk(entry, method.as_mut(), &context);
+            found.extend(findings.iter().map(|it| (kind, outcome(entry, kind, it))));
+            costs.push((kind, cost));
+            is_staged |= method.module_seconds().is_some();
+        }
+        estimates.push(Estimate { entry, costs, is_staged });
+    }
+    estimates
+}
+
+/// Goes through a method's steps over the model; what they take, and what was found.
+fn walk(entry: &Entry, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
+    let (capacity_bps, is_virtual) = (context.capacity_bps, context.parameters.simulated);
+    let (mut cost, mut findings, mut last) = (Cost::default(), Vec::new(), None);
+    for _ in 0..STEPS_MAX {
+        let step = method.next(last.as_ref());
+        findings.extend(method.findings());
+        last = match step {
+            Step::Done => break,
+            Step::Install(_) => Some(Outcome::Installed),
+            Step::Trial { point, trial } => {
+                cost.trials += 1;
+                cost.seconds += seconds(&trial);
+                Some(Outcome::Trial { point, report: Box::new(report(&trial, capacity_bps)) })
+            }
+            Step::Module { .. } => {
+                cost.trials += 1;
+                cost.seconds += module_seconds(entry, method, is_virtual);
+                None
+            }
+        };
+    }
+    (cost, findings)
+}
+
+/// How long a trial takes.
+fn seconds(trial: &Trial) -> f64 {
+    let orders = trial.orders.as_ref().filter(|_| trial.streams.is_empty());
+    let by_orders = orders.map_or(0.0, |script| script.count() as f64 / FLOW_MODS_PER_S);
+    trial.length().as_secs_f64() + by_orders
+}
+
+/// What the model forwards of a trial.
+fn report(trial: &Trial, capacity_bps: u64) -> TrialReport {
+    let seconds = trial.duration.as_secs_f64();
+    let load = |frames: f64, share: f64| Load {
+        intended: frames as u64,
+        offered: frames as u64,
+        forwarded: (frames * share).floor() as u64,
+        duration_offered: trial.duration,
+        duration_forwarded: trial.duration,
+    };
+    let offered = |pps: f64| (pps * seconds).floor();
+    let link_share = |stream: &instrument::stream::Stream| {
+        stream.rate_pps() / line_rate_pps(capacity_bps, stream.frame_bytes).max(1e-9)
+    };
+    let used: f64 = trial.streams.iter().map(link_share).sum();
+    let share = (FORWARDED_SHARE / used.max(1e-9)).min(1.0);
+    let total: f64 = trial.streams.iter().map(|stream| offered(stream.rate_pps())).sum();
+    let streams = trial
+        .streams
+        .iter()
+        .map(|stream| StreamReport::unmeasured(stream, load(offered(stream.rate_pps()), share)));
+    let streams = streams.collect();
+    TrialReport { streams, ..TrialReport::unmeasured(trial, Nanos::ZERO, load(total, share)) }
+}
+
+/// What a walk found, as a run keeps it.
+fn outcome(entry: &Entry, kind: TargetKind, found: &Finding) -> record::Outcome {
+    record::Outcome {
+        experiment: entry.id.into(),
+        target: kind.name().into(),
+        link: None,
+        repeat: found.repeat,
+        point: record::Point::new(found.axis, found.x),
+        metric: found.metric,
+        value: found.value,
+        resolution: None,
+        trials: Vec::new(),
+        flags: Vec::new(),
+        goal: None,
+    }
+}

@@ -1,0 +1,126 @@
+//! Estimates against virtual time: they differ by 30 % at the most.
+//!
+//! Every experiment of trials at quick effort, and modules whose cost was measured; with ESTIMATES=all every effort and every
+//! module, which takes hours. ESTIMATE_ONLY names one experiment.
+
+use planimeter::catalog::{self, Entry, taking};
+use planimeter::parameter::{Effort, Parameters};
+use planimeter::runner::{Destination, Plan, estimate};
+use planimeter::target::links::Links;
+use planimeter::target::name::{Link, TargetKind};
+use results::record::Record;
+
+use super::{Folder, carry_out, plan, program};
+
+/// How far an estimate may be off.
+const OFF_MAX: f64 = 0.3;
+
+/// What makes trials small: their number and length stay as they are.
+const SLOW_LINK: [&str; 2] = ["rig=sim", "capacity=100k"];
+
+/// Settings that keep a large table or many flows from taking the test's time; none changes how long a trial is.
+const SMALL: [&str; 5] =
+    ["flows=1000", "addresses=64", "rules_bound=200", "entries=64", "flow_mods_per_s=10"];
+
+/// Experiments whose trials last as long as the target's agent needs, which virtual time does not have.
+const BY_AGENT: [&str; 2] = ["flow-mod-rate", "flow-stats-dump"];
+
+/// A target that an experiment is about, in virtual time; none where it needs hosts.
+fn kind_for(entry: &Entry) -> Option<TargetKind> {
+    let kinds = [TargetKind::Ours, TargetKind::Bridge, program("bridge.fe.xml")];
+    kinds.into_iter().find(|kind| entry.can_measure(*kind, Link::Memory))
+}
+
+/// A plan of one experiment with its own efforts.
+fn plan_at(effort: Effort, entry: &'static Entry, kind: TargetKind, set: &[&str]) -> Plan {
+    let mut parameters = Parameters::at(effort);
+    for assignment in set {
+        // What it does not take is not needed either.
+        let _ = taking::assign(&mut parameters, &[entry], assignment);
+    }
+    let whole = plan(&[], &[kind], &[], 1);
+    Plan { entries: vec![entry], effort, parameters, links: Links::all_by(Link::Memory), ..whole }
+}
+
+/// Seconds from the first frame of each trial to the end of its drain, and of modules; without what the tester had to repeat.
+fn virtual_seconds(record: &Record) -> f64 {
+    let of = |trial: &results::record::Trial| match (&trial.module, &trial.orders) {
+        (Some(module), _) => module.duration_ns,
+        (None, Some(orders)) if trial.frames_intended == 0 => orders.duration_ns,
+        _ => trial.duration_ns_warmup + trial.duration_ns_intended + trial.duration_ns_drain,
+    };
+    record.trials.iter().map(of).sum::<u64>() as f64 / 1e9
+}
+
+/// The estimate and the virtual time of an experiment.
+fn both(plan: &Plan) -> (f64, f64) {
+    let estimate: f64 = plan.estimates().iter().map(|it| it.whole().seconds).sum();
+    let folder = Folder::new();
+    let (finished, _) = carry_out(plan, Destination::New(folder.0.clone()), None);
+    (estimate, virtual_seconds(&finished.record))
+}
+
+/// Holds all of them to the limit, and names those that are off.
+fn hold(cases: impl Iterator<Item = (String, Plan)>) {
+    let mut off = Vec::new();
+    for (name, plan) in cases {
+        let (estimate, took) = both(&plan);
+        // What takes no virtual time is estimated at none.
+        let ratio = if estimate == 0.0 && took < 0.01 { 1.0 } else { estimate / took };
+        eprintln!("{name}: estimate {estimate:.3} s, virtual time {took:.3} s, {ratio:.3}");
+        if !(1.0 - OFF_MAX..=1.0 + OFF_MAX).contains(&ratio) {
+            off.push(format!("{name}: estimate {estimate:.3} s, virtual time {took:.3} s"));
+        }
+    }
+    assert!(off.is_empty(), "{} off:\n{}", off.len(), off.join("\n"));
+}
+
+/// Experiments of trials, or of modules, whose trials are their own.
+fn entries(are_modules: bool) -> impl Iterator<Item = &'static Entry> {
+    let is_own = |entry: &&Entry| entry.shares_trials_of.is_none();
+    let only = std::env::var("ESTIMATE_ONLY").unwrap_or_default();
+    let wanted = move |entry: &&Entry| only.is_empty() || entry.id == only;
+    let is_of = move |entry: &&'static Entry| {
+        let is_costed = is_all() || estimate::cost_virtual(entry).is_some();
+        let is_fit = if are_modules { is_costed } else { !BY_AGENT.contains(&entry.id) };
+        is_fit && is_staged(entry) == are_modules
+    };
+    catalog::entries().filter(is_own).filter(wanted).filter(is_of)
+}
+
+/// Whether every effort and every module is wanted.
+fn is_all() -> bool {
+    std::env::var("ESTIMATES").is_ok_and(|value| value == "all")
+}
+
+/// Whether modules carry it out.
+fn is_staged(entry: &'static Entry) -> bool {
+    let Some(kind) = kind_for(entry) else { return false };
+    let plan = plan_at(Effort::Quick, entry, kind, &SLOW_LINK);
+    plan.estimates()[0].is_staged
+}
+
+fn cases(are_modules: bool, set: &'static [&'static str]) -> impl Iterator<Item = (String, Plan)> {
+    entries(are_modules).flat_map(move |entry| {
+        let kind = kind_for(entry).into_iter();
+        kind.flat_map(move |kind| {
+            let efforts = if is_all() { &Effort::ALL[..] } else { &Effort::ALL[..1] };
+            efforts.iter().map(move |&effort| {
+                let set = [set, &SMALL].concat();
+                (format!("{} {}", entry.id, effort.name()), plan_at(effort, entry, kind, &set))
+            })
+        })
+    })
+}
+
+/// U18.
+#[test]
+fn of_trials_are_within_30_percent_of_virtual_time() {
+    hold(cases(false, &SLOW_LINK));
+}
+
+/// U18: once is enough, for the number of repeats is exact.
+#[test]
+fn of_modules_are_within_30_percent_of_virtual_time() {
+    hold(cases(true, &["rig=sim", "repeats=1", "seconds=0.1"]));
+}
