@@ -22,6 +22,11 @@ impl<'a> Case<'a> {
 
     /// The share of frames that the target lost where a cell was measured; none where the link lost them.
     fn overload(&self, cell: &Cell) -> Option<f64> {
+        if cell.trials.is_empty() {
+            // Without trials nobody knows more than the loss.
+            let losses = self.cells(&cell.target, Metric::LossRatio);
+            return losses.iter().find(|loss| loss.point == cell.point).map(|loss| loss.value);
+        }
         let trials = self.record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
         let losses = trials.map(|trial| overload_loss(self.record, trial));
         series::mean(&losses.collect::<Option<Vec<f64>>>()?)
