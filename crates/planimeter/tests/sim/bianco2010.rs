@@ -211,7 +211,7 @@ fn figure_9_loads_each_target_by_what_it_carries() {
 fn figures_9_and_10_do_not_judge_a_target_that_never_loses() {
     // Targets take no time for a frame, so that loads of more than the link are lost by the link.
     for item in ["fig9", "fig10"] {
-        let set = ["entries=600", "seconds=0.006", "warmup=0.004", "repeats=2", "load=40,120"];
+        let set = ["entries=600", "seconds=0.01", "warmup=0.006", "repeats=2", "load=40,120"];
         let record = measure(&plan(&[&format!("bianco2010/{item}")], &FORWARDERS, &set, 1));
         let losses = FORWARDERS.map(|kind| {
             let losses = cells(&record, item, kind.name(), Metric::LossRatio);

@@ -38,6 +38,10 @@ impl<'a> Case<'a> {
 
     /// The share of frames that the target lost where a cell was measured; none where the link lost them.
     fn own_loss(&self, cell: &Cell) -> Option<f64> {
+        if cell.trials.is_empty() {
+            // A record without trials has the loss of the cell only.
+            return self.beside(cell, Metric::LossRatio).map(|loss| loss.value);
+        }
         let trials = self.record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
         let losses = trials.map(|trial| overload_loss(self.record, trial));
         series::mean(&losses.collect::<Option<Vec<f64>>>()?)
