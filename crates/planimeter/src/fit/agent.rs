@@ -146,7 +146,9 @@ fn flow_mods(
         sheet.assume("agent.flow_mod_ns", 0, why);
         return None;
     }
-    let (Line { at_zero, slope }, of) = found?;
+    let Some((Line { at_zero, slope }, of)) = found else {
+        return one_count(updates, sheet);
+    };
     let mut names: Vec<&str> = of.iter().map(|update| update.run.name.as_str()).collect();
     names.dedup();
     let deed = of.first().map_or("", |update| update.deed);
@@ -159,6 +161,18 @@ fn flow_mods(
         sheet.say("agent.message_ns", Value { value, half: at_zero.1, from });
     }
     Some(slope)
+}
+
+/// The same of updates of one number of rules, where what the barrier itself takes cannot be told apart.
+fn one_count(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<(f64, f64)> {
+    let late = updates.iter().filter(|update| update.is_late());
+    let (update, control) = late.filter_map(|it| Some((it, it.control_ns?))).next()?;
+    let (value, half) = (control / update.rules, sheet.model().agent.message_ns as f64);
+    let half = half / update.rules;
+    let from =
+        place(update.run, RULES, "control_plane_ns") + " for each rule; the barrier is in it";
+    sheet.say("agent.flow_mod_ns", Value { value, half, from });
+    Some((value, half))
 }
 
 fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut Sheet) {

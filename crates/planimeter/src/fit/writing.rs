@@ -15,6 +15,7 @@ use super::evidence::Value;
 use super::line::{Dot, Line, line, mean, median};
 use super::sheet::Sheet;
 use super::updates::{EXPERIMENT, Update};
+use crate::activation_times::Bounds;
 use crate::activation_times::batches::Batches;
 
 /// What a value has to differ by from another beyond what is known of both: a share of it.
@@ -23,11 +24,17 @@ const SHARE: f64 = 0.02;
 /// How far from a multiple of their interval batches may begin: a share of it.
 const OFF_BEAT: f64 = 0.15;
 
+/// An interval below so many times the shortest is that of one beat.
+const SINGLE: f64 = 1.5;
+
 /// Batches of so many rules of the largest are as full as that: a share.
 const FULL: f64 = 0.95;
 
 /// Barriers wait for rules of one operation if they take so many times as long for each as for those of another.
 const DIFFERING: f64 = 2.0;
+
+/// Updates differ in length by more than this factor.
+const LENGTHS_DIFFER: f64 = 1.2;
 
 /// Moves cost something if they are so many half-widths above nothing.
 const CLEAR: f64 = 1.5;
@@ -67,8 +74,13 @@ pub fn answers(
          ± {widest:.0}"
     );
     let from = from(&seen, &range);
-    let counts = || seen.iter().map(|update| update.rules);
-    let is_many = counts().fold(0.0, f64::max) > counts().fold(f64::INFINITY, f64::min);
+    // Updates that differ in length: by how many rules, or by what each of them takes.
+    let differs = |of: fn(&Update<'_>) -> Option<f64>| {
+        let values = || seen.iter().filter_map(|update| of(update));
+        let least = values().fold(f64::INFINITY, f64::min);
+        values().fold(0.0, f64::max) > LENGTHS_DIFFER * least
+    };
+    let is_many = differs(|it| Some(it.rules)) || differs(|it| it.control_ns);
     let told = if !seen.iter().any(|update| update.is_late()) {
         Answers::Acting
     } else if is_many && seen.iter().all(|it| it.is_late()) && most - least <= 2.0 * widest {
@@ -275,16 +287,23 @@ fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sh
         .filter(|update| update.is_batched())
         .collect();
     let all = || level.iter().filter_map(|update| update.batches.as_ref());
-    let intervals: Vec<f64> =
-        all().flat_map(|batches| batches.intervals()).map(|interval| interval.middle()).collect();
-    let Some(least) = intervals.iter().copied().min_by(f64::total_cmp) else { return false };
-    let beats = |interval: f64| (interval / least).round();
-    let is_off = |interval: &&f64| (*interval / least - beats(**interval)).abs() > OFF_BEAT;
-    if intervals.iter().any(|it| is_off(&it)) {
+    let intervals: Vec<Bounds> = all().flat_map(|batches| batches.intervals()).collect();
+    let middles = || intervals.iter().map(|interval| interval.middle());
+    let least = middles().fold(f64::INFINITY, f64::min);
+    // Where nothing waited a beat was left out: those of one beat tell how long it is.
+    let Some(beat) = median(middles().filter(|it| *it < SINGLE * least).collect()) else {
+        return false;
+    };
+    let beats = |interval: &Bounds| (interval.middle() / beat).round();
+    let is_off = |interval: &Bounds| {
+        let off = (interval.middle() - beat * beats(interval)).abs();
+        off > OFF_BEAT * beat + interval.half()
+    };
+    if intervals.iter().any(is_off) {
         return false;
     }
     let interval = |batches: &Batches| {
-        let all: f64 = batches.intervals().iter().map(|it| beats(it.middle())).sum();
+        let all: f64 = batches.intervals().iter().map(beats).sum();
         let span = batches.begins[batches.begins.len() - 1].since(batches.begins[0]);
         Dot { x: 0.0, y: span.middle() / all, half: span.half() / all }
     };

@@ -59,7 +59,7 @@ fn round_ns(report: &StageReport, rules: u64) -> f64 {
 
 /// Draws switches and counts those without faults.
 fn check(kind: &str, mut draw: impl FnMut(&mut Draw, u64) -> (String, Faults)) {
-    let count = cases("TRUTH_CASES_ACTIVATION", 10);
+    let count = cases("TRUTH_CASES_ACTIVATION", 6);
     let mut missed = Vec::new();
     for seed in 0..count {
         let (told, faults) = draw(&mut Draw::new(seed ^ 0x6163_7469), seed);
@@ -101,7 +101,9 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
         let is_shuffled = hardware.order == 1;
         let pause = interval - (batch - 1) * hardware.insert_ns;
         let model = Model { hardware, barrier, paths: paths(draw), ..Model::default() };
-        let report = measure(&model, &[("rules_count", rules.to_string())], seed);
+        // One update more than resolves most: what follows looks at barriers.
+        let settings = [("rules_count", rules.to_string()), ("updates_max", "2".to_string())];
+        let report = measure(&model, &settings, seed);
         let round = round_ns(&report, rules);
         let half = (WIDTH_MAX * round + WAY_NS) / 2.0;
         let mut faults = Faults::default();
@@ -127,6 +129,43 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
         (words, faults)
     });
     println!("batches: told of {told}");
+}
+
+/// Rules that are drawn at another place than they were sent at (figure 8b).
+fn displaced(report: &StageReport) -> usize {
+    let places = report.series.iter().find(|series| series.name == "place_acting").unwrap();
+    places.points.iter().filter(|(sent, acting)| sent != acting).count()
+}
+
+/// 48 rules every 12 ms, of 1,000, whose probes come round every 10 ms at first: once reported as 119 every 43 ms.
+#[test]
+fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_order_is_drawn_as_it_is()
+ {
+    for order in [0, 1] {
+        let hardware = Hardware {
+            insert_ns: 80_000,
+            batch_rules: 48,
+            batch_interval_ns: 12 * MS,
+            order,
+            ..Hardware::default()
+        };
+        let model = Model { hardware, ..Model::default() };
+        let report = measure(&model, &[("rules_count", "1000".to_string())], 1);
+        let mut faults = Faults::default();
+        faults.hidden(&report, "batch_rules_p50", 48.0, 0.0);
+        faults.hidden(&report, "batch_interval_ns_mean", 12e6, 120e3);
+        assert!(faults.0.is_empty(), "{:?}", faults.0);
+        let (tau, displaced) = (said(&report, "order_tau_index").unwrap(), displaced(&report));
+        let half = tau.half_width.unwrap();
+        match order {
+            0 => assert!(tau.value + half >= 1.0 && displaced == 0, "{tau:?}, {displaced}"),
+            // Within batches any order is as likely: 48 of 1,000 rules beside each are in none.
+            _ => {
+                assert!((tau.value - 0.953).abs() < 0.03 && half < 0.03, "{tau:?}");
+                assert!(displaced > 600, "{displaced} of 1000");
+            }
+        }
+    }
 }
 
 const DEEDS: [&str; 3] = ["add", "modify", "delete"];

@@ -119,9 +119,8 @@ fn early(draw: &mut Draw, about: u64) -> Case {
     let behind = if is_taken { written_after_taken.max(0) as u64 } else { 0 };
     model.hardware.activation_ns = lead - behind.min(lead);
     model.barrier = Barrier { answers: if is_taken { 2 } else { 1 }, delay_ns: 0 };
-    // An agent that is slower than the hardware answers after all is written.
-    let ahead = if is_taken { written_after_taken.min(0) } else { 0 };
-    let truth = (model.hardware.activation_ns + behind) as i64 + ahead;
+    // An agent that is slower than the hardware comes to the barrier after all is written.
+    let truth = (model.hardware.activation_ns + behind) as i64 + written_after_taken.min(0);
     let (pps, half) = probes(rules, about / 20);
     Case {
         model,

@@ -55,6 +55,9 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
             "repeats=1".into(),
             "probes=before".into(),
             "patience=60".into(),
+            "wildcard_entries_max=5000".into(),
+            "probes_pps=20000".into(),
+            "updates_max=2".into(),
             format!("rules_count={counts}"),
             format!("deed={deed}"),
         ];

@@ -70,16 +70,6 @@ impl Focus {
         Focus { ahead: rules.div_ceil(block).max(1), ..self }
     }
 
-    /// Probes in a second.
-    pub fn probes_pps(&self) -> f64 {
-        self.probes_pps
-    }
-
-    /// The streams.
-    pub fn streams(&self) -> impl Iterator<Item = u16> {
-        self.rates().map(|(stream, ..)| stream)
-    }
-
     /// Expects every rule to act once more, each as likely as any other.
     pub fn reset(&mut self, desk: &mut Desk) {
         for block in &mut self.blocks {
@@ -90,11 +80,15 @@ impl Focus {
         }
     }
 
-    /// Makes the probes ready, and has them told at these ports.
-    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, ports: &[usize], desk: &mut Desk) {
+    /// Makes the probes ready.
+    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, desk: &mut Desk) {
         for (stream, block, pps) in self.rates() {
             desk.prepare(rules.visits(stream, block.rules.clone(), frame_bytes, pps));
         }
+    }
+
+    /// Has these probes, and no others, be events at these ports.
+    pub fn watch(&self, ports: &[usize], desk: &mut Desk) {
         let streams: Vec<u16> = self.rates().map(|(stream, ..)| stream).collect();
         for &port in ports {
             desk.watch(port, Watch::Streams(streams.clone()));

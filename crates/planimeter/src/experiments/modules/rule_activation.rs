@@ -114,6 +114,8 @@ pub struct RuleActivation {
     /// Those before it.
     earlier: Vec<Pass>,
     probes: Focus,
+    /// Those of the first update while denser ones are sent.
+    sparse: Option<Focus>,
     /// Late probes that came through.
     late: FirstFrames,
     /// The barrier that is waited for.
@@ -149,6 +151,7 @@ impl RuleActivation {
             pass: Pass::new(count, update.probes_pps, Nanos::ZERO),
             earlier: Vec::new(),
             probes: Focus::new(count, update.probes_pps, STREAM),
+            sparse: None,
             late: FirstFrames::new(count),
             update,
             phase: Phase::Preparing,
@@ -162,7 +165,8 @@ impl RuleActivation {
     fn begin(&mut self, facts: &Facts, desk: &mut Desk) {
         debug_assert!(facts.ports.len() > FAR, "a rig has two ports");
         self.begun_at = desk.now();
-        self.probes.prepare(&self.update.rules, self.update.frame_bytes, &[NEAR, FAR], desk);
+        self.probes.prepare(&self.update.rules, self.update.frame_bytes, desk);
+        self.probes.watch(&[NEAR, FAR], desk);
         self.prepare(desk);
     }
 
@@ -189,13 +193,15 @@ impl RuleActivation {
         let count = self.update.rules.count();
         let pass = std::mem::replace(&mut self.pass, Pass::new(count, pps, desk.now()));
         self.probes.stop(desk);
-        if pps > self.probes.probes_pps() {
-            let ahead = pass.rules_ahead();
-            self.probes = Focus::new(count, pps, STREAM + STREAMS).ahead(ahead);
-            self.probes.prepare(&self.update.rules, self.update.frame_bytes, &[NEAR, FAR], desk);
+        if pps > self.update.probes_pps {
+            let dense = Focus::new(count, pps, STREAM + STREAMS).ahead(pass.rules_ahead());
+            dense.prepare(&self.update.rules, self.update.frame_bytes, desk);
+            self.sparse = Some(std::mem::replace(&mut self.probes, dense));
         } else {
+            self.probes = self.sparse.take().unwrap_or_else(|| self.probes.clone());
             self.probes.reset(desk);
         }
+        self.probes.watch(&[NEAR, FAR], desk);
         self.earlier.push(pass);
         self.prepare(desk);
     }
@@ -210,8 +216,9 @@ impl RuleActivation {
         if is_over {
             return None;
         }
-        let (pps, most) = (self.pass.probes_pps, self.update.probes_pps_max);
-        if pps < most && !self.pass.is_resolved() {
+        let (pps, most) = (self.update.probes_pps, self.update.probes_pps_max);
+        let was_dense = self.earlier.iter().chain([&self.pass]).any(|pass| pass.probes_pps >= most);
+        if !was_dense && !self.pass.is_resolved() {
             return Some(most);
         }
         let is_decided = is_early(&self.pass) || self.earlier.iter().any(is_early);

@@ -18,6 +18,9 @@ pub const BUDGET: Nanos = Nanos::from_millis(1_500);
 /// So many times as many probes as at first are sent at most.
 pub const DENSER: f64 = 10.0;
 
+/// A time that is known to this share of the whole update is resolved.
+const NEGLIGIBLE: f64 = 0.002;
+
 /// What was seen of one update.
 pub struct Pass {
     /// When each rule acts.
@@ -74,7 +77,8 @@ impl Pass {
         let (Some(last), Some(first)) = (times.last(), self.sent) else { return false };
         let is_open = |said: Nanos| {
             let said = said.since(first).0 as f64;
-            last.low <= said && said <= last.high
+            let is_negligible = last.half() <= NEGLIGIBLE * last.middle();
+            last.low <= said && said <= last.high && !is_negligible
         };
         times.grouping() != Grouping::Unresolved && !self.acknowledged_at.is_some_and(is_open)
     }
