@@ -22,6 +22,7 @@ const THOROUGH: &[(&str, &str)] = &[
     ("PROPTEST_CASES", "20000"),
     ("TRUTH_CASES", "1400"),
     ("TRUTH_CASES_MODELS", "100"),
+    ("TRUTH_CASES_ACTIVATION", "300"),
     ("TRUTH_CASES_HONEST", "1000"),
     ("TRUTH_CASES_TRIPS", "200"),
     ("PATH_CASES", "100"),

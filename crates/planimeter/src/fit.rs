@@ -46,7 +46,7 @@ pub const WANTED: &[&str] = &[
     "rule-activation --set deed=delete --set probes=before",
     "rule-activation --set priority_order=ascending --set probes=before",
     "rule-activation --set priority_order=descending --set probes=before",
-    "rule-activation --set rules_count=20 --set probes=before --set probes_pps=1000 --set watch=1",
+    "rule-activation --set rules_count=20 --set probes=before --set probes_pps=1000 --set updates_max=1 --set watch=1",
 ];
 
 /// The targets of these runs that a model can be made of, each once.
@@ -86,7 +86,7 @@ pub fn fit(runs: &[Run], target: &str, name: &str) -> Fit {
     let updates = updates::all(&evidence);
     let tier = paths::tiers(&updates, &mut sheet);
     let told = writing::answers(&updates, tier, &mut sheet);
-    let flow_mod = agent::fit(&evidence, told, &mut sheet);
+    let flow_mod = agent::fit(&evidence, (&updates, told), &mut sheet);
     writing::fit(&updates, (told, tier), flow_mod, &mut sheet);
     agent::packet_ins(&evidence, &mut sheet);
     agent::capacity(&evidence, &mut sheet);

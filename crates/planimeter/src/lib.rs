@@ -14,6 +14,8 @@ mod nearest;
 pub mod workload;
 /// The studies' figures and the standard methods, one file each.
 pub mod experiments;
+/// Activation times of rules, each known to lie between two probes.
+pub mod activation_times;
 /// What the studies print and state.
 pub mod papers;
 /// Every experiment by name.

@@ -9,7 +9,8 @@ use switch::behaviour::model::Answers;
 use super::evidence::{Evidence, Seen, Value, number, place};
 use super::line::{Dot, Line, line, mean};
 use super::sheet::Sheet;
-use super::updates::EXPERIMENT as RULES;
+use super::updates::{EXPERIMENT as RULES, Update};
+use super::writing::DEEDS;
 use crate::experiments::modules::packets::{SAMPLES, SLOW_PPS, STEP};
 
 const RATES: &str = "control-rate";
@@ -50,12 +51,12 @@ fn channel(evidence: &Evidence<'_>) -> (f64, f64) {
 /// What messages cost and how late barriers are; for a flow-mod, if that can be told, what it costs.
 pub fn fit(
     evidence: &Evidence<'_>,
-    told: Option<Answers>,
+    (updates, told): (&[Update<'_>], Option<Answers>),
     sheet: &mut Sheet,
 ) -> Option<(f64, f64)> {
     let channel = channel(evidence);
     let message = barriers(evidence, channel, sheet);
-    let flow_mod = flow_mods(evidence, (told, channel), message, sheet);
+    let flow_mod = flow_mods(updates, (told, channel), message, sheet);
     packet_outs(evidence, message, sheet);
     statistics(evidence, channel, sheet);
     flow_mod
@@ -119,31 +120,59 @@ fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> 
     Some((least, half))
 }
 
-/// What a flow-mod takes, by when a barrier behind many is answered; only where that is the agent's doing.
+/// What a flow-mod takes, by when a barrier behind many is answered; only where that is the agent's doing. Of several
+/// operations those tell it whose rules act later than the answer: there the agent alone makes it wait.
 fn flow_mods(
-    evidence: &Evidence<'_>,
+    updates: &[Update<'_>],
     (told, channel): (Option<Answers>, (f64, f64)),
     message: Option<(f64, f64)>,
     sheet: &mut Sheet,
 ) -> Option<(f64, f64)> {
     let metric = "control_plane_ns";
-    let seen = evidence.cells(RULES, metric);
-    let found = line(&dots(&seen));
+    let answer =
+        |update: &&Update<'_>| Some(Dot { x: update.rules, y: update.control_ns?, half: 0.0 });
+    let of = |is_late: bool| {
+        DEEDS.into_iter().find_map(|deed| {
+            let of: Vec<&Update<'_>> = updates.iter().filter(|it| it.deed == deed).collect();
+            let is_wanted = of.iter().any(|update| update.is_late()) == is_late;
+            let found = line(&of.iter().filter_map(answer).collect::<Vec<_>>());
+            found.filter(|_| is_wanted).map(|found| (found, of))
+        })
+    };
+    let found = of(true).or_else(|| of(false));
     if told? != Answers::Taken {
-        let most = found.map_or(String::new(), |it| format!(", at most {:.0} ns", it.slope.0));
+        let most = found.map_or(String::new(), |it| format!(", at most {:.0} ns", it.0.slope.0));
         let why = format!("barriers wait for the hardware, which hides it{most}");
         sheet.assume("agent.flow_mod_ns", 0, why);
         return None;
     }
-    let Line { at_zero, slope } = found?;
-    let from = sources(&seen, RULES, metric) + " over the number of rules";
-    sheet.say("agent.flow_mod_ns", Value { value: slope.0, half: slope.1, from });
+    let Some((Line { at_zero, slope }, of)) = found else {
+        return one_count(updates, sheet);
+    };
+    let mut names: Vec<&str> = of.iter().map(|update| update.run.name.as_str()).collect();
+    names.dedup();
+    let deed = of.first().map_or("", |update| update.deed);
+    let from = format!("measured: {}, {RULES}, {metric} of {deed}", names.join(" and "));
+    let over = format!("{from} over the number of rules");
+    sheet.say("agent.flow_mod_ns", Value { value: slope.0, half: slope.1, from: over });
     if message.is_none() {
         let value = at_zero.0 - channel.0;
-        let from = sources(&seen, RULES, metric) + " without rules; barrier.delay_ns is in it";
+        let from = format!("{from} without rules; barrier.delay_ns is in it");
         sheet.say("agent.message_ns", Value { value, half: at_zero.1, from });
     }
     Some(slope)
+}
+
+/// The same of updates of one number of rules, where what the barrier itself takes cannot be told apart.
+fn one_count(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<(f64, f64)> {
+    let late = updates.iter().filter(|update| update.is_late());
+    let (update, control) = late.filter_map(|it| Some((it, it.control_ns?))).next()?;
+    let (value, half) = (control / update.rules, sheet.model().agent.message_ns as f64);
+    let half = half / update.rules;
+    let from =
+        place(update.run, RULES, "control_plane_ns") + " for each rule; the barrier is in it";
+    sheet.say("agent.flow_mod_ns", Value { value, half, from });
+    Some((value, half))
 }
 
 fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut Sheet) {

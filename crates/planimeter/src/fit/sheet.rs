@@ -54,7 +54,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ("hardware.", "run rule-activation with enough rules"),
     ("capacity.rules", "run table-capacity with a bound above what fits"),
     ("capacity.", "table-capacity tells one kind of match only"),
-    ("tiers.in_hardware", "run rule-activation with few probes (probes_pps=1000)"),
+    ("tiers.in_hardware", "run rule-activation with few probes (probes_pps=1000, updates_max=1)"),
     ("tiers.", "no module tells it, or there is no software tier"),
     ("path_hardware.queue_frames", "no module is fitted for it"),
     ("path_hardware.rule_ps", "no module is fitted for it; costa2017/table5 shows it"),

@@ -1,10 +1,13 @@
 //! What updates show is told apart, and a model of nothing can be read again.
 
-use switch::behaviour::model::file;
 use switch::behaviour::model::keys::KEYS;
+use switch::behaviour::model::{Answers, Model, file};
 
+use super::sheet::Sheet;
 use super::updates::Update;
+use super::writing;
 use super::{Run, fit, name_of};
+use crate::activation_times::{ActivationTimes, Bounds, Window};
 use results::record::Record;
 
 fn run() -> Run {
@@ -15,20 +18,23 @@ fn run() -> Run {
     Run { name: "run-1".into(), record }
 }
 
-/// Rules that act at these times, in the order of these places.
+/// Additions of rules that act at these times, each known to 1 us.
 fn update<'a>(run: &'a Run, times_ns: &[f64], places: &[usize]) -> Update<'a> {
+    let window = |(&at, &rule): (&f64, &usize)| Window {
+        rule,
+        acts: Bounds { low: at - 1e3, high: at + 1e3 },
+    };
+    let times = ActivationTimes::new(times_ns.iter().zip(places).map(window).collect());
     Update {
         run,
         deed: "add",
         order: "same",
         rules: times_ns.len() as f64,
         probes_pps: 1e6,
-        resolution_ns: 1e3,
         gap_ns: None,
         control_ns: None,
-        times_ns: times_ns.to_vec(),
-        halves_ns: vec![1e3; times_ns.len()],
-        places: places.to_vec(),
+        batches: times.batches(),
+        times,
         frames_ns: None,
         first_frame_ns: None,
         back_ratio: None,
@@ -49,12 +55,15 @@ fn batches_are_told_by_the_pauses_between_them() {
     let times = batched(&[20, 40, 40, 10]);
     let places: Vec<usize> = (0..times.len()).collect();
     let found = update(&run, &times, &places);
-    assert_eq!(found.batches(), [0..20, 20..60, 60..100, 100..110]);
-    assert_eq!(found.intervals(), [250e6; 3]);
+    let batches = found.batches.as_ref().unwrap();
+    assert_eq!(batches.groups, [0..20, 20..60, 60..100, 100..110]);
+    let intervals: Vec<f64> = batches.intervals().iter().map(|it| it.middle()).collect();
+    assert_eq!(intervals, [250e6; 3]);
     for dot in found.costs(true) {
         assert!((dot.y - 100e3).abs() < 1.0, "{dot:?}");
     }
-    assert_eq!((found.inversions(), found.is_shuffled()), (Some(0.0), false));
+    assert_eq!(found.inner_order().unwrap().inversions, 0);
+    assert!(!found.is_shuffled());
     let back: Vec<usize> = places.iter().rev().copied().collect();
     assert!(update(&run, &times, &back).is_shuffled());
 }
@@ -70,10 +79,37 @@ fn rules_that_take_more_and_more_are_no_batches() {
         })
         .collect();
     let found = update(&run, &times, &(0..1000).collect::<Vec<_>>());
-    assert_eq!(found.batches().len(), 1);
+    assert_eq!(found.batches, None);
     let line = super::line::line(&found.costs(false)).unwrap();
     let off = (line.slope.0 - 4.7e3).abs();
     assert!(off <= line.slope.1 + 1.0 && line.slope.1 < 200.0, "{line:?}");
+}
+
+#[test]
+fn a_barrier_that_is_early_for_one_operation_is_not_honest_because_another_one_s_is() {
+    let run = run();
+    let times: Vec<f64> = (1..100).map(|rule| f64::from(rule) * 400e3).collect();
+    let places: Vec<usize> = (0..times.len()).collect();
+    let of = |deed, gap, control| Update {
+        deed,
+        gap_ns: Some((gap, 1e5)),
+        control_ns: Some(control),
+        ..update(&run, &times, &places)
+    };
+    let answers = |updates: &[Update<'_>]| {
+        let mut sheet = Sheet::new(Model::default());
+        let told = writing::answers(updates, None, &mut sheet).unwrap();
+        (told, sheet.finish().model.sources["barrier.answers"].clone())
+    };
+    let [added, modified] = [of("add", 0.0, 2e6), of("modify", 37e6, 2e6)];
+    let (told, source) = answers(&[added.clone(), modified.clone()]);
+    assert_eq!(told, Answers::Taken);
+    assert!(source.starts_with("measured: "), "{source}");
+    // Additions for which barriers wait although those of modifications do not: no model does both.
+    let (told, source) = answers(&[of("add", 0.0, 40e6), modified]);
+    assert_eq!(told, Answers::Taken);
+    assert!(source.starts_with("assumed: barriers wait for add and not for modify"), "{source}");
+    assert_eq!(answers(&[added, of("delete", 0.0, 2e6)]).0, Answers::Acting);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! How entries reach the hardware, and what a barrier's answer says of that.
 //!
-//! A barrier whose answer never came before the last rule acted is honest; one that came always as long before
-//! is answered when entries are written; any other when the agent has taken them. What is seen of
+//! A barrier whose answer never came before the last rule acted, whatever was done to the rules, is honest; one that
+//! came always as long before is answered when entries are written; any other when the agent has taken them. Additions,
+//! modifications and deletions are judged apart: a model that cannot hold what they differ by says so. What is seen of
 //! rules that act one after the other is the slower of agent and hardware.
 //! Source: metrics C2 to C5 of the method; OFLOPS-SUME, section IV-B.
 
@@ -14,6 +15,8 @@ use super::evidence::Value;
 use super::line::{Dot, Line, line, mean, median};
 use super::sheet::Sheet;
 use super::updates::{EXPERIMENT, Update};
+use crate::activation_times::Bounds;
+use crate::activation_times::batches::Batches;
 
 /// What a value has to differ by from another beyond what is known of both: a share of it.
 const SHARE: f64 = 0.02;
@@ -21,8 +24,17 @@ const SHARE: f64 = 0.02;
 /// How far from a multiple of their interval batches may begin: a share of it.
 const OFF_BEAT: f64 = 0.15;
 
+/// An interval below so many times the shortest is that of one beat.
+const SINGLE: f64 = 1.5;
+
 /// Batches of so many rules of the largest are as full as that: a share.
 const FULL: f64 = 0.95;
+
+/// Barriers wait for rules of one operation if they take so many times as long for each as for those of another.
+const DIFFERING: f64 = 2.0;
+
+/// Updates differ in length by more than this factor.
+const LENGTHS_DIFFER: f64 = 1.2;
 
 /// Moves cost something if they are so many half-widths above nothing.
 const CLEAR: f64 = 1.5;
@@ -33,6 +45,9 @@ fn from(updates: &[&Update<'_>], what: &str) -> String {
     format!("measured: {}, {EXPERIMENT}, {what}", names.join(" and "))
 }
 
+/// What is done to rules.
+pub const DEEDS: [&str; 3] = ["add", "modify", "delete"];
+
 /// By which event barriers are answered. None where no run tells.
 pub fn answers(
     updates: &[Update<'_>],
@@ -40,33 +55,36 @@ pub fn answers(
     sheet: &mut Sheet,
 ) -> Option<Answers> {
     // Where software forwards what the hardware has not got yet, additions act at once.
-    let deeds = match tier {
-        Some(InHardware::Used) => ["modify", "delete", "add"],
-        _ => ["add", "modify", "delete"],
-    };
-    let added: Vec<&Update<'_>> = preferred(updates, &deeds);
-    let gaps: Vec<(f64, f64, f64)> = added
+    let has_software = tier == Some(InHardware::Used);
+    let is_modify = |update: &&Update<'_>| update.deed == "modify";
+    let only_modify = has_software && updates.iter().any(|it| is_modify(&it));
+    let seen: Vec<&Update<'_>> = updates
         .iter()
-        .filter_map(|update| update.gap_ns.map(|(gap, half)| (update.rules, gap, half)))
+        .filter(|update| update.gap_ns.is_some() && (!only_modify || is_modify(update)))
         .collect();
-    let is_late = |(_, gap, half): &(f64, f64, f64)| gap > half;
-    if gaps.is_empty() {
+    let gaps = || seen.iter().filter_map(|update| update.gap_ns);
+    if seen.is_empty() {
         return None;
     }
-    let widest = gaps.iter().map(|(_, _, half)| *half).fold(0.0, f64::max);
-    let least = gaps.iter().map(|(_, gap, _)| *gap).fold(f64::INFINITY, f64::min);
-    let most = gaps.iter().map(|(_, gap, _)| *gap).fold(f64::NEG_INFINITY, f64::max);
+    let widest = gaps().map(|(_, half)| half).fold(0.0, f64::max);
+    let least = gaps().map(|(gap, _)| gap).fold(f64::INFINITY, f64::min);
+    let most = gaps().map(|(gap, _)| gap).fold(f64::NEG_INFINITY, f64::max);
     let range = format!(
         "barrier_gap_ns_max: the last rule acted {least:.0} to {most:.0} ns after the answer, each known to \
          ± {widest:.0}"
     );
-    let from = from(&added, &range);
-    let counts = gaps.iter().map(|(rules, _, _)| *rules);
-    let is_many = counts.clone().fold(0.0, f64::max) > counts.fold(f64::INFINITY, f64::min);
-    let told = if !gaps.iter().any(is_late) {
+    let from = from(&seen, &range);
+    // Updates that differ in length: by how many rules, or by what each of them takes.
+    let differs = |of: fn(&Update<'_>) -> Option<f64>| {
+        let values = || seen.iter().filter_map(|update| of(update));
+        let least = values().fold(f64::INFINITY, f64::min);
+        values().fold(0.0, f64::max) > LENGTHS_DIFFER * least
+    };
+    let is_many = differs(|it| Some(it.rules)) || differs(|it| it.control_ns);
+    let told = if !seen.iter().any(|update| update.is_late()) {
         Answers::Acting
-    } else if is_many && gaps.iter().all(is_late) && most - least <= 2.0 * widest {
-        let middle = gaps.iter().map(|(_, gap, _)| *gap).sum::<f64>() / gaps.len() as f64;
+    } else if is_many && seen.iter().all(|it| it.is_late()) && most - least <= 2.0 * widest {
+        let middle = gaps().map(|(gap, _)| gap).sum::<f64>() / seen.len() as f64;
         let from = format!("{from}; what the answer itself is late by is not told apart");
         sheet.say("hardware.activation_ns", Value { value: middle, half: widest, from });
         sheet.assume("barrier.delay_ns", 0, "not told apart from hardware.activation_ns");
@@ -74,16 +92,39 @@ pub fn answers(
     } else {
         Answers::Taken
     };
+    if told == Answers::Taken
+        && let Some((waits, early)) = differing(&seen)
+    {
+        let why = format!(
+            "barriers wait for {waits} and not for {early}; a model has one answer for all of them"
+        );
+        sheet.assume("barrier.answers", told as u64, why);
+        return Some(told);
+    }
     sheet.word("barrier.answers", told as u64, from);
     Some(told)
 }
 
-/// Updates of the first of these deeds that there are any of.
-fn preferred<'u, 'a>(updates: &'u [Update<'a>], deeds: &[&str]) -> Vec<&'u Update<'a>> {
-    let of = |deed: &&str| -> Vec<&'u Update<'a>> {
-        updates.iter().filter(|update| update.deed == *deed).collect()
+/// An operation for whose rules barriers wait longer than for those of another, whose rules act late: no agent that
+/// takes the same for both does that.
+fn differing(updates: &[&Update<'_>]) -> Option<(&'static str, &'static str)> {
+    let of = |deed: &'static str| -> Vec<&Update<'_>> {
+        updates.iter().copied().filter(|update| update.deed == deed).collect()
     };
-    deeds.iter().map(of).find(|found| !found.is_empty()).unwrap_or_default()
+    let per_rule = |of: &[&Update<'_>], pick: fn(f64, f64) -> f64, from: f64| {
+        let each = of.iter().filter_map(|update| Some(update.control_ns? / update.rules));
+        each.fold(from, pick)
+    };
+    let early = DEEDS.into_iter().filter(|deed| of(deed).iter().any(|it| it.is_late()));
+    let waits = || DEEDS.into_iter().filter(|deed| !of(deed).iter().any(|it| it.is_late()));
+    early
+        .flat_map(|early| waits().map(move |waits| (waits, early)))
+        .filter(|(waits, _)| !of(waits).is_empty())
+        .find(|(waits, early)| {
+            let least = per_rule(&of(waits), f64::min, f64::INFINITY);
+            let most = per_rule(&of(early), f64::max, 0.0);
+            least > DIFFERING * most
+        })
 }
 
 /// What writing takes, and its batches; `flow_mod` is what the agent takes for each.
@@ -122,7 +163,7 @@ pub fn fit(
         let agent = flow_mod.filter(|_| !batched);
         let what = match by_barrier {
             true => "control_plane_ns over the number of rules, the barrier waiting for them",
-            false => "from one rule's acting to the next one's, by rules_acting",
+            false => "from one rule's acting to the next one's, by acts_after_ns and acts_by_ns",
         };
         match agent {
             Some((agent, known)) if value <= agent + half + known + SHARE * agent => {
@@ -206,29 +247,23 @@ fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f
 /// What a rule takes over how many there are, without batches: by how much longer all of them take than as many of
 /// the same priority, or else by how much longer the later half takes than the earlier.
 fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
-    let span = |update: &Update<'_>| -> Option<f64> {
-        Some(update.times_ns.last()? - update.times_ns.first()?)
-    };
-    let ends = |update: &Update<'_>| -> f64 {
-        let halves = [update.halves_ns.first(), update.halves_ns.last()];
-        halves.into_iter().flatten().sum()
-    };
+    let span = |update: &Update<'_>| update.span(0, update.times.len() - 1).0;
+    let ends = |update: &Update<'_>| update.span(0, update.times.len() - 1).1;
     let level = |rules: f64| {
         let alike = same.iter().filter(|update| update.rules == rules);
-        let dots =
-            alike.filter_map(|update| Some(Dot { x: rules, y: span(update)?, half: ends(update) }));
+        let dots = alike.map(|update| Dot { x: rules, y: span(update), half: ends(update) });
         mean(&dots.collect::<Vec<_>>())
     };
     let mut slopes = Vec::new();
     let mut at_zero = Vec::new();
-    for update in updates.iter().filter(|update| update.times_ns.len() > 2) {
+    for update in updates.iter().filter(|update| update.times.len() > 2) {
         let (steps, known) = (update.rules - 1.0, ends(update));
-        let (all, pairs) = (span(update)?, steps * update.rules / 2.0);
+        let (all, pairs) = (span(update), steps * update.rules / 2.0);
         let (slope, half) = match level(update.rules) {
             Some((level, off)) => ((all - level) / pairs, (known + off) / pairs),
             None => {
-                let middle = update.times_ns.len() / 2;
-                let half = update.times_ns[middle] - update.times_ns[0];
+                let middle = update.times.len() / 2;
+                let (half, _) = update.span(0, middle);
                 let share = middle as f64;
                 let later = all - half - half * (steps - share) / share;
                 let weight = share * (steps - share) / 2.0 * (steps / share);
@@ -249,32 +284,38 @@ fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sh
         .iter()
         .copied()
         .filter(|update| update.deed != "add" || update.order == "same")
-        .filter(|update| update.batches().len() > 1)
+        .filter(|update| update.is_batched())
         .collect();
-    let intervals: Vec<f64> = level.iter().flat_map(|update| update.intervals()).collect();
-    let Some(least) = intervals.iter().copied().min_by(f64::total_cmp) else { return false };
-    let beats = |interval: f64| (interval / least).round();
-    let is_off = |interval: &&f64| (*interval / least - beats(**interval)).abs() > OFF_BEAT;
-    if intervals.iter().any(|it| is_off(&it)) {
+    let all = || level.iter().filter_map(|update| update.batches.as_ref());
+    let intervals: Vec<Bounds> = all().flat_map(|batches| batches.intervals()).collect();
+    let middles = || intervals.iter().map(|interval| interval.middle());
+    let least = middles().fold(f64::INFINITY, f64::min);
+    // Where nothing waited a beat was left out: those of one beat tell how long it is.
+    let Some(beat) = median(middles().filter(|it| *it < SINGLE * least).collect()) else {
+        return false;
+    };
+    let beats = |interval: &Bounds| (interval.middle() / beat).round();
+    let is_off = |interval: &Bounds| {
+        let off = (interval.middle() - beat * beats(interval)).abs();
+        off > OFF_BEAT * beat + interval.half()
+    };
+    if intervals.iter().any(is_off) {
         return false;
     }
-    let interval = |update: &&Update<'_>| {
-        let intervals = update.intervals();
-        let all: f64 = intervals.iter().map(|it| beats(*it)).sum();
-        Dot {
-            x: 0.0,
-            y: intervals.iter().sum::<f64>() / all,
-            half: 2.0 * update.resolution_ns / all,
-        }
+    let interval = |batches: &Batches| {
+        let all: f64 = batches.intervals().iter().map(beats).sum();
+        let span = batches.begins[batches.begins.len() - 1].since(batches.begins[0]);
+        Dot { x: 0.0, y: span.middle() / all, half: span.half() / all }
     };
-    let Some((value, half)) = mean(&level.iter().map(interval).collect::<Vec<_>>()) else {
+    let Some((value, half)) = mean(&all().map(interval).collect::<Vec<_>>()) else {
         return false;
     };
     let what = format!("from the beginning of a batch to the next, {} pauses", intervals.len());
     let interval_ns = value;
     sheet.say("hardware.batch_interval_ns", Value { value, half, from: from(&level, &what) });
     sizes(&level, interval_ns, flow_mod, sheet);
-    let shares: Vec<f64> = level.iter().filter_map(|update| update.inversions()).collect();
+    let orders = level.iter().filter_map(|update| update.inner_order());
+    let shares: Vec<f64> = orders.map(|order| order.inverted_share()).collect();
     if let Some(share) = median(shares) {
         let word = u64::from(share > 0.25);
         let what =
@@ -297,12 +338,13 @@ fn sizes(
     flow_mod: Option<(f64, f64)>,
     sheet: &mut Sheet,
 ) {
-    let whole = |update: &&Update<'_>| -> Vec<usize> {
-        let mut sizes: Vec<usize> = update.batches().iter().map(Range::len).collect();
+    let whole = |batches: &Batches| -> Vec<usize> {
+        let mut sizes: Vec<usize> = batches.groups.iter().map(Range::len).collect();
         sizes.pop();
         sizes
     };
-    let sizes: Vec<usize> = updates.iter().flat_map(whole).collect();
+    let sizes: Vec<usize> =
+        updates.iter().filter_map(|update| update.batches.as_ref()).flat_map(whole).collect();
     let Some(most) = sizes.iter().copied().max() else { return };
     // Some rules act by other ways, and are missing where they are looked for.
     let full: Vec<usize> =
@@ -330,8 +372,8 @@ fn activation(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut
     let dots: Vec<Dot> = added
         .clone()
         .filter_map(|update| {
-            let first = *update.times_ns.first()?;
-            Some(Dot { x: 0.0, y: first - agent - insert, half: update.resolution_ns })
+            let first = (!update.times.is_empty()).then(|| update.times.nth(0))?;
+            Some(Dot { x: 0.0, y: first.middle() - agent - insert, half: first.half() })
         })
         .collect();
     let widest = dots.iter().map(|dot| dot.half).fold(0.0, f64::max);

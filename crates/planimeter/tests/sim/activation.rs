@@ -75,11 +75,15 @@ fn every_rule_stands_once_in_what_is_drawn() {
     let record = update(&["probes=before"]);
     let series = &module(&record, 0).series;
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(names, ["rules_acting", "resolution_ns", "place_acting"]);
+    assert_eq!(names, ["rules_acting", "place_acting", "acts_after_ns", "acts_by_ns"]);
     assert!(series[0].points.windows(2).all(|pair| pair[0][0] <= pair[1][0]));
-    let mut places: Vec<f64> = series[2].points.iter().map(|point| point[1]).collect();
-    places.sort_by(f64::total_cmp);
-    assert_eq!(places, (0..50).map(f64::from).collect::<Vec<_>>());
+    // All act at once: what probes do not show is drawn as it was sent.
+    for (rule, [sent, acting]) in (0..50).map(f64::from).zip(&series[1].points) {
+        assert_eq!((*sent, *acting), (rule, rule));
+    }
+    for (low, high) in series[2].points.iter().zip(&series[3].points) {
+        assert!(low[0] == high[0] && 0.0 <= low[1] && low[1] <= high[1]);
+    }
 }
 
 #[test]

@@ -60,7 +60,14 @@ const RUNS: &[(&[&str], &[&str])] = &[
     ),
     (
         &["rule-activation"],
-        &["rules_count=30", "probes_pps=1000", "probes=before", "watch=1", "repeats=1"],
+        &[
+            "rules_count=30",
+            "probes_pps=1000",
+            "probes=before",
+            "watch=1",
+            "updates_max=1",
+            "repeats=1",
+        ],
     ),
     (&["packet-in"], &["frame=96", "buffer=whole", "rate_max=20000", "repeats=1"]),
     (

@@ -6,9 +6,14 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod activation;
 mod case;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "the suites that run the program use the rest of it")]
+mod common;
 mod method;
 mod models;
+mod refitted;
 mod round_trips;
 mod verdicts;
 #[path = "../common/one_switch.rs"]

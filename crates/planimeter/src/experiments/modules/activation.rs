@@ -6,6 +6,8 @@
 
 use packet::time::Nanos;
 
+use crate::activation_times::{ActivationTimes, Bounds, Window};
+
 /// What probes have shown of rules.
 #[derive(Debug, Clone)]
 pub struct Activation {
@@ -121,16 +123,31 @@ impl Activation {
         self.rules.iter().all(|shown| shown.new_first.is_some())
     }
 
-    /// When a rule began to act, if that has been seen: not before the last probe left that it did not
+    /// The window in which a rule began to act, if that has been seen: not before the last probe left that it did not
     /// treat, nor before the update, and not after the first that it did treat had arrived. Where on its way
     /// a probe was treated is not known, and one that waited on its way may have been treated late.
-    pub fn moment(&self, rule: usize) -> Option<Moment> {
+    fn window(&self, rule: usize) -> Option<[Nanos; 2]> {
         let shown = self.rules[rule];
         let (new, by) = shown.new_first.zip(shown.new_by)?;
         let old = shown.old_last.filter(|old| *old < new);
         let from = old.map_or(self.begun_at, |old| old.max(self.begun_at));
-        let half = Nanos(by.max(from).since(from).0 / 2);
+        Some([from, by.max(from)])
+    }
+
+    /// The middle of that window and half of its width.
+    pub fn moment(&self, rule: usize) -> Option<Moment> {
+        let [from, by] = self.window(rule)?;
+        let half = Nanos(by.since(from).0 / 2);
         Some(Moment { at: from.saturating_add(half), half })
+    }
+
+    /// The windows of all rules that have been seen at work, from the first byte of the update on.
+    pub fn times(&self) -> ActivationTimes {
+        let window = |rule| {
+            let [low, high] = self.window(rule)?.map(|at| at.since(self.begun_at).0 as f64);
+            Some(Window { rule, acts: Bounds { low, high } })
+        };
+        ActivationTimes::new((0..self.rules.len()).filter_map(window).collect())
     }
 
     /// The moments of all rules that have been seen at work, with their numbers.
@@ -142,6 +159,17 @@ impl Activation {
     /// looking explains.
     pub fn premature(&self) -> usize {
         self.rules.iter().filter(|shown| shown.stale > 0).count()
+    }
+
+    /// Rules that may have begun to act after the acknowledgement had arrived, as far as their windows tell; those of
+    /// [`Activation::premature`] are among them.
+    pub fn premature_most(&self) -> usize {
+        let Some(said) = self.acknowledged_at else { return 0 };
+        let is_possible = |&rule: &usize| {
+            let is_late = self.window(rule).is_none_or(|[_, by]| by > said);
+            is_late || self.rules[rule].stale > 0
+        };
+        (0..self.rules.len()).filter(is_possible).count()
     }
 
     /// Such probes.
@@ -168,59 +196,6 @@ impl Activation {
         let first = self.rules.iter().filter_map(|shown| shown.first);
         first.fold((0, 0), |(all, at_work), (_, is_new)| (all + 1, at_work + usize::from(is_new)))
     }
-}
-
-/// How an order compares with the one that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Order {
-    /// Pairs that came the other way round, beyond what is known of their moments.
-    pub inversions: u64,
-    /// Pairs of which it is known which came first.
-    pub decided: u64,
-    /// Pairs of which it is not.
-    pub undecided: u64,
-    /// Kendall's tau over the decided ones: 1 in order, 0 in none, -1 the other way round.
-    pub tau: f64,
-}
-
-impl Order {
-    fn new(inversions: u64, decided: u64, undecided: u64) -> Order {
-        let tau = 1.0 - 2.0 * inversions as f64 / decided as f64;
-        Order { inversions, decided, undecided, tau }
-    }
-
-    /// Both together.
-    pub fn and(self, other: Order) -> Order {
-        Order::new(
-            self.inversions + other.inversions,
-            self.decided + other.decided,
-            self.undecided + other.undecided,
-        )
-    }
-
-    /// How far from this tau may be, whichever way round the undecided pairs came.
-    pub fn half(&self) -> f64 {
-        let undecided = self.undecided as f64 / (self.decided + self.undecided) as f64;
-        undecided * (1.0 + self.tau.abs())
-    }
-}
-
-/// Compares the order of moments with that of rules' numbers; none where no pair can be told apart.
-pub fn order(moments: &[(usize, Moment)]) -> Option<Order> {
-    let (mut inversions, mut decided, mut undecided) = (0u64, 0u64, 0u64);
-    for (place, (_, earlier)) in moments.iter().enumerate() {
-        for (_, later) in &moments[place + 1..] {
-            let (a, b) = (earlier, later);
-            let [low, high] = if a.at <= b.at { [a, b] } else { [b, a] };
-            if low.at.saturating_add(low.half) < Nanos(high.at.0.saturating_sub(high.half.0)) {
-                decided += 1;
-                inversions += u64::from(a.at > b.at);
-            } else {
-                undecided += 1;
-            }
-        }
-    }
-    (decided > 0).then(|| Order::new(inversions, decided, undecided))
 }
 
 #[cfg(test)]
@@ -287,23 +262,6 @@ mod tests {
         note(&mut activation, 1, 150, true);
         assert_eq!(activation.first_probes(), (2, 1));
         assert_eq!(activation.after_first_probe().collect::<Vec<_>>(), [Nanos(50)]);
-    }
-
-    #[test]
-    fn an_order_is_judged_by_what_is_known() {
-        let moment = |at, half| Moment { at: Nanos(at), half: Nanos(half) };
-        let at = |ats: &[u64], half| -> Vec<(usize, Moment)> {
-            ats.iter().map(|&at| moment(at, half)).enumerate().collect()
-        };
-        assert_eq!(order(&at(&[10, 20, 30], 1)).unwrap().tau, 1.0);
-        assert_eq!(order(&at(&[30, 20, 10], 1)).unwrap().tau, -1.0);
-        let mixed = order(&at(&[10, 30, 20], 1)).unwrap();
-        assert_eq!((mixed.inversions, mixed.decided, mixed.half()), (1, 3, 0.0));
-        // Of six pairs five are decided, and the sixth may have come either way.
-        let near = order(&at(&[10, 11, 20, 30], 1)).unwrap();
-        assert_eq!((near.tau, near.undecided), (1.0, 1));
-        assert!((near.half() - 2.0 / 6.0).abs() < 1e-12);
-        assert_eq!(order(&at(&[10, 30, 20], 20)), None, "nothing is known");
     }
 
     #[test]

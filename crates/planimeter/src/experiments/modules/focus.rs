@@ -27,14 +27,18 @@ const BLOCKS_MIN: u32 = 4;
 /// Of all probes, those that blocks share of which nothing is expected.
 const REST: f64 = 0.2;
 
-/// The number of the first block's stream; the others follow it.
-const STREAM: u16 = 1;
+/// Numbers of streams that one set of probes may have.
+pub const STREAMS: u16 = BLOCKS_MAX as u16;
 
 /// The probes of some rules.
 #[derive(Debug, Clone)]
 pub struct Focus {
     blocks: Vec<Block>,
     probes_pps: f64,
+    /// The number of the first block's stream; the others follow it.
+    first_stream: u16,
+    /// Blocks behind one that has begun in which rules are expected to act.
+    ahead: usize,
 }
 
 /// Rules next to each other, probed in turn.
@@ -48,22 +52,43 @@ struct Block {
 }
 
 impl Focus {
-    /// The probes of so many rules, in a second of all together.
-    pub fn new(rules: u32, probes_pps: f64) -> Focus {
+    /// The probes of so many rules, in a second of all together, with streams from this number on.
+    pub fn new(rules: u32, probes_pps: f64, first_stream: u16) -> Focus {
         let count = match rules / BLOCK_RULES {
             few if few < BLOCKS_MIN => 1,
             some => some.min(BLOCKS_MAX),
         };
         let edge = |block: u32| (u64::from(rules) * u64::from(block) / u64::from(count)) as u32;
         let block = |at: u32| Block { rules: edge(at)..edge(at + 1), acting: 0, is_near: true };
-        Focus { blocks: (0..count).map(block).collect(), probes_pps }
+        Focus { blocks: (0..count).map(block).collect(), probes_pps, first_stream, ahead: 1 }
     }
 
-    /// Makes the probes ready, and has them told at these ports.
-    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, ports: &[usize], desk: &mut Desk) {
+    /// The same where rules act up to so many before others that were sent earlier.
+    #[must_use]
+    pub fn ahead(self, rules: usize) -> Focus {
+        let block = self.blocks.first().map_or(1, |block| block.rules.len());
+        Focus { ahead: rules.div_ceil(block).max(1), ..self }
+    }
+
+    /// Expects every rule to act once more, each as likely as any other.
+    pub fn reset(&mut self, desk: &mut Desk) {
+        for block in &mut self.blocks {
+            (block.acting, block.is_near) = (0, true);
+        }
+        for (stream, _, pps) in self.rates() {
+            desk.change_rate(stream, Rate::FramesPerSecond(pps));
+        }
+    }
+
+    /// Makes the probes ready.
+    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, desk: &mut Desk) {
         for (stream, block, pps) in self.rates() {
             desk.prepare(rules.visits(stream, block.rules.clone(), frame_bytes, pps));
         }
+    }
+
+    /// Has these probes, and no others, be events at these ports.
+    pub fn watch(&self, ports: &[usize], desk: &mut Desk) {
         let streams: Vec<u16> = self.rates().map(|(stream, ..)| stream).collect();
         for &port in ports {
             desk.watch(port, Watch::Streams(streams.clone()));
@@ -86,7 +111,7 @@ impl Focus {
 
     /// The rule that a probe visits.
     pub fn rule(&self, probe: &Probe) -> u64 {
-        let block = usize::from(probe.stream.saturating_sub(STREAM));
+        let block = usize::from(probe.stream.saturating_sub(self.first_stream));
         let first = self.blocks.get(block).map_or(0, |block| block.rules.start);
         u64::from(first) + probe.place
     }
@@ -110,7 +135,7 @@ impl Focus {
         let has_begun: Vec<bool> = self.blocks.iter().map(|block| block.acting > 0).collect();
         let begun = |at: usize| has_begun.get(at).is_some_and(|begun| *begun);
         let is_near = |(at, block): (usize, &Block)| {
-            let is_next = begun(at + 1) || at.checked_sub(1).is_some_and(begun);
+            let is_next = begun(at + 1) || (at.saturating_sub(self.ahead)..at).any(begun);
             (begun(at) || is_next) && block.acting < block.rules.len() as u32
         };
         let near: Vec<bool> = self.blocks.iter().enumerate().map(is_near).collect();
@@ -137,7 +162,9 @@ impl Focus {
             false => rest * block.rules.len() as f64 / far,
         };
         let pps = self.probes_pps;
-        (STREAM..).zip(&self.blocks).map(move |(stream, block)| (stream, block, pps * share(block)))
+        (self.first_stream..)
+            .zip(&self.blocks)
+            .map(move |(stream, block)| (stream, block, pps * share(block)))
     }
 }
 
@@ -160,10 +187,10 @@ mod tests {
 
     #[test]
     fn few_rules_are_one_block_and_many_are_all_there_once() {
-        assert_eq!(Focus::new(1, 1.0).blocks.len(), 1);
-        assert_eq!(Focus::new(100, 1.0).blocks.len(), 1);
+        assert_eq!(Focus::new(1, 1.0, 1).blocks.len(), 1);
+        assert_eq!(Focus::new(100, 1.0, 1).blocks.len(), 1);
         for rules in [128, 1000, 1400, 65_536] {
-            let focus = Focus::new(rules, 1.0);
+            let focus = Focus::new(rules, 1.0, 1);
             let mut next = 0;
             for block in &focus.blocks {
                 assert_eq!(block.rules.start, next);
@@ -175,7 +202,7 @@ mod tests {
 
     #[test]
     fn most_probes_go_where_rules_come_to_act_next_and_all_rules_have_some() {
-        let mut focus = Focus::new(320, 1000.0);
+        let mut focus = Focus::new(320, 1000.0, 1);
         assert_eq!(shares(&focus), [100.0; 10]);
         acting(&mut focus, 0..1);
         assert_eq!(shares(&focus)[..3], [400.0, 400.0, 25.0]);
@@ -189,8 +216,16 @@ mod tests {
     }
 
     #[test]
+    fn where_rules_act_early_probes_go_further_ahead() {
+        let mut focus = Focus::new(320, 1000.0, 1).ahead(70);
+        acting(&mut focus, 0..1);
+        let shares = shares(&focus);
+        assert_eq!(shares[..5], [200.0, 200.0, 200.0, 200.0, 33.0]);
+    }
+
+    #[test]
     fn what_acts_everywhere_is_probed_everywhere_alike_and_what_has_acted_too() {
-        let mut focus = Focus::new(320, 1000.0);
+        let mut focus = Focus::new(320, 1000.0, 1);
         for block in 0..10 {
             acting(&mut focus, block * 32..block * 32 + 1);
         }

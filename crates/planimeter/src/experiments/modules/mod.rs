@@ -16,8 +16,6 @@ pub mod rules;
 pub mod activation;
 /// Probes where rules are coming to act.
 pub mod focus;
-/// Rules that come to act together.
-pub mod batches;
 /// What insertions and moves cost.
 pub mod moves;
 /// Rules that wait for a frame.

@@ -8,8 +8,12 @@
 //! there either. Most probes go where rules come to act ([`super::focus`]). Probes run from before the update, or
 //! only some time after the barrier's answer, which tells rules that wait for a frame from rules that are
 //! late. Source: metrics C1 to C4 of the method; the OFLOPS-SUME paper, figures 7 and 8.
+//!
+//! The update is repeated from empty tables: with denser probes where the first ones do not resolve batches or
+//! the end of the update, and then until a rule acts after the barrier's answer or the budget ends
+//! ([`passes`]). Values come from the pass with the best resolution ([`values`]).
 
-use instrument::module::{Desk, Ended, Event, Facts, Measured, Module, Needs, Said, Series, What};
+use instrument::module::{Desk, Ended, Event, Facts, Module, Needs, Said, What};
 use instrument::module::{Probe, TimerId};
 use openflow::header::Xid;
 use openflow::model::FlowMod;
@@ -17,13 +21,16 @@ use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::activation::{Activation, Moment, Order, order};
-use super::batches::Batches;
 use super::first_frames::FirstFrames;
-use super::focus::Focus;
-use super::moves::Costs;
+use super::focus::{Focus, STREAMS};
 use super::rules::{FAR, NEAR, Priorities, Rules};
-use super::spread::Spread;
+pub use passes::DENSER;
+use passes::{BUDGET, Pass};
+
+/// Updates of one trial, and which of them tells the values.
+mod passes;
+/// The values of a trial.
+mod values;
 
 /// How long frames have run when the update begins, at least.
 const LEAD: Nanos = Nanos::from_millis(50);
@@ -34,8 +41,8 @@ const PATIENCE_LIMIT: &str = "patience for rules to act and for the barrier";
 /// The name of the limit that a switch reaches which refuses rules.
 const REFUSAL_LIMIT: &str = "rules that the switch accepts";
 
-/// Rules of which pairs are compared; of more, as many evenly spread.
-const ORDER_RULES_MAX: usize = 4096;
+/// The number of the first stream of probes.
+const STREAM: u16 = 1;
 
 /// What is done to the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +88,10 @@ pub struct Update {
     pub probing: Probing,
     /// Probes in a second, all rules together.
     pub probes_pps: f64,
+    /// The same of a pass that resolves more, at most.
+    pub probes_pps_max: f64,
+    /// Updates of one trial at most.
+    pub updates_max: usize,
     /// Size of a probe, frame check sequence counted.
     pub frame_bytes: usize,
     /// The versions that are offered.
@@ -98,31 +109,22 @@ pub struct RuleActivation {
     update: Update,
     priorities: Vec<u16>,
     phase: Phase,
-    activation: Activation,
+    /// The update at hand.
+    pass: Pass,
+    /// Those before it.
+    earlier: Vec<Pass>,
     probes: Focus,
+    /// Those of the first update while denser ones are sent.
+    sparse: Option<Focus>,
     /// Late probes that came through.
     late: FirstFrames,
     /// The barrier that is waited for.
     barrier: Option<Xid>,
-    said: Option<Said>,
-    /// The first byte of the update left, and the last.
-    sent: Option<[Nanos; 2]>,
-    acknowledged_at: Option<Nanos>,
-    errors: u64,
-    /// The messages before the update.
-    prepared: Option<Said>,
-    /// Which rules the switch refused: nothing waits for them.
-    refused: Vec<bool>,
-    /// Whether the switch refused what the frames of all rules need before the update.
-    is_base_refused: bool,
     timer: Option<TimerId>,
     /// Until when it is waited for what has to be there before the update.
     settles_until: Nanos,
-    /// Rules that were not as they had to be when the update began all the same.
-    unready: usize,
-    /// When the first probe left, and how many came back that left before the update.
-    probed_from: Nanos,
-    back: u64,
+    /// When the first update was prepared.
+    begun_at: Nanos,
 }
 
 /// What is being done.
@@ -146,30 +148,31 @@ impl RuleActivation {
         let count = update.rules.count();
         RuleActivation {
             priorities: update.priorities.all(count),
-            activation: Activation::new(count),
-            probes: Focus::new(count, update.probes_pps),
+            pass: Pass::new(count, update.probes_pps, Nanos::ZERO),
+            earlier: Vec::new(),
+            probes: Focus::new(count, update.probes_pps, STREAM),
+            sparse: None,
             late: FirstFrames::new(count),
             update,
             phase: Phase::Preparing,
             barrier: None,
-            said: None,
-            sent: None,
-            acknowledged_at: None,
-            errors: 0,
-            prepared: None,
-            refused: vec![false; count as usize],
-            is_base_refused: false,
             timer: None,
             settles_until: Nanos::MAX,
-            unready: 0,
-            probed_from: Nanos::MAX,
-            back: 0,
+            begun_at: Nanos::ZERO,
         }
     }
 
-    /// Empties the tables and puts in what is there before the update.
-    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+    fn begin(&mut self, facts: &Facts, desk: &mut Desk) {
         debug_assert!(facts.ports.len() > FAR, "a rig has two ports");
+        self.begun_at = desk.now();
+        self.probes.prepare(&self.update.rules, self.update.frame_bytes, desk);
+        self.probes.watch(&[NEAR, FAR], desk);
+        self.prepare(desk);
+    }
+
+    /// Empties the tables and puts in what is there before the update.
+    fn prepare(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Preparing;
         let rules = &self.update.rules;
         let mut messages = Rules::emptied();
         let before = |(place, &priority): (u32, &u16)| match self.update.deed {
@@ -180,9 +183,47 @@ impl RuleActivation {
         messages.extend((0..).zip(&self.priorities).filter_map(before).map(Message::FlowMod));
         messages.push(Message::BarrierRequest);
         let said = desk.send_all(0, messages);
-        (self.prepared, self.barrier) = (Some(said), said.xids().last());
+        (self.pass.prepared, self.barrier) = (Some(said), said.xids().last());
         self.timer = Some(desk.timer_in(self.update.patience));
-        self.probes.prepare(rules, self.update.frame_bytes, &[NEAR, FAR], desk);
+    }
+
+    /// The update is over: repeats it if that tells more.
+    fn conclude(&mut self, desk: &mut Desk) {
+        let Some(pps) = self.next_pps(desk.now()) else { return desk.end() };
+        let count = self.update.rules.count();
+        let pass = std::mem::replace(&mut self.pass, Pass::new(count, pps, desk.now()));
+        self.probes.stop(desk);
+        if pps > self.update.probes_pps {
+            let dense = Focus::new(count, pps, STREAM + STREAMS).ahead(pass.rules_ahead());
+            dense.prepare(&self.update.rules, self.update.frame_bytes, desk);
+            self.sparse = Some(std::mem::replace(&mut self.probes, dense));
+        } else {
+            self.probes = self.sparse.take().unwrap_or_else(|| self.probes.clone());
+            self.probes.reset(desk);
+        }
+        self.probes.watch(&[NEAR, FAR], desk);
+        self.earlier.push(pass);
+        self.prepare(desk);
+    }
+
+    /// Probes in a second of the next update; none if another one tells no more.
+    fn next_pps(&self, now: Nanos) -> Option<f64> {
+        let updates = self.earlier.len() + 1;
+        let is_early = |pass: &Pass| pass.activation.premature() > 0;
+        let is_over = self.update.probing != Probing::Before
+            || updates >= self.update.updates_max
+            || !self.pass.activation.is_complete();
+        if is_over {
+            return None;
+        }
+        let (pps, most) = (self.update.probes_pps, self.update.probes_pps_max);
+        let was_dense = self.earlier.iter().chain([&self.pass]).any(|pass| pass.probes_pps >= most);
+        if !was_dense && !self.pass.is_resolved() {
+            return Some(most);
+        }
+        let is_decided = is_early(&self.pass) || self.earlier.iter().any(is_early);
+        let is_affordable = now.since(self.begun_at) < BUDGET;
+        (!is_decided && is_affordable).then_some(pps)
     }
 
     /// The switch says that all is ready: probes show whether it is.
@@ -196,15 +237,15 @@ impl RuleActivation {
 
     /// Goes on if every rule's frames are treated as before, or if it was waited long enough for that.
     fn settled(&mut self, desk: &mut Desk) {
-        let unready = self.update.rules.count() as usize - self.activation.ready();
+        let unready = self.update.rules.count() as usize - self.pass.activation.ready();
         let wait = if unready <= self.refused() {
-            self.unready = unready;
+            self.pass.unready = unready;
             self.phase = Phase::Quiet;
             LEAD
         } else if desk.now() < self.settles_until {
             self.round().saturating_add(LEAD)
         } else {
-            (self.phase, self.unready) = (Phase::Quiet, unready);
+            (self.phase, self.pass.unready) = (Phase::Quiet, unready);
             LEAD
         };
         if self.phase == Phase::Quiet && matches!(self.update.probing, Probing::After(_)) {
@@ -215,7 +256,7 @@ impl RuleActivation {
 
     /// The time in which every rule is visited once.
     fn round(&self) -> Nanos {
-        Nanos::from_secs_f64(f64::from(self.update.rules.count()) / self.update.probes_pps)
+        Nanos::from_secs_f64(f64::from(self.update.rules.count()) / self.pass.probes_pps)
     }
 
     /// Says the update, with a barrier behind it.
@@ -233,13 +274,13 @@ impl RuleActivation {
             .collect();
         messages.push(Message::BarrierRequest);
         let said = desk.send_all(0, messages);
-        (self.said, self.barrier) = (Some(said), said.xids().last());
+        (self.pass.said, self.barrier) = (Some(said), said.xids().last());
         self.timer = Some(desk.timer_in(self.update.patience));
     }
 
     fn acknowledged(&mut self, at: Nanos, desk: &mut Desk) {
-        self.acknowledged_at = Some(at);
-        self.activation.acknowledge(at);
+        self.pass.acknowledged_at = Some(at);
+        self.pass.activation.acknowledge(at);
         if let Probing::After(span) = self.update.probing {
             self.probes.begin(at.saturating_add(span), desk);
         }
@@ -249,7 +290,8 @@ impl RuleActivation {
     /// Whether that was all: then whatever still comes is watched for a while.
     fn look(&mut self, desk: &mut Desk) {
         let waits_for = self.update.rules.count() as usize - self.refused();
-        let is_done = self.activation.active() >= waits_for && self.acknowledged_at.is_some();
+        let is_done =
+            self.pass.activation.active() >= waits_for && self.pass.acknowledged_at.is_some();
         if self.phase == Phase::Updating && is_done {
             self.phase = Phase::Watching;
             self.timer.take().map(|timer| desk.cancel(timer));
@@ -263,22 +305,26 @@ impl RuleActivation {
 
     /// A probe that came back: at the far port it was sent on.
     fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, desk: &mut Desk) {
+        // What an earlier update left on its way shows nothing of this one.
+        if probe.sent_at < self.pass.begun_at {
+            return;
+        }
         let (rule, sent_at) = (self.probes.rule(probe), probe.sent_at);
         let is_sent_on = port == FAR;
         let is_new = is_sent_on == (self.update.deed == Deed::Add);
         // What left before the update says how it was, and cannot be the update's doing.
-        if self.phase < Phase::Updating || self.sent.is_some_and(|[first, _]| sent_at < first) {
-            self.activation.note_before(rule, sent_at, is_new);
-            self.probed_from = self.probed_from.min(sent_at);
+        if self.phase < Phase::Updating || self.pass.sent.is_some_and(|first| sent_at < first) {
+            self.pass.activation.note_before(rule, sent_at, is_new);
+            self.pass.probed_from = self.pass.probed_from.min(sent_at);
             // What still waits in the switch when the update begins has not come back before it.
-            self.back += u64::from(self.phase < Phase::Updating);
+            self.pass.back += u64::from(self.phase < Phase::Updating);
             return;
         }
         let is_late = matches!(self.update.probing, Probing::After(_));
         if is_late && is_new && !self.late.note(rule, sent_at, at.since(sent_at)) {
             desk.leave_out("FRAMES_MAX", 1);
         }
-        if self.activation.note(rule, sent_at, at, is_new) {
+        if self.pass.activation.note(rule, sent_at, at, is_new) {
             if self.update.probing == Probing::Before {
                 self.probes.acts(rule, desk);
             }
@@ -296,7 +342,7 @@ impl RuleActivation {
             Phase::Quiet => self.change(desk),
             Phase::Updating => desk.end_by_limit(PATIENCE_LIMIT),
             Phase::Watching if self.refused() > 0 => desk.end_by_limit(REFUSAL_LIMIT),
-            Phase::Watching => desk.end(),
+            Phase::Watching => self.conclude(desk),
         }
     }
 
@@ -305,13 +351,15 @@ impl RuleActivation {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.barrier = None;
                 match self.phase {
-                    Phase::Preparing if self.is_base_refused => desk.end_by_limit(REFUSAL_LIMIT),
+                    Phase::Preparing if self.pass.is_base_refused => {
+                        desk.end_by_limit(REFUSAL_LIMIT)
+                    }
                     Phase::Preparing => self.settle(desk),
                     _ => self.acknowledged(at, desk),
                 }
             }
             Message::Error(_) => {
-                self.errors += 1;
+                self.pass.errors += 1;
                 self.refuse(xid);
                 self.look(desk);
             }
@@ -323,164 +371,18 @@ impl RuleActivation {
     fn refuse(&mut self, xid: Xid) {
         let place = |said: Option<Said>| said.and_then(|said| said.place(xid));
         let base = Rules::emptied().len() as u32;
-        let rule = match (place(self.said), place(self.prepared)) {
+        let rule = match (place(self.pass.said), place(self.pass.prepared)) {
             (Some(rule), _) => rule,
-            (None, Some(at)) if at < base => return self.is_base_refused = true,
+            (None, Some(at)) if at < base => return self.pass.is_base_refused = true,
             (None, Some(at)) => at - base,
             (None, None) => return,
         };
-        self.refused.get_mut(rule as usize).into_iter().for_each(|refused| *refused = true);
+        self.pass.refused.get_mut(rule as usize).into_iter().for_each(|refused| *refused = true);
     }
 
     /// How many rules the switch refused.
     fn refused(&self) -> usize {
-        self.refused.iter().filter(|refused| **refused).count()
-    }
-
-    /// The values, as far as there are any.
-    fn tell(&mut self, desk: &mut Desk) {
-        let Some([first, _]) = self.sent else { return };
-        let count = u64::from(self.update.rules.count());
-        let turn = desk.turn();
-        let mut tell = |measured: Measured| desk.measured(measured);
-        let acknowledged = self.acknowledged_at.map(|at| at.since(first));
-        if let Some(span) = acknowledged {
-            let (span, half) = (span.0 as f64, turn.0 as f64);
-            tell(Measured::new("control_plane_ns", "ns", span, half).of(count));
-        }
-        let mut moments: Vec<(usize, Moment)> = self.activation.moments().collect();
-        let share = moments.len() as f64 / count as f64;
-        tell(Measured::new("rules_active_ratio", "ratio", share, 0.0).of(count));
-        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
-        let unready = self.unready as f64 / count as f64;
-        tell(Measured::new("rules_unready_ratio", "ratio", unready, 0.0).of(count));
-        self.tell_truth(&mut tell);
-        match self.update.probing {
-            Probing::Before => {
-                self.tell_ways(first, &mut tell);
-                self.tell_moments([first, turn], acknowledged, &moments, &mut tell);
-            }
-            Probing::After(_) => return self.tell_first_probes(&mut tell),
-        }
-        let found = order(&thinned(&moments));
-        if let Some(found) = found {
-            tell(tau("order_tau_index", &found));
-            let inversions = found.inversions as f64;
-            tell(Measured::new("inversions_count", "count", inversions, 0.0).of(found.decided));
-        }
-        let as_sent: Vec<Moment> = moments.iter().map(|(_, moment)| *moment).collect();
-        moments.sort_by_key(|(_, moment)| moment.at);
-        // With rules missing a batch is not known, and neither is what was moved.
-        let batches = Batches::of(&moments).filter(|_| self.activation.is_complete());
-        if let Some(batches) = &batches {
-            batches.tell(&mut tell);
-            batches.order().into_iter().for_each(|it| tell(tau("batch_order_tau_index", &it)));
-        } else if self.activation.is_complete() && found.is_some_and(|it| it.inversions == 0) {
-            self.costs(&as_sent).into_iter().for_each(|costs| costs.tell(&mut tell));
-        }
-        for measured in longest_pause(first, &moments) {
-            desk.measured(measured);
-        }
-        desk.series(acting_over_time(first, &moments));
-        desk.series(known_over_place(&moments));
-        desk.series(place_over_place(&moments));
-    }
-
-    /// What insertions cost, where the priorities tell what each had to move: those of rising priority the entries
-    /// below, the one below all rules among them, and those of falling priority the ones above.
-    fn costs(&self, moments: &[Moment]) -> Option<Costs> {
-        let others = match (self.update.deed, self.update.priorities) {
-            (Deed::Add, Priorities::Ascending) => 1,
-            (Deed::Add, Priorities::Descending) => 0,
-            _ => return None,
-        };
-        Costs::of(moments, others)
-    }
-
-    /// What the switch said against what it did.
-    fn tell_truth(&self, tell: &mut impl FnMut(Measured)) {
-        if self.acknowledged_at.is_none() {
-            return;
-        }
-        let count = u64::from(self.update.rules.count());
-        let premature = self.activation.premature() as f64 / count as f64;
-        tell(Measured::new("rules_premature_ratio", "ratio", premature, 0.0).of(count));
-        let stale = self.activation.stale() as f64;
-        tell(Measured::new("stale_frames", "frames", stale, 0.0));
-        let relapsed = self.activation.relapsed() as f64;
-        tell(Measured::new("relapsed_frames", "frames", relapsed, 0.0));
-    }
-
-    /// What a rule's first frames took and its last ones, and what share of frames came back before.
-    fn tell_ways(&self, first: Nanos, tell: &mut impl FnMut(Measured)) {
-        let names = ["first_frame_ns", "last_frame_ns"];
-        for (name, took) in names.into_iter().zip(self.activation.took()) {
-            if let Some(took) = Spread::of(took) {
-                took.tell(name, 0.0, tell);
-            }
-        }
-        let sent = self.update.probes_pps * first.since(self.probed_from).as_secs_f64();
-        if self.back > 0 && sent >= 1.0 {
-            let back = (self.back as f64 / sent).min(1.0);
-            tell(Measured::new("probes_back_ratio", "ratio", back, 0.0).of(self.back));
-        }
-    }
-
-    /// How long rules took, from the first byte of the update on.
-    fn tell_moments(
-        &self,
-        [first, turn]: [Nanos; 2],
-        acknowledged: Option<Nanos>,
-        moments: &[(usize, Moment)],
-        tell: &mut impl FnMut(Measured),
-    ) {
-        let span = |moment: &Moment| moment.at.0 as f64 - first.0 as f64;
-        let spans = moments.iter().map(|(_, moment)| span(moment)).collect();
-        let halves = moments.iter().map(|(_, moment)| moment.half.0 as f64).collect();
-        let last = moments.iter().map(|(_, moment)| *moment).max_by_key(|moment| moment.at);
-        let (Some(spans), Some(halves), Some(last)) = (Spread::of(spans), Spread::of(halves), last)
-        else {
-            return;
-        };
-        let half = halves.quantile(0.5);
-        let count = moments.len() as u64;
-        let value = |name: &'static str, value: f64, half: f64| {
-            Measured::new(name, "ns", value, half).of(count)
-        };
-        spans.tell("activation_ns", half, tell);
-        tell(value("resolution_ns_p50", half, 0.0));
-        let (greatest, last_half) = (span(&last), last.half.0 as f64);
-        // With rules missing the last is not known.
-        if self.activation.is_complete() {
-            tell(value("data_plane_ns", greatest, last_half));
-            let seconds = greatest.max(1.0) / 1e9;
-            let rate = count as f64 / seconds;
-            let off = rate * last_half / greatest.max(1.0);
-            tell(Measured::new("rules_per_s", "per_s", rate, off));
-        }
-        if let Some(said) = acknowledged {
-            // The answer may have waited for a turn before it was read.
-            let (gap, turn) = (|span: f64| span - said.0 as f64, turn.0 as f64);
-            tell(value("barrier_gap_ns_p50", gap(spans.quantile(0.5)), half + turn));
-            tell(value("barrier_gap_ns_max", gap(greatest), last_half + turn));
-        }
-    }
-
-    /// Whether rules waited for a frame: with probes only long after the barrier's answer.
-    fn tell_first_probes(&mut self, tell: &mut impl FnMut(Measured)) {
-        self.late.tell(tell);
-        let (probed, at_work) = self.activation.first_probes();
-        if probed == 0 {
-            return;
-        }
-        let share = at_work as f64 / probed as f64;
-        let named = Measured::new("first_probe_active_ratio", "ratio", share, 0.0);
-        tell(named.of(probed as u64));
-        let waits: Vec<f64> =
-            self.activation.after_first_probe().map(|span| span.0 as f64).collect();
-        if let Some(waits) = Spread::of(waits) {
-            waits.tell("after_first_probe_ns", self.round().0 as f64, tell);
-        }
+        self.pass.refused.iter().filter(|refused| **refused).count()
     }
 }
 
@@ -494,13 +396,18 @@ impl Module for RuleActivation {
         // Tables are made ready, are seen to be, and then change.
         let waits = [patience, patience, patience, after, self.update.watch, Nanos::from_secs(10)];
         let rounds = Nanos(self.round().0.saturating_mul(4));
-        let limit = waits.into_iter().fold(rounds, Nanos::saturating_add);
+        let once = waits.into_iter().fold(rounds, Nanos::saturating_add);
+        // One that resolves more, and those that fit the budget, of which the last may take as long as any.
+        let limit = match self.update.updates_max {
+            0 | 1 => once,
+            _ => Nanos(once.0.saturating_mul(3)).saturating_add(BUDGET),
+        };
         Needs::new(limit).in_versions(&self.update.versions)
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
         match event.what {
-            What::Start(facts) => self.prepare(facts, desk),
+            What::Start(facts) => self.begin(facts, desk),
             What::Frame(arrival) => {
                 // One that left later than it says, or came while nobody looked, shows no moment.
                 if let Some(probe) = arrival.probe.filter(|probe| probe.is_delay_known) {
@@ -508,9 +415,9 @@ impl Module for RuleActivation {
                 }
             }
             What::Message { xid, message, .. } => self.heard(xid, message, event.at, desk),
-            What::Sent { said, first, last, .. } if Some(said) == self.said => {
-                self.sent = Some([first, last]);
-                self.activation.begin(first);
+            What::Sent { said, first, .. } if Some(said) == self.pass.said => {
+                self.pass.sent = Some(first);
+                self.pass.activation.begin(first);
             }
             What::Timer(timer) => self.timed(timer, desk),
             _ => {}
@@ -519,72 +426,5 @@ impl Module for RuleActivation {
 
     fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
         self.tell(desk);
-    }
-}
-
-/// An order as a number.
-fn tau(name: &'static str, found: &Order) -> Measured {
-    Measured::new(name, "index", found.tau, found.half()).of(found.decided)
-}
-
-/// Some of the moments, evenly spread over the rules, if there are too many to compare all.
-fn thinned(moments: &[(usize, Moment)]) -> Vec<(usize, Moment)> {
-    let step = moments.len().div_ceil(ORDER_RULES_MAX).max(1);
-    moments.iter().step_by(step).copied().collect()
-}
-
-/// The longest time in which no rule began to act, and when it began; none of fewer than two rules.
-fn longest_pause(first: Nanos, moments: &[(usize, Moment)]) -> Vec<Measured> {
-    let pairs = moments.windows(2).map(|pair| (pair[0].1, pair[1].1));
-    let Some((from, to)) = pairs.max_by_key(|(from, to)| to.at.since(from.at)) else {
-        return Vec::new();
-    };
-    let half = from.half.saturating_add(to.half).0 as f64;
-    let begins = from.at.0 as f64 - first.0 as f64;
-    vec![
-        Measured::new("pause_ns_max", "ns", to.at.since(from.at).0 as f64, half),
-        Measured::new("pause_begins_ns", "ns", begins, from.half.0 as f64),
-    ]
-}
-
-/// How many rules act over time, from the update's first byte (figure 8a).
-fn acting_over_time(first: Nanos, moments: &[(usize, Moment)]) -> Series {
-    let point = |(acting, (_, moment)): (usize, &(usize, Moment))| {
-        (moment.at.0 as f64 - first.0 as f64, acting as f64 + 1.0)
-    };
-    Series {
-        name: "rules_acting".into(),
-        unit: "rules".into(),
-        x_name: "time_ns".into(),
-        x_unit: "ns".into(),
-        points: moments.iter().enumerate().map(point).collect(),
-    }
-}
-
-/// How well the moment of each rule is known, by its place among those that began to act.
-fn known_over_place(moments: &[(usize, Moment)]) -> Series {
-    let point = |(place, (_, moment)): (usize, &(usize, Moment))| {
-        (place as f64 + 1.0, moment.half.0 as f64)
-    };
-    Series {
-        name: "resolution_ns".into(),
-        unit: "ns".into(),
-        x_name: "place_acting".into(),
-        x_unit: "".into(),
-        points: moments.iter().enumerate().map(point).collect(),
-    }
-}
-
-/// The place at which each rule began to act over the place at which it was sent (figure 8b).
-fn place_over_place(moments: &[(usize, Moment)]) -> Series {
-    let mut points: Vec<(f64, f64)> =
-        moments.iter().enumerate().map(|(at, (rule, _))| (*rule as f64, at as f64)).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Series {
-        name: "place_acting".into(),
-        unit: "".into(),
-        x_name: "place_sent".into(),
-        x_unit: "".into(),
-        points,
     }
 }

@@ -69,6 +69,23 @@ impl Spread {
         (self.quantile(0.75) - self.quantile(0.25)) / 2.0
     }
 
+    /// Tells the same of values of which only the least and the greatest that each can have are known: `least` and
+    /// `greatest` are as many, and each value told holds all that the true ones allow.
+    pub fn tell_between(
+        least: &Spread,
+        greatest: &Spread,
+        name: &str,
+        tell: &mut impl FnMut(Measured),
+    ) {
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        least.tell(name, 0.0, &mut |measured| low.push(measured));
+        greatest.tell(name, 0.0, &mut |measured| high.push(measured));
+        for (low, high) in low.into_iter().zip(high) {
+            let (value, half) = ((low.value + high.value) / 2.0, (high.value - low.value) / 2.0);
+            tell(Measured { value, half_width: Some(half), ..low });
+        }
+    }
+
     /// Tells them in nanoseconds as `NAME_min`, `_p50`, `_p90`, `_p99`, `_max` and `_mean`; each is known to
     /// `half`.
     pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {

@@ -4,11 +4,14 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::rounds::{Rounds, Spot};
-use super::rule_activation::{Deed, Probing, RuleActivation, Update};
+use super::rule_activation::{DENSER, Deed, Probing, RuleActivation, Update};
 use super::rules::{Priorities, RULES_MAX, Rules};
 use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
+
+/// The share of the most that link and tester carry which dense probes may take.
+const LOAD_SHARE: f64 = 0.8;
 
 /// Name of the axis.
 pub const AXIS: &str = "rules";
@@ -114,8 +117,19 @@ const WATCH: Declared = Declared {
            then",
 };
 
+/// How often an update is repeated within a trial.
+pub const UPDATES_MAX: Declared = Declared {
+    key: "updates_max",
+    takes: Takes::Integer(1, 100),
+    default: "5",
+    unit: "updates",
+    help: "updates of one trial at most: the first is repeated with up to ten times as many probes where it does \
+           not resolve batches or the barrier, then until a rule acts after the barrier's answer or 1.5 s have \
+           passed; 1 for a single one",
+};
+
 /// What can be set.
-pub const PARAMETERS: [Declared; 11] = [
+pub const PARAMETERS: [Declared; 12] = [
     RULES,
     DEED,
     PRIORITIES,
@@ -127,6 +141,7 @@ pub const PARAMETERS: [Declared; 11] = [
     PROBES_AFTER,
     LATE_WATCH,
     WATCH,
+    UPDATES_MAX,
 ];
 
 /// The same with other defaults: how many rules, what is done to them, in which order priorities come,
@@ -135,7 +150,7 @@ pub const fn preset(
     rules: &'static str,
     deed: &'static str,
     priorities: &'static str,
-) -> [Declared; 11] {
+) -> [Declared; 12] {
     [
         Declared { default: rules, ..RULES },
         Declared { default: deed, ..DEED },
@@ -148,6 +163,7 @@ pub const fn preset(
         PROBES_AFTER,
         LATE_WATCH,
         WATCH,
+        UPDATES_MAX,
     ]
 }
 
@@ -168,6 +184,8 @@ pub const SHOWS: &[Show] = &[
             "late_probes_first_frame_ratio",
             "order_tau_index",
             "inversions_count",
+            "updates_premature_ratio",
+            "updates_count",
             "errors_count",
         ],
     ),
@@ -190,13 +208,19 @@ pub fn versions(context: &Context) -> Vec<Version> {
     context.parameters.own.words(&VERSION).filter_map(named).collect()
 }
 
+/// Probes in a second of a pass that resolves more than one at this rate, as far as link and tester allow.
+fn probes_pps_max(context: &Context, probes_pps: f64) -> f64 {
+    let frame_bytes = context.parameters.own.integer(&FRAME) as u16;
+    (DENSER * probes_pps).min(LOAD_SHARE * context.most_pps(frame_bytes)).max(probes_pps)
+}
+
 /// The method on one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     with(context, &PARAMETERS)
 }
 
 /// The method with these defaults.
-pub fn with(context: &Context, parameters: &[Declared; 11]) -> Box<dyn Method> {
+pub fn with(context: &Context, parameters: &[Declared; 12]) -> Box<dyn Method> {
     let priorities = context.parameters.own.text(&parameters[2]);
     Box::new(Rounds::new(context, AXIS, spots(context, parameters, priorities, "")))
 }
@@ -205,7 +229,7 @@ pub fn with(context: &Context, parameters: &[Declared; 11]) -> Box<dyn Method> {
 /// `prefix`.
 pub fn spots(
     context: &Context,
-    parameters: &[Declared; 11],
+    parameters: &[Declared; 12],
     priorities: &str,
     prefix: &'static str,
 ) -> Vec<Spot> {
@@ -227,6 +251,8 @@ pub fn spots(
                 priorities: Priorities::of(priorities, context.seed),
                 probing,
                 probes_pps: own.number(&PROBES_PPS),
+                probes_pps_max: probes_pps_max(context, own.number(&PROBES_PPS)),
+                updates_max: own.integer(&UPDATES_MAX) as usize,
                 frame_bytes: own.integer(&FRAME) as usize,
                 versions: versions(context),
                 patience: Nanos::from_secs_f64(patience),

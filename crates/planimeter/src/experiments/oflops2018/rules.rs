@@ -16,13 +16,13 @@ use crate::parameter::own::Declared;
 const COUNTS: &str = "100,400,700,1000,1400";
 
 /// Figure 7a: rules are modified.
-pub const MODIFIED: [Declared; 11] = updates::preset(COUNTS, "modify", "ascending");
+pub const MODIFIED: [Declared; 12] = updates::preset(COUNTS, "modify", "ascending");
 
 /// Figures 7b and 7c: rules are inserted.
-pub const INSERTED: [Declared; 11] = updates::preset(COUNTS, "add", "ascending");
+pub const INSERTED: [Declared; 12] = updates::preset(COUNTS, "add", "ascending");
 
 /// Figure 8: a thousand rules are inserted.
-pub const THOUSAND: [Declared; 11] = updates::preset("1000", "add", "ascending");
+pub const THOUSAND: [Declared; 12] = updates::preset("1000", "add", "ascending");
 
 /// What comes before the metrics of rules of random priority.
 const RANDOM: &str = "random_";

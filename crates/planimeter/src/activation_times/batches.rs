@@ -1,0 +1,205 @@
+//! Batches: rules that act together with pauses between, how many at once and how often.
+//!
+//! Source: the OFLOPS-SUME paper, figure 8a (a switch that collects changes and writes them at set times). Pauses that
+//! part batches are longer than any other pause that the data allow, hidden ones included: the windows of the
+//! rules before and after do not overlap, and no pause of comparable length fits between rules of one batch. Where
+//! no set of pauses stands out like that the result is unresolved or, if no pause can be long, even.
+//!
+//! Invariants:
+//! - Which rule belongs to which batch is certain.
+//! - A batch's size counts whole batches only: the end of the update may cut the last one short.
+
+use std::ops::Range;
+
+use super::{ActivationTimes, Bounds};
+
+/// Pauses between batches are so many times as long as any that fits into a batch.
+const LONGER: f64 = 2.0;
+
+/// Batches from which rules are known to come in batches.
+const COUNT_MIN: usize = 3;
+
+/// Rules act evenly where no pause can be longer than so many times the mean one.
+const EVEN: f64 = 3.0;
+
+/// How rules come to act.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Grouping {
+    /// In batches.
+    Batches(Batches),
+    /// One after the other without pauses that stand out.
+    Even,
+    /// The probes are too far apart to tell.
+    Unresolved,
+}
+
+/// Rules by batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batches {
+    /// Places as in [`ActivationTimes::windows`].
+    pub groups: Vec<Range<usize>>,
+    /// When each batch begins to act.
+    pub begins: Vec<Bounds>,
+}
+
+impl Batches {
+    /// How many rules a whole batch has: the median, and how far batches differ from it.
+    pub fn size(&self) -> (f64, f64) {
+        let whole = &self.groups[..self.groups.len() - 1];
+        let mut sizes: Vec<f64> = whole.iter().map(|group| group.len() as f64).collect();
+        sizes.sort_by(f64::total_cmp);
+        let size = sizes[sizes.len() / 2];
+        (size, (size - sizes[0]).max(sizes[sizes.len() - 1] - size))
+    }
+
+    /// The mean time from the beginning of one batch to that of the next.
+    pub fn interval(&self) -> Bounds {
+        let last = self.begins.len() - 1;
+        self.begins[last].since(self.begins[0]).per(last as f64)
+    }
+
+    /// The times from the beginning of each batch to that of the next.
+    pub fn intervals(&self) -> Vec<Bounds> {
+        self.begins.windows(2).map(|pair| pair[1].since(pair[0])).collect()
+    }
+}
+
+impl ActivationTimes {
+    /// How these rules come to act.
+    pub fn grouping(&self) -> Grouping {
+        let pauses = self.pauses();
+        if let Some(cuts) = cuts(&pauses) {
+            let begins = std::iter::once(0).chain(cuts.iter().map(|cut| cut + 1));
+            let ends = cuts.iter().map(|cut| cut + 1).chain([self.len()]);
+            let groups: Vec<Range<usize>> = begins.zip(ends).map(|(a, b)| a..b).collect();
+            let begins = groups.iter().map(|group| self.first_of(group)).collect();
+            return Grouping::Batches(Batches { groups, begins });
+        }
+        if self.is_even(&pauses) { Grouping::Even } else { Grouping::Unresolved }
+    }
+
+    /// The batches, if the rules come in batches.
+    pub fn batches(&self) -> Option<Batches> {
+        match self.grouping() {
+            Grouping::Batches(batches) => Some(batches),
+            Grouping::Even | Grouping::Unresolved => None,
+        }
+    }
+
+    /// The longest pause that may lie between rules without probes showing it; none if every pause is shown.
+    pub fn hidden_pause(&self) -> Option<f64> {
+        let hidden = self.pauses().into_iter().filter(|pause| pause.low <= 0.0);
+        hidden.map(|pause| pause.high).max_by(f64::total_cmp)
+    }
+
+    fn is_even(&self, pauses: &[Bounds]) -> bool {
+        let Some(last) = self.last().filter(|_| pauses.len() + 1 >= COUNT_MIN) else {
+            return false;
+        };
+        let mean = last.since(self.nth(0)).low / pauses.len() as f64;
+        pauses.iter().all(|pause| pause.high <= EVEN * mean)
+    }
+}
+
+/// The places behind which a batch ends, if pauses stand out: those above the widest step in the lengths of pauses.
+fn cuts(pauses: &[Bounds]) -> Option<Vec<usize>> {
+    let mut places: Vec<usize> = (0..pauses.len()).collect();
+    places.sort_by(|a, b| pauses[*b].low.total_cmp(&pauses[*a].low));
+    // For each number of cuts, the longest pause that may lie within a batch.
+    let mut within = vec![0.0f64; places.len() + 1];
+    for count in (0..places.len()).rev() {
+        within[count] = within[count + 1].max(pauses[places[count]].high);
+    }
+    let certain = places.iter().take_while(|place| pauses[**place].low > 0.0).count();
+    let step = |count: usize| pauses[places[count - 1]].low / within[count];
+    // Rules that act alone have no pause within batches: they come in batches of one if the pauses are alike.
+    let counts = (COUNT_MIN - 1..=certain).filter(|count| *count < places.len());
+    let best =
+        counts.max_by(|a, b| step(*a).total_cmp(&step(*b))).filter(|count| step(*count) >= LONGER);
+    let is_regular = || {
+        let low = pauses.iter().map(|pause| pause.low).fold(0.0, f64::max);
+        low <= pauses.iter().map(|pause| pause.high).fold(f64::INFINITY, f64::min)
+    };
+    let alone = places.len() >= COUNT_MIN - 1 && certain == places.len() && is_regular();
+    let mut cuts = match best {
+        Some(count) => places[..count].to_vec(),
+        None if alone => places,
+        None => return None,
+    };
+    cuts.sort_unstable();
+    Some(cuts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::times;
+    use super::*;
+
+    /// Ends of windows of this width: `batches` times `rules` rules, one `each` ns after the other, every `interval` ns.
+    fn batched(batches: u32, rules: u32, each: f64, interval: f64) -> Vec<f64> {
+        let one = move |batch| {
+            (0..rules).map(move |rule| 100.0 + f64::from(batch) * interval + f64::from(rule) * each)
+        };
+        (0..batches).flat_map(one).collect()
+    }
+
+    #[test]
+    fn batches_have_a_size_and_an_interval_and_the_last_may_be_short() {
+        let ends = [10.0, 11.0, 12.0, 110.0, 111.0, 112.0, 210.0];
+        let batches = times(&ends, 2.0).batches().unwrap();
+        assert_eq!((batches.groups.len(), batches.size()), (3, (3.0, 0.0)));
+        assert_eq!((batches.interval().middle(), batches.interval().half()), (100.0, 1.0));
+        let uneven = times(&ends[1..], 2.0).batches().unwrap();
+        assert_eq!(uneven.size(), (3.0, 1.0));
+    }
+
+    #[test]
+    fn batches_closer_than_probes_can_show_are_unresolved() {
+        let ends = batched(20, 48, 80.0, 12_000.0);
+        assert_eq!(times(&ends, 500.0).batches().unwrap().size(), (48.0, 0.0));
+        assert_eq!(times(&ends, 10_000.0).grouping(), Grouping::Unresolved);
+        assert!(times(&ends, 10_000.0).hidden_pause().unwrap() >= 8_240.0);
+    }
+
+    #[test]
+    fn a_few_visible_pauses_are_no_batches_where_others_may_be_hidden() {
+        // Windows differ: every third pause happens to be visible, and the others may be as long.
+        let mut windows = Vec::new();
+        for batch in 0..30u32 {
+            let at = f64::from(batch) * 1_000.0;
+            let width = if batch % 3 == 0 { 100.0 } else { 1_100.0 };
+            for _ in 0..10 {
+                let acts = Bounds { low: at - width, high: at + 10.0 };
+                windows.push(super::super::Window { rule: windows.len(), acts });
+            }
+        }
+        assert_eq!(ActivationTimes::new(windows).grouping(), Grouping::Unresolved);
+    }
+
+    #[test]
+    fn rules_one_after_the_other_are_even_and_alone_at_equal_intervals_batches_of_one() {
+        let ends: Vec<f64> = (1..200).map(|rule| f64::from(rule) * 100.0).collect();
+        assert_eq!(times(&ends, 150.0).grouping(), Grouping::Even);
+        assert_eq!(times(&ends, 20.0).batches().unwrap().size(), (1.0, 0.0));
+        assert_eq!(times(&ends, 5_000.0).grouping(), Grouping::Unresolved);
+        // Each takes longer than the one before: no batches.
+        let growing: Vec<f64> = (1..200).map(|rule| f64::from(rule * rule) * 10.0).collect();
+        assert_eq!(times(&growing, 2.0).batches(), None);
+        for few in [&[][..], &[1.0], &[1.0, 50.0]] {
+            assert_eq!(times(few, 1.0).grouping(), Grouping::Unresolved);
+        }
+    }
+
+    #[test]
+    fn the_order_within_batches_is_over_pairs_of_one_batch() {
+        let ends = [10.0, 20.0, 30.0, 1010.0, 1020.0, 1030.0, 2010.0, 2020.0, 2030.0];
+        let order = |ends: &[f64]| {
+            let times = times(ends, 2.0);
+            times.order_within(&times.batches().unwrap().groups).unwrap()
+        };
+        assert_eq!(order(&ends).tau(), 1.0);
+        let reversed: Vec<f64> = ends.iter().rev().copied().collect();
+        let found = order(&reversed);
+        assert_eq!((found.tau(), found.resolved), (-1.0, 9));
+    }
+}

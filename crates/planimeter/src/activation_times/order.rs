@@ -1,0 +1,142 @@
+//! The order in which rules act, against the order sent: Kendall's tau over pairs whose windows do not overlap.
+//!
+//! Source: figure 8b of the OFLOPS-SUME paper; Kendall, 1938. Invariant: a pair whose windows overlap is unresolved; it
+//! widens the stated error, and never counts as in order.
+
+use std::ops::Range;
+
+use super::{ActivationTimes, Window};
+
+/// Rules of which pairs are compared; of more, as many evenly spread.
+const RULES_MAX: usize = 4096;
+
+/// How the order of acting compares with the order sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Order {
+    /// Resolved pairs that act in the other order than they were sent.
+    pub inversions: u64,
+    /// Pairs of which the data show which acts first.
+    pub resolved: u64,
+    /// Pairs of which they do not.
+    pub unresolved: u64,
+}
+
+/// The ranks that a rule may have among those that act, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rank {
+    /// Its place among these rules in the order sent, from 0.
+    pub sent: usize,
+    /// The least and the greatest rank that the data allow.
+    pub acts: [usize; 2],
+}
+
+impl Rank {
+    /// The rank nearest to the order sent that the data allow: what differs from the place sent is resolved.
+    pub fn nearest(self) -> usize {
+        self.sent.clamp(self.acts[0], self.acts[1])
+    }
+}
+
+impl Order {
+    /// Kendall's tau over the resolved pairs: 1 in order, 0 in none, -1 in reverse.
+    pub fn tau(&self) -> f64 {
+        1.0 - 2.0 * self.inversions as f64 / self.resolved as f64
+    }
+
+    /// How far from this the tau of all pairs may be, whichever way the unresolved ones act.
+    pub fn tau_half(&self) -> f64 {
+        let unresolved = self.unresolved as f64 / (self.resolved + self.unresolved) as f64;
+        unresolved * (1.0 + self.tau().abs())
+    }
+
+    /// The share of the resolved pairs that are inverted.
+    pub fn inverted_share(&self) -> f64 {
+        self.inversions as f64 / self.resolved as f64
+    }
+
+    fn and(self, other: Order) -> Order {
+        Order {
+            inversions: self.inversions + other.inversions,
+            resolved: self.resolved + other.resolved,
+            unresolved: self.unresolved + other.unresolved,
+        }
+    }
+}
+
+fn order(windows: &[Window]) -> Order {
+    let mut order = Order { inversions: 0, resolved: 0, unresolved: 0 };
+    for (place, one) in windows.iter().enumerate() {
+        for other in &windows[place + 1..] {
+            // The other one's lower bound is not below this one's.
+            if one.acts.high < other.acts.low {
+                order.resolved += 1;
+                order.inversions += u64::from(one.rule > other.rule);
+            } else {
+                order.unresolved += 1;
+            }
+        }
+    }
+    order
+}
+
+impl ActivationTimes {
+    /// The order of all rules; none where no pair is resolved.
+    pub fn order(&self) -> Option<Order> {
+        let step = self.len().div_ceil(RULES_MAX).max(1);
+        let some: Vec<Window> = self.windows.iter().step_by(step).copied().collect();
+        Some(order(&some)).filter(|order| order.resolved > 0)
+    }
+
+    /// The order within groups of rules, over all groups; none where no pair is resolved.
+    pub fn order_within(&self, groups: &[Range<usize>]) -> Option<Order> {
+        let each = groups.iter().map(|group| {
+            let step = group.len().div_ceil(RULES_MAX).max(1);
+            let some: Vec<Window> =
+                self.windows[group.clone()].iter().step_by(step).copied().collect();
+            order(&some)
+        });
+        each.reduce(Order::and).filter(|order| order.resolved > 0)
+    }
+
+    /// The ranks that each rule may have, in the order sent.
+    pub fn ranks(&self) -> Vec<(usize, Rank)> {
+        let lows: Vec<f64> = self.windows.iter().map(|window| window.acts.low).collect();
+        let mut rules: Vec<&Window> = self.windows.iter().collect();
+        rules.sort_by_key(|window| window.rule);
+        let rank = |(sent, window): (usize, &Window)| {
+            // Those that act before it in any case, and all but those that act after it.
+            let before = self.highs.partition_point(|high| *high < window.acts.low);
+            let up_to = lows.partition_point(|low| *low <= window.acts.high);
+            (window.rule, Rank { sent, acts: [before, up_to - 1] })
+        };
+        rules.into_iter().enumerate().map(rank).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::times;
+
+    #[test]
+    fn tau_is_over_resolved_pairs_and_its_error_holds_the_others() {
+        assert_eq!(times(&[10.0, 20.0, 30.0], 2.0).order().unwrap().tau(), 1.0);
+        assert_eq!(times(&[30.0, 20.0, 10.0], 2.0).order().unwrap().tau(), -1.0);
+        let mixed = times(&[10.0, 30.0, 20.0], 2.0).order().unwrap();
+        assert_eq!((mixed.inversions, mixed.resolved, mixed.tau_half()), (1, 3, 0.0));
+        let near = times(&[10.0, 11.0, 20.0, 30.0], 2.0).order().unwrap();
+        assert_eq!((near.tau(), near.unresolved), (1.0, 1));
+        assert!((near.tau_half() - 2.0 / 6.0).abs() < 1e-12);
+        assert_eq!(times(&[10.0, 30.0, 20.0], 40.0).order(), None);
+    }
+
+    #[test]
+    fn a_rank_differs_from_the_place_sent_only_where_the_data_show_it() {
+        let nearest = |ends: &[f64], width| -> Vec<usize> {
+            times(ends, width).ranks().iter().map(|(_, rank)| rank.nearest()).collect()
+        };
+        // One round of probes: the order in which probes happen to come is none of the switch's.
+        assert_eq!(nearest(&[13.0, 11.0, 14.0, 12.0], 10.0), [0, 1, 2, 3]);
+        assert_eq!(nearest(&[40.0, 30.0, 20.0, 10.0], 2.0), [3, 2, 1, 0]);
+        assert_eq!(nearest(&[20.0, 10.0, 40.0, 30.0], 2.0), [1, 0, 3, 2]);
+    }
+}

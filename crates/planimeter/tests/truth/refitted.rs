@@ -1,0 +1,217 @@
+//! Switches whose rule activation is measured, fitted and measured again: the fitted model shows what the hidden one did.
+//!
+//! What may differ is what both measurements state as their errors and what the fit states of its keys.
+//! `TRUTH_CASES_ACTIVATION` sets how many switches are drawn.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use planimeter::catalog;
+use planimeter::fit::{self, Fit, Run};
+use planimeter::live::event::Event;
+use planimeter::parameter::{Effort, Parameters};
+use planimeter::runner::{self, Destination, Plan, Watcher};
+use planimeter::target::links::Links;
+use planimeter::target::name::{Link, TargetKind};
+use planimeter::target::{Benches, Surroundings};
+use switch::behaviour::model::{Barrier, Model};
+
+use crate::case::Draw;
+use crate::common::Folder;
+use crate::models::cases;
+
+const MS: u64 = 1_000_000;
+
+const DEEDS: [&str; 3] = ["add", "modify", "delete"];
+
+/// What is measured again.
+const METRICS: [&str; 6] = [
+    "control_plane_ns",
+    "data_plane_ns",
+    "activation_ns_p50",
+    "barrier_gap_ns_max",
+    "batch_rules_p50",
+    "batch_interval_ns_mean",
+];
+
+/// Reports to nobody.
+struct Silent;
+
+impl Watcher for Silent {
+    fn say(&mut self, _: &str) {}
+    fn expect(&mut self, _: u64) {}
+    fn step(&mut self, _: &str) {}
+    fn tell(&mut self, _: &Event) {}
+}
+
+/// Runs of every operation with these numbers of rules.
+fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
+    let run = |(number, deed): (usize, &&str)| {
+        let mut parameters = Parameters::at(Effort::Quick);
+        let entries = catalog::find("rule-activation").unwrap();
+        let assignments = [
+            "rig=sim".to_string(),
+            "repeats=1".into(),
+            "probes=before".into(),
+            "patience=60".into(),
+            "wildcard_entries_max=5000".into(),
+            "probes_pps=20000".into(),
+            "updates_max=2".into(),
+            format!("rules_count={counts}"),
+            format!("deed={deed}"),
+        ];
+        for assignment in &assignments {
+            parameters.set_declared(assignment, entries[0].parameters).unwrap();
+        }
+        let plan = Plan {
+            entries,
+            kinds: vec![kind],
+            links: Links::all_by(Link::Memory),
+            hooks: Default::default(),
+            effort: Effort::Quick,
+            parameters,
+            assignments: assignments.to_vec(),
+            seed,
+            command_line: "planimeter run, from a test".into(),
+            created: "2026-01-31T12:00:00Z".into(),
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+        let mut benches =
+            Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
+        let folder = Folder::new();
+        let destination = Destination::New(folder.0.clone());
+        let finished = runner::run(&plan, destination, &mut benches, &stop, &mut Silent).unwrap();
+        Run { name: format!("run-{number}"), record: finished.record }
+    };
+    DEEDS.iter().enumerate().map(run).collect()
+}
+
+fn target(folder: &Folder, model: &Model) -> TargetKind {
+    let path = folder.0.join(format!("{}.toml", model.name));
+    std::fs::write(&path, model.to_text()).unwrap();
+    format!("ours:model={}", path.display()).parse().unwrap()
+}
+
+/// A switch; the kinds take turns.
+fn drawn(draw: &mut Draw, seed: u64) -> Model {
+    let mut model = Model { name: "hidden".into(), about: "hidden".into(), ..Model::default() };
+    let costs = &mut model.hardware;
+    (costs.insert_ns, costs.modify_ns, costs.delete_ns) =
+        (draw.between(50_000, MS), draw.between(50_000, MS), draw.between(50_000, MS));
+    let mut agent = (draw.between(0, 20_000), draw.between(0, 50_000));
+    match seed % 4 {
+        // Early for one operation alone.
+        0 => {
+            let late = draw.between(0, 2);
+            let each = [&mut costs.insert_ns, &mut costs.modify_ns, &mut costs.delete_ns];
+            for (place, cost) in (0..).zip(each) {
+                *cost = if place == late { *cost } else { 0 };
+            }
+            agent.0 = draw.between(5_000, 20_000);
+            model.barrier = Barrier { answers: 2, delay_ns: 0 };
+        }
+        // Honest.
+        1 => model.barrier = Barrier { answers: 0, delay_ns: 0 },
+        // Early by the same for every operation.
+        2 => {
+            costs.activation_ns = draw.between(5 * MS, 50 * MS);
+            model.barrier = Barrier { answers: 1, delay_ns: 0 };
+        }
+        // In batches.
+        _ => {
+            costs.batch_rules = draw.between(10, 20);
+            costs.batch_interval_ns = draw.between(20 * MS, 60 * MS);
+            let most = costs.batch_interval_ns / 2 / costs.batch_rules;
+            let each = [&mut costs.insert_ns, &mut costs.modify_ns, &mut costs.delete_ns];
+            each.into_iter().for_each(|cost| *cost = (*cost).min(most));
+            model.barrier = Barrier { answers: 0, delay_ns: 0 };
+            agent = (0, 0);
+        }
+    }
+    (model.agent.flow_mod_ns, model.agent.message_ns) = agent;
+    for key in switch::behaviour::model::keys::KEYS {
+        model.sources.insert(key.path, "drawn".into());
+    }
+    model
+}
+
+/// How far a time of so many rules may be off by what the fit states of its keys.
+fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
+    let half = |key: &str| {
+        let found = fitted.found.iter().find(|found| found.key == key);
+        found.map_or(0.0, |found| found.half) + 1.0
+    };
+    let cost = match deed {
+        "add" => "hardware.insert_ns",
+        "modify" => "hardware.modify_ns",
+        _ => "hardware.delete_ns",
+    };
+    let each = half(cost) + half("agent.flow_mod_ns");
+    let once = ["agent.message_ns", "barrier.delay_ns", "hardware.activation_ns"].map(half);
+    // A switch that works in batches takes an update on up to one interval later than another.
+    let beat = fitted.model.hardware.batch_interval_ns as f64;
+    let beats = rules / (fitted.model.hardware.batch_rules.max(1) as f64);
+    let batches = if beat > 0.0 { beat + beats * half("hardware.batch_interval_ns") } else { 0.0 };
+    rules * each + once.iter().sum::<f64>() + batches
+}
+
+#[test]
+fn a_fitted_model_that_is_measured_again_shows_what_was_measured() {
+    let count = cases("TRUTH_CASES_ACTIVATION", 4);
+    let (mut values, mut missed, mut wrong) = (0u64, Vec::new(), 0u64);
+    for seed in 0..count {
+        let draw = &mut Draw::new(seed ^ 0x7265_6669);
+        let model = drawn(draw, seed);
+        let counts = format!("{},{}", draw.between(60, 80), draw.between(120, 200));
+        let (one, other) = (Folder::new(), Folder::new());
+        let kind = target(&one, &model);
+        let first = measured(kind, &counts, seed);
+        let fitted = fit::fit(&first, kind.name(), "fitted");
+        let again = measured(target(&other, &fitted.model), &counts, seed);
+        let before = missed.len();
+        for ((first, again), deed) in first.iter().zip(&again).zip(DEEDS) {
+            for cell in first.record.cells.iter() {
+                let name = cell.metric.name();
+                if !METRICS.contains(&name) {
+                    continue;
+                }
+                values += 1;
+                let x = cell.point.value;
+                let same = again
+                    .record
+                    .cells
+                    .iter()
+                    .find(|it| it.metric.name() == name && it.point.value == x);
+                let Some(same) = same else {
+                    missed.push(format!("{seed} {deed} {name} at {x} is not told again"));
+                    continue;
+                };
+                let halves = cell.resolution.unwrap_or(0.0) + same.resolution.unwrap_or(0.0);
+                let most = match name {
+                    "batch_rules_p50" => halves,
+                    "batch_interval_ns_mean" => {
+                        let found =
+                            fitted.found.iter().find(|it| it.key == "hardware.batch_interval_ns");
+                        halves + found.map_or(0.0, |it| it.half)
+                    }
+                    _ => halves + stated(&fitted, deed, x),
+                };
+                if (cell.value - same.value).abs() > most {
+                    missed.push(format!(
+                        "{seed} {deed} {name} at {x}: {} at first, {} again, ± {most}",
+                        cell.value, same.value
+                    ));
+                }
+            }
+        }
+        if missed.len() > before {
+            wrong += 1;
+            missed.push(format!("{model:?}\n{}", fitted.model.to_text()));
+        }
+    }
+    let reproduced = count - wrong;
+    println!("refitted: {reproduced} of {count} switches, {values} values\n{}", missed.join("\n"));
+    assert!(values > 0 && reproduced * 100 >= count * 95, "{}", missed.join("\n"));
+}
