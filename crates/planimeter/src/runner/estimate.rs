@@ -192,6 +192,7 @@ fn outcome(entry: &Entry, kind: TargetKind, found: &Finding) -> record::Outcome 
         metric: found.metric,
         value: found.value,
         resolution: None,
+        bound: None,
         trials: Vec::new(),
         flags: Vec::new(),
         goal: None,
