@@ -158,7 +158,9 @@ fn a_workload_that_costs_nothing_is_told_so() {
         });
         line.unwrap_or_else(|| panic!("{text} on {target}")).verdict.clone()
     };
-    assert_eq!(answer("complexity of the workload does impact", "ours"), Verdict::DoesNot);
+    // The link was full in both workloads, so that the rates are bounds.
+    let cost = answer("complexity of the workload does impact", "ours");
+    assert!(matches!(&cost, Verdict::CannotTell(why) if why.contains("bound")), "{cost:?}");
     // No connection by TCP, no answer about what makes its timers run out.
     let cause = claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();
     assert!(matches!(cause.verdict, Verdict::CannotTell(_)), "{cause:?}");
