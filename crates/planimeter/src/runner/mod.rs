@@ -30,7 +30,7 @@ mod watched;
 mod witness;
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -505,14 +505,27 @@ impl<'a> Run<'a> {
             // A round that an interruption cut short goes on where it ended.
             going = first > 0;
             let backwards = self.goes_backwards();
-            for turn in std::mem::take(&mut first)..lanes.len() {
-                let at = if backwards { lanes.len() - 1 - turn } else { turn };
+            let turns = std::mem::take(&mut first)..lanes.len();
+            let mut queue: VecDeque<usize> =
+                turns.map(|turn| if backwards { lanes.len() - 1 - turn } else { turn }).collect();
+            // A lane that waited for what another finds takes its turn in the same round, so that no target is a repeat behind.
+            let mut waiting: Vec<usize> = Vec::new();
+            loop {
+                let ready = || waiting.iter().position(|at| !lanes[*at].waits());
+                let at = match queue.pop_front() {
+                    Some(at) => at,
+                    None => match ready() {
+                        Some(place) => waiting.remove(place),
+                        None => break,
+                    },
+                };
                 if stop.load(Ordering::Relaxed) {
                     self.interrupted = true;
                     return Ok(());
                 }
                 let lane = &mut lanes[at];
                 if lane.waits() {
+                    waiting.push(at);
                     continue;
                 }
                 // Behind a trial that was missing, others may be stored.

@@ -54,12 +54,12 @@ fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again()
     let text = |name| fs::read_to_string(folder.0.join(name)).unwrap();
     assert!(text("gate.xml").contains("failures=\"1\""), "{}", text("gate.xml"));
     assert!(text("gate.md").starts_with("### ❌"), "{}", text("gate.md"));
-    // Targets take turns at the loads that were found: none has three trials in a row.
+    // Turns went backwards in every second round, of the trials at the loads that were found.
     let run = folder.0.join("runs").join(&contents(&folder.0.join("runs"))[2]);
     let trials = record(&run)["trials"].as_array().unwrap().clone();
-    let measured = trials.iter().filter(|it| it["role"] == "measure");
+    let measured = trials.iter().filter(|it| it["role"] == "measure").take(4);
     let order: Vec<&str> = measured.map(|it| it["target"].as_str().unwrap()).collect();
-    assert!(order.windows(3).all(|three| three.iter().any(|it| *it != three[0])), "{order:?}");
+    assert_eq!(order, ["ours", "bridge", "bridge", "ours"]);
 }
 
 /// 90 % of one target's own maximum is another load than 90 % of the other's, at which latencies do not compare.

@@ -58,7 +58,7 @@ pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
 pub fn an_open_vswitch_is_a_target_by_its_prefix() {
     let folder = Folder::new();
     let words = format!(
-        "compare ovs ovs@{PREFIX} --run forwarding-rate --link veth --effort quick --set frame=64 --set seconds=0.05 \
+        "compare ovs ovs@{PREFIX} --run forwarding-rate --link veth --effort quick --set entries=4 --set frame=64 --set seconds=0.05 \
          --set repeats=3 --gate rate_pps_forwarded>=0.02 --json"
     );
     let done = command(&folder.0, &words.split_whitespace().collect::<Vec<_>>()).output().unwrap();
