@@ -62,7 +62,7 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
             format!("deed={deed}"),
         ];
         for assignment in &assignments {
-            parameters.set_declared(assignment, entries[0].parameters).unwrap();
+            catalog::taking::assign(&mut parameters, &entries, assignment).unwrap();
         }
         let plan = Plan {
             entries,
