@@ -193,7 +193,7 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
         }
     }
     let remarks = outcome.goal.iter().flat_map(|goal| &goal.remarks);
-    let open = remarks.filter_map(|remark| match remark {
+    let mut open = remarks.filter_map(|remark| match remark {
         // The highest load of the search is what the link carries.
         Remark::NoUpperBound => Some((BoundSide::Lower, BoundCause::LinkLimit)),
         Remark::NoLowerBound => Some((BoundSide::Upper, BoundCause::SearchLimit)),
@@ -201,7 +201,7 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
     });
     if let Some(bound) = outcome.bound {
         found.bound = Some(bound);
-    } else if let Some((side, cause)) = open.last() {
+    } else if let Some((side, cause)) = open.next_back() {
         found.bound = Some(Bound { side, cause });
     } else if has(Flag::Irregular) {
         found.causes.push(DisturbanceCause::Irregular);
