@@ -14,7 +14,7 @@ use packet::frame::Batch;
 use packet::time::Nanos;
 use progfe::agent::dispatcher::Dispatcher;
 use progfe::agent::oam::pdu::Pdu;
-use progfe::compile::Compiled;
+use progfe::interpret::Interpreter;
 use progfe::element::Element;
 use progfe::program::Program;
 use progfe::program::document::no_files;
@@ -31,7 +31,7 @@ fn program() -> Program {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut element: Element<Compiled> = Element::start(program(), 7).expect("it is an example");
+    let mut element: Element<Interpreter> = Element::start(program(), 7).expect("it is an example");
     let (mut agents, mut out) = (Dispatcher::new(7), Outputs::new(&[1, 2]));
     agents.set_hardware(vec![(1, [2, 0, 0, 0, 1, 1]), (2, [2, 0, 0, 0, 1, 2])]);
     let mut now = Nanos::from_secs(10);

@@ -24,6 +24,7 @@ const THOROUGH: &[(&str, &str)] = &[
     ("TRUTH_CASES_MODELS", "100"),
     ("TRUTH_CASES_ACTIVATION", "300"),
     ("TRUTH_CASES_HONEST", "1000"),
+    ("TRUTH_CASES_VERDICTS", "200"),
     ("TRUTH_CASES_TRIPS", "200"),
     ("PATH_CASES", "100"),
     ("TRUTH_CASES_GATE", "2000"),

@@ -283,7 +283,7 @@ fn what_fits_is_found_in_both_modes() {
     let last: Vec<_> = sheet.tables[0].rows[9..].iter().map(|row| row[4].text.as_str()).collect();
     assert_eq!(last, ["300", "", ""]);
     let routes: Vec<_> = sheet.tables[0].rows[9..].iter().map(|row| row[3].text.as_str()).collect();
-    assert_eq!(routes, ["", "", "at least 500"]);
+    assert_eq!(routes, ["", "", "≥ 500"]);
 }
 
 #[test]

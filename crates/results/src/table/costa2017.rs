@@ -369,7 +369,7 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
         let of = |what: &str| beside(record, experiment, cell, column.metric, what);
         if of("is_silent_count").is_some_and(|silent| silent > 0.0) {
             entry.text = format!("{}, then no answer", entry.text);
-        } else if of("is_full_count") == Some(0.0) {
+        } else if of("is_full_count") == Some(0.0) && cell.bound.is_none() {
             entry.text = format!("at least {}", entry.text);
         }
         return entry;

@@ -263,7 +263,7 @@ mod tests {
 
     const WANTED: &str = "\
 planimeter run throughput --on ours --on ovs
-2/24 trials, 0:05 so far, about 44 s left ━━━━────────────────────────────────────────────
+2/24 trials, 0:05 so far, about 56 s left ━━━━────────────────────────────────────────────
  trial 3 ─────────────────────────────────────────────────────────────────────────────────
 throughput on ours
 frame_bytes=64, repeat 1, 500 k frames/s offered, 2.00 s

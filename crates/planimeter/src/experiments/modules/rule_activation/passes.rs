@@ -119,9 +119,9 @@ impl Pass {
 /// The pass that tells times best; the last one of those that tell them alike.
 pub fn best<'a>(passes: impl Iterator<Item = &'a Pass>) -> Option<&'a Pass> {
     let rated = passes.map(|pass| (pass.badness(&pass.activation.times()), pass));
-    let best = rated.reduce(|one, other| {
-        let is_worse = other.0.0 > one.0.0 || (other.0.0 == one.0.0 && other.0.1 > one.0.1);
-        if is_worse { one } else { other }
-    });
-    best.map(|(_, pass)| pass)
+    let by_quality = |((is_bad, half), _): &((bool, f64), &Pass),
+                      ((is_other_bad, other), _): &((bool, f64), &Pass)| {
+        is_other_bad.cmp(is_bad).then(other.total_cmp(half))
+    };
+    rated.max_by(by_quality).map(|(_, pass)| pass)
 }
