@@ -172,7 +172,7 @@ const WRONG: &[Row] = &[
     (
         &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "goal_sum=0.1"],
         2,
-        &["rfc9971", "goals ndr,pdr", "at least one full-length trial", "goal_sum"],
+        &["rfc9971", "goals quick-ndr,quick-pdr", "at least one full-length trial", "goal_sum"],
     ),
     (
         &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "goal_initial=2"],

@@ -1,6 +1,7 @@
 //! Estimate of a run: each method is walked over a model of a target, and the lengths of its trials are added up.
 //!
-//! The model forwards a share of what the link carries, so that searches take the steps that they take on a target. A
+//! The model forwards a share of what the link carries, so that searches take the steps that they take on a target; in
+//! virtual time it forwards what a simulated target does. A
 //! module says itself how long it takes, and [`COSTS_VIRTUAL`] how that compares with what was measured in virtual time.
 //! Invariant: the trials that are estimated are those that the method yields.
 
@@ -126,7 +127,7 @@ pub fn of(plan: &Plan) -> Vec<Estimate> {
 
 /// Goes through a method's steps over the model; what they take, and what was found.
 fn walk(entry: &Entry, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
-    let (capacity_bps, is_virtual) = (context.capacity_bps, context.parameters.simulated);
+    let is_virtual = context.parameters.simulated;
     let (mut cost, mut findings, mut last) = (Cost::default(), Vec::new(), None);
     for _ in 0..STEPS_MAX {
         let step = method.next(last.as_ref());
@@ -137,7 +138,7 @@ fn walk(entry: &Entry, method: &mut dyn Method, context: &Context) -> (Cost, Vec
             Step::Trial { point, trial } => {
                 cost.trials += 1;
                 cost.seconds += seconds(&trial);
-                Some(Outcome::Trial { point, report: Box::new(report(&trial, capacity_bps)) })
+                Some(Outcome::Trial { point, report: Box::new(report(&trial, context)) })
             }
             Step::Module { .. } => {
                 cost.trials += 1;
@@ -156,8 +157,24 @@ fn seconds(trial: &Trial) -> f64 {
     trial.length().as_secs_f64() + by_orders
 }
 
+/// The share of a trial's frames that the model forwards: in virtual time what the target's service time and the link allow, and
+/// [`FORWARDED_SHARE`] of the link on a target that is yet to be measured.
+fn forwarded_share(trial: &Trial, context: &Context) -> f64 {
+    let link_share = |stream: &instrument::stream::Stream| {
+        stream.rate_pps() / line_rate_pps(context.capacity_bps, stream.frame_bytes).max(1e-9)
+    };
+    let used = trial.streams.iter().map(link_share).sum::<f64>().max(1e-9);
+    if !context.parameters.simulated {
+        return (FORWARDED_SHARE / used).min(1.0);
+    }
+    let offered_pps = trial.streams.iter().map(instrument::stream::Stream::rate_pps).sum::<f64>();
+    let busy_share = offered_pps * context.parameters.service_ns as f64 / 1e9;
+    // Rounding is no loss.
+    if used.max(busy_share) < 1.0 + 1e-6 { 1.0 } else { 1.0 / used.max(busy_share) }
+}
+
 /// What the model forwards of a trial.
-fn report(trial: &Trial, capacity_bps: u64) -> TrialReport {
+fn report(trial: &Trial, context: &Context) -> TrialReport {
     let seconds = trial.duration.as_secs_f64();
     let load = |frames: f64, share: f64| Load {
         intended: frames as u64,
@@ -167,11 +184,7 @@ fn report(trial: &Trial, capacity_bps: u64) -> TrialReport {
         duration_forwarded: trial.duration,
     };
     let offered = |pps: f64| (pps * seconds).floor();
-    let link_share = |stream: &instrument::stream::Stream| {
-        stream.rate_pps() / line_rate_pps(capacity_bps, stream.frame_bytes).max(1e-9)
-    };
-    let used: f64 = trial.streams.iter().map(link_share).sum();
-    let share = (FORWARDED_SHARE / used.max(1e-9)).min(1.0);
+    let share = forwarded_share(trial, context);
     let total: f64 = trial.streams.iter().map(|stream| offered(stream.rate_pps())).sum();
     let streams = trial
         .streams

@@ -9,7 +9,6 @@
 mod activation;
 mod case;
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "the suites that run the program use the rest of it")]
 mod common;
 mod method;
 mod models;
