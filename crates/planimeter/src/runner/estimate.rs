@@ -6,7 +6,7 @@
 //! Invariant: the trials that are estimated are those that the method yields.
 
 use instrument::experiment::{Outcome, Step};
-use instrument::stream::line_rate_pps;
+use instrument::stream::{Stream, line_rate_pps};
 use instrument::trial::{Load, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
 use results::record;
@@ -160,14 +160,20 @@ fn seconds(trial: &Trial) -> f64 {
 /// The share of a trial's frames that the model forwards: in virtual time what the target's service time and the link allow, and
 /// [`FORWARDED_SHARE`] of the link on a target that is yet to be measured.
 fn forwarded_share(trial: &Trial, context: &Context) -> f64 {
-    let link_share = |stream: &instrument::stream::Stream| {
+    let link_share = |stream: &Stream| {
         stream.rate_pps() / line_rate_pps(context.capacity_bps, stream.frame_bytes).max(1e-9)
     };
-    let used = trial.streams.iter().map(link_share).sum::<f64>().max(1e-9);
+    let share_where = |is_part: &dyn Fn(&Stream) -> bool| {
+        trial.streams.iter().filter(|stream| is_part(stream)).map(link_share).sum::<f64>()
+    };
     if !context.parameters.simulated {
-        return (FORWARDED_SHARE / used).min(1.0);
+        return (FORWARDED_SHARE / share_where(&|_| true).max(1e-9)).min(1.0);
     }
-    let offered_pps = trial.streams.iter().map(instrument::stream::Stream::rate_pps).sum::<f64>();
+    let of_links = trial.streams.iter().flat_map(|of| {
+        [share_where(&|stream| stream.from == of.from), share_where(&|stream| stream.to == of.to)]
+    });
+    let used = of_links.fold(0.0, f64::max);
+    let offered_pps = trial.streams.iter().map(Stream::rate_pps).sum::<f64>();
     let busy_share = offered_pps * context.parameters.service_ns as f64 / 1e9;
     // Rounding is no loss.
     if used.max(busy_share) < 1.0 + 1e-6 { 1.0 } else { 1.0 / used.max(busy_share) }
