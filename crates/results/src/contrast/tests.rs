@@ -187,7 +187,7 @@ fn a_comment_is_never_longer_than_a_forge_takes() {
 #[test]
 fn a_worse_cell_is_named_in_every_form() {
     let mut record = run(&[(around(100.0), around(90.0)), (around(100.0), around(100.0))]);
-    record.cells.iter_mut().for_each(|cell| cell.point.value = 32_768.0 + cell.point.value);
+    record.cells.iter_mut().for_each(|cell| cell.point.value += 32_768.0);
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
     let name = "forwarding-rate, table entries 32\u{202f}768, new against base: forwarding rate \u{2212}10.0 %";
     assert_eq!(found.worse, [name]);

@@ -137,12 +137,12 @@ try {
   await chart.evaluate((it) => [...it.querySelectorAll(".tools button")].find((one) => one.textContent === "whole").click());
   await page.waitForFunction((it, had) => Math.abs(it.querySelector(".live").layout.xaxis.range[1] - it.querySelector(".live").layout.xaxis.range[0] - had) < 1e-6, {}, chart, wide);
 
-  const mark = await chart.evaluateHandle((it) => [...it.querySelectorAll(".live .scatterlayer .trace")].at(-1).querySelector(".points path"));
+  const mark = await chart.evaluateHandle((it) => [...it.querySelectorAll(".live .scatterlayer .trace .points path")].at(-1));
   const at = await mark.boundingBox();
   await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
   await page.waitForFunction((it) => it.querySelector(".live .hoverlayer .hovertext"), {}, chart);
   const said = await chart.$eval(".live .hoverlayer", (it) => it.textContent);
-  check("pointing tells value, interval and trials", /\d to ?\d/.test(said) && /\(n=\d+\)/.test(said) && /trial/.test(said), said);
+  check("pointing tells value, interval and trials", /\d ?to ?\d/.test(said) && /\(n=\d+\)/.test(said) && /trial/.test(said), said);
   await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
   await page.waitForFunction(() => document.querySelectorAll(".trials tr.on").length > 0);
   const seeds = await page.$$eval(".trials tr.on", (all) => all.filter((it) => it.offsetHeight > 0).map((it) => it.textContent));

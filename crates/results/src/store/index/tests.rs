@@ -119,7 +119,8 @@ fn a_trend_is_the_values_of_a_metric_in_order() {
 #[test]
 fn a_series_has_one_link_host_effort_parameters_and_version_family() {
     let runs = Runs::new("series");
-    let changes: [(&str, fn(&mut Record)); 7] = [
+    type Change = fn(&mut Record);
+    let changes: [(&str, Change); 7] = [
         ("the same", |_| {}),
         ("frame", |it| {
             it.parameters.insert("set".into(), serde_json::json!(["frame=512", "capacity=10G"]));
