@@ -23,6 +23,9 @@ use crate::subject::Subject;
 /// Turns after which a simulated switch has done everything.
 pub const TURNS: usize = 12;
 
+/// Turns after which a reply is late: long control work is done over many turns.
+const REPLY_TURNS: usize = 1000;
+
 /// The connection that a case begins on.
 const FIRST: &str = "c1";
 
@@ -115,7 +118,7 @@ impl Player<'_> {
             if done(self) {
                 return Ok(());
             }
-            if turn >= TURNS && self.subject.is_late(since) {
+            if turn >= REPLY_TURNS && self.subject.is_late(since) {
                 break;
             }
         }
