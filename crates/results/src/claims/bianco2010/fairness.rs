@@ -102,7 +102,7 @@ impl<'a> Case<'a> {
     /// Figure 10: the first target is slightly fairer than the second.
     pub(super) fn slightly_fairer(&self, of: &Target, against: &Target) -> Finding {
         let words = format!(
-            "is_smaller, by more than 1 % and at most by {} %,",
+            "smaller, by more than 1 % and at most by {} %,",
             number::text((1.0 - SLIGHTLY_SHARE) * 100.0)
         );
         self.compare_fairness(of, against, &words, |of, against| {
