@@ -58,7 +58,7 @@ fn fields(parts: Vec<(u32, bool, DataType)>, choice: bool) -> Vec<Field> {
     fields.into_values().collect()
 }
 
-/// Any data type, a few levels deep.
+/// Any data type, up to a few levels deep.
 pub fn data_type() -> impl Strategy<Value = DataType> {
     atomic().prop_recursive(4, 24, 5, |inner| {
         let parts = vec((1u32..12, any::<bool>(), inner.clone()), 1..5);
@@ -148,7 +148,7 @@ fn atomic_value(atomic: &Atomic) -> BoxedStrategy<Value> {
     }
 }
 
-/// Any type and a value of it.
+/// Any data type with a value of it.
 pub fn typed_value() -> impl Strategy<Value = (DataType, Value)> {
     data_type().prop_flat_map(|data_type| {
         let value = value(&data_type);

@@ -1,24 +1,25 @@
-//! Both ends of an association as state machines: bytes and time in, bytes and events out.
+//! Both ends of a ForCES association as state machines, without I/O.
 //!
-//! Source: RFC 5810 sections 4.3, 4.4, 7.5 to 7.10 and 8, channels by RFC 5811, several CEs by
-//! RFC 7121, large answers by RFC 7391. [`Fe`] speaks for a forwarding element, whose instances stand
-//! behind [`Element`]; FEObject and FEPO, which are about the protocol, are its own, but for topology
-//! and selectors. [`Ce`] is a control element's end of one association.
+//! Source: RFC 5810 sections 4.3, 4.4, 7.5 to 7.10 and 8; channels: RFC 5811; several CEs: RFC
+//! 7121; large responses: RFC 7391.
 //!
-//! Neither waits, nor knows a socket or a clock: time is a [`Moment`] that the owner hands over, from
-//! any beginning. Memory is bounded by limits with a name.
+//! - [`Fe`] is the end of a forwarding element. It accesses the element's instances through
+//!   [`Element`]. It implements FEObject and FEPO itself, except topology and selectors.
+//! - [`Ce`] is a control element's end of one association.
+//! - Neither blocks or has sockets or clocks. The owner passes the time as a [`Moment`].
+//! - Named limits bound memory.
 
-/// How requests are carried out on an element.
+/// Executes requests on an element.
 mod apply;
-/// A control element's end.
+/// A control element's end of an association.
 mod ce;
-/// Which message goes by which channel.
+/// Channels of an association, and their queues.
 mod channel;
-/// What stands behind a forwarding element's end.
+/// Interface to the instances of a forwarding element.
 mod element;
-/// A forwarding element's end.
+/// A forwarding element's end of its associations.
 mod fe;
-/// Answers that one message does not hold.
+/// Responses of several messages.
 mod parts;
 /// Properties of components and events.
 pub mod properties;
@@ -28,7 +29,7 @@ pub use channel::{Channel, QUEUE_OCTETS_MAX};
 pub use element::{Change, Element, Place};
 pub use fe::{Fe, FeEvent, FeSettings, Happening};
 
-/// A moment, counted from any beginning that does not change.
+/// Time since an arbitrary fixed start.
 pub type Moment = std::time::Duration;
 
 #[cfg(test)]

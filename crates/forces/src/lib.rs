@@ -1,26 +1,30 @@
 //! ForCES without I/O: the model of a forwarding element, its values, its messages and both ends of
 //! an association.
 //!
-//! A forwarding element (FE) is instances of logical functional blocks (LFBs), joined by links and
-//! described by classes in libraries (RFC 5812, RFC 7408). A control element (CE) reads and changes
-//! them by paths (RFC 5810). [`model`] knows classes and data types, [`value`] what a component
-//! holds, [`library`] reads and writes class libraries, [`wire`] turns messages into bytes and back, and
-//! [`association`] is either end of a control channel.
+//! A forwarding element (FE) consists of instances of logical functional blocks (LFBs) and the
+//! links between them. Libraries of LFB classes describe them (RFC 5812, RFC 7408). A control
+//! element (CE) reads and changes their components by paths (RFC 5810).
 //!
-//! Nothing here knows a frame's bytes, a socket or a clock; bytes and documents of a stranger never
-//! panic, and memory is bounded by limits with a name.
+//! - [`model`]: classes and data types
+//! - [`value`]: values of components
+//! - [`library`]: reads and writes class libraries
+//! - [`wire`]: encodes and decodes messages
+//! - [`association`]: either end of a control channel
+//!
+//! This crate has no frames, sockets or clocks. Untrusted bytes and documents never cause a panic.
+//! Named limits bound memory.
 
 #[cfg(test)]
 mod arbitrary;
 /// Both ends of an association.
 pub mod association;
-/// Class libraries as XML.
+/// Class libraries in XML.
 pub mod library;
-/// Classes, data types and what they are made of.
+/// LFB classes, data types and their parts.
 pub mod model;
-/// What a component holds.
+/// Values of components.
 pub mod value;
-/// Messages: bytes to messages and back.
+/// Encodes and decodes messages.
 pub mod wire;
 
 pub use model::{Catalog, Class, Component, DataType, Library};

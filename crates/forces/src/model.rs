@@ -1,22 +1,24 @@
-//! Class libraries: what a document declares, and a catalog in which it is all resolved.
+//! Class libraries as declared, and a catalog of resolved classes.
 //!
-//! Source: RFC 5812 section 4 with the additions of RFC 7408. A [`Library`] says what one document
-//! says, names left as names, so that it can be written again; a [`Catalog`] takes several, follows
-//! their loads, checks every rule, and gives [`Class`]es whose parents are merged in and whose
-//! components have a [`DataType`] that needs no further look-up.
+//! Source: RFC 5812 section 4 with the additions of RFC 7408.
+//!
+//! - A [`Library`] has the contents of one document with unresolved names, so that it can be
+//!   written again.
+//! - A [`Catalog`] combines several libraries, follows their loads and checks all rules. Its
+//!   [`Class`]es include inherited parts, and its [`DataType`]s need no further lookup.
 
 mod access;
 /// Base types and atomic types.
 mod atomic;
-/// Several libraries resolved.
+/// Resolves several libraries.
 mod catalog;
-/// Classes as documents declare them.
+/// Libraries and classes as documents declare them.
 mod declared;
 /// Resolved data types.
 mod data_type;
-/// What is wrong in a library.
+/// Faults of a library.
 mod fault;
-/// Components by name and by number.
+/// Paths of components, by name and by number.
 mod path;
 /// Resolved classes.
 mod class;
@@ -34,10 +36,11 @@ pub use declared::{
 pub use fault::{Fault, Place, Problem};
 pub use path::{PATH_STEPS_MAX, PathFault, Target};
 
-/// Deepest nesting of a data type.
+/// Maximum nesting depth of a data type.
 pub const TYPE_DEPTH_MAX: usize = 32;
-/// Most parts of a data type, once every name in it is replaced by what it stands for; a part of
-/// an array of fixed size counts for each of its rows.
+/// Maximum number of parts of a resolved data type.
+///
+/// A part of a fixed-size array counts once for each row.
 pub const TYPE_PARTS_MAX: u64 = 65_536;
-/// Most octets of a string, byte array or octet string: a TLV holds no more (RFC 5810 section 6.2).
+/// Maximum octets of a string, byte array or octet string, limited by a TLV (RFC 5810 section 6.2).
 pub const ATOM_OCTETS_MAX: u32 = 65_531;

@@ -1,17 +1,16 @@
-//! What a component holds: a tree of values that a data type gives meaning to.
+//! Values of components: a tree to which a data type gives meaning.
 //!
-//! A value by itself says only what kind of thing it is; names of fields, of rows' keys and of
-//! special values are its [`DataType`]'s, which parses it from text, shows it, checks it and knows
-//! what stands where nothing was given. A path of field ids and row indices leads to a part of it
-//! (RFC 5810 section 6.3).
+//! - A value does not know its field names, content keys and special values; its [`DataType`] does.
+//!   The data type parses, formats and checks values, and has their defaults.
+//! - A path of field IDs and row indices selects a part of a value (RFC 5810 section 6.3).
 
-/// Whether a value is one of a data type.
+/// Checks values against a data type.
 mod check;
-/// What a data type does not allow.
+/// Faults of a value.
 mod fault;
-/// Values from text.
+/// Parses values.
 mod parse;
-/// Values as text.
+/// Formats values.
 mod show;
 
 use std::cmp::Ordering;
@@ -25,19 +24,19 @@ pub(crate) use fault::{Names, listed};
 pub use fault::{ValueFault, ValueWhy};
 pub(crate) use parse::parse_number;
 
-/// Most rows of an array.
+/// Maximum number of rows of an array.
 pub const ROWS_MAX: usize = 4_194_304;
-/// Longest text that is read as a value, in octets.
+/// Maximum octets of text that is parsed as a value.
 pub const TEXT_OCTETS_MAX: usize = 1 << 20;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
-    /// A number without sign: `uchar`, `uint16`, `uint32`, `uint64`.
+    /// An unsigned integer: `uchar`, `uint16`, `uint32`, `uint64`.
     Unsigned(u64),
-    /// A number with sign: `char`, `int16`, `int32`, `int64`.
+    /// A signed integer: `char`, `int16`, `int32`, `int64`.
     Signed(i64),
-    /// A number with a point: `float32`, `float64`.
+    /// A floating-point number: `float32`, `float64`.
     Float(Real),
     /// `boolean`.
     Boolean(bool),
@@ -45,38 +44,38 @@ pub enum Value {
     Text(String),
     /// `byte[N]`, `octetstring[N]`.
     Bytes(Vec<u8>),
-    /// Fields by id; those that may be missing may be missing.
+    /// Fields by ID; optional ones may be missing.
     Struct(Fields),
-    /// One field, by id.
+    /// One field, by ID.
     Union(u32, Box<Value>),
     /// Rows by index.
     Array(Rows),
 }
 
-/// Rows by index; copies share what they have in common.
+/// Rows by index; clones share unchanged rows.
 pub type Rows = Shared<u32, Value>;
 
-/// A floating point number that can be compared, ordered and hashed: all that are no numbers are
-/// the same, and zero has no sign.
+/// A floating-point number with total order, equality and hash: all NaNs are equal, and zero has no
+/// sign.
 #[derive(Debug, Clone, Copy)]
 pub struct Real(f64);
 
-/// Fields by id, in ascending order.
+/// Fields by ID, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Fields(Vec<(u32, Value)>);
 
 impl Value {
-    /// An array of rows from index 0.
+    /// Returns an array of rows from index 0.
     pub fn rows_of(rows: impl IntoIterator<Item = Value>) -> Value {
         Value::Array((0..).zip(rows).collect())
     }
 
-    /// A struct of these fields.
+    /// Returns a struct of these fields.
     pub fn struct_of(fields: impl IntoIterator<Item = (u32, Value)>) -> Value {
         Value::Struct(fields.into_iter().collect())
     }
 
-    /// The number, if it is one without sign.
+    /// Returns the number, if it is unsigned.
     pub fn unsigned(&self) -> Option<u64> {
         match self {
             Value::Unsigned(number) => Some(*number),
@@ -84,7 +83,7 @@ impl Value {
         }
     }
 
-    /// The number, if it is a whole one.
+    /// Returns the number, if it is an integer.
     pub fn whole(&self) -> Option<i128> {
         match *self {
             Value::Unsigned(number) => Some(number.into()),
@@ -93,7 +92,7 @@ impl Value {
         }
     }
 
-    /// False or true.
+    /// Returns the boolean.
     pub fn boolean(&self) -> Option<bool> {
         match self {
             Value::Boolean(it) => Some(*it),
@@ -101,7 +100,7 @@ impl Value {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -109,7 +108,7 @@ impl Value {
         }
     }
 
-    /// The octets.
+    /// Returns the octets.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Bytes(bytes) => Some(bytes),
@@ -117,12 +116,12 @@ impl Value {
         }
     }
 
-    /// The octets, if they are so many.
+    /// Returns the octets, if there are exactly `N`.
     pub fn octets<const N: usize>(&self) -> Option<[u8; N]> {
         self.bytes()?.try_into().ok()
     }
 
-    /// The fields of a struct.
+    /// Returns the fields of a struct.
     pub fn fields(&self) -> Option<&Fields> {
         match self {
             Value::Struct(fields) => Some(fields),
@@ -130,7 +129,7 @@ impl Value {
         }
     }
 
-    /// The rows of an array.
+    /// Returns the rows of an array.
     pub fn rows(&self) -> Option<&Rows> {
         match self {
             Value::Array(rows) => Some(rows),
@@ -138,7 +137,7 @@ impl Value {
         }
     }
 
-    /// The part one step further: a field, a row.
+    /// Returns the field or row with this ID.
     pub fn step(&self, id: u32) -> Option<&Value> {
         match self {
             Value::Struct(fields) => fields.get(id),
@@ -148,7 +147,7 @@ impl Value {
         }
     }
 
-    /// As [`Value::step`], to be changed.
+    /// As [`Value::step`], but mutable.
     pub fn step_mut(&mut self, id: u32) -> Option<&mut Value> {
         match self {
             Value::Struct(fields) => fields.get_mut(id),
@@ -158,19 +157,20 @@ impl Value {
         }
     }
 
-    /// The part at the end of a path; itself if the path is empty.
+    /// Returns the part at a path; the value itself if the path is empty.
     pub fn at(&self, path: &[u32]) -> Option<&Value> {
         path.iter().try_fold(self, |value, &id| value.step(id))
     }
 
-    /// As [`Value::at`], to be changed.
+    /// As [`Value::at`], but mutable.
     pub fn at_mut(&mut self, path: &[u32]) -> Option<&mut Value> {
         path.iter().try_fold(self, |value, &id| value.step_mut(id))
     }
 
-    /// Puts a part where the path leads, whose last step need not be there yet: a row is made, a
-    /// field that may be missing is given, another field of a union is chosen. What stood there
-    /// before; `Err` with the part if there is nothing that could hold it.
+    /// Sets the part at a path, and returns the old one.
+    ///
+    /// The last step may create a row, set an optional field or select another field of a union.
+    /// Returns the part as `Err` if its parent does not exist or has no parts.
     pub fn put(&mut self, path: &[u32], part: Value) -> Result<Option<Value>, Value> {
         let Some((&last, before)) = path.split_last() else {
             return Ok(Some(std::mem::replace(self, part)));
@@ -186,7 +186,7 @@ impl Value {
         }
     }
 
-    /// Takes the row or field at the end of a path away.
+    /// Removes the row or field at a path.
     pub fn take(&mut self, path: &[u32]) -> Option<Value> {
         let (&last, before) = path.split_last()?;
         match self.at_mut(before)? {
@@ -196,8 +196,9 @@ impl Value {
         }
     }
 
-    /// Takes over the fields and rows of a value that has only some of them, as SPARSEDATA has; a
-    /// value of another kind replaces it.
+    /// Merges the fields and rows of a partial value (SPARSEDATA) into this one.
+    ///
+    /// A value of another kind replaces this one.
     pub fn merge(&mut self, some: Value) {
         match (self, some) {
             (Value::Struct(fields), Value::Struct(some)) => {
@@ -225,9 +226,10 @@ impl Value {
 }
 
 impl DataType {
-    /// What stands where nothing was given: what the definition says, else the smallest allowed
-    /// number that is nearest to zero, no text, no rows, and every field that may not be missing.
-    /// RFC 5812 leaves it open for types without a default.
+    /// Returns the default value.
+    ///
+    /// Without a declared default it is the allowed number nearest to zero, empty text, no rows,
+    /// and all mandatory fields. RFC 5812 does not define it.
     pub fn default_value(&self) -> Value {
         if let Some(value) = &self.default {
             return value.clone();
@@ -272,27 +274,27 @@ impl DataType {
 }
 
 impl Fields {
-    /// No fields.
+    /// Returns an empty set of fields.
     pub fn new() -> Fields {
         Fields::default()
     }
 
-    /// The field with this id.
+    /// Returns the field with this ID.
     pub fn get(&self, id: u32) -> Option<&Value> {
         self.find(id).ok().map(|at| &self.0[at].1)
     }
 
-    /// The field with this id, to be changed.
+    /// Returns the field with this ID, mutable.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Value> {
         self.find(id).ok().map(|at| &mut self.0[at].1)
     }
 
-    /// None yet, with room for so many.
+    /// Returns an empty set with capacity for this many fields.
     pub fn with_capacity(fields: usize) -> Fields {
         Fields(Vec::with_capacity(fields))
     }
 
-    /// Sets a field; what it was before.
+    /// Sets a field and returns its old value.
     pub fn insert(&mut self, id: u32, value: Value) -> Option<Value> {
         match self.find(id) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
@@ -303,28 +305,28 @@ impl Fields {
         }
     }
 
-    /// Takes a field away.
+    /// Removes a field.
     pub fn remove(&mut self, id: u32) -> Option<Value> {
         self.find(id).ok().map(|at| self.0.remove(at).1)
     }
 
-    /// Fields and their ids, ascending.
+    /// Returns the fields with their IDs, in ascending order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &Value)> {
         self.0.iter().map(|(id, value)| (*id, value))
     }
 
-    /// How many there are.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     fn find(&self, id: u32) -> Result<usize, usize> {
-        // Ids mostly count from 1 without gaps.
+        // IDs mostly count from 1 without gaps.
         let guess = (id as usize).wrapping_sub(1);
         if self.0.get(guess).is_some_and(|(there, _)| *there == id) {
             return Ok(guess);
@@ -353,12 +355,12 @@ impl IntoIterator for Fields {
 }
 
 impl Real {
-    /// A number.
+    /// Returns a normalized number.
     pub fn new(number: f64) -> Real {
         Real(if number.is_nan() { f64::NAN } else { number + 0.0 })
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> f64 {
         self.0
     }

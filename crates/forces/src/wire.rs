@@ -1,27 +1,29 @@
-//! ForCES messages: bytes to messages and back (RFC 5810, RFC 7391).
+//! Encodes and decodes ForCES messages (RFC 5810, RFC 7391).
 //!
-//! A message is a header of 24 octets and TLVs within TLVs. What stands in FULLDATA and SPARSEDATA
-//! only a data type can tell, so a message keeps it as octets, and [`data`] reads and writes those.
-//! Reading is lenient where the standard says that something is ignored (reserved bits, padding,
-//! TLVs of vendors), takes both places that the RFCs give the selector flags, and is strict where a
-//! guess would change a meaning. Whatever it reads it can write, memory is bounded by a small
-//! multiple of the message's length, and nothing nests deeper than [`PATH_DEPTH_MAX`].
+//! - A message is a header of 24 octets and nested TLVs.
+//! - FULLDATA and SPARSEDATA need a data type to be decoded. A message has them as octets; [`data`]
+//!   encodes and decodes those.
+//! - Decoding ignores reserved bits, padding and vendor TLVs, as the standard requires. It accepts
+//!   both positions that the RFCs give the selector flags. Otherwise it is strict.
+//! - Every decoded message can be encoded.
+//! - A small multiple of the message's length bounds memory. PATH-DATA nests at most
+//!   [`PATH_DEPTH_MAX`] deep.
 
-/// Values as FULLDATA and SPARSEDATA.
+/// Encodes and decodes values as FULLDATA and SPARSEDATA.
 pub mod data;
-/// Bytes to messages.
+/// Decodes messages.
 mod decode;
-/// Messages to bytes.
+/// Encodes messages.
 mod encode;
-/// What is wrong with bytes, or cannot be said.
+/// Faults of messages.
 mod fault;
-/// The 24 octets in front of each message, and the messages in a stream.
+/// The 24-octet message header, and framing of a stream.
 mod header;
-/// Messages and what is in them.
+/// Messages and their parts.
 mod message;
-/// How an operation ended.
+/// Results of operations.
 mod outcome;
-/// Types and lengths.
+/// TLVs and ILVs.
 mod tlv;
 
 pub use decode::decode;
@@ -37,13 +39,13 @@ pub use tlv::Tlv;
 
 /// Octets of the header.
 pub const HEADER_OCTETS: usize = 24;
-/// Most octets of a message: its length counts words in 16 bits.
+/// Maximum octets of a message: a 16-bit number of four-octet words.
 pub const MESSAGE_OCTETS_MAX: usize = 65_535 * 4;
-/// Most octets of a TLV, its own four among them.
+/// Maximum octets of a TLV, including its header of four.
 pub const TLV_OCTETS_MAX: usize = 65_535;
-/// Deepest nesting of PATH-DATA within PATH-DATA.
+/// Maximum nesting depth of PATH-DATA.
 pub const PATH_DEPTH_MAX: usize = 32;
-/// The version of the protocol that is spoken.
+/// Protocol version.
 pub const VERSION: u8 = 1;
 
 #[cfg(test)]

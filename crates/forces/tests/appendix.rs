@@ -1,6 +1,6 @@
-//! Bytes made by hand from the use cases of RFC 5810 appendix D, against ours both ways.
+//! Tests of encoding and decoding with the use cases of RFC 5810 appendix D, as handwritten bytes.
 //!
-//! The LFB of these cases is nobody's, so the bytes are compared, not what they do.
+//! The LFB class of these cases is fictitious, so the tests compare bytes only.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -13,7 +13,7 @@ fn bytes(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// One operation on class 0x10, instance 1, in a message with all headers around it.
+/// Checks one operation on class 0x10, instance 1, in a complete message.
 fn check(kind: MessageKind, operation: Operation, expected: &str) {
     let inner = bytes(expected);
     let mut all = vec![0x10, kind.wire()];
@@ -150,7 +150,7 @@ fn a_commit_stands_alone_and_its_response_holds_a_result() {
     );
 }
 
-/// A query whose operations are these bytes.
+/// Returns a query with these encoded operations.
 fn query(operations: &str) -> Vec<u8> {
     let inner = bytes(operations);
     let mut all = bytes("1004 0000 40000001 00000002 0000000000000007 00000000 1000 0000");
@@ -178,7 +178,7 @@ fn selector_flags_stand_at_either_end() {
 
 #[test]
 fn what_is_not_known_is_skipped_or_named() {
-    // A vendor's operation, and a vendor's TLV within a path.
+    // A vendor operation, and a vendor TLV within a path.
     let read =
         decode(&query("8001 0008 00000000  0007 0014 0110 0010 0000 0001 00000001 8000 0004"));
     let operations = &read.unwrap().body.selects()[0].operations.clone();
@@ -212,7 +212,7 @@ fn headers_that_cannot_be_are_refused() {
     check(1, 0x77, ResultCode::INVALID_MESSAGE_TYPE);
     check(3, 1, ResultCode::LENGTH_MISMATCH);
     check(3, 9, ResultCode::LENGTH_MISMATCH);
-    // Reserved bits are nobody's.
+    // Reserved bits are ignored.
     let mut reserved = good.clone();
     (reserved[0], reserved[23]) = (0x1f, 0xff);
     assert_eq!(decode(&reserved), decode(&good));

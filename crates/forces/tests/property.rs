@@ -1,5 +1,5 @@
-//! What holds for any message and for any bytes: a round trip loses nothing, hostile bytes do not
-//! panic, and what is read takes no more memory than a small multiple of them.
+//! Properties that hold for all messages and all bytes: round trips lose nothing, hostile bytes
+//! cause no panic, and decoded messages use at most a small multiple of their length in memory.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -20,7 +20,7 @@ fn encoded(message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// Decodes anything and checks what holds for all that decodes.
+/// Decodes arbitrary bytes and checks the properties of the message.
 fn check(bytes: &[u8]) {
     match decode(bytes) {
         Ok(message) => {
@@ -54,7 +54,7 @@ proptest! {
             let place = place.index(bytes.len());
             bytes[place] = byte;
         }
-        // Lengths right and wrong.
+        // With wrong and correct lengths.
         check(&bytes);
         let words = (bytes.len() / 4) as u16;
         bytes[2..4].copy_from_slice(&words.to_be_bytes());
@@ -103,7 +103,7 @@ fn paths_are_nested_so_deep_and_no_deeper() {
 #[test]
 fn what_is_too_long_is_said_to_be() {
     let long = |octets: usize| query(PathData::with([1], Data::Full(vec![0; octets])));
-    // PATH-DATA, the operation and LFBselect are around it.
+    // PATH-DATA, the operation and LFBselect enclose it.
     let most = TLV_OCTETS_MAX - 4 - 12 - 4 - 12;
     assert!(encode(&long(most / 4 * 4), &mut Vec::new()).is_ok());
     let mut out = vec![7];

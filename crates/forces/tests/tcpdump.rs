@@ -1,8 +1,8 @@
-//! A foreign decoder reads what we send: tcpdump knows ForCES within SCTP by its payload protocol.
+//! Tests that tcpdump decodes our messages; it knows ForCES within SCTP by the payload protocol.
 //!
-//! Messages of every kind, made as an association makes them and at random, are written as SCTP in
-//! a capture file; tcpdump has to name each operation, path and result in it without a complaint.
-//! What it is known to get wrong (4.99) is listed, and nothing else is let pass.
+//! A capture file has messages of every type in SCTP, typical ones and random ones. tcpdump must
+//! name each operation, path and result without a complaint. Known faults of tcpdump (4.99) are
+//! listed; any other complaint fails the test.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -15,7 +15,7 @@ use forces::library;
 use forces::model::Target;
 use forces::wire::*;
 
-/// The channel that a message goes by: its port, its payload protocol (RFC 5811 section 4.2.1).
+/// Returns the port and payload protocol of a message's channel (RFC 5811 section 4.2.1).
 fn channel(kind: MessageKind) -> (u16, u32) {
     match kind {
         MessageKind::EventNotification => (6705, 22),
@@ -24,7 +24,7 @@ fn channel(kind: MessageKind) -> (u16, u32) {
     }
 }
 
-/// An Ethernet frame with an SCTP chunk that carries a message.
+/// Returns an Ethernet frame with an SCTP chunk that contains a message.
 fn frame(message: &Message) -> Vec<u8> {
     let mut payload = Vec::new();
     encode(message, &mut payload).unwrap();
@@ -47,7 +47,7 @@ fn frame(message: &Message) -> Vec<u8> {
     frame
 }
 
-/// What tcpdump says of each message.
+/// Returns tcpdump's output for each message.
 fn judge(name: &str, messages: &[Message]) -> Vec<String> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 0x4_0000, 1] {
@@ -77,7 +77,7 @@ fn judge(name: &str, messages: &[Message]) -> Vec<String> {
     all
 }
 
-/// What tcpdump says where it understands something less, or otherwise.
+/// Words in tcpdump's output that indicate a complaint.
 const COMPLAINTS: [&str; 11] = [
     "invalid",
     "illegal",
@@ -92,12 +92,12 @@ const COMPLAINTS: [&str; 11] = [
     " < ",
 ];
 
-/// Names of results that sound like complaints, and are what was sent.
+/// Returns whether the line is the name of a result, which may contain such words.
 fn is_no_complaint(line: &str) -> bool {
     line.trim_start().starts_with("Result: ")
 }
 
-/// A message by itself, what tcpdump has to say of it, and what it is known to get wrong.
+/// A message, the expected output of tcpdump, and a known complaint.
 struct Case {
     message: Message,
     expected: Vec<String>,
@@ -122,7 +122,7 @@ fn known(mut case: Case, complaint: &'static str) -> Case {
     case
 }
 
-/// An operation in the message that it belongs into.
+/// Returns an operation in a message that may have it.
 fn operation(kind: OperationKind, class: u32, paths: Vec<PathData>, expected: &[&str]) -> Case {
     let selects = vec![Select::one(class, 1, Operation::on(kind, paths))];
     let make = [
@@ -136,7 +136,8 @@ fn operation(kind: OperationKind, class: u32, paths: Vec<PathData>, expected: &[
     case(make(selects), expected)
 }
 
-/// A value of a component of the shipped libraries, whole and in parts, as it is set and got.
+/// Returns messages with a component value of the shipped libraries, complete and in parts, as SET
+/// and GET.
 fn values(class: &str, path: &str, text: &str) -> Vec<Case> {
     let catalog = library::standard();
     let class = catalog.class(class).unwrap();
@@ -215,9 +216,9 @@ fn cases() -> Vec<Case> {
     let words =
         ["Packet Redirect", "METADATA", "MetaID 0x1", "0000 0005", "Redirect Data length 61"];
     all.push(case(Body::PacketRedirect(vec![redirect]), &words));
-    // What tcpdump is known to get wrong.
+    // Known faults of tcpdump.
     for kind in [Kind::Commit, Kind::Complete] {
-        // It wants something in them, where RFC 5810 section 7.6.1 wants nothing.
+        // tcpdump expects contents, but RFC 5810 section 7.6.1 defines none.
         all.push(known(
             operation(kind, 1, Vec::new(), &[]),
             "truncated lfb selector: 0 bytes missing",
@@ -225,7 +226,7 @@ fn cases() -> Vec<Case> {
     }
     let selector = Some(Selector::Key { key: 1, content: vec![0, 0, 0, 7] });
     let keyed = PathData { ids: vec![2], selector, data: Data::None };
-    // It reads a key's id as the type and length of its content.
+    // tcpdump reads a key's ID as the type and length of its content.
     all.push(known(
         operation(Kind::Get, 16, vec![keyed], &["ID#01: 2"]),
         "key content length 1 < 4",
@@ -257,7 +258,7 @@ fn tcpdump_reads_every_operation() {
             .collect();
         match case.known {
             "" => assert!(complaints.is_empty(), "{complaints:?}: {:?}\n{text}", case.message),
-            // A fault that is gone is to be taken off the list.
+            // Remove a fault from the list once tcpdump no longer has it.
             known => assert!(
                 complaints.iter().any(|line| line.contains(known)),
                 "{known:?} is no fault any more: {complaints:?}\n{text}"

@@ -1,15 +1,20 @@
-//! Messages to bytes and back, one file for each concept and all versions in it.
+//! Encodes and decodes OpenFlow messages of all supported versions.
 //!
-//! Source: OpenFlow Switch Specification 1.0.0 section 5. Decoding is strict about lengths and
-//! types, because a switch must answer a wrong request with the right error, and ignores padding;
-//! encoding writes padding as zero. Whatever decodes encodes again to the same meaning, and the
-//! memory that decoding takes is bounded by a small multiple of the message's own length.
+//! Each submodule handles one concept in all versions.
+//!
+//! Source: OpenFlow Switch Specification 1.0.0 section 5.
+//!
+//! - Decoding is strict about lengths and types, because a switch must reply to an invalid request
+//!   with the right error.
+//! - Decoding ignores padding; encoding writes padding as zero.
+//! - Every decoded message encodes again to the same meaning.
+//! - A small multiple of the message's own length bounds the memory that decoding takes.
 
-/// Reading and appending numbers.
+/// Reads and appends numbers.
 mod bytes;
-/// Nicira's extensions of 1.0.
+/// Nicira extensions of OpenFlow 1.0.
 pub mod nicira;
-/// Header, kind and body.
+/// Header, message type and body.
 mod message;
 /// `ofp_match`.
 mod matching;
@@ -17,31 +22,31 @@ mod matching;
 mod action;
 /// `ofp_instruction_*`.
 mod instruction;
-/// `ofp_phy_port`, port-mod, port-status; what ports count.
+/// `ofp_phy_port`, port-mod, port-status and port statistics.
 mod port;
-/// Flow-mod, flow-removed; counters of entries, and news of them.
+/// Flow-mod, flow-removed, flow statistics and flow monitors.
 mod flow;
-/// Packet-in, packet-out.
+/// Packet-in and packet-out.
 mod packet_io;
-/// Features, configuration.
+/// Features and configuration of the switch.
 mod switch;
-/// Statistics.
+/// Multipart messages (statistics in 1.0).
 mod multipart;
 /// Properties.
 mod property;
-/// How long something has been there.
+/// Durations as seconds and nanoseconds.
 mod span;
 /// Table-mod, table descriptions, table statistics, table features.
 mod table;
-/// Roles of controllers.
+/// Controller roles.
 mod role;
-/// Which news a controller gets.
+/// Asynchronous message configuration.
 mod asynchronous;
 /// Groups.
 mod group;
 /// Meters.
 mod meter;
-/// Bundles, forwarded requests.
+/// Bundles and forwarded requests.
 mod bundle;
 /// Queues.
 mod queue;
@@ -61,41 +66,41 @@ pub use flow::template::{FlowNumbers, FlowTemplate, ROWS_BYTES_MAX, put_flow_row
 pub use message::{decode, encode};
 pub use multipart::split;
 
-/// A message that this version cannot say.
+/// A message that a version cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotExpressible {
-    /// The version that it was to be encoded for.
+    /// The version to encode for.
     pub version: Version,
-    /// What it cannot say.
+    /// The part that the version cannot express.
     pub what: What,
 }
 
-/// What a version cannot say.
+/// Part of a message that a version cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// Anything but hello and error: the codec does not speak the version.
+    /// The version itself: the codec supports only its hello and error messages.
     Version,
-    /// A kind of message.
+    /// A message type.
     Message(MessageKind),
-    /// A kind of action.
+    /// An action type.
     Action(ActionKind),
-    /// A type of statistics.
+    /// A multipart type.
     Multipart(MultipartKind),
-    /// An error.
+    /// An error code.
     Error(ErrorCode),
     /// A port number.
     Port(PortNo),
-    /// A bit of a set, by its name.
+    /// A bit of a bit set, by its name.
     Bit(&'static str),
-    /// A kind of instruction.
+    /// An instruction type.
     Instruction(InstructionKind),
-    /// A field of a match, or to be set.
+    /// A match field or a set-field field.
     Field(Field),
-    /// A field that somebody else defines.
+    /// An experimenter match field.
     ExperimenterField,
-    /// A field of a match without those fields that say that a frame has it.
+    /// A match field without its prerequisite fields.
     Prerequisite(Field),
-    /// A mask on this field that the version does not have.
+    /// A mask that the version does not allow on this field.
     Mask(Field),
     /// A value that is out of the field's range.
     Value {
@@ -104,31 +109,31 @@ pub enum What {
         /// The value.
         value: u64,
     },
-    /// More bytes than the field, or the message, can hold.
+    /// More bytes than the field or the message can hold.
     TooLong {
         /// The field, or "message".
         field: &'static str,
-        /// Bytes that there are.
+        /// Actual number of bytes.
         bytes: usize,
-        /// Bytes that fit.
+        /// Maximum number of bytes.
         bytes_max: usize,
     },
 }
 
-/// A message that was refused: why, and what its sender is to be told.
+/// An invalid message: the cause, and the error to reply with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError {
-    /// The message's header, if that much was there.
+    /// The message's header, if the bytes contain one.
     pub header: Option<Header>,
-    /// Where and why.
+    /// Offset and cause.
     pub malformed: Malformed,
-    /// The error that a switch answers with; `None` for errors, which nobody answers.
+    /// The error that a switch replies with; `None` for error messages, which get no reply.
     pub answer: Option<ErrorCode>,
     /// The message's first bytes.
     pub offending: Offending,
 }
 
-/// The first bytes of a message, to go along with an error about it.
+/// The first bytes of a message, as an error message quotes them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Offending {
     bytes: [u8; OFFENDING_BYTES],
@@ -136,7 +141,7 @@ pub struct Offending {
 }
 
 impl Offending {
-    /// The first [`OFFENDING_BYTES`] of `message`, or all of it.
+    /// Copies the first [`OFFENDING_BYTES`] of `message`, or all of it.
     pub fn of(message: &[u8]) -> Offending {
         let len = message.len().min(OFFENDING_BYTES);
         let mut bytes = [0; OFFENDING_BYTES];
@@ -144,21 +149,22 @@ impl Offending {
         Offending { bytes, len: len as u8 }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
 impl DecodeError {
-    /// The error message that answers the refused one, if anything does.
+    /// Returns the error message to reply with, if there is one.
     pub fn answer(&self) -> Option<Message> {
         Some(Message::error(self.answer?, self.offending.as_bytes()))
     }
 }
 
-/// A fault inside a message, with the error that answers it: of any version, from which
-/// [`ErrorCode::nearest`] finds the one to be sent.
+/// A fault inside a message, with the error to reply with.
+///
+/// The error may be one of any version. [`ErrorCode::nearest`] maps it to one that can be sent.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub malformed: Malformed,
@@ -170,7 +176,7 @@ impl Fault {
         Fault { malformed, answer }
     }
 
-    /// A value at this offset that cannot be.
+    /// Returns the fault for an invalid value at offset `at`.
     fn value(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
         Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
     }
@@ -226,7 +232,7 @@ impl fmt::Display for NotExpressible {
 
 impl std::error::Error for NotExpressible {}
 
-/// How tests say and read messages.
+/// Helpers of the codec's tests.
 #[cfg(test)]
 mod check;
 #[cfg(test)]

@@ -1,30 +1,32 @@
-//! Cutting a stream of bytes into messages, in bounded memory.
+//! Splits a byte stream into messages, in bounded memory.
 //!
-//! A message ends where its header's length says. A stream holds at most `BUFFER_BYTES_MAX`
-//! bytes, whatever lengths a peer announces, and takes no more until messages have been cut off
-//! it; a length below the header's own eight bytes can never be resynchronised and is an error
-//! that stays.
+//! - The length in its header determines the end of a message.
+//! - A stream holds at most `BUFFER_BYTES_MAX` bytes, regardless of the lengths that a peer
+//!   announces. A full stream accepts no more bytes until messages are cut off.
+//! - A length below the header's own eight bytes is a permanent error, because the stream cannot be
+//!   resynchronized.
 
 use packet::error::Malformed;
 
 use crate::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX};
 
-/// Most bytes that a stream holds: the largest message and as much again.
+/// Maximum number of bytes that a stream holds: twice the largest message.
 pub const BUFFER_BYTES_MAX: usize = 2 * (MESSAGE_BYTES_MAX + 1);
 
-/// Received bytes, and where the next message starts in them.
+/// Received bytes, and the offset of the next message in them.
 #[derive(Debug, Default)]
 pub struct Stream {
     buffer: Vec<u8>,
     start: usize,
-    /// Where the message began that was cut off last.
+    /// Offset of the message that was cut off last.
     last: usize,
 }
 
 impl Stream {
-    /// Appends as many of `bytes` as there is room for and returns how many. As long as every
-    /// complete message is cut off after each call, there is room for at least
-    /// [`MESSAGE_BYTES_MAX`] more.
+    /// Appends as many of `bytes` as fit and returns their number.
+    ///
+    /// If the caller cuts off every complete message after each call, at least
+    /// [`MESSAGE_BYTES_MAX`] more bytes fit.
     #[must_use]
     pub fn push(&mut self, bytes: &[u8]) -> usize {
         if self.start == self.buffer.len() {
@@ -40,13 +42,15 @@ impl Stream {
         count
     }
 
-    /// Bytes that have been received and not cut off.
+    /// Returns the number of received bytes that have not been cut off.
     pub fn waiting(&self) -> usize {
         self.buffer.len() - self.start
     }
 
-    /// Cuts off the next message, if all of it is there. An error is found again at each call,
-    /// because what follows it has no beginning.
+    /// Cuts off the next message, if it is complete.
+    ///
+    /// An error is permanent: every later call returns it again, because no message boundary
+    /// follows.
     pub fn cut(&mut self) -> Result<Option<&[u8]>, Malformed> {
         let rest = &self.buffer[self.start..];
         if rest.len() < HEADER_BYTES {
@@ -61,12 +65,12 @@ impl Stream {
         Ok(Some(self.last()))
     }
 
-    /// The message that was cut off last; nothing once more bytes have come.
+    /// Returns the message that was cut off last; empty after more bytes have been pushed.
     pub fn last(&self) -> &[u8] {
         &self.buffer[self.last..self.start]
     }
 
-    /// The bytes that have not been cut off.
+    /// Returns the received bytes that have not been cut off.
     pub fn rest(&self) -> &[u8] {
         &self.buffer[self.start..]
     }

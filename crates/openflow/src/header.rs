@@ -1,4 +1,4 @@
-//! The eight bytes that every OpenFlow message starts with.
+//! The eight-byte header of every OpenFlow message.
 //!
 //! ```text
 //!  0         1         2         3         4                            8
@@ -7,17 +7,17 @@
 //! +---------+---------+-------------------+----------------------------+
 //! ```
 //! Source: OpenFlow 1.0.0 section 5.1 (`ofp_header`), the same in every version. The fields are
-//! kept as they came: whether they mean anything is the codec's question.
+//! unchecked wire values, except for the length; the codec validates them.
 
 use packet::error::{Malformed, Why};
 
 /// Bytes of the header, and the smallest value of its length field.
 pub const HEADER_BYTES: usize = 8;
 
-/// Largest message, header included: all that the 16-bit length field can say.
+/// Maximum bytes of a message, header included: the maximum of the 16-bit length field.
 pub const MESSAGE_BYTES_MAX: usize = 65_535;
 
-/// The number by which a reply says which request it answers.
+/// Transaction ID. A reply carries the one of its request.
 pub type Xid = u32;
 
 /// The header's fields as on the wire.
@@ -29,12 +29,12 @@ pub struct Header {
     pub kind: u8,
     /// Bytes of the message, header included.
     pub length: u16,
-    /// Transaction id.
+    /// Transaction ID.
     pub xid: Xid,
 }
 
 impl Header {
-    /// The header at the start of `bytes`; its length is at least [`HEADER_BYTES`].
+    /// Parses the header at the start of `bytes`; its length is at least [`HEADER_BYTES`].
     pub fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
         let Some(&[version, kind, l0, l1, x0, x1, x2, x3]) = bytes.first_chunk::<HEADER_BYTES>()
         else {
@@ -47,7 +47,7 @@ impl Header {
         Ok(Header { version, kind, length, xid: u32::from_be_bytes([x0, x1, x2, x3]) })
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn bytes(self) -> [u8; HEADER_BYTES] {
         let [l0, l1] = self.length.to_be_bytes();
         let [x0, x1, x2, x3] = self.xid.to_be_bytes();

@@ -1,23 +1,25 @@
-//! Bytes to OpenFlow messages and back, and both ends of a session, without any I/O.
+//! OpenFlow 1.0 to 1.5 codec and control channel sessions, without I/O.
 //!
-//! A [`model::Message`] means the same in every version; [`codec::encode`] and [`codec::decode`]
-//! turn it into the bytes of one version and back, guided by the table in [`version`]. What a
-//! version cannot express is an error, never a silent loss. [`session::Session`] is one end of a
-//! control channel as a state machine: bytes and time go in, bytes and events come out.
+//! - A [`model::Message`] means the same in every version.
+//! - [`codec::encode`] and [`codec::decode`] convert it to and from the bytes of one version, with
+//!   the code tables in [`version`]. Encoding returns an error for what a version cannot express;
+//!   it never drops it silently.
+//! - [`session::Session`] is one end of a control channel, controller or switch, as a state
+//!   machine. Its inputs are bytes and time, its outputs bytes and events.
 //!
-//! Nothing here knows a flow table, a socket or a clock.
+//! This crate has no flow tables, sockets or clocks.
 
-/// Which message, action, statistics type and error exists in which version.
+/// Message types, actions, multipart types and errors of each version, with their codes.
 pub mod version;
-/// The eight bytes in front of each message.
+/// The eight-byte header of every message.
 pub mod header;
-/// A stream of bytes cut into messages.
+/// Splits a byte stream into messages.
 pub mod frame;
-/// Messages and what is in them, the same for every version.
+/// Version-independent messages and their parts.
 pub mod model;
-/// Messages to bytes and back.
+/// Encodes and decodes messages.
 pub mod codec;
-/// Port numbers changed in messages as they pass.
+/// Rewrites port numbers in encoded messages.
 pub mod renumber;
 /// One end of a control channel.
 pub mod session;

@@ -1,49 +1,49 @@
-//! Messages and what is in them, as values that mean the same in every version.
+//! Messages and their parts, as values that mean the same in every version.
 //!
-//! Names follow the newer versions where they are plainer ("experimenter", "multipart"); values
-//! that versions write differently (port numbers, bit positions, wildcards) have one form here,
-//! and the codec translates. Every value prints itself (`Display`) in one line of plain text for
-//! logs and tests.
+//! - Names follow the newer versions where those are clearer ("experimenter", "multipart").
+//! - Values that versions encode differently (port numbers, bit positions, wildcards) have one form
+//!   here; the codec converts them.
+//! - `Display` prints every value as one line of plain text, for logs and tests.
 
-/// The message itself.
+/// Messages.
 pub mod message;
-/// Text of bounded length.
+/// Strings of bounded length.
 pub mod text;
-/// Sets of named bits, with their places in each version.
+/// Sets of named bits, with their positions in each version.
 pub mod bits;
-/// Ports: numbers, descriptions, changes.
+/// Ports: numbers, descriptions and changes.
 pub mod port;
-/// Which frames an entry is for.
+/// Matches of flow entries.
 pub mod matching;
-/// What is done with a frame.
+/// Actions on a frame.
 pub mod action;
-/// What an entry does with its frames.
+/// Instructions of a flow entry.
 pub mod instruction;
-/// Groups of buckets of actions.
+/// Groups and their action buckets.
 pub mod group;
 /// Meters and their bands.
 pub mod meter;
-/// Entries: adding, changing, deleting, and their end.
+/// Flow entries: flow-mod and flow-removed.
 pub mod flow;
-/// Frames that travel on the control channel.
+/// Packet-in and packet-out.
 pub mod packet_io;
-/// What a switch says about itself, and its settings.
+/// Switch features and configuration.
 pub mod switch;
-/// Statistics and descriptions.
+/// Multipart requests and replies.
 pub mod multipart;
-/// Nicira's extensions of 1.0.
+/// Nicira extensions of OpenFlow 1.0.
 pub mod nicira;
 /// Queues of a port.
 pub mod queue;
-/// Sets of kinds of actions and instructions.
+/// Sets of action types and instruction types.
 pub mod kinds;
-/// How tables behave, and how full they are.
+/// Flow tables: configuration, descriptions and statistics.
 pub mod table;
-/// Which part a controller plays.
+/// Controller roles.
 pub mod role;
-/// Which news a controller gets.
+/// Asynchronous message configuration.
 pub mod asynchronous;
-/// Messages that are done together.
+/// Bundles of messages that the switch commits together.
 pub mod bundle;
 
 pub use action::{Action, CopyField, Experimenter};

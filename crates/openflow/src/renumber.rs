@@ -1,40 +1,44 @@
-//! Port numbers changed in a message's bytes, where they stand: for somebody between a switch and a controller who
+//! Rewrites port numbers in encoded messages, for a proxy between a switch and a controller that
 //! number the same ports differently.
 //!
-//! Source: OpenFlow Switch Specification 1.0.0 section 5, 1.1.0 to 1.3.5 appendix A or section 7, 1.4.1 and 1.5.1 section 7.
-//! A number is replaced by one of the same width, so that a message keeps its length and its place in the stream, and
-//! nothing is decoded or copied. What has port numbers: descriptions, statistics and changes of ports and
-//! queues, packet-in and packet-out, matches, actions and instructions, groups, and messages in bundles and in forwards.
-//! Left as they are: reserved numbers, frames, the bytes that an error quotes, and what experimenters define.
-//! Invariant: bytes that are no whole message end the walk where they stop making sense; none is read or written beyond the end.
+//! Source: OpenFlow Switch Specification 1.0.0 section 5, 1.1.0 to 1.3.5 appendix A or section 7,
+//! 1.4.1 and 1.5.1 section 7.
+//!
+//! - A new number has the width of the old one, so a message keeps its length and its place in the
+//!   stream. Nothing is decoded or copied.
+//! - Rewritten: descriptions, statistics and changes of ports and queues, packet-in and packet-out,
+//!   matches, actions and instructions, groups, and messages inside bundles and forwarded requests.
+//! - Unchanged: reserved numbers, frames, the bytes that an error quotes, and experimenter data.
+//! - Malformed or truncated bytes end the walk. The walk never reads or writes beyond the end.
 
 /// Bytes in front of each message's body.
 const HEADER: usize = crate::header::HEADER_BYTES;
 
-/// The first of the reserved numbers, by width.
+/// The first reserved port number, by width.
 const RESERVED_16: u16 = 0xff00;
 const RESERVED_32: u32 = 0xffff_ff00;
 
-/// Fields of [`OXM_BASIC`] whose values are ports: in_port, in_phy_port and, from 1.5 on, actset_output.
+/// Fields of [`OXM_BASIC`] whose values are ports: in_port, in_phy_port and, since 1.5,
+/// actset_output.
 const OXM_PORTS: [u8; 3] = [0, 1, 43];
 
-/// The class of the specification's own fields (1.2 section A.2.3.2).
+/// The OXM class of the specification's own fields (1.2 section A.2.3.2).
 const OXM_BASIC: u16 = 0x8000;
 
 /// Bytes of a match in 1.0 and in 1.1.
 const MATCH_1_0: usize = 40;
 const MATCH_1_1: usize = 88;
 
-/// Experimenter and type of the message for a bundle in 1.3.
+/// Experimenter and type of the bundle-add message in 1.3.
 const BUNDLE_ADD_1_3: [u8; 8] = [0x4f, 0x4e, 0x46, 0, 0, 0, 0x08, 0xfd];
 
-/// Messages within messages that are looked into.
+/// Maximum nesting depth of messages within messages.
 const DEPTH_MAX: u32 = 4;
 
-/// What a port's number becomes. It is asked for numbers below the reserved ones only.
+/// Maps an old port number to a new one. Called only for numbers below the reserved ones.
 pub type Numbers<'a> = &'a dyn Fn(u32) -> u32;
 
-/// Changes every port number in a message, or in what there is of one.
+/// Rewrites every port number in a message, which may be incomplete.
 pub fn renumber(message: &mut [u8], to: Numbers<'_>) {
     whole(message, to, DEPTH_MAX);
 }
@@ -50,7 +54,7 @@ fn whole(message: &mut [u8], to: Numbers<'_>, depth: u32) {
     }
 }
 
-/// A message of 1.0.
+/// Rewrites a message of 1.0.
 fn first(message: &mut [u8], kind: u8, to: Numbers<'_>) {
     match kind {
         // Features reply.
@@ -73,9 +77,9 @@ fn first(message: &mut [u8], kind: u8, to: Numbers<'_>) {
             port_16(message, 68, to);
             actions_1_0(behind(message, 72), to);
         }
-        // Port-mod, and what is asked and answered about queues.
+        // Port-mod, and queue configuration request and reply.
         15 | 20 | 21 => port_16(message, 8, to),
-        // Statistics: request and reply.
+        // Statistics request and reply.
         16 => match number_16(message, 8) {
             1 | 2 => {
                 match_1_0(behind(message, 12), to);
@@ -101,7 +105,7 @@ fn first(message: &mut [u8], kind: u8, to: Numbers<'_>) {
     }
 }
 
-/// A message of 1.1 to 1.5, whose wire numbers are 2 to 6.
+/// Rewrites a message of 1.1 to 1.5, whose wire versions are 2 to 6.
 fn later(message: &mut [u8], version: u8, kind: u8, to: Numbers<'_>, depth: u32) {
     match kind {
         // Features reply, which lists ports before 1.3.
@@ -145,21 +149,21 @@ fn later(message: &mut [u8], version: u8, kind: u8, to: Numbers<'_>, depth: u32)
             buckets(part(message, 24, length), version, to);
         }
         15 => buckets(behind(message, 16), version, to),
-        // Port-mod, and what is asked about queues before 1.4.
+        // Port-mod, and the queue configuration request before 1.4.
         16 | 22 => port_32(message, 8, to),
         23 => {
             port_32(message, 8, to);
-            // A queue's port stands beside its number from 1.2 on.
+            // Since 1.2 a queue has its port next to its number.
             if version > 2 {
                 long(behind(message, 16), 16, 8, |queue| port_32(queue, 4, to));
             }
         }
-        // Statistics: request and reply.
+        // Multipart request and reply.
         18 => asked(message, version, to),
         19 => answered(message, version, to),
-        // A request that is forwarded, and a message for a bundle.
+        // Forwarded request; bundle-add message.
         32 => whole(behind(message, HEADER), to, depth - 1),
-        // A message for a bundle; in 1.3 inside an experimenter message (ONF extension 230).
+        // Bundle-add message; in 1.3 inside an experimenter message (ONF extension 230).
         4 if version == 4 && message.get(HEADER..24 - HEADER) == Some(&BUNDLE_ADD_1_3) => {
             let length = number_16(message, 26);
             whole(part(message, 24, length), to, depth - 1);
@@ -172,7 +176,7 @@ fn later(message: &mut [u8], version: u8, kind: u8, to: Numbers<'_>, depth: u32)
     }
 }
 
-/// A request for statistics in 1.1 and later.
+/// Rewrites a multipart request of 1.1 and later.
 fn asked(message: &mut [u8], version: u8, to: Numbers<'_>) {
     match number_16(message, 8) {
         1 | 2 | 17 => {
@@ -182,7 +186,7 @@ fn asked(message: &mut [u8], version: u8, to: Numbers<'_>) {
         4 | 5 | 15 => port_32(message, 16, to),
         13 if version == 6 => port_32(message, 16, to),
         16 => {
-            // Monitors: their length is that of the match behind 16 bytes.
+            // Flow monitors: 16 bytes and a match of variable length.
             let mut rest = behind(message, 16);
             while rest.len() > 16 {
                 port_32(rest, 4, to);
@@ -197,15 +201,15 @@ fn asked(message: &mut [u8], version: u8, to: Numbers<'_>) {
     }
 }
 
-/// A part of statistics in 1.1 and later.
+/// Rewrites one multipart reply of 1.1 and later.
 fn answered(message: &mut [u8], version: u8, to: Numbers<'_>) {
     let rows = number_16(message, 8);
     let body = behind(message, 16);
     match rows {
-        // Entries.
+        // Flow entries.
         1 if version == 6 => long(body, 24, 0, |entry| {
             let matched = matching(behind(entry, 24), version, to);
-            // Counters: their length without padding stands behind two bytes.
+            // Counters: their length without padding is at offset 2.
             let counters = number_16(entry, 24 + matched + 2).next_multiple_of(8);
             instructions(behind(entry, 24 + matched + counters), to);
         }),
@@ -214,22 +218,22 @@ fn answered(message: &mut [u8], version: u8, to: Numbers<'_>) {
             instructions(behind(entry, 48 + matched), to);
         }),
         17 => long(body, 8, 0, |entry| match_alone(behind(entry, 8), version, to)),
-        // Ports, and queues.
+        // Statistics of ports and queues.
         4 if version > 4 => long(body, 8, 0, |port| port_32(port, 4, to)),
         4 => fixed(body, if version == 4 { 112 } else { 104 }, |port| port_32(port, 0, to)),
         5 if version > 4 => long(body, 12, 0, |queue| port_32(queue, 8, to)),
         5 => fixed(body, if version == 4 { 40 } else { 32 }, |queue| port_32(queue, 0, to)),
-        // Groups' descriptions.
+        // Group descriptions.
         7 if version == 6 => long(body, 16, 0, |group| {
             let length = number_16(group, 8);
             buckets(part(group, 16, length), version, to);
         }),
         7 => long(body, 8, 0, |group| buckets(behind(group, 8), version, to)),
-        // Ports' descriptions, and queues'.
+        // Descriptions of ports and queues.
         13 if version > 4 => long(body, 8, 4, |port| port_32(port, 0, to)),
         13 => fixed(body, 64, |port| port_32(port, 0, to)),
         15 => long(body, 10, 8, |queue| port_32(queue, 0, to)),
-        // News of entries; what is short or paused names no ports.
+        // Flow updates; abbreviated and paused ones have no port numbers.
         16 => long(body, 4, 0, |news| {
             if number_16(news, 2) < 3 {
                 let matched = matching(behind(news, 24), version, to);
@@ -242,18 +246,18 @@ fn answered(message: &mut [u8], version: u8, to: Numbers<'_>) {
 
 fn match_1_0(bytes: &mut [u8], to: Numbers<'_>) {
     const IN_PORT: u8 = 1;
-    // A port that does not matter is left alone.
+    // Keep a wildcarded port.
     if bytes.len() >= MATCH_1_0 && bytes[3] & IN_PORT == 0 {
         port_16(bytes, 4, to);
     }
 }
 
-/// The match in front of these bytes; how many are its own, padding included.
+/// Rewrites the match at the start of these bytes and returns its length with padding.
 fn matching(bytes: &mut [u8], version: u8, to: Numbers<'_>) -> usize {
-    // Open vSwitch says in 1.1 with a row of Nicira's fields what the structure cannot say.
+    // With 1.1, Open vSwitch encodes as Nicira fields what the fixed structure cannot express.
     const ROW_OF_FIELDS: usize = 1;
     if version == 2 && number_16(bytes, 0) != ROW_OF_FIELDS {
-        // A port that does not matter is left alone.
+        // Keep a wildcarded port.
         if number_16(bytes, 10) & 1 == 0 {
             port_32(bytes, 4, to);
         }
@@ -267,7 +271,7 @@ fn matching(bytes: &mut [u8], version: u8, to: Numbers<'_>) -> usize {
     length.next_multiple_of(8)
 }
 
-/// The same where it does not matter what follows.
+/// Rewrites a match whose length the caller does not need.
 fn match_alone(bytes: &mut [u8], version: u8, to: Numbers<'_>) {
     matching(bytes, version, to);
 }
@@ -277,7 +281,7 @@ fn fields(mut bytes: &mut [u8], to: Numbers<'_>) {
         let (class, field) = (number_16(bytes, 0) as u16, bytes[2] >> 1);
         match (class, field, bytes[3]) {
             (OXM_BASIC, field, _) if OXM_PORTS.contains(&field) => port_32(bytes, 4, to),
-            // Nicira's own has two bytes.
+            // Nicira's in_port has two bytes.
             (0, 0, 2) => port_16(bytes, 4, to),
             _ => {}
         }
@@ -335,24 +339,24 @@ fn buckets(bytes: &mut [u8], version: u8, to: Numbers<'_>) {
     });
 }
 
-/// The bytes from here on; none where there are none.
+/// Returns the bytes from offset `at` on; empty if there are none.
 fn behind(bytes: &mut [u8], at: usize) -> &mut [u8] {
     bytes.get_mut(at..).unwrap_or_default()
 }
 
-/// So many bytes from here on, or those there are.
+/// Returns at most `length` bytes from offset `at` on.
 fn part(bytes: &mut [u8], at: usize, length: usize) -> &mut [u8] {
     let rest = behind(bytes, at);
     let length = length.min(rest.len());
     &mut rest[..length]
 }
 
-/// Rows of one size; half a row is none.
+/// Calls `each` for every row of `size` bytes; ignores an incomplete last row.
 fn fixed(bytes: &mut [u8], size: usize, each: impl FnMut(&mut [u8])) {
     bytes.chunks_exact_mut(size).for_each(each);
 }
 
-/// Rows that say how long they are, in two bytes at `length_at`; each has `least` bytes.
+/// Calls `each` for every row of at least `least` bytes, whose own length is at offset `length_at`.
 fn long(mut bytes: &mut [u8], least: usize, length_at: usize, mut each: impl FnMut(&mut [u8])) {
     while bytes.len() >= least {
         let length = number_16(bytes, length_at);
@@ -365,7 +369,7 @@ fn long(mut bytes: &mut [u8], least: usize, length_at: usize, mut each: impl FnM
     }
 }
 
-/// A number of two bytes; zero where they are not.
+/// Reads the two-byte number at offset `at`; 0 beyond the end.
 fn number_16(bytes: &[u8], at: usize) -> usize {
     let two = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>());
     two.map_or(0, |two| usize::from(u16::from_be_bytes(*two)))
@@ -374,7 +378,7 @@ fn number_16(bytes: &[u8], at: usize) -> usize {
 fn port_16(bytes: &mut [u8], at: usize, to: Numbers<'_>) {
     let Some(field) = behind(bytes, at).first_chunk_mut::<2>() else { return };
     let number = u16::from_be_bytes(*field);
-    // What a version cannot say it is not told.
+    // Keep the old number if the new one does not fit the 16-bit field.
     if let (true, Ok(new)) = (number < RESERVED_16, u16::try_from(to(number.into())))
         && new < RESERVED_16
     {

@@ -1,23 +1,23 @@
-//! One end of a control channel as a state machine: bytes and time in, bytes and events out.
+//! One end of a control channel as a state machine, without I/O.
 //!
 //! Source: OpenFlow 1.0.0 section 4.5 (connection set-up, interruption) and 5.5 (hello, echo);
-//! 1.3.1 section 6.3.1 (negotiation with bitmaps). The session says hello, agrees on a version,
-//! answers echo requests, asks for a sign of life when nothing was heard for a while, and finds
-//! the request that a reply answers. It never waits: whoever owns the connection calls, in this
-//! order,
+//! 1.3.1 section 6.3.1 (negotiation with bitmaps).
 //!
-//! 1. `Session::receive` with what arrived,
-//! 2. `Session::poll_event` until there is none,
+//! A session sends a hello, negotiates a version and matches replies to requests. It replies to
+//! echo requests, and sends its own when the peer is idle. It never blocks. The owner of the
+//! connection calls, in this order:
+//!
+//! 1. `Session::receive` with received bytes,
+//! 2. `Session::poll_event` until it returns `None`,
 //! 3. `Session::tick` when `Session::next_timeout` is due,
-//! 4. `Session::transmit`, and `Session::transmitted` with as much of it as was written.
+//! 4. `Session::transmit`, and `Session::transmitted` with the number of bytes written.
 //!
-//! Memory is bounded whatever the peer does: received bytes by `crate::frame::BUFFER_BYTES_MAX`,
-//! bytes to send and pending requests by `Settings`. A session that cannot send answers stops
-//! reading.
+//! Memory is bounded for any peer: received bytes by `crate::frame::BUFFER_BYTES_MAX`, bytes to
+//! send and pending requests by `Settings`. A session that cannot send its replies stops reading.
 
-/// What a session is told, and what it tells.
+/// Settings and events of a session.
 mod event;
-/// Which version two ends agree on.
+/// Version negotiation.
 mod negotiate;
 /// Requests that wait for their replies.
 mod pending;
@@ -37,13 +37,13 @@ pub use event::{DownReason, Event, SendError, Settings};
 pub use pending::Answered;
 use pending::Pending;
 
-/// Bytes that the session's own answers may add to [`Settings::transmit_bytes_max`] before it
-/// stops reading.
+/// Bytes that the session's own replies may add to [`Settings::transmit_bytes_max`] before it stops
+/// reading.
 pub const ANSWER_BYTES_MAX: usize = 4 * (MESSAGE_BYTES_MAX + 1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Our hello is on its way; theirs has to come before this.
+    /// The session has queued its hello and expects the peer's before the deadline.
     Greeting {
         deadline: Nanos,
     },
@@ -59,22 +59,22 @@ pub struct Session {
     settings: Settings,
     state: State,
     stream: Stream,
-    /// Bytes to send, of which the first `transmit_start` have been sent.
+    /// Bytes to send; the first `transmit_start` of them have been sent.
     transmit: Vec<u8>,
     transmit_start: usize,
-    /// At most one: an event that did not come from a message.
+    /// Events without a message of their own; at most one.
     event: VecDeque<Event>,
     pending: Pending,
     xid: Xid,
     now: Nanos,
-    /// When the last byte came.
+    /// When the last byte arrived.
     heard_at: Nanos,
-    /// When a sign of life was asked for, if none has come since.
+    /// When the session sent its unanswered echo request, if there is one.
     asked_at: Option<Nanos>,
 }
 
 impl Session {
-    /// A session on a connection that has just been made; its hello can be transmitted at once.
+    /// Creates a session on a new connection and queues its hello.
     pub fn new(settings: Settings, now: Nanos) -> Session {
         assert!(!settings.versions.is_empty(), "a session offers some version");
         assert!(settings.versions.iter().all(|version| version.is_spoken()));
@@ -102,9 +102,10 @@ impl Session {
         session
     }
 
-    /// Takes bytes from the connection and returns how many. It takes all of them, if they are
-    /// at most [`MESSAGE_BYTES_MAX`] and every event has been polled, unless its peer does not
-    /// read the answers: then the rest is to be offered again later.
+    /// Accepts bytes from the connection and returns their number.
+    ///
+    /// It accepts up to [`MESSAGE_BYTES_MAX`] bytes if the caller has polled all events. It accepts
+    /// fewer while the peer does not read the replies; offer the rest again later.
     #[must_use]
     pub fn receive(&mut self, bytes: &[u8], now: Nanos) -> usize {
         self.now = self.now.max(now);
@@ -119,7 +120,7 @@ impl Session {
         count
     }
 
-    /// The next thing that happened, if anything did.
+    /// Returns the next event, if there is one.
     pub fn poll_event(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.event.pop_front() {
@@ -145,8 +146,9 @@ impl Session {
         }
     }
 
-    /// Queues a message with a new transaction id and returns that. If it is a request, the
-    /// reply's event will say that it answers it.
+    /// Queues a message with a new transaction ID, and returns that ID.
+    ///
+    /// The event of a reply names the request that it replies to.
     pub fn send(&mut self, message: &Message, now: Nanos) -> Result<Xid, SendError> {
         self.now = self.now.max(now);
         if message.kind().reply().is_some() && self.pending.is_full() {
@@ -158,8 +160,8 @@ impl Session {
         Ok(xid)
     }
 
-    /// Queues a message with the transaction id of the request that it answers, or with 0 for
-    /// one that nobody asked for.
+    /// Queues a message with the transaction ID of its request, or with 0 for an asynchronous
+    /// message.
     pub fn answer(&mut self, xid: Xid, message: &Message) -> Result<(), SendError> {
         let State::Up { version } = self.state else { return Err(SendError::NotUp) };
         let bytes = self.transmit().len();
@@ -169,8 +171,10 @@ impl Session {
         codec::encode(version, xid, message, &mut self.transmit).map_err(SendError::NotExpressible)
     }
 
-    /// As [`Session::answer`], for a part of flow statistics whose rows are bytes already, of which
-    /// there are fewer than [`ROWS_BYTES_MAX`](codec::ROWS_BYTES_MAX). 1.1 and later.
+    /// Queues a part of a flow statistics reply whose rows are already encoded. 1.1 and later.
+    ///
+    /// Behaves like [`Session::answer`]. `rows` has fewer than
+    /// [`ROWS_BYTES_MAX`](codec::ROWS_BYTES_MAX) bytes.
     pub fn answer_flow_rows(&mut self, xid: Xid, more: bool, rows: &[u8]) -> Result<(), SendError> {
         let State::Up { version } = self.state else { return Err(SendError::NotUp) };
         let bytes = self.transmit().len();
@@ -181,12 +185,12 @@ impl Session {
             .map_err(SendError::NotExpressible)
     }
 
-    /// Bytes to be written to the connection, oldest first.
+    /// Returns the bytes to write to the connection, oldest first.
     pub fn transmit(&self) -> &[u8] {
         &self.transmit[self.transmit_start..]
     }
 
-    /// The first `count` bytes of [`Session::transmit`] have been written.
+    /// Removes the first `count` bytes of [`Session::transmit`], which the caller has written.
     pub fn transmitted(&mut self, count: usize) {
         assert!(count <= self.transmit().len(), "only what was there can have been written");
         self.transmit_start += count;
@@ -199,15 +203,17 @@ impl Session {
         }
     }
 
-    /// The peer took bytes that had waited for it to do so: a sign of life as good as bytes from it, where a long
-    /// answer is on its way and nothing is read until it has gone.
+    /// Records that the peer accepted bytes of a blocked connection.
+    ///
+    /// This counts as received bytes. A session that sends a long reply reads nothing until the
+    /// peer has accepted it. Without this call the echo timeout would end that session.
     pub fn peer_reads(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         self.heard_at = self.now;
         self.asked_at = None;
     }
 
-    /// When [`Session::tick`] has something to do, if nothing arrives before.
+    /// Returns when [`Session::tick`] is due next if nothing arrives.
     pub fn next_timeout(&self) -> Option<Nanos> {
         match (self.state, self.asked_at, self.settings.echo_idle) {
             (State::Down, ..) => None,
@@ -218,7 +224,7 @@ impl Session {
         }
     }
 
-    /// Does what is due at `now`.
+    /// Handles the timeouts that are due at `now`.
     pub fn tick(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         if self.next_timeout().is_none_or(|due| due > self.now) {
@@ -231,7 +237,7 @@ impl Session {
         }
     }
 
-    /// The version that was agreed on, while the session is up.
+    /// Returns the negotiated version, while the session is up.
     pub fn version(&self) -> Option<Version> {
         match self.state {
             State::Up { version } => Some(version),
@@ -239,28 +245,28 @@ impl Session {
         }
     }
 
-    /// Whether the session is over.
+    /// Returns whether the session is over.
     pub fn is_down(&self) -> bool {
         self.state == State::Down
     }
 
-    /// The bytes of the message that the last event is about; nothing once more bytes have come.
+    /// Returns the bytes of the last event's message; empty after more bytes have been received.
     pub fn message_bytes(&self) -> &[u8] {
         self.stream.last()
     }
 
-    /// Bytes that have been received and not yet been taken for a message, for whoever goes on
-    /// without the session.
+    /// Returns the received bytes that the session has not parsed, for a caller that continues
+    /// without it.
     pub fn unread(&self) -> &[u8] {
         self.stream.rest()
     }
 
-    /// Requests of this end that wait for their replies.
+    /// Returns the number of this end's requests that wait for replies.
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// The highest version that is offered.
+    /// Returns the highest offered version.
     fn highest(&self) -> Version {
         *self.settings.versions.iter().max().expect("a session offers some version")
     }
@@ -270,7 +276,7 @@ impl Session {
         self.xid
     }
 
-    /// Queues one of the session's own messages, which every version can say.
+    /// Queues one of the session's own messages, which every version can express.
     fn queue(&mut self, version: Version, xid: Xid, message: &Message) {
         codec::encode(version, xid, message, &mut self.transmit)
             .expect("hello, echo and error can be said in every spoken version");
@@ -295,8 +301,9 @@ impl Session {
         self.asked_at = Some(self.now);
     }
 
-    /// Ends the session, if the peer's first bytes are no hello and no error, without waiting
-    /// for as many bytes as they announce.
+    /// Ends the session if the peer's first bytes are neither a hello nor an error.
+    ///
+    /// It does not wait for the announced length.
     fn starts_with_hello(&mut self) -> bool {
         if let (State::Greeting { .. }, &[version, kind, ..]) = (self.state, self.stream.rest())
             && !is_version_free(kind)
@@ -314,7 +321,7 @@ impl Session {
         self.queue(self.highest(), 0, &error);
     }
 
-    /// The stream has lost its message borders: says so, and ends.
+    /// Ends a session whose stream has lost its message boundaries; a switch sends an error first.
     fn unframed(&mut self, malformed: Malformed) {
         let error = Message::error(ErrorCode::RequestBadLength, self.stream.rest());
         if self.settings.end == End::Switch {
@@ -359,7 +366,7 @@ impl Session {
         }
     }
 
-    /// Deals with a message itself, or passes it on.
+    /// Handles a message inside the session, or returns its event.
     fn sort(
         &mut self,
         version: Version,
@@ -391,7 +398,7 @@ impl Session {
         (!own).then_some(Event::Message { xid, message, bytes, offending, answers, at })
     }
 
-    /// Answers a message that was not understood, if this end does that.
+    /// Reports an invalid message; a switch also replies with an error.
     fn refuse(&mut self, error: DecodeError) -> Event {
         if let (End::Switch, State::Up { version }, Some(answer)) =
             (self.settings.end, self.state, error.answer())
@@ -403,17 +410,18 @@ impl Session {
     }
 }
 
-/// Whether the error says that the peer does not want this connection, which it may find out
-/// after our end has thought it up.
+/// Returns whether the peer rejects this connection. It may do so after this end considers it up.
 fn is_hello_error(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::HelloIncompatible | ErrorCode::HelloPermission)
 }
 
-/// A message or why it is none, and its first bytes.
+/// A message or its decode error, and its first bytes.
 type Decoded = (Result<(Header, Message), DecodeError>, Offending);
 
-/// Decodes a message. Once a version has been agreed on, every other is refused, however the
-/// message looks in it; hello and error messages say the same in all of them.
+/// Decodes a message.
+///
+/// After negotiation it rejects every other version. Hello and error messages are exempt, because
+/// all versions encode them alike.
 fn decode(state: State, bytes: &[u8]) -> Decoded {
     let offending = Offending::of(bytes);
     if let (State::Up { version }, Ok(header)) = (state, Header::parse(bytes))
@@ -428,7 +436,7 @@ fn decode(state: State, bytes: &[u8]) -> Decoded {
     (codec::decode(bytes), offending)
 }
 
-/// Whether the type is that of a hello or an error, which is the same in all versions.
+/// Returns whether this is the type of a hello or an error, which all versions encode alike.
 fn is_version_free(kind: u8) -> bool {
     let kind = MessageKind::from_code(Version::V1_0, kind);
     matches!(kind, Some(MessageKind::Hello | MessageKind::Error))

@@ -1,14 +1,17 @@
-//! The one table: which message, action, statistics type and error exists in which version, and
-//! with which code.
+//! Code tables: message types, actions, multipart types and errors, and their codes in each
+//! version.
 //!
-//! Source: `openflow.h` of the OpenFlow Switch Specifications 1.0.0 to 1.5.1. A row is a kind, its
-//! name in text forms, and one column for each version; `NO` means that this version does not
-//! have it. The codec asks these tables and holds no code numbers of its own. Each table has a
-//! file; here are the versions and what the tables are made with.
+//! Source: `openflow.h` of the OpenFlow Switch Specifications 1.0.0 to 1.5.1.
+//!
+//! - A row has a variant, its name in text output, and one column for each version. `NO` marks a
+//!   version that does not have it.
+//! - The codec takes all code numbers from these tables.
+//! - Each table has its own submodule. This module has the versions and the macro that declares
+//!   tables.
 
 use std::fmt;
 
-/// A version of the protocol that the table has a column for.
+/// A protocol version with a column in the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// 1.0, on the wire 0x01.
@@ -26,30 +29,32 @@ pub enum Version {
 }
 
 impl Version {
-    /// Every version that has a column.
+    /// All versions with a column.
     pub const ALL: [Version; VERSIONS] =
         [Version::V1_0, Version::V1_1, Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5];
 
-    /// The versions that the codec encodes and decodes in full. Hello and error messages are
-    /// understood in every version, because negotiation needs them.
+    /// The versions that the codec supports in full.
+    ///
+    /// The codec decodes hello and error messages of every version, because negotiation requires
+    /// it.
     pub const SPOKEN: &[Version] = &Version::ALL;
 
-    /// The version with this number in the header, if there is one.
+    /// Returns the version with this number in the header, if there is one.
     pub fn from_wire(wire: u8) -> Option<Version> {
         Version::ALL.get(usize::from(wire).checked_sub(1)?).copied()
     }
 
-    /// The number in the header.
+    /// Returns the version number in the header.
     pub fn wire(self) -> u8 {
         self as u8 + 1
     }
 
-    /// Whether the codec speaks it in full.
+    /// Returns whether the codec supports the version in full.
     pub fn is_spoken(self) -> bool {
         Version::SPOKEN.contains(&self)
     }
 
-    /// The version's column in a row of the table.
+    /// Returns the version's column in a table row.
     pub(crate) fn column(self) -> usize {
         self as usize
     }
@@ -64,23 +69,23 @@ impl fmt::Display for Version {
 /// An end of a control channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
-    /// The one that decides.
+    /// The controller.
     Controller,
-    /// The one that forwards.
+    /// The switch.
     Switch,
 }
 
 /// Number of version columns.
 pub const VERSIONS: usize = 6;
 
-/// The Open Networking Foundation as an experimenter: by its extensions a version has what a later
-/// one brought.
+/// Experimenter ID of the Open Networking Foundation, whose extensions add features of later
+/// versions to earlier ones.
 pub const ONF: u32 = 0x4f4e_4600;
 
-/// In a column: this version does not have it.
+/// Column value: the version does not have this row.
 pub(crate) const NO: i32 = -1;
 
-/// Declares an enum whose rows carry a name and a code for each version.
+/// Declares an enum whose rows have a name and a code for each version.
 macro_rules! table {
     (
         $(#[$doc:meta])*
@@ -102,20 +107,21 @@ macro_rules! table {
 
             const NAMES: &[&'static str] = &[$( $text, )*];
 
-            /// The name in text forms.
+            /// Returns the name in text output.
             pub fn name(self) -> &'static str {
                 Self::NAMES[self as usize]
             }
 
-            /// The code on the wire, if this version has it.
+            /// Returns the code on the wire, if this version has one.
             #[inline]
             pub fn code(self, version: Version) -> Option<$code> {
                 let code = Self::CODES[self as usize][version.column()];
                 (code != NO).then_some(code as $code)
             }
 
-            /// What this code means in this version, if anything. Rows stand in the order of their
-            /// 1.0 codes, so that the row at that place is mostly the one.
+            /// Returns the row with this code in this version, if there is one.
+            ///
+            /// The rows are in the order of their 1.0 codes, so the first guess is usually right.
             #[inline]
             pub fn from_code(version: Version, code: $code) -> Option<$name> {
                 let has_code = |row: &[i32; VERSIONS]| row[version.column()] == i32::from(code);
@@ -135,19 +141,19 @@ macro_rules! table {
     };
 }
 
-/// Messages.
+/// Message types.
 mod message;
 /// Actions.
 mod action;
-/// Fields.
+/// Match fields.
 mod field;
 /// Instructions.
 mod instruction;
-/// News that controllers choose from.
+/// Asynchronous message types.
 mod asynchronous;
-/// Statistics and descriptions.
+/// Multipart types.
 mod multipart;
-/// Errors.
+/// Error types and codes.
 mod error;
 
 pub use action::ActionKind;

@@ -1,10 +1,9 @@
-//! Messages of other implementations, byte for byte: each decodes, prints as expected and encodes
-//! to the same bytes again.
+//! Tests with messages of other implementations: each sample decodes, prints as expected and
+//! encodes to the same bytes.
 //!
-//! The samples are in `tests/bytes/<version>/<message>.txt`, or behind a dot in one file for each
-//! type of statistics; `tests/bytes/README.md` says what a sample looks like and where they come
-//! from. `UPDATE=1` writes the texts (and the second
-//! encoding, where it differs) into the files anew.
+//! The samples are in `tests/bytes/<version>/<message>.txt`; multipart messages have a file for
+//! each type, with the type after a dot. `tests/bytes/README.md` describes the format and the
+//! origins. `UPDATE=1` rewrites the texts, and the second encoding where it differs, in the files.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -46,7 +45,7 @@ fn save(path: &Path, samples: &[Sample]) {
     fs::write(path, all.join("---\n")).unwrap();
 }
 
-/// Compares what came of the samples with what they say, or makes them say it.
+/// Compares the results with the samples, or updates the samples.
 fn check(path: &Path, samples: &[Sample], actual: &[Sample]) {
     if std::env::var_os("UPDATE").is_some() {
         return save(path, actual);
@@ -58,7 +57,7 @@ fn check(path: &Path, samples: &[Sample], actual: &[Sample]) {
     }
 }
 
-/// What comes of a sample now, or why nothing does.
+/// Decodes a sample and returns the result, or why it fails.
 fn run(kind: &str, sample: &Sample) -> Result<Sample, String> {
     let (header, message) = decode(&sample.hex).map_err(|error| error.to_string())?;
     let name = message.kind().name();
@@ -135,15 +134,17 @@ fn every_kind_of_message_and_of_statistics_has_a_sample() {
     }
 }
 
-/// What the error message says.
+/// Returns the error code of an error message.
 fn code_of(version: Version, error: &[u8]) -> ErrorCode {
     let number = |at: usize| u16::from_be_bytes([error[at], error[at + 1]]);
     ErrorCode::from_wire(version, number(8), number(10))
 }
 
-/// What becomes of a message that another switch refuses: why it is refused here, and what the
-/// other says if that is something else. Some messages are wrong in two ways, some only for a
-/// switch that holds no such table, group or bundle, and Open vSwitch has errors of its own.
+/// Returns how this codec rejects a message that another switch rejects, with the other error if it
+/// differs.
+///
+/// Errors differ for messages with two faults, and where Open vSwitch defines additional errors.
+/// They also differ for messages that are invalid only without certain tables, groups or bundles.
 fn refusal(version: Version, sample: &Sample) -> String {
     let theirs = sample.answer.clone().expect("a refused message has an answer");
     let theirs_code = code_of(version, &theirs);

@@ -1,9 +1,8 @@
-//! Decoders of others understand what we send in every version they know: tshark 1.3 to 1.5,
-//! ovs-ofctl 1.0 to 1.5.
+//! Tests that other decoders read our messages: tshark 1.3 to 1.5, ovs-ofctl 1.0 to 1.5.
 //!
-//! What is sent are the messages of the samples, and those that changed copies of them still are,
-//! encoded by us. What a judge says of its own gaps is listed here with its reason; everything
-//! else it says is a fault of ours.
+//! The messages are the decoded samples, and the modified copies of them that still decode, encoded
+//! again. Known gaps of the other decoders are listed here with their reasons; any other complaint
+//! is a fault of ours.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -19,11 +18,11 @@ use openflow::codec::encode;
 use openflow::model::*;
 use openflow::version::{MessageKind, Version};
 
-/// Changed copies of each sample that are sent as well.
+/// Modified copies of each sample.
 const COPIES: usize = 3;
 
-/// What Open vSwitch (3.1) says of messages that are formed rightly and ask for what it does not
-/// do: groups and bands without sense, parts of experimenters, fields that it lacks.
+/// Errors that Open vSwitch (3.1) prints for well-formed messages with unsupported contents:
+/// invalid groups and bands, experimenter parts, unknown fields.
 const REFUSED: [&str; 21] = [
     "OFPBRC_BAD_VENDOR",
     "OFPBRC_BAD_EXPERIMENTER",
@@ -54,7 +53,7 @@ fn encoded(version: Version, xid: u32, message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// Messages of a version with their bytes, each with its place as its number.
+/// Returns messages of a version with their bytes; the transaction ID encodes the index.
 fn sent(version: Version, is_wanted: impl Fn(&Message) -> bool) -> Vec<(Message, Vec<u8>)> {
     let messages = samples::messages(version, COPIES).into_iter().filter(is_wanted);
     let with_bytes = |(place, message): (usize, Message)| {
@@ -64,12 +63,12 @@ fn sent(version: Version, is_wanted: impl Fn(&Message) -> bool) -> Vec<(Message,
     messages.enumerate().map(with_bytes).collect()
 }
 
-/// Errors and frames hold bytes that a judge reads for their own sake, however wrong they are.
+/// Returns whether the message quotes bytes that other decoders check even if they are invalid.
 fn carries_others_bytes(message: &Message) -> bool {
     matches!(message, Message::Error(_) | Message::PacketIn(_) | Message::PacketOut(_))
 }
 
-/// What is to be said of it by others is not known to others.
+/// Returns whether the message is an experimenter message, which other decoders do not know.
 fn is_experimental(message: &Message) -> bool {
     match message {
         Message::Experimenter(_) => true,
@@ -88,7 +87,7 @@ fn open_vswitch_reads_every_version() {
     }
     for &version in Version::SPOKEN {
         let wanted = |message: &Message| {
-            // It wants the number of the outer message in the inner one.
+            // ovs-ofctl requires the outer transaction ID in the contained message.
             let is_inner = matches!(message, Message::BundleAddMessage(_));
             !carries_others_bytes(message) && !is_experimental(message) && !is_inner
         };
@@ -105,19 +104,20 @@ fn open_vswitch_reads_every_version() {
     }
 }
 
-/// What it says against us, and of how many messages it says nothing at all.
+/// Returns the unexpected complaints of ovs-ofctl, and the number of messages without complaint.
 fn faults_of_open_vswitch(text: &str, sent: &[(Message, Vec<u8>)]) -> (String, usize) {
     let (mut faults, mut clean) = (String::new(), 0);
     let place = |number: usize| text.find(&format!("(xid={:#x})", 0x10000 + number));
     for (number, (message, bytes)) in sent.iter().enumerate() {
-        // What it does not know at all it prints without the number.
+        // ovs-ofctl prints unknown messages without their transaction ID.
         let Some(start) = place(number) else { continue };
         let end = (number + 1..sent.len()).find_map(place).unwrap_or(text.len());
         let said = &text[start..end.max(start)];
         match said.split_once("***decode error: ") {
             None => clean += 1,
             Some((_, error)) if REFUSED.iter().any(|known| error.starts_with(known)) => {}
-            // What is unknown behind it stands without its own number.
+            // An unknown message after this one has no transaction ID, so its text is part of this
+            // one's.
             Some((before, _)) if before.lines().count() > 1 && end != start => {}
             Some(_) => writeln!(faults, "{message}\n{bytes:02x?}\n{said}").unwrap(),
         }
@@ -125,10 +125,12 @@ fn faults_of_open_vswitch(text: &str, sent: &[(Message, Vec<u8>)]) -> (String, u
     (faults, clean)
 }
 
-/// What tshark (4.0) cannot read, though it is right: from 1.4 on it takes experimenters'
-/// properties, statistics with properties and queue descriptions for other lengths than they have;
-/// it reads experimenters' meter bands past their end; and in 1.5 every match, and with it
-/// whatever has one.
+/// Returns whether tshark (4.0) fails to decode this valid message.
+///
+/// - From 1.4 on it expects other lengths of experimenter properties, statistics with properties
+///   and queue descriptions.
+/// - It reads experimenter meter bands past their end.
+/// - In 1.5 it fails on every match, and on all messages with one.
 fn is_beyond_tshark(version: Version, message: &Message) -> bool {
     let text = format!("{message:?}");
     let has_properties = match message {
@@ -170,11 +172,11 @@ fn tshark_reads_the_versions_that_it_knows() {
         assert_eq!(lines.len(), sent.len());
         let mut faults = String::new();
         for (line, (message, bytes)) in lines.iter().zip(&sent) {
-            // What a version has by an extension comes as an experimenter's message.
+            // A message type of an extension is an experimenter message.
             let code = message.kind().code(version).or(MessageKind::Experimenter.code(version));
             let code = code.unwrap().to_string();
             let words: Vec<_> = line.split('\t').collect();
-            // A message in another one has a type too; parts of others are not read, and it says so.
+            // A contained message has a type too. tshark reports undissected bodies.
             let is_right = words[0].split(',').next() == Some(&code)
                 && words[2].is_empty()
                 && (words[3].is_empty() || words[3].ends_with("body."));

@@ -1,8 +1,7 @@
-//! Open vSwitch's own decoder understands everything that we send.
+//! Tests that Open vSwitch decodes our messages.
 //!
-//! A few hundred messages of every kind are written into a file, one behind the other, and
-//! printed by `ovs-ofctl ofp-parse`: each has to come out under its name and with its
-//! transaction id, without a decoding error, and with the numbers that we put in.
+//! `ovs-ofctl ofp-parse` prints a file with several hundred messages of every type. Each message
+//! must appear with its name, transaction ID and numbers, and without a decoding error.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -18,11 +17,11 @@ use openflow::version::{MessageKind, Version};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
-/// Messages that are printed.
+/// Number of messages.
 const MESSAGES: usize = 600;
 
-/// Makes the message one that Open vSwitch does not refuse for what it asks for. False if there
-/// is no such message.
+/// Modifies a message so that Open vSwitch accepts its contents; returns false if that is
+/// impossible.
 fn suit_a_switch(message: &mut Message) -> bool {
     match message {
         Message::Experimenter(_)
@@ -97,7 +96,7 @@ fn messages() -> Vec<Message> {
     all
 }
 
-/// The name that Open vSwitch gives to a message.
+/// Returns Open vSwitch's name of a message.
 fn name(message: &Message) -> String {
     let statistics = |kind: openflow::version::MultipartKind, way: &str| {
         format!("OFPST_{} {way}", kind.name().to_uppercase())
@@ -109,7 +108,7 @@ fn name(message: &Message) -> String {
     }
 }
 
-/// Words that have to stand in what is printed for the message.
+/// Returns words that must appear in the output for the message.
 fn words(message: &Message) -> Vec<String> {
     match message {
         Message::MultipartReply(MultipartReply {

@@ -1,8 +1,8 @@
-//! os-ken's decoder understands what we send, and ours what os-ken keeps of others.
+//! Tests that os-ken decodes our messages, and that we decode those in os-ken's test data.
 //!
-//! Needs a Python with os-ken, as `tools/needs.sh tests` makes one; os-ken speaks 1.2 to 1.5 and
-//! reads mostly what a switch sends. What it keeps are the messages that its own tests read, made
-//! by several other implementations.
+//! They need a Python with os-ken, as `tools/needs.sh tests` installs it. os-ken supports 1.2 to
+//! 1.5 and decodes mostly messages of a switch. Its test data has messages of several other
+//! implementations.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -17,7 +17,7 @@ use openflow::codec::{decode, encode};
 use openflow::model::Message;
 use openflow::version::Version;
 
-/// Changed copies of each sample that are sent as well.
+/// Modified copies of each sample.
 const COPIES: usize = 4;
 
 const VERSIONS: [Version; 4] = [Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5];
@@ -28,10 +28,13 @@ fn encoded(version: Version, xid: u32, message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// What os-ken (4.2) cannot read, though it is right: parts of experimenters that it does not know,
-/// the news of a flow monitor, and in 1.5 copied fields and groups of which a bucket has
-/// properties, for all of which it reads past their lengths. Open vSwitch's bytes of the same it
-/// cannot read either, and Open vSwitch reads ours.
+/// Returns whether os-ken (4.2) fails to decode this valid message.
+///
+/// - It does not know some experimenter parts.
+/// - It reads past the end of flow monitor updates and, in 1.5, of copy-field actions and of groups
+///   whose buckets have properties.
+///
+/// It also fails on Open vSwitch's encoding of the same messages, and Open vSwitch decodes ours.
 fn is_beyond_os_ken(version: Version, message: &Message) -> bool {
     let text = message.to_string();
     let groups = version == Version::V1_5 && text.contains("bucket");
@@ -40,7 +43,7 @@ fn is_beyond_os_ken(version: Version, message: &Message) -> bool {
     is_unknown || is_monitor || groups || text.contains("copy_field")
 }
 
-/// Messages among those that os-ken keeps that are wrong, and refused here.
+/// Invalid messages in os-ken's test data, which this codec rejects.
 const WRONG: [(&str, &str); 17] = [
     ("3-2-ofp_flow_mod", "sets a VLAN id without the bit that says that there is a tag"),
     ("3-59-ofp_packet_in", "a VLAN id without the bit that says that there is a tag"),
@@ -61,7 +64,7 @@ const WRONG: [(&str, &str); 17] = [
     ("libofproto-OFP15-table_features_request", "packet types that are Ethernet addresses"),
 ];
 
-/// What os-ken makes of the messages, a line for each.
+/// Returns os-ken's output for the messages, one line for each.
 fn judge(python: &Path, name: &str, messages: &[Vec<u8>]) -> Vec<String> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, messages.concat()).unwrap();
@@ -99,7 +102,7 @@ fn os_ken_reads_what_we_send() {
     assert!(!all.contains("fault"), "{all}");
 }
 
-/// The files of messages that os-ken keeps for a version.
+/// Returns os-ken's test data files for a version.
 fn kept(python: &Path, version: Version) -> Vec<PathBuf> {
     let code = "import os_ken.tests as tests; print(tests.__path__[0])";
     let output = Command::new(python).args(["-c", code]).output().unwrap();

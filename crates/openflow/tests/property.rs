@@ -1,5 +1,5 @@
-//! What holds for any message and for any bytes: a round trip loses nothing, and hostile bytes
-//! neither panic nor take much memory.
+//! Properties that hold for all messages and all bytes: round trips lose nothing, and hostile bytes
+//! cause neither panics nor large allocations.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -16,11 +16,12 @@ use packet::time::Nanos;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Bytes of memory that a decoded message may take for each of its bytes on the wire; the
-/// dearest is an action of eight bytes, in a row that has just doubled.
+/// Maximum bytes of memory of a decoded message for each byte on the wire.
+///
+/// The most expensive part is an action of eight bytes, in a vector that has just doubled.
 const MEMORY_FACTOR: usize = 2 * size_of::<Action>() / 8 + size_of::<FlowStats>() / 88 + 8;
 
-/// Bytes of memory that any message may take: the smallest capacity of some rows.
+/// Bytes of memory that any message may take: the minimum capacity of some vectors.
 const MEMORY_BYTES_MIN: usize = 8 * size_of::<FlowStats>();
 
 fn encoded(xid: u32, message: &Message) -> Vec<u8> {
@@ -66,7 +67,7 @@ fn reply_memory(body: &MultipartReplyBody) -> usize {
     }
 }
 
-/// Bytes on the heap that a decoded message holds.
+/// Returns the bytes on the heap that a decoded message uses.
 fn memory(message: &Message) -> usize {
     match message {
         Message::Error(error) => error.data.capacity(),
@@ -91,7 +92,7 @@ fn memory(message: &Message) -> usize {
     }
 }
 
-/// Decodes any bytes and checks what holds for all of them.
+/// Decodes arbitrary bytes and checks the properties.
 fn check_any(bytes: &[u8]) -> Result<(), TestCaseError> {
     match decode(bytes) {
         Ok((header, message)) => {
@@ -138,7 +139,7 @@ proptest! {
     ) {
         let mut bytes = encoded(1, &message);
         for (place, value) in &changes {
-            // The header's length stays: a wrong one is found before anything else.
+            // Keep the header's length, because a wrong one hides all other faults.
             let at = place.index(bytes.len());
             if at != 2 && at != 3 {
                 bytes[at] = *value;

@@ -1,5 +1,7 @@
-//! Port numbers changed where they stand, shown on the bytes of other implementations: whatever decodes means the
-//! same with other ports, nothing else has changed, and hostile bytes do no harm.
+//! Tests of port renumbering, with messages of other implementations.
+//!
+//! Every decodable message keeps its meaning with the new ports, nothing else changes, and hostile
+//! bytes do no harm.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -15,12 +17,12 @@ use openflow::renumber::renumber;
 use openflow::version::Version;
 use samples::{Numbers, all, changed};
 
-/// Numbers below 0x8000 become others, and those others these again.
+/// Maps numbers below 0x8000 to others and back.
 fn other(port: u32) -> u32 {
     if port < 0x8000 { port ^ 0x4000 } else { port }
 }
 
-/// The numbers behind each of these words in what a message shows for debugging.
+/// Returns the numbers after each of these words in the message's debug output.
 fn numbers(message: &Message) -> Vec<u32> {
     let text = format!("{message:?}");
     let mut found = Vec::new();
@@ -55,7 +57,7 @@ fn every_port_of_foreign_messages_is_another_and_nothing_else() {
     assert!(messages > 300 && ports > 100, "{messages} messages, {ports} ports");
 }
 
-/// Messages of each kind that names ports, with this one in every place.
+/// Returns messages of each type with port numbers, all of them this port.
 fn with(port: u32) -> Vec<Message> {
     let actions = vec![Action::output(port), Action::output(reserved::CONTROLLER)];
     let matching = Match::ANY.with(Field::InPort, port);
@@ -144,7 +146,7 @@ fn hostile_bytes_do_no_harm() {
             }
         }
     }
-    // A message for a bundle that holds itself again and again.
+    // A bundle-add message that contains itself repeatedly.
     let mut deep = Vec::new();
     for _ in 0..1000 {
         deep.extend([5, 34, 0xff, 0xff, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 0]);

@@ -1,8 +1,7 @@
-//! A foreign decoder understands everything that we send.
+//! Tests that tshark decodes our messages.
 //!
-//! A few hundred messages of every kind are written into a capture file, one TCP segment each, and
-//! read by tshark: it has to find the message's type in each, nothing that it calls malformed and
-//! nothing that it remarks on, but for parts of which it says that it does not read them further.
+//! A capture file has several hundred messages of every type, one TCP segment each. tshark must
+//! find the type of each message, and must report nothing except parts that it does not dissect.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -20,10 +19,10 @@ use openflow::version::{ErrorCode, MessageKind, Version};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
-/// Random messages beside one error of every code.
+/// Total number of messages; those after one error of every code are random.
 const RANDOM_MESSAGES: usize = 600;
 
-/// What tshark says of parts that it knows no further fields of.
+/// Texts that tshark prints for parts that it does not dissect.
 const NOT_READ: [&str; 2] = ["Message data not dissected yet", "Action not dissected yet"];
 
 fn messages() -> Vec<Message> {
@@ -40,10 +39,12 @@ fn messages() -> Vec<Message> {
     all
 }
 
-/// Frames inside of messages are made ones that tshark does not mark for their own sake. For
-/// faults of tshark (4.0) itself, a flow-mod's actions are not left empty (it reads one all the
-/// same and finds itself past the end, also in the deletions that ovs-ofctl sends), and a
-/// packet-out has just one (it takes a second for the frame).
+/// Modifies a message so that tshark (4.0) can decode it.
+///
+/// - Frames in messages are replaced by one that tshark does not complain about.
+/// - A flow-mod has at least one action. tshark reads one even if there is none, past the end; also
+///   in the deletions that ovs-ofctl sends.
+/// - A packet-out has exactly one action. tshark takes a second one for the frame.
 fn suit_tshark(message: &mut Message) {
     let frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5][..], &[0; 46]].concat();
     match message {

@@ -1,8 +1,11 @@
-//! What holds for any bytes in every version: they are read or refused, never more; what is read
-//! can be said again and means the same; another version says it, or names what it cannot say.
+//! Properties that hold for all bytes in every version.
 //!
-//! The bytes are the samples of `tests/bytes` with some of their own bytes changed, so that every
-//! structure that any peer sends is met with other values, and with wrong lengths and types.
+//! - Decoding succeeds or fails with an error.
+//! - A decoded message encodes again to the same meaning.
+//! - Another version encodes it, or returns what it cannot express.
+//!
+//! The bytes are modified copies of the samples in `tests/bytes`. So the tests see every structure
+//! that a peer sends with other values, and with wrong lengths and types.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -15,13 +18,13 @@ use openflow::model::Message;
 use openflow::version::Version;
 use samples::{Numbers, changed};
 
-/// Changed copies of each sample.
+/// Modified copies of each sample.
 const COPIES: usize = 60;
 
-/// Bytes of text for a byte of a message, which is what rows without end would show in.
+/// Maximum bytes of text for each byte of a message; endless rows would exceed it.
 const TEXT_FACTOR: usize = 40;
 
-/// Decodes bytes of any kind and checks what holds for all of them; the message, if it is one.
+/// Decodes arbitrary bytes and checks the properties; returns the message, if it is valid.
 fn check(version: Version, bytes: &[u8]) -> Option<Message> {
     let (header, message) = match decode(bytes) {
         Ok(read) => read,
@@ -48,7 +51,7 @@ fn check(version: Version, bytes: &[u8]) -> Option<Message> {
     Some(message)
 }
 
-/// Says a message in another version, if it can: what is said there can be said again.
+/// Encodes a message in another version, if that can express it, and checks the round trip.
 fn check_elsewhere(version: Version, message: &Message, unsaid: &mut HashSet<String>) {
     let mut bytes = Vec::new();
     match encode(version, 7, message, &mut bytes) {
@@ -56,8 +59,8 @@ fn check_elsewhere(version: Version, message: &Message, unsaid: &mut HashSet<Str
         Ok(()) => {
             let (header, there) = match decode(&bytes) {
                 Ok(read) => read,
-                // A field of somebody else's in one version may be a known one, with needs of its
-                // own, in another.
+                // An unknown field may be a known one in another version, with prerequisites of its
+                // own.
                 Err(_) if message.to_string().contains("field_0x") => return,
                 Err(error) => panic!("{version}: {error}: {message}\n{bytes:02x?}"),
             };
@@ -70,7 +73,7 @@ fn check_elsewhere(version: Version, message: &Message, unsaid: &mut HashSet<Str
     }
 }
 
-/// Runs over all changed samples of a version.
+/// Checks all modified samples of a version.
 fn check_version(version: Version) {
     let mut numbers = Numbers(u64::from(version.wire()));
     let (mut read, mut tried, mut unsaid) = (0, 0, HashSet::new());

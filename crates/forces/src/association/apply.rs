@@ -1,12 +1,13 @@
-//! How requests are carried out: paths followed, keys looked up, answers in the shape of the request.
+//! Executes requests: follows paths, looks up keys, and builds responses in the shape of the
+//! request.
 //!
-//! A configuration is planned first: every leaf of its paths becomes some changes or the reason why
-//! not. Then changes are staged in their order, and the response is made of the plan, so that it has
-//! the paths of the request with the index where a key stood (RFC 5810 section 7.1.9). Keys are
-//! looked up in what has taken effect, not in what is staged.
+//! A configuration is planned first. Each leaf of its paths becomes changes, or the result code of
+//! its failure. Then the changes are staged in order. The response is built from the plan, so it
+//! has the paths of the request. An index replaces each key (RFC 5810 section 7.1.9). Key lookup
+//! uses committed values, not staged ones.
 //!
-//! Peers were seen to write a new row as a path for each of its fields (RFC 6053); where the row is
-//! not there and the paths make it whole, that is taken as the row.
+//! Some implementations write a new row as one path for each field (RFC 6053). If the row does not
+//! exist and the paths make it complete, they create it.
 
 use std::sync::Arc;
 
@@ -19,18 +20,18 @@ use crate::wire::{
     Content, Data, Operation, OperationKind, Outcome, PathData, ResultCode, Select, Selector, data,
 };
 
-/// What a leaf asks for.
+/// What a leaf requests.
 #[derive(Debug)]
 pub(super) enum Work {
     /// Changes of values.
     Changes(Vec<Change>),
-    /// Changes of an event's properties: its place, and what changes.
+    /// Changes of an event's properties: its place and the new values.
     Event(Place, Value),
-    /// Nothing that can be done.
+    /// Nothing, because it is invalid.
     Refused(ResultCode),
 }
 
-/// A request's paths with keys replaced by indices, each leaf with the number of its work.
+/// A path of the request with indices for keys. A leaf has the index of its work.
 struct Node {
     ids: Vec<u32>,
     inner: Inner,
@@ -41,14 +42,14 @@ enum Inner {
     Nodes(Vec<Node>),
 }
 
-/// An operation that is to be carried out.
+/// A planned operation.
 pub(super) struct Plan {
     nodes: Vec<Node>,
-    /// What its leaves ask for, in order.
+    /// The work of its leaves, in order.
     pub work: Vec<Work>,
 }
 
-/// Follows the paths of one operation on one instance.
+/// Plans one operation on one instance.
 struct Planner<'a, 'w> {
     world: &'a World<'w>,
     class: &'a Class,
@@ -57,7 +58,7 @@ struct Planner<'a, 'w> {
     work: Vec<Work>,
 }
 
-/// The class of an instance that is there.
+/// Returns the class of an existing instance.
 fn instance<'a>(world: &'a World<'_>, select: &Select) -> Result<&'a Arc<Class>, ResultCode> {
     let catalog = world.element.catalog();
     let class = catalog.class_by_id(select.class).ok_or(ResultCode::LFB_UNKNOWN)?;
@@ -90,8 +91,7 @@ pub(super) fn plan(world: &World<'_>, select: &Select, operation: &Operation) ->
 }
 
 impl Plan {
-    /// The paths of the response, once the work has its results; only those that failed if so
-    /// wanted.
+    /// Builds the paths of the response from the results; optionally only those of failures.
     pub(super) fn response(
         &self,
         results: &[ResultCode],
@@ -130,9 +130,9 @@ fn respond(
     Some(PathData::with(node.ids.clone(), data))
 }
 
-/// The result that a place which cannot be has.
+/// Returns the result code for an invalid path.
 fn no_target(class: &Class, path: &[u32]) -> ResultCode {
-    // A row that an array of fixed size cannot have, rather than a path that cannot be.
+    // A row that a fixed-size array cannot have gets another code than an invalid path.
     let parent = path.split_last().and_then(|(_, before)| class.target(before).ok());
     match parent {
         Some(Target::Value { data_type, .. }) if data_type.array().is_some() => {
@@ -191,8 +191,10 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Rows between two indices: those that are there are taken away, or those that are given are
-    /// made or replaced, and others stay.
+    /// Plans an operation on a range of rows.
+    ///
+    /// A DEL deletes the existing rows. A SET creates or replaces the given rows and leaves the
+    /// others unchanged.
     fn range(&self, full: &[u32], first: u32, last: u32, path: &PathData) -> Work {
         match (self.kind, &path.data) {
             (OperationKind::Set, data @ (Data::Full(_) | Data::Sparse(_))) => {
@@ -243,7 +245,7 @@ impl Planner<'_, '_> {
         }
         let place = self.place(full);
         if !whole || array.element.width().is_some() {
-            // Rows without optional fields are replaced by what they are merged with.
+            // For rows without optional fields, merging is the same as replacing.
             return Ok(Work::Changes(vec![Change::Merge { place, value }]));
         }
         let row = |(index, row): (&u32, &Value)| Change::Set {
@@ -253,7 +255,8 @@ impl Planner<'_, '_> {
         Ok(Work::Changes(rows.iter().map(row).collect()))
     }
 
-    /// The row that paths to its fields make, if it is not there and they make it whole.
+    /// Returns the new row that paths to its fields create, if it does not exist and they make it
+    /// complete.
     fn new_row(&self, full: &[u32], paths: &[PathData]) -> Option<Value> {
         let (_, table) = full.split_last().filter(|_| self.kind == OperationKind::Set)?;
         let Ok(Target::Value { data_type, access, .. }) = self.class.target(full) else {
@@ -305,14 +308,14 @@ impl Planner<'_, '_> {
         let read = data::read(data_type, data).ok_or(ResultCode::INVALID_TLV)?;
         let (value, whole) = read.map_err(|fault| fault.code())?;
         Ok(Work::Changes(vec![match whole {
-            // What can only be set back is, whatever the value.
+            // The component is resettable only: reset it and ignore the value.
             _ if !access.is_writable() => Change::Set { place, value: data_type.default_value() },
             true => Change::Set { place, value },
             false => Change::Merge { place, value },
         }]))
     }
 
-    /// Rows and optional fields can be taken away, and nothing else.
+    /// Plans the deletion of a row or an optional field; other parts cannot be deleted.
     fn delete(&self, place: Place, access: Access) -> Result<Work, ResultCode> {
         if !access.is_writable() {
             return Err(ResultCode::READ_ONLY);
@@ -335,7 +338,7 @@ impl Planner<'_, '_> {
     }
 }
 
-/// The row that a key finds.
+/// Returns the index of the row with this key.
 fn find(
     world: &World<'_>,
     class: &Class,
@@ -352,7 +355,7 @@ fn find(
     world.find(place, key, &content)
 }
 
-/// Answers a GET or GET-PROP.
+/// Executes a GET or GET-PROP and returns the response operation.
 pub(super) fn answer(
     world: &World<'_>,
     select: &Select,

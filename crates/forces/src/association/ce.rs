@@ -1,9 +1,10 @@
 //! A control element's end of one association.
 //!
-//! Requests get a correlator, by which the answer that comes is known; one in several parts is put
-//! together first. A control element with several forwarding elements has a [`Ce`] for each.
+//! Requests have a correlator, which identifies their response. A response of several messages is
+//! collected before it is reported. A control element with several forwarding elements has one
+//! [`Ce`] for each.
 
-/// Answers, and what is in them.
+/// Responses and their contents.
 mod answer;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,33 +21,34 @@ use crate::wire::{
 };
 pub use answer::Answer;
 
-/// Most octets of the parts of one answer.
+/// Maximum octets of the messages of one response.
 pub const ANSWER_OCTETS_MAX: usize = 256 << 20;
-/// Most requests that wait for their answers.
+/// Maximum number of pending requests.
 pub const PENDING_MAX: usize = 4096;
-/// Most events that wait to be polled before more is read.
+/// Maximum number of unpolled events before the end stops reading.
 pub const EVENTS_MAX: usize = 4096;
 
-/// How a control element behaves.
+/// Settings of a control element.
 #[derive(Debug, Clone)]
 pub struct CeSettings {
-    /// Its id.
+    /// CE ID.
     pub id: Id,
-    /// The id for a forwarding element that has none; it is denied if there is none for it.
+    /// ID to assign to a forwarding element without one; `None` denies it.
     pub gives: Option<Id>,
-    /// The forwarding elements that may be associated; any if none is said.
+    /// Forwarding elements that may associate; `None` for any.
     pub admits: Option<Vec<Id>>,
-    /// After which silence of its own it sends a heartbeat; has to be well below FEPO's CEHDI.
+    /// Time without a sent message after which it sends a heartbeat. Must be well below FEPO's
+    /// CEHDI.
     pub heartbeat_after: Duration,
-    /// After which silence the forwarding element is asked for a sign of life, and after which
-    /// silence behind that it is lost.
+    /// Idle time after which it requests a heartbeat. After the same time again, the forwarding
+    /// element is lost.
     pub asks_after: Duration,
-    /// How long an answer is waited for.
+    /// Timeout for a response.
     pub answer_timeout: Duration,
 }
 
 impl CeSettings {
-    /// What goes with FEPO's defaults.
+    /// Returns settings that fit FEPO's defaults.
     pub fn new(id: Id) -> CeSettings {
         CeSettings {
             id,
@@ -59,33 +61,33 @@ impl CeSettings {
     }
 }
 
-/// What happened.
+/// An event of the association.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CeEvent {
-    /// There is an association, with this forwarding element, which told this.
+    /// The association is established, with this forwarding element and its report.
     Associated(Id, Vec<Select>),
-    /// A request was answered.
+    /// A response arrived.
     Answered(Answer),
-    /// A request was not answered in time.
+    /// A request timed out (its correlator).
     TimedOut(u64),
-    /// The forwarding element tells of events.
+    /// The forwarding element reported events.
     Notified(Vec<Select>),
-    /// The forwarding element sends a packet.
+    /// The forwarding element redirected a packet.
     Redirected(Redirect),
-    /// The association is over, or was not made; the connection is to be ended.
+    /// The association ended or was not established; close the connection.
     Down(TeardownReason),
 }
 
-/// A request that was not sent.
+/// Why a request was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// There is no association.
     NotAssociated,
-    /// Too many requests wait for their answers.
+    /// Too many requests are pending.
     TooMany,
-    /// No transaction is open, or another one is.
+    /// No transaction is open, or it is in another state.
     Transaction,
-    /// It does not fit into a message.
+    /// The request does not fit into a message.
     TooLong(TooLong),
 }
 
@@ -96,7 +98,7 @@ enum State {
     Down,
 }
 
-/// How far a transaction is.
+/// State of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     No,
@@ -128,7 +130,7 @@ pub struct Ce {
 }
 
 impl Ce {
-    /// An end of a connection that has just been made; the forwarding element speaks first.
+    /// Creates the end of a new connection; the forwarding element sends the first message.
     pub fn new(settings: CeSettings, now: Moment) -> Ce {
         Ce {
             settings,
@@ -145,7 +147,7 @@ impl Ce {
         }
     }
 
-    /// The forwarding element that it is associated with.
+    /// Returns the associated forwarding element.
     pub fn fe(&self) -> Option<Id> {
         match self.state {
             State::Associated(fe) => Some(fe),
@@ -153,28 +155,27 @@ impl Ce {
         }
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<CeEvent> {
         self.events.pop_front()
     }
 
-    /// The next message to be sent, by strict priority, and its channel.
+    /// Returns the next message to send, by strict priority, with its channel.
     pub fn poll_transmit(&mut self) -> Option<(Channel, Vec<u8>)> {
         self.queues.pop()
     }
 
-    /// The next message to be sent by one channel.
+    /// Returns the next message to send on this channel.
     pub fn poll_transmit_by(&mut self, channel: Channel) -> Option<Vec<u8>> {
         self.queues.pop_of(channel)
     }
 
-    /// Whether more is to be read: not before what happened was polled.
+    /// Returns whether to read more; false while too many events are unpolled.
     pub fn can_receive(&self) -> bool {
         self.events.len() < EVENTS_MAX
     }
 
-    /// Takes one message that came by a channel. What cannot be read, or is not expected, is
-    /// dropped.
+    /// Handles a message that arrived on a channel; drops malformed and unexpected ones.
     pub fn receive(&mut self, channel: Channel, bytes: &[u8], now: Moment) {
         self.now = self.now.max(now);
         let Ok((header, _)) = channel::received(channel, bytes) else { return };
@@ -199,7 +200,7 @@ impl Ce {
             (Body::PacketRedirect(all), State::Associated(_)) => {
                 self.events.extend(all.into_iter().map(CeEvent::Redirected));
             }
-            // Only forwarding elements answer a heartbeat, whatever it asks for.
+            // Only forwarding elements respond to heartbeats, so a CE ignores them.
             (Body::AssociationTeardown(reason), _) => self.down(reason),
             _ => {}
         }
@@ -247,7 +248,7 @@ impl Ce {
         self.events.push_back(CeEvent::Down(reason));
     }
 
-    /// When something is due if nothing comes before.
+    /// Returns when [`Ce::tick`] is due next if nothing arrives.
     pub fn next_timeout(&self) -> Option<Moment> {
         if self.state == State::Down {
             return None;
@@ -260,7 +261,7 @@ impl Ce {
         due.into_iter().min()
     }
 
-    /// Does what is due.
+    /// Handles the timeouts that are due at `now`.
     pub fn tick(&mut self, now: Moment) {
         self.now = self.now.max(now);
         let now = self.now;
@@ -290,7 +291,7 @@ impl Ce {
         }
     }
 
-    /// Ends the association; what is queued is still to be sent.
+    /// Ends the association; queued messages remain to be sent.
     pub fn teardown(&mut self, reason: TeardownReason) {
         if let Some(fe) = self.fe() {
             self.say(fe, Body::AssociationTeardown(reason), 0, Flags::default());
@@ -300,26 +301,27 @@ impl Ce {
         }
     }
 
-    /// Asks for something; the correlator of the answer.
+    /// Sends a query and returns its correlator.
     pub fn query(&mut self, selects: Vec<Select>) -> Result<u64, Refused> {
         self.request(Body::Query(selects), Flags::default())
     }
 
-    /// Asks for the value at a place.
+    /// Queries the value at a place.
     pub fn get(&mut self, place: &Place) -> Result<u64, Refused> {
         let path = PathData::named(place.path.clone());
         let operation = Operation::on(OperationKind::Get, vec![path]);
         self.query(vec![Select::one(place.class, place.instance, operation)])
     }
 
-    /// Changes something, and is answered in any case.
+    /// Sends a configuration that always gets a response.
     pub fn configure(&mut self, selects: Vec<Select>, mode: Mode) -> Result<u64, Refused> {
         let flags = Flags { ack: Ack::Always, mode, ..Flags::default() };
         self.request(Body::Config(selects), flags)
     }
 
-    /// Changes something in a transaction, which is started by its first message. The answer says
-    /// whether it could be done; it is not until the transaction is committed.
+    /// Sends a configuration in a transaction; the first message starts it.
+    ///
+    /// The response reports whether the changes are possible. They take effect only at the commit.
     pub fn transact(&mut self, selects: Vec<Select>) -> Result<u64, Refused> {
         let phase = match self.transaction {
             Open::No => Phase::Start,
@@ -331,7 +333,7 @@ impl Ce {
         Ok(correlator)
     }
 
-    /// Lets the open transaction take effect.
+    /// Commits the open transaction.
     pub fn commit(&mut self) -> Result<u64, Refused> {
         if self.transaction != Open::Started {
             return Err(Refused::Transaction);
@@ -341,7 +343,7 @@ impl Ce {
         Ok(correlator)
     }
 
-    /// Takes the transaction back, committed or not.
+    /// Aborts the transaction; rolls it back if it is committed.
     pub fn abort(&mut self) -> Result<u64, Refused> {
         if self.transaction == Open::No {
             return Err(Refused::Transaction);
@@ -351,7 +353,8 @@ impl Ce {
         Ok(correlator)
     }
 
-    /// Says that the committed transaction is so everywhere (TRCOMP); nobody answers.
+    /// Reports that the committed transaction is complete on all elements (TRCOMP); there is no
+    /// response.
     pub fn complete(&mut self) -> Result<(), Refused> {
         if self.transaction != Open::Ended {
             return Err(Refused::Transaction);
@@ -364,7 +367,8 @@ impl Ce {
         Ok(())
     }
 
-    /// Subscribes to an event, or changes its filters: properties by id (RFC 5812 section 4.8.5).
+    /// Subscribes to an event, or changes its filters: property IDs and values (RFC 5812 section
+    /// 4.8.5).
     pub fn subscribe(&mut self, event: &Place, set: &[(u32, u32)]) -> Result<u64, Refused> {
         let numbers = set.iter().map(|(id, number)| (*id, Value::Unsigned((*number).into())));
         let value = Value::Struct(numbers.collect::<Fields>());
@@ -376,7 +380,7 @@ impl Ce {
         self.configure(vec![select], Mode::AllOrNone)
     }
 
-    /// Sends a packet to the forwarding element.
+    /// Redirects a packet to the forwarding element.
     pub fn redirect(&mut self, redirect: Redirect) -> Result<(), Refused> {
         let fe = self.fe().ok_or(Refused::NotAssociated)?;
         self.send(fe, Body::PacketRedirect(vec![redirect]), 0, Flags::default())
@@ -400,7 +404,7 @@ impl Ce {
         Ok(correlator)
     }
 
-    /// Sends what is never too long.
+    /// Sends a message that cannot be too long.
     fn say(&mut self, fe: Id, body: Body, correlator: u64, flags: Flags) {
         let sent = self.send(fe, body, correlator, flags);
         debug_assert!(sent.is_ok(), "such a message has a few words");

@@ -1,20 +1,22 @@
-//! Three channels, each more important than the next (RFC 5811 section 4.2).
+//! The three priority channels of an association (RFC 5811 section 4.2).
 //!
-//! A channel keeps its own order; what goes out and what is read goes by strict priority, so that a
-//! flood of redirected packets never holds up a configuration.
+//! A channel keeps the order of its messages. Sending and receiving use strict priority across
+//! channels, so a flood of redirected packets cannot delay a configuration.
 
 use std::collections::VecDeque;
 
 use crate::wire::{Header, Message, MessageKind, TooLong, encode, frame_octets};
 
-/// Most octets that wait to be sent by one channel of one association. What would exceed it on the
-/// middle or the low channel is left out and counted; on the high one nothing more is read first.
+/// Maximum octets that wait to be sent on one channel of one association.
+///
+/// On the middle and low channels the queue drops and counts further messages. While the high
+/// channel is full, the end stops reading.
 pub const QUEUE_OCTETS_MAX: usize = 32 << 20;
 
 /// A channel of an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Channel {
-    /// Associations, configurations, queries and their responses; reliable.
+    /// Associations, configurations, queries and their responses. Reliable.
     High,
     /// Events.
     Middle,
@@ -23,10 +25,10 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// All of them, the most important first.
+    /// All channels, in descending priority.
     pub const ALL: [Channel; 3] = [Channel::High, Channel::Middle, Channel::Low];
 
-    /// The channel that a kind of message goes by.
+    /// Returns the channel of a message type.
     pub fn of(kind: MessageKind) -> Channel {
         match kind {
             MessageKind::EventNotification => Channel::Middle,
@@ -35,18 +37,18 @@ impl Channel {
         }
     }
 
-    /// The port that RFC 5811 gives it.
+    /// Returns its port number (RFC 5811).
     pub fn port(self) -> u16 {
         6704 + self as u16
     }
 
-    /// The payload protocol identifier that RFC 5811 gives it.
+    /// Returns its SCTP payload protocol identifier (RFC 5811).
     pub fn payload_protocol(self) -> u32 {
         21 + self as u32
     }
 }
 
-/// The priority that a kind of message has where nobody says another (RFC 5811 section 4.2.1).
+/// Returns the default priority of a message type (RFC 5811 section 4.2.1).
 pub(super) fn priority(kind: MessageKind) -> u8 {
     match kind {
         MessageKind::AssociationSetup
@@ -62,17 +64,17 @@ pub(super) fn priority(kind: MessageKind) -> u8 {
     }
 }
 
-/// Messages that wait to be sent, by channel.
+/// Messages to send, by channel.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     waiting: [VecDeque<Vec<u8>>; 3],
     octets: [usize; 3],
-    /// Messages that were left out.
+    /// Number of dropped messages.
     pub left_out: u64,
 }
 
 impl Queues {
-    /// Queues a message by its own channel; how many octets it has, 0 if it was left out.
+    /// Queues a message on its channel; returns its octets, or 0 if it was dropped.
     pub fn push(&mut self, message: &Message) -> Result<usize, TooLong> {
         let channel = Channel::of(message.body.kind());
         let at = channel as usize;
@@ -88,47 +90,47 @@ impl Queues {
         Ok(octets)
     }
 
-    /// The next message of a channel.
+    /// Returns the next message of a channel.
     pub fn pop_of(&mut self, channel: Channel) -> Option<Vec<u8>> {
         let bytes = self.waiting[channel as usize].pop_front()?;
         self.octets[channel as usize] -= bytes.len();
         Some(bytes)
     }
 
-    /// The most important message.
+    /// Returns the next message of the highest-priority channel that has one.
     pub fn pop(&mut self) -> Option<(Channel, Vec<u8>)> {
         Channel::ALL.into_iter().find_map(|channel| Some((channel, self.pop_of(channel)?)))
     }
 
-    /// Whether so much waits that nothing more should be asked for.
+    /// Returns whether the high channel is full.
     pub fn is_full(&self) -> bool {
         self.octets[Channel::High as usize] >= QUEUE_OCTETS_MAX
     }
 }
 
-/// What can be told of a message that came, before its body is read.
+/// Checks framing and channel of a received message, and reads its header.
 pub(super) fn received(channel: Channel, bytes: &[u8]) -> Result<(Header, MessageKind), Dropped> {
     match frame_octets(bytes) {
         Ok(Some(octets)) if octets == bytes.len() => {}
         _ => return Err(Dropped::Malformed),
     }
     let (header, framing) = Header::read(bytes).map_err(|_| Dropped::Malformed)?;
-    // RFC 5811: what comes by the wrong channel is dropped.
+    // RFC 5811: drop a message on the wrong channel.
     if Channel::of(framing.kind) != channel {
         return Err(Dropped::WrongChannel);
     }
     Ok((header, framing.kind))
 }
 
-/// Why a message is dropped.
+/// Why a message was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dropped {
-    /// It cannot be read.
+    /// It is malformed.
     Malformed,
-    /// It came by the wrong channel.
+    /// It arrived on the wrong channel.
     WrongChannel,
-    /// It is somebody else's, or from somebody else.
+    /// Its source or destination is wrong.
     Misaddressed,
-    /// Such a message is not expected now, or from this end.
+    /// It is unexpected in this state or from this end.
     Unexpected,
 }

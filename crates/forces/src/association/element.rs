@@ -1,47 +1,48 @@
-//! What stands behind a forwarding element's end of its associations.
+//! Interface to the instances of a forwarding element.
 
 use crate::model::Catalog;
 use crate::value::Value;
 use crate::wire::{Redirect, ResultCode};
 
-/// A part of an instance.
+/// Place of a part of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Its class.
+    /// Class ID.
     pub class: u32,
-    /// Which instance.
+    /// Instance ID.
     pub instance: u32,
-    /// Ids and indices that lead to the part.
+    /// Path of IDs and indices.
     pub path: Vec<u32>,
 }
 
-/// Something that a control element wants changed. Values are those of the type at their place;
-/// whether the place can be written was looked at.
+/// A change that a control element requests.
+///
+/// The value is valid for the type at its place, and the place is writable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The part gets this value; a row or an optional field that is not there is made.
+    /// Sets a part; creates a missing row or optional field.
     Set {
-        /// Where.
+        /// Place.
         place: Place,
-        /// The whole value.
+        /// The complete value.
         value: Value,
     },
-    /// Some fields or rows of the part get values, the others keep theirs.
+    /// Sets some fields or rows of a part; the others keep their values.
     Merge {
-        /// Where.
+        /// Place.
         place: Place,
-        /// The fields and rows that change.
+        /// The fields and rows to set.
         value: Value,
     },
-    /// A row or an optional field is taken away.
+    /// Deletes a row or an optional field.
     Delete {
-        /// Which.
+        /// Place.
         place: Place,
     },
 }
 
 impl Change {
-    /// Where it is.
+    /// Returns the place of the change.
     pub fn place(&self) -> &Place {
         match self {
             Change::Set { place, .. } | Change::Merge { place, .. } | Change::Delete { place } => {
@@ -51,49 +52,50 @@ impl Change {
     }
 }
 
-/// A forwarding element's instances.
+/// The instances of a forwarding element.
 ///
-/// Changes are staged one by one and take effect together. What was before the last commit is kept
-/// until [`Element::complete`], so that [`Element::roll_back`] can bring it back: the program before
-/// stays until the control element says that everybody has the new one (RFC 5810 section
-/// 4.3.1.2.2).
-///
-/// FEObject's LFBTopology (class 1, component 1) and LFBSelectors (component 2) are the element's;
-/// all else of classes 1 and 2 is never asked for.
+/// - Changes are staged one by one and committed together.
+/// - The element keeps the state before the last commit until [`Element::complete`], so that
+///   [`Element::roll_back`] can restore it. The CE completes a transaction when all elements have
+///   committed it (RFC 5810 section 4.3.1.2.2).
+/// - The element implements FEObject's LFBTopology (class 1, component 1) and LFBSelectors
+///   (component 2). Calls never have other places of classes 1 and 2.
 pub trait Element {
-    /// The classes there are.
+    /// Returns the catalog of its classes.
     fn catalog(&self) -> &Catalog;
 
-    /// Whether there is such an instance.
+    /// Returns whether this instance exists.
     fn has_instance(&self, class: u32, instance: u32) -> bool;
 
-    /// The value at a place. [`ResultCode::COMPONENT_DOES_NOT_EXIST`] if nothing is there.
+    /// Returns the value at a place, or [`ResultCode::COMPONENT_DOES_NOT_EXIST`].
     fn get(&self, place: &Place) -> Result<Value, ResultCode>;
 
-    /// Sees whether a change can be made on top of those that are staged, and stages it if so; any
-    /// other result than success leaves it out. Nothing takes effect.
+    /// Validates a change on top of the staged ones, and stages it on success.
+    ///
+    /// Nothing takes effect before the commit.
     fn stage(&mut self, change: Change) -> ResultCode;
 
-    /// Forgets what is staged.
+    /// Discards the staged changes.
     fn unstage(&mut self);
 
-    /// Lets all that is staged take effect at once, or nothing of it. It is staged no longer then.
+    /// Commits all staged changes atomically, or none; nothing remains staged.
     fn commit(&mut self) -> ResultCode;
 
-    /// Brings back what was before the last commit.
+    /// Restores the state before the last commit.
     fn roll_back(&mut self);
 
-    /// What was before the last commit is needed no longer.
+    /// Discards the state before the last commit.
     fn complete(&mut self);
 
-    /// Whether frames are to be forwarded.
+    /// Enables or disables forwarding.
     fn set_forwarding(&mut self, forwards: bool);
 
-    /// Takes a packet that a control element sends by RedirectIn.
+    /// Handles a packet that a control element sends by RedirectIn.
     fn redirect(&mut self, redirect: Redirect);
 
-    /// The index of the row with this content in the array at a place. An element that can find it
-    /// without looking at every row does.
+    /// Returns the index of the row with this content key in the array at a place.
+    ///
+    /// The default implementation checks every row. An element with an index should override it.
     fn find(&self, place: &Place, key: u32, content: &Value) -> Result<u32, ResultCode> {
         let catalog = self.catalog();
         let class = catalog.class_by_id(place.class).ok_or(ResultCode::LFB_UNKNOWN)?;

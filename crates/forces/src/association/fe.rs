@@ -1,21 +1,21 @@
-//! A forwarding element's end: associations with one or several control elements.
+//! A forwarding element's end of its associations with one or several control elements.
 //!
-//! Source: RFC 5810 sections 4.2 and 7, RFC 7121 for several. The element's owner makes and ends
-//! connections as [`FeEvent`]s ask, hands over what came and when, and sends what is queued:
+//! Source: RFC 5810 sections 4.2 and 7; several CEs: RFC 7121. The owner opens and closes
+//! connections as [`FeEvent`]s request, and calls:
 //!
-//! 1. [`Fe::connected`], [`Fe::connect_failed`], [`Fe::disconnected`] when that happens,
-//! 2. [`Fe::receive`] with each message that came, the most important channel first,
-//! 3. [`Fe::happened`] when something happens that events are about,
+//! 1. [`Fe::connected`], [`Fe::connect_failed`] and [`Fe::disconnected`] when that happens,
+//! 2. [`Fe::receive`] with each received message, the highest-priority channel first,
+//! 3. [`Fe::happened`] when the target of an event changes,
 //! 4. [`Fe::tick`] when [`Fe::next_timeout`] is due,
-//! 5. [`Fe::poll_event`] and [`Fe::poll_transmit`] until there is none.
+//! 5. [`Fe::poll_event`] and [`Fe::poll_transmit`] until they return `None`.
 
-/// Configurations, queries, transactions.
+/// Configurations, queries and transactions.
 mod config;
-/// Subscriptions and what is told by itself.
+/// Subscriptions and event notifications.
 mod events;
 /// FEObject and FEPO.
 mod own;
-/// Losing a CE and finding another.
+/// Failover to another CE.
 mod failover;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -34,66 +34,66 @@ pub use events::Happening;
 use events::Subscriptions;
 use own::Own;
 
-/// How long an answer to an association's setup is waited for.
+/// Timeout for the response to an association setup.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it takes to try again when no CE could be reached.
+/// Pause before it retries when no CE is reachable.
 pub const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Most control elements.
+/// Maximum number of control elements.
 pub const CES_MAX: usize = 16;
 
-/// What a forwarding element begins with.
+/// Initial settings of a forwarding element.
 #[derive(Debug, Clone)]
 pub struct FeSettings {
-    /// Its id; [`Id::NONE`] if a CE is to give it one.
+    /// FE ID; [`Id::NONE`] if a CE assigns it.
     pub id: Id,
     /// The primary CE.
     pub primary: Id,
-    /// CEs that may become the primary one, the first first.
+    /// Backup CEs, in order of preference.
     pub backups: Vec<Id>,
-    /// Whether it keeps to backups: 0 not, 1 to one after the other, 2 to all at once.
+    /// High availability mode (FEPO's HAMode): 0 none, 1 cold standby, 2 hot standby.
     pub ha_mode: u8,
-    /// Whether it goes on for a while without a CE.
+    /// Whether it continues for a while without a CE.
     pub goes_on: bool,
-    /// For how long, in milliseconds: FEPO's CEFTI.
+    /// How long it continues, in milliseconds (FEPO's CEFTI).
     pub goes_on_for_ms: u32,
-    /// Whether it forwards before any CE has been there: one that was started with a program does.
+    /// Whether it forwards before the first association; true if it starts with a program.
     pub forwards: bool,
     /// Its name, at most 40 octets.
     pub name: String,
-    /// Who made it, at most 40 octets.
+    /// Vendor, at most 40 octets.
     pub vendor: String,
-    /// Which model it is, at most 40 octets.
+    /// Model, at most 40 octets.
     pub model: String,
 }
 
-/// What the owner is to do, or to know.
+/// A request or notification to the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeEvent {
-    /// Make a connection to this CE.
+    /// Open a connection to this CE.
     Connect(Id),
-    /// End the connection to this CE.
+    /// Close the connection to this CE.
     Disconnect(Id),
-    /// An association was made; whether the CE is the primary one.
+    /// An association is established, or its CE became primary. True if the CE is the primary one.
     Associated(Id, bool),
-    /// An association is over.
+    /// An association ended.
     Lost(Id, TeardownReason),
 }
 
-/// How things stand with a CE.
+/// State of the association with a CE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stand {
-    /// Nothing was tried.
+    /// No attempt yet.
     Idle,
-    /// The owner makes a connection.
+    /// The owner opens a connection.
     Connecting,
-    /// The setup was sent, and is answered before this.
+    /// The setup was sent; its response is due before this time.
     Asking {
         until: Moment,
     },
     Associated,
-    /// There was an association.
+    /// The association ended.
     Lost,
-    /// No connection could be made.
+    /// The connection failed.
     Unreachable,
 }
 
@@ -106,7 +106,7 @@ struct Peer {
     counts: Counts,
 }
 
-/// What was exchanged with a CE, in the order of FEPO's StatisticsType.
+/// Message counters of a CE, in the order of FEPO's StatisticsType.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts([u64; 8]);
 
@@ -120,14 +120,14 @@ pub struct Fe {
     transaction: Option<Transaction>,
     events: VecDeque<FeEvent>,
     now: Moment,
-    /// When the element stops forwarding, unless a CE is found.
+    /// When the element stops forwarding unless a CE is associated.
     stops_at: Option<Moment>,
-    /// When the next CE is tried.
+    /// When it tries the next CE.
     retries_at: Option<Moment>,
     next_correlator: u64,
 }
 
-/// An element with what is the protocol's own.
+/// The element, together with FEObject, FEPO and subscriptions.
 pub(super) struct World<'a> {
     pub own: &'a mut Own,
     pub subscriptions: &'a mut Subscriptions,
@@ -135,7 +135,7 @@ pub(super) struct World<'a> {
 }
 
 impl Fe {
-    /// An element that has just started; it asks for a connection to its primary CE.
+    /// Creates an element and requests a connection to its primary CE.
     pub fn new(settings: &FeSettings, now: Moment) -> Fe {
         let mut fe = Fe {
             id: settings.id,
@@ -157,43 +157,43 @@ impl Fe {
         fe
     }
 
-    /// Its id.
+    /// Returns the FE ID.
     pub fn id(&self) -> Id {
         self.id
     }
 
-    /// The primary CE, if it is associated with it.
+    /// Returns the primary CE, if it is associated.
     pub fn primary(&self) -> Option<Id> {
         let id = self.own.primary();
         self.is_associated(id).then_some(id)
     }
 
-    /// Whether it is associated with a CE.
+    /// Returns whether this CE is associated.
     pub fn is_associated(&self, ce: Id) -> bool {
         self.peers.get(&ce).is_some_and(|peer| peer.stand == Stand::Associated)
     }
 
-    /// What the owner is to do next, or to know.
+    /// Returns the next event for the owner.
     pub fn poll_event(&mut self) -> Option<FeEvent> {
         self.events.pop_front()
     }
 
-    /// The next message for a CE, by strict priority, and its channel.
+    /// Returns the next message for a CE, by strict priority, with its channel.
     pub fn poll_transmit(&mut self, ce: Id) -> Option<(Channel, Vec<u8>)> {
         self.peers.get_mut(&ce)?.queues.pop()
     }
 
-    /// The next message for a CE by one channel.
+    /// Returns the next message for a CE on one channel.
     pub fn poll_transmit_by(&mut self, ce: Id, channel: Channel) -> Option<Vec<u8>> {
         self.peers.get_mut(&ce)?.queues.pop_of(channel)
     }
 
-    /// Whether messages of a CE are to be read: not while it does not take its answers.
+    /// Returns whether to read messages of a CE; false while its responses fill the queue.
     pub fn can_receive(&self, ce: Id) -> bool {
         self.peers.get(&ce).is_none_or(|peer| !peer.queues.is_full())
     }
 
-    /// A connection to a CE was made: its association is set up.
+    /// Handles a new connection to a CE: sends the association setup.
     pub fn connected(&mut self, ce: Id, now: Moment) {
         self.now = self.now.max(now);
         let until = self.now + SETUP_TIMEOUT;
@@ -209,7 +209,7 @@ impl Fe {
         }
     }
 
-    /// No connection to a CE could be made.
+    /// Handles a failed connection to a CE.
     pub fn connect_failed(&mut self, ce: Id, element: &mut dyn Element, now: Moment) {
         self.now = self.now.max(now);
         if let Some(peer) = self.peers.get_mut(&ce)
@@ -220,13 +220,13 @@ impl Fe {
         }
     }
 
-    /// A connection to a CE is over.
+    /// Handles a closed connection to a CE.
     pub fn disconnected(&mut self, ce: Id, element: &mut dyn Element, now: Moment) {
         self.now = self.now.max(now);
         self.lose(ce, TeardownReason::OTHER, element);
     }
 
-    /// Takes one message that came from a CE by a channel.
+    /// Handles a message that arrived from a CE on a channel.
     pub fn receive(
         &mut self,
         ce: Id,
@@ -245,7 +245,8 @@ impl Fe {
         if taken.is_err()
             && let Some(peer) = self.peers.get_mut(&ce)
         {
-            // RFC 7121: what is wrong, and what is not the primary CE's to say, is counted.
+            // RFC 7121: count malformed messages, and those of a backup that only the primary CE
+            // may send.
             peer.counts.0[1] += 1;
             peer.counts.0[3] += bytes.len() as u64;
         }
@@ -272,7 +273,7 @@ impl Fe {
                 self.answered(ce, result, header.destination, element);
             }
             (Body::AssociationTeardown(reason), _) => {
-                // Who is told closes at once, so that nobody waits for the other.
+                // Close immediately, so that neither end waits for the other.
                 self.lose(ce, reason, element);
             }
             (Body::Heartbeat, Some(Stand::Associated)) => {
@@ -295,15 +296,15 @@ impl Fe {
         Ok(())
     }
 
-    /// Sends a packet to the primary CE; whether there is one.
+    /// Redirects a packet to the primary CE; returns false if there is none or the queue is full.
     pub fn redirect(&mut self, redirect: Redirect, now: Moment) -> bool {
         self.now = self.now.max(now);
         let Some(primary) = self.primary() else { return false };
         self.send(primary, Body::PacketRedirect(vec![redirect]), 0, Flags::default())
     }
 
-    /// Something happened to what an event watches; those that have subscribed are told, if the
-    /// event's conditions and filters let it pass.
+    /// Handles an occurrence of an event: notifies the CEs if there is a subscription whose
+    /// conditions and filters it passes.
     pub fn happened(&mut self, happening: &Happening, element: &mut dyn Element, now: Moment) {
         self.now = self.now.max(now);
         let Some(class) = element.catalog().class_by_id(happening.class).cloned() else { return };
@@ -317,7 +318,7 @@ impl Fe {
         }
     }
 
-    /// Tells all associated CEs of an event.
+    /// Sends an event notification to all associated CEs.
     fn tell(&mut self, select: &Select) {
         let associated =
             |(id, peer): (&Id, &Peer)| (peer.stand == Stand::Associated).then_some(*id);
@@ -327,12 +328,12 @@ impl Fe {
         }
     }
 
-    /// Instances of which control elements want events, by class and number.
+    /// Returns the instances with event subscriptions, as class and instance ID.
     pub fn subscribed(&self) -> std::collections::BTreeSet<(u32, u32)> {
         self.subscriptions.instances().collect()
     }
 
-    /// When something is due if nothing comes before.
+    /// Returns when [`Fe::tick`] is due next if nothing arrives.
     pub fn next_timeout(&self) -> Option<Moment> {
         let mut due: Vec<Moment> = self.stops_at.into_iter().chain(self.retries_at).collect();
         due.extend(self.transaction.as_ref().map(|transaction| transaction.until));
@@ -349,7 +350,7 @@ impl Fe {
         due.into_iter().min()
     }
 
-    /// Does what is due.
+    /// Handles the timeouts that are due at `now`.
     pub fn tick(&mut self, element: &mut dyn Element, now: Moment) {
         self.now = self.now.max(now);
         let now = self.now;
@@ -380,8 +381,9 @@ impl Fe {
         self.note_stands();
     }
 
-    /// Ends an association on purpose, or because it cannot go on. The teardown waits to be sent
-    /// when the owner is told to end the connection.
+    /// Ends an association.
+    ///
+    /// The teardown message is still queued when the owner receives [`FeEvent::Disconnect`].
     pub fn teardown(&mut self, ce: Id, reason: TeardownReason, element: &mut dyn Element) {
         if self.is_associated(ce) {
             self.send(ce, Body::AssociationTeardown(reason), 0, Flags::default());
@@ -395,7 +397,7 @@ impl Fe {
         correlator
     }
 
-    /// Queues a message; whether it could be.
+    /// Queues a message; returns false if that is impossible.
     fn send(&mut self, ce: Id, body: Body, correlator: u64, mut flags: Flags) -> bool {
         if flags.priority == 0 {
             flags.priority = channel::priority(body.kind());

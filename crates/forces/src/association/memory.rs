@@ -1,4 +1,4 @@
-//! A small element for tests: instances of the shipped classes, kept in memory.
+//! A small in-memory element for tests, with instances of the shipped classes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::model::Catalog;
 use crate::value::Value;
 use crate::wire::{Redirect, ResultCode, data};
 
-/// Components of each instance.
+/// Components by instance.
 type Instances = BTreeMap<(u32, u32), BTreeMap<u32, Value>>;
 
 pub struct Memory {
@@ -18,14 +18,14 @@ pub struct Memory {
     before: Option<Instances>,
     pub forwards: bool,
     pub redirected: Vec<Redirect>,
-    /// What the next commit answers.
+    /// Result of the next commit.
     pub commits: ResultCode,
-    /// How often something took effect.
+    /// Number of successful commits.
     pub commits_done: usize,
 }
 
 impl Memory {
-    /// FEObject and one instance of each of these classes.
+    /// Creates FEObject and one instance of each of these classes.
     pub fn new(classes: &[u32]) -> Memory {
         let catalog = library::standard();
         let mut now = Instances::new();
@@ -43,7 +43,7 @@ impl Memory {
         Memory { catalog, now, staged, before, forwards, redirected, commits, commits_done: 0 }
     }
 
-    /// A value's text.
+    /// Returns a value as text.
     pub fn text(&self, class: u32, path: &str) -> String {
         let class = self.catalog.class_by_id(class).unwrap();
         let path = class.path(path).unwrap();
@@ -77,7 +77,7 @@ fn apply(catalog: &Catalog, all: &mut Instances, change: Change) -> Result<(), R
         let rows = root.rows().cloned().unwrap_or_default();
         for row in rows.values() {
             let id = |field| row.step(field).and_then(Value::unsigned).unwrap_or(0) as u32;
-            // A class that nobody knows must not bring anything down.
+            // An unknown class must be an error, not a panic.
             let class = catalog.class_by_id(id(1)).ok_or(ResultCode::LFB_UNKNOWN)?;
             all.entry((id(1), id(2))).or_insert_with(|| {
                 class.components.iter().map(|it| (it.id, it.default_value())).collect()
@@ -104,7 +104,7 @@ impl Element for Memory {
     }
 
     fn stage(&mut self, change: Change) -> ResultCode {
-        // Changed in place: whatever fails is checked before it is kept.
+        // Changed in place: `apply` checks a change before it keeps it.
         let mut all = self.staged.take().unwrap_or_else(|| self.now.clone());
         let place = change.place().clone();
         let key = (place.class, place.instance);

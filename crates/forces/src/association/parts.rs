@@ -1,8 +1,8 @@
-//! Answers that one message does not hold (RFC 7391 section 3.3).
+//! Responses that do not fit into one message (RFC 7391 section 3.3).
 //!
-//! An answer that fits goes as it is. One that does not goes in several messages with the same
-//! correlator, the first marked as start, the others as middle, and a last one without data marked as
-//! end. A table too long for one TLV is cut between rows.
+//! The messages of such a response have the same correlator. The first is marked as start, the last
+//! as end, and the others as middle. The last message of a query response has no data. A table too
+//! long for one TLV is split between rows.
 
 use crate::model::{DataType, PATH_STEPS_MAX};
 use crate::value::{Rows, Value};
@@ -11,10 +11,10 @@ use crate::wire::{
     PathData, Phase, ResultCode, Select, TLV_OCTETS_MAX, data, message_octets, path_octets,
 };
 
-/// Octets of FULLDATA with which a part of a table is called full.
+/// Octets of FULLDATA at which a part of a table is complete.
 const PART_OCTETS: usize = 48 << 10;
 
-/// Splits rows into values that are not much longer than a part may be on the wire.
+/// Splits rows into values of about the maximum size of a part.
 fn split_rows(data_type: &DataType, rows: &Rows) -> Vec<Data> {
     let mut parts = Vec::new();
     let (mut open, mut octets) = (Rows::new(), 0);
@@ -40,7 +40,7 @@ fn split_rows(data_type: &DataType, rows: &Rows) -> Vec<Data> {
     parts
 }
 
-/// What stands at a path, cut if it has to be.
+/// Appends the data at a path, split if necessary.
 fn cut(
     select: &Select,
     kind: OperationKind,
@@ -56,7 +56,7 @@ fn cut(
         return;
     }
     let data_type = types(select, &path.ids);
-    // Rows that are all as wide are cut as they are.
+    // Rows of a fixed width are split without decoding.
     let array = data_type.as_ref().and_then(|data_type| data_type.array());
     if let (Some(width), Data::Full(bytes)) = (array.and_then(|it| it.element.width()), &path.data)
     {
@@ -83,7 +83,7 @@ fn cut(
 /// Finds the type at a path.
 pub(super) type Types<'a> = dyn Fn(&Select, &[u32]) -> Option<std::sync::Arc<DataType>> + 'a;
 
-/// Paths without nesting, each from its component on.
+/// Flattens nested paths, each from its component on.
 fn flat(before: &[u32], path: PathData, out: &mut Vec<PathData>) {
     let mut ids = before.to_vec();
     ids.extend(&path.ids);
@@ -93,9 +93,10 @@ fn flat(before: &[u32], path: PathData, out: &mut Vec<PathData>) {
     }
 }
 
-/// The messages of a response to a configuration. What is too long for one LFBselect is spread over
-/// several with the same instance; what is too long for one message goes in several, as answers to
-/// queries do.
+/// Returns the messages of a configuration response.
+///
+/// An LFBselect that is too long is split into several of the same instance. A response that is too
+/// long for one message has several messages, as query responses do.
 pub(super) fn responses(header: Header, selects: Vec<Select>) -> Vec<Message> {
     let body = Body::ConfigResponse(selects);
     if message_octets(&body).is_ok() {
@@ -111,7 +112,7 @@ pub(super) fn responses(header: Header, selects: Vec<Select>) -> Vec<Message> {
             };
             let mut all = Vec::new();
             paths.into_iter().for_each(|path| flat(&[], path, &mut all));
-            // As many as stay well below what a TLV holds, however long their paths are.
+            // Each chunk fits into a TLV, however long its paths are.
             for some in all.chunks(TLV_OCTETS_MAX / (4 * PATH_STEPS_MAX + 24)) {
                 let operation = Operation::on(operation.kind, some.to_vec());
                 pieces.push(Select::one(class, instance, operation));
@@ -122,7 +123,7 @@ pub(super) fn responses(header: Header, selects: Vec<Select>) -> Vec<Message> {
     numbered(header, all, Body::ConfigResponse)
 }
 
-/// Pieces as many in a message as are well below what it holds.
+/// Groups pieces into messages, each well below the maximum length.
 fn in_messages(pieces: Vec<Select>) -> Vec<Vec<Select>> {
     let mut all: Vec<Vec<Select>> = Vec::new();
     let mut octets = usize::MAX;
@@ -140,7 +141,7 @@ fn in_messages(pieces: Vec<Select>) -> Vec<Vec<Select>> {
     all
 }
 
-/// Messages of one answer: the first is marked as start, the last as end.
+/// Builds the messages of one response: marks the first as start and the last as end.
 fn numbered(header: Header, all: Vec<Vec<Select>>, body: fn(Vec<Select>) -> Body) -> Vec<Message> {
     let count = all.len();
     let message = |(place, selects)| {
@@ -156,7 +157,7 @@ fn numbered(header: Header, all: Vec<Vec<Select>>, body: fn(Vec<Select>) -> Body
     all.into_iter().enumerate().map(message).collect()
 }
 
-/// The messages of an answer to a query.
+/// Returns the messages of a query response.
 pub(super) fn messages(header: Header, selects: Vec<Select>, types: &Types<'_>) -> Vec<Message> {
     let body = Body::QueryResponse(selects);
     if message_octets(&body).is_ok() {

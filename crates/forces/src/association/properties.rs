@@ -1,20 +1,19 @@
-//! Properties of components and events (RFC 5812 section 4.8): what GET-PROP answers, what SET-PROP
-//! may set.
+//! Properties of components and events (RFC 5812 section 4.8) for GET-PROP and SET-PROP.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::model::{Access, ArraySize, Base, DataType, Field, Kind};
 use crate::value::Value;
 
-/// The property of an event by which it is subscribed to, and those of its filters.
+/// Property ID for the subscription of an event; the next ones are its filters.
 pub const REGISTRATION: u32 = 2;
-/// The value that is to be passed.
+/// Property ID: threshold of the event's value.
 pub const THRESHOLD: u32 = 3;
-/// How far it has to be passed by, and fallen below between.
+/// Property ID: by how much the value must cross the threshold, and fall back in between.
 pub const HYSTERESIS: u32 = 4;
-/// So many that follow one that was told are not told.
+/// Property ID: number of occurrences to suppress after a notification.
 pub const COUNT: u32 = 5;
-/// Milliseconds between two that are told.
+/// Property ID: minimum interval between notifications in milliseconds.
 pub const INTERVAL: u32 = 6;
 
 fn structure(fields: &[(u32, &str, Base)]) -> Arc<DataType> {
@@ -29,7 +28,7 @@ fn structure(fields: &[(u32, &str, Base)]) -> Arc<DataType> {
     Arc::new(DataType::unnamed(Kind::Struct(fields.collect())))
 }
 
-/// The properties of an event.
+/// Returns the type of an event's properties.
 pub(super) fn of_event() -> &'static Arc<DataType> {
     static TYPE: OnceLock<Arc<DataType>> = OnceLock::new();
     TYPE.get_or_init(|| {
@@ -44,7 +43,7 @@ pub(super) fn of_event() -> &'static Arc<DataType> {
     })
 }
 
-/// The properties of a component's part: their type and values.
+/// Returns type and values of the properties of a component or a part of it.
 pub(super) fn of_value(
     data_type: &DataType,
     access: Access,

@@ -1,9 +1,9 @@
-//! Both ends against each other, and against what other implementations were seen to do
-//! (RFC 6053, RFC 6984).
+//! Tests of both ends against each other, and of the behavior of other implementations (RFC 6053,
+//! RFC 6984).
 
-/// Associations, events, fail-over.
+/// Associations, events and failover.
 mod life;
-/// Queries, configurations, transactions.
+/// Queries, configurations and transactions.
 mod requests;
 
 use std::time::Duration;
@@ -39,12 +39,12 @@ fn settings() -> FeSettings {
     }
 }
 
-/// An element and some control elements, joined without delay.
+/// An element and some control elements, connected without delay.
 struct Net {
     fe: Fe,
     element: Memory,
     ces: Vec<(Id, Option<Ce>)>,
-    /// Control elements that cannot be reached.
+    /// Unreachable control elements.
     dead: Vec<Id>,
     now: Moment,
     fe_events: Vec<FeEvent>,
@@ -75,7 +75,7 @@ impl Net {
         found.and_then(|(_, ce)| ce.as_mut()).expect("there is a connection")
     }
 
-    /// Passes everything on until nothing happens.
+    /// Delivers messages and events until there are none.
     fn run(&mut self) {
         loop {
             let mut moved = false;
@@ -132,7 +132,7 @@ impl Net {
         moved
     }
 
-    /// Lets time pass, timer by timer.
+    /// Advances the time, timer by timer.
     fn wait(&mut self, milliseconds: u64) {
         let end = self.now + ms(milliseconds);
         loop {
@@ -148,7 +148,7 @@ impl Net {
         self.now = end;
     }
 
-    /// A control element goes silent, and its connection with it.
+    /// Disconnects a control element and makes it unreachable.
     fn kill(&mut self, id: Id) {
         self.dead.push(id);
         self.ces.iter_mut().find(|(it, _)| *it == id).unwrap().1 = None;
@@ -165,7 +165,7 @@ impl Net {
         found.expect("it was answered")
     }
 
-    /// The text of a value that is got.
+    /// Queries a value and returns it as text.
     fn get(&mut self, class: &str, path: &str) -> String {
         let catalog = library::standard();
         let place = place(class, path);
@@ -184,14 +184,14 @@ impl Net {
         }
     }
 
-    /// Sets a value; the failures.
+    /// Sets a value and returns the failures.
     fn set(&mut self, class: &str, path: &str, text: &str) -> Vec<ResultCode> {
         let select = set(class, path, text);
         let correlator = self.ce(CE).configure(vec![select], Mode::AllOrNone).unwrap();
         self.answer(correlator).failures().into_iter().map(|(_, code)| code).collect()
     }
 
-    /// A message as no control element of ours sends it.
+    /// Sends a message that [`Ce`] does not send, and returns the responses.
     fn raw(&mut self, body: Body, flags: Flags, channel: Channel) -> Vec<Message> {
         let header = Header { source: CE, destination: FE, correlator: 77, flags };
         let mut bytes = Vec::new();

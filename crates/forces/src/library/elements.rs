@@ -1,4 +1,4 @@
-//! Elements in the order that the schema wants, faults with their line and column.
+//! Checks XML elements against the order of the schema, and records faults with line and column.
 
 use roxmltree::Node;
 
@@ -7,30 +7,30 @@ use super::fault::{DocumentFault, DocumentProblem};
 use crate::model::Place;
 use crate::value::parse_number;
 
-/// Most faults that are told of one document.
+/// Maximum number of reported faults of a document.
 const FAULTS_MAX: usize = 1000;
-/// Octets of wrong text that a fault repeats.
+/// Maximum octets of invalid text that a fault quotes.
 const REPEATED_OCTETS_MAX: usize = 60;
 
-/// How often an element may stand in its place.
+/// How many times an element may occur at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Times {
-    /// Once.
+    /// Exactly once.
     One,
-    /// Once or not at all.
+    /// At most once.
     Maybe,
     /// At least once.
     Some,
-    /// As often as one likes.
+    /// Any number of times.
     Any,
 }
 
-/// One place of a sequence: which elements may stand there, and how often.
+/// A position in a sequence: the allowed elements, and how many times they may occur.
 pub(super) type Slot = (&'static [&'static str], Times);
 
-/// A document that is being read.
+/// A document while it is read.
 pub(super) struct Document<'a> {
-    /// Where each line begins.
+    /// Offset of each line.
     lines: Vec<usize>,
     text: &'a str,
     namespace: &'a str,
@@ -44,16 +44,16 @@ impl<'a> Document<'a> {
         Document { lines, text, namespace: "", faults: Vec::new() }
     }
 
-    /// Elements that follow are in this namespace.
+    /// Sets the namespace of the following elements.
     pub(super) fn set_namespace(&mut self, namespace: &'a str) {
         self.namespace = namespace;
     }
 
-    /// Where an octet of the document stands.
+    /// Returns line and column of an octet of the document.
     pub(super) fn place_of(&self, octet: usize) -> Place {
         let line = self.lines.partition_point(|&start| start <= octet);
         let start = self.lines[line.saturating_sub(1)];
-        // A line may be as long as the document: what is far out is counted in octets.
+        // A line may be as long as the document, so columns far to the right count octets.
         let within = octet - start;
         let column = match self.text.get(start..octet) {
             Some(before) if within <= 4096 => before.chars().count(),
@@ -72,7 +72,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// That a text is not what it should be.
+    /// Records that a text is invalid.
     pub(super) fn wrong(
         &mut self,
         node: Node<'a, 'a>,
@@ -88,7 +88,8 @@ impl<'a> Document<'a> {
         self.fault(self.place(node), DocumentProblem::Wrong { what, text, expected });
     }
 
-    /// The elements within one, for each slot in order. What does not fit is a fault and left out.
+    /// Returns the child elements of each slot in order. Records a fault for each element that does
+    /// not fit, and omits it.
     pub(super) fn sequence(
         &mut self,
         node: Node<'a, 'a>,
@@ -128,7 +129,7 @@ impl<'a> Document<'a> {
         found
     }
 
-    /// The elements within one that holds nothing else.
+    /// Returns the child elements of an element that may have no text.
     pub(super) fn children(&mut self, node: Node<'a, 'a>) -> Vec<Node<'a, 'a>> {
         let is_text = |it: &Node<'a, 'a>| {
             it.is_text() && it.text().is_some_and(|text| !text.trim().is_empty())
@@ -161,7 +162,7 @@ impl<'a> Document<'a> {
         self.fault(self.place(child), problem);
     }
 
-    /// Attributes of other namespaces (as `xsi:schemaLocation`) are nobody's here.
+    /// Checks the attributes. Ignores those of other namespaces, such as `xsi:schemaLocation`.
     fn attributes(&mut self, node: Node<'a, 'a>, known: &[&str]) {
         for attribute in node.attributes() {
             if attribute.namespace().is_none() && !known.contains(&attribute.name()) {
@@ -172,7 +173,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The text of an element that holds nothing else, space around paragraphs and lines taken out.
+    /// Returns the text of an element without child elements, with normalized white space; blank
+    /// lines separate paragraphs.
     pub(super) fn text(&mut self, node: Node<'a, 'a>, attributes: &[&str]) -> String {
         self.attributes(node, attributes);
         if let Some(child) = node.children().find(Node::is_element) {
@@ -197,12 +199,12 @@ impl<'a> Document<'a> {
         text
     }
 
-    /// The text of an element, if it is there.
+    /// Returns the text of the first element, if there is one.
     pub(super) fn text_of(&mut self, nodes: &[Node<'a, 'a>]) -> Option<String> {
         nodes.first().map(|node| self.text(*node, &[]))
     }
 
-    /// An attribute that has to be there.
+    /// Returns a required attribute.
     pub(super) fn needed(
         &mut self,
         node: Node<'a, 'a>,
@@ -217,13 +219,13 @@ impl<'a> Document<'a> {
         found
     }
 
-    /// A number that has to be there.
+    /// Returns a required numeric attribute.
     pub(super) fn id(&mut self, node: Node<'a, 'a>, attribute: &'static str) -> Option<u32> {
         let text = self.needed(node, attribute)?;
         self.number(node, attribute, text)
     }
 
-    /// A number of 32 bits.
+    /// Parses a 32-bit number.
     pub(super) fn number(&mut self, node: Node<'a, 'a>, what: &str, text: &str) -> Option<u32> {
         let number = parse_number(text.trim()).and_then(|number| u32::try_from(number).ok());
         if number.is_none() {
@@ -232,7 +234,7 @@ impl<'a> Document<'a> {
         number
     }
 
-    /// Whether an attribute is true; it is not if it is not there.
+    /// Returns whether an attribute is true; false if it is missing.
     pub(super) fn flag(&mut self, node: Node<'a, 'a>, attribute: &'static str) -> bool {
         match node.attribute(attribute).map(str::trim) {
             None | Some("false" | "0") => false,
@@ -245,10 +247,10 @@ impl<'a> Document<'a> {
     }
 }
 
-/// An element in words: its name, and the name that it gives to something.
+/// Describes an element: its tag, and the name that it defines.
 fn word(node: Node<'_, '_>) -> String {
     let tag = node.tag_name().name();
-    // A name stands first, so that nobody looks through thousands for it.
+    // The name is among the first children, so the search is short even with thousands of them.
     let name = node.children().take(4).find(|child| child.tag_name().name() == "name");
     match name.and_then(|name| name.text()).map(str::trim) {
         Some(name) if name.len() <= REPEATED_OCTETS_MAX => format!("{tag} {name}"),

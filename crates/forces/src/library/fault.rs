@@ -1,104 +1,104 @@
-//! What is wrong in a document, as facts with their place.
+//! Faults of a document, with their place.
 
 use std::fmt;
 
 use super::{CHILDREN_MAX, DOCUMENT_ATTRIBUTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_NAMESPACES_MAX};
 use crate::model::Place;
 
-/// Something that is wrong in a document.
+/// A fault of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentFault {
-    /// Where it stands.
+    /// Line and column.
     pub place: Place,
-    /// What it is.
+    /// The problem.
     pub problem: DocumentProblem,
 }
 
-/// What is wrong.
+/// A problem in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentProblem {
-    /// More octets than are read.
+    /// The document has too many octets.
     TooLarge {
-        /// How many there are.
+        /// Actual number of octets.
         octets: usize,
-        /// How many are read.
+        /// Maximum number of octets.
         octets_max: usize,
     },
-    /// No well-formed XML, or more of it than is read; a DTD is none here.
+    /// The XML is not well-formed, exceeds the parser's limits, or has a DTD.
     Malformed(String),
-    /// Elements nested too deep.
+    /// Elements are nested too deep.
     TooDeep,
-    /// Too many attributes of an element, or namespaces of the document.
+    /// An element has too many attributes, or the document too many namespaces.
     TooManyAttributes,
-    /// Too many elements within one.
+    /// An element has too many child elements.
     TooMany {
-        /// The outer element.
+        /// The parent element.
         element: String,
     },
-    /// Another root element.
+    /// The root element is wrong.
     Root {
-        /// What it is.
+        /// The actual root element.
         found: String,
     },
-    /// A namespace that is no library's.
+    /// The namespace is not that of a class library.
     Namespace {
-        /// What it is; empty if there is none.
+        /// The actual namespace; empty if there is none.
         found: String,
     },
-    /// An element that does not belong there.
+    /// An element is not allowed here.
     Unexpected {
-        /// What it is.
+        /// The element.
         element: String,
-        /// What it stands in.
+        /// The parent element.
         within: String,
-        /// What may stand there.
+        /// The allowed elements.
         expected: String,
     },
-    /// An element that stands behind one that it has to stand before.
+    /// An element follows one that it must precede.
     Order {
-        /// What it is.
+        /// The element.
         element: String,
-        /// What it stands behind.
+        /// The element before it.
         behind: String,
     },
-    /// An element that may stand there only once.
+    /// An element occurs more than once.
     Twice {
-        /// What it is.
+        /// The element.
         element: String,
     },
-    /// An element that has to be there and is not.
+    /// A required element is missing.
     Missing {
-        /// What it should be.
+        /// The missing element.
         element: String,
-        /// Where.
+        /// The parent element.
         within: String,
     },
-    /// Text where only elements belong.
+    /// Text occurs where only elements are allowed.
     Text {
-        /// What it stands in.
+        /// The parent element.
         within: String,
     },
-    /// An attribute that has to be there and is not.
+    /// A required attribute is missing.
     AttributeMissing {
-        /// What it should be.
+        /// The missing attribute.
         attribute: &'static str,
-        /// Where.
+        /// The element.
         element: String,
     },
-    /// An attribute that does not belong there.
+    /// An attribute is not allowed here.
     AttributeUnknown {
-        /// What it is.
+        /// The attribute.
         attribute: String,
-        /// Where.
+        /// The element.
         element: String,
     },
-    /// A text or attribute that is not what it should be.
+    /// A text or an attribute is invalid.
     Wrong {
-        /// What it is for: an element or an attribute.
+        /// Name of the element or attribute.
         what: String,
-        /// What it says, cut short.
+        /// The invalid text, truncated.
         text: String,
-        /// What it should be, in words.
+        /// The expected text, in words.
         expected: &'static str,
     },
 }

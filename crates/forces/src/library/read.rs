@@ -1,4 +1,4 @@
-//! XML to a library: the document, its definitions, classes.
+//! Reads a library from XML: document, definitions and classes.
 
 use roxmltree::{Document as Xml, Node, ParsingOptions};
 
@@ -12,8 +12,9 @@ use crate::model::{
     Schema, TypeDef, Version,
 };
 
-/// Reads a class library. What it names is not looked up: that is [`crate::Catalog::new`]'s.
-/// Every fault, in the order of the document.
+/// Reads a class library, or returns all faults in the order of the document.
+///
+/// It does not resolve references; [`crate::Catalog::new`] does.
 pub fn read(xml: &str) -> Result<Library, Vec<DocumentFault>> {
     let fault = |place, problem| vec![DocumentFault { place, problem }];
     if xml.len() > DOCUMENT_OCTETS_MAX {
@@ -94,7 +95,7 @@ fn library<'a>(document: &mut Document<'a>, root: Node<'a, 'a>) -> Option<Librar
     Some(library)
 }
 
-/// The definitions of a section, if it is there.
+/// Returns the definitions of a section, if it exists.
 fn definitions<'a>(
     document: &mut Document<'a>,
     section: &[Node<'a, 'a>],
@@ -247,7 +248,7 @@ fn component<'a>(document: &mut Document<'a>, node: Node<'a, 'a>) -> Option<Comp
     })
 }
 
-/// The `access` attribute, if it is there.
+/// Returns the `access` attribute, if it exists.
 pub(super) fn access<'a>(document: &mut Document<'a>, node: Node<'a, 'a>) -> Option<Access> {
     let text = node.attribute("access")?;
     let access = Access::parse(text);

@@ -1,4 +1,4 @@
-//! XML to parts of definitions: types, ports, events.
+//! Reads parts of definitions from XML: data types, ports and events.
 
 use roxmltree::Node;
 
@@ -14,7 +14,7 @@ use crate::value::parse_number;
 /// Elements that declare a type.
 pub(super) const TYPES: &[&str] = &["typeRef", "atomic", "array", "struct", "union", "alias"];
 
-/// The type that an element declares. How deep this goes is bounded by the document's depth.
+/// Reads the data type that an element declares. The document's depth limit bounds the recursion.
 pub(super) fn type_decl<'a>(document: &mut Document<'a>, node: Node<'a, 'a>) -> Option<TypeDecl> {
     Some(match node.tag_name().name() {
         "typeRef" => TypeDecl::Named(document.text(node, &[])),
@@ -67,7 +67,7 @@ fn bound<'a>(
 }
 
 fn array<'a>(document: &mut Document<'a>, node: Node<'a, 'a>) -> Option<ArrayDecl> {
-    // The RFC's examples write maxlength, its schema maxLength.
+    // The RFC's examples have maxlength, its schema has maxLength.
     let attributes = ["type", "length", "maxLength", "maxlength"];
     let slots: &[Slot] = &[(TYPES, One), (&["contentKey"], Any)];
     let parts = document.sequence(node, slots, &attributes);
@@ -165,7 +165,7 @@ pub(super) fn output<'a>(document: &mut Document<'a>, node: Node<'a, 'a>) -> Opt
     Some(port)
 }
 
-/// What inputs and outputs have alike.
+/// Reads the common parts of inputs and outputs.
 fn port<'a>(
     document: &mut Document<'a>,
     node: Node<'a, 'a>,
@@ -187,7 +187,7 @@ fn frames<'a>(document: &mut Document<'a>, section: &[Node<'a, 'a>]) -> Vec<Stri
     refs.into_iter().map(|node| document.text(node, &[])).collect()
 }
 
-/// Metadata in any order and nested as one likes.
+/// Metadata in any order and at any nesting depth.
 const METADATA: &[Slot] = &[(&["ref", "one-of", "metadataSet"], AtLeastOne)];
 
 fn expected<'a>(document: &mut Document<'a>, node: Node<'a, 'a>) -> Vec<Expected> {

@@ -1,13 +1,13 @@
-//! A look at a document before it is parsed, for what the parser does not bound: nesting, attributes
-//! of an element and namespaces, whose cost there grows with their square.
+//! Checks a document before parsing for limits that the parser does not have.
 //!
-//! Whether it is well-formed the parser says; this only finds tags as a parser would, and never
-//! takes longer than the document is.
+//! These are nesting depth, attributes of an element and namespaces; the parser's cost for
+//! attributes and namespaces is quadratic. The scan finds tags as a parser does. It runs in linear
+//! time and leaves well-formedness to the parser.
 
 use super::fault::DocumentProblem;
 use super::{DOCUMENT_ATTRIBUTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_NAMESPACES_MAX};
 
-/// The first octet at which a bound is exceeded, and which.
+/// Returns the first octet at which a limit is exceeded, and the problem.
 pub(super) fn exceeds(xml: &str) -> Option<(usize, DocumentProblem)> {
     let bytes = xml.as_bytes();
     let (mut at, mut depth, mut namespaces) = (0, 0usize, 0);
@@ -46,7 +46,7 @@ struct Tag {
     namespaces: usize,
 }
 
-/// A start tag: where it ends, whether it closes itself, and what is in it.
+/// Scans a start tag: its end, whether it is self-closing, attributes and namespaces.
 fn tag(bytes: &[u8], start: usize) -> Option<Tag> {
     let (mut at, mut attributes, mut namespaces) = (start + 1, 0, 0);
     loop {

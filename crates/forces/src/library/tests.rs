@@ -1,16 +1,16 @@
-//! The shipped libraries, and documents that are wrong or hostile.
+//! Tests of the shipped libraries, and of invalid and hostile documents.
 
 use super::*;
 use crate::model::{ComponentKind, Expected, Schema, Target};
 
 const NS: &str = "urn:ietf:params:xml:ns:forces:lfbmodel:1.0";
 
-/// A document around some sections.
+/// Returns a document with these sections.
 fn document(sections: &str) -> String {
     format!("<LFBLibrary xmlns=\"{NS}\" provides=\"Test\">\n{sections}\n</LFBLibrary>")
 }
 
-/// Every fault of a document, a line each.
+/// Checks the faults of a document, one line each.
 fn check(xml: &str, expected: &[&str]) {
     let faults = read(xml).err().unwrap_or_default();
     let told: Vec<_> = faults.iter().map(DocumentFault::to_string).collect();
@@ -122,7 +122,7 @@ fn other_documents_are_refused() {
     assert_eq!(read(&write(&library)), Ok(library));
 }
 
-/// One fault, whatever it says.
+/// Checks that a document has exactly one fault, whose text contains `expected`.
 fn check_hostile(xml: &str, expected: &str) {
     let faults = read(xml).unwrap_err();
     assert_eq!(faults.len(), 1);
@@ -148,7 +148,7 @@ fn hostile_documents_are_refused() {
 
 #[test]
 fn damaged_documents_are_read_or_refused() {
-    // Every document is cut and changed at many places; nothing but an answer is expected.
+    // Truncates and modifies every document in many places; reading may fail but must not panic.
     for xml in [CORE, BASE] {
         for at in (0..xml.len()).step_by(499).filter(|at| xml.is_char_boundary(*at)) {
             assert!(read(&xml[..at]).is_err());

@@ -1,4 +1,4 @@
-//! A library to XML, in the schema's order and indented, which reads back as the same library.
+//! Writes a library as indented XML in the schema's order, which reads back as the same library.
 
 use std::fmt::{Display, Write};
 
@@ -7,7 +7,7 @@ use crate::model::{
     Expected, FieldDecl, InputPort, Library, OutputPort, PathPart, Produced, StructDecl, TypeDecl,
 };
 
-/// The document of a library.
+/// Returns the XML document of a library.
 pub fn write(library: &Library) -> String {
     let mut out = Writer::default();
     out.text.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -49,7 +49,7 @@ pub fn write(library: &Library) -> String {
     out.text
 }
 
-/// A document that is being written.
+/// A document while it is written.
 #[derive(Default)]
 struct Writer {
     text: String,

@@ -1,4 +1,4 @@
-//! What a control element may do with a component (RFC 5812 section 4.7.4).
+//! Access modes of components (RFC 5812 section 4.7.4).
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use std::fmt;
 pub struct Access(u8);
 
 impl Access {
-    /// No access at all.
+    /// No access.
     pub const NONE: Access = Access(0);
-    /// Can be read.
+    /// Readable.
     pub const READ_ONLY: Access = Access(1);
-    /// Can be read and written.
+    /// Readable and writable.
     pub const READ_WRITE: Access = Access(2);
-    /// Can be written and not read.
+    /// Writable only.
     pub const WRITE_ONLY: Access = Access(4);
-    /// Can be read, and set back to where it began.
+    /// Readable, and resettable to its initial value.
     pub const READ_RESET: Access = Access(8);
-    /// Writing starts something; the value written does not matter.
+    /// Writing triggers an action; the value does not matter.
     pub const TRIGGER_ONLY: Access = Access(16);
 
     const NAMES: [(Access, &'static str); 5] = [
@@ -28,7 +28,7 @@ impl Access {
         (Access::TRIGGER_ONLY, "trigger-only"),
     ];
 
-    /// The modes of a list of words as an `access` attribute has them; the word that is none.
+    /// Parses the words of an `access` attribute, or returns the unknown word.
     pub fn parse(text: &str) -> Result<Access, &str> {
         let mut access = Access::NONE;
         for word in text.split_whitespace() {
@@ -38,28 +38,28 @@ impl Access {
         Ok(access)
     }
 
-    /// Whether GET is allowed.
+    /// Returns whether GET is allowed.
     pub fn is_readable(self) -> bool {
         self.0 & (Access::READ_ONLY.0 | Access::READ_WRITE.0 | Access::READ_RESET.0) != 0
     }
 
-    /// Whether SET to a value of the control element's choice is allowed.
+    /// Returns whether SET to any value is allowed.
     pub fn is_writable(self) -> bool {
         self.0 & (Access::READ_WRITE.0 | Access::WRITE_ONLY.0 | Access::TRIGGER_ONLY.0) != 0
     }
 
-    /// Whether SET sets it back to where it began, whatever the value.
+    /// Returns whether SET resets it to its initial value and ignores the value in the message.
     pub fn is_resettable(self) -> bool {
         self.0 & Access::READ_RESET.0 != 0
     }
 
-    /// Whether SET only starts something.
+    /// Returns whether SET only triggers an action.
     pub fn is_trigger(self) -> bool {
         self.0 & Access::TRIGGER_ONLY.0 != 0
     }
 
-    /// What the property "accessibility" says of it: 0 none, 1 read, 2 write, 3 both
-    /// (RFC 5812 section 4.8.1).
+    /// Returns the value of the accessibility property: 0 none, 1 read, 2 write, 3 both (RFC 5812
+    /// section 4.8.1).
     pub fn property(self) -> u8 {
         let writes = self.is_writable() || self.is_resettable();
         u8::from(self.is_readable()) | u8::from(writes) << 1

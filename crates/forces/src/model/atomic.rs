@@ -1,4 +1,4 @@
-//! Base types and atomic types made from them (RFC 5812 sections 4.5 and 4.5.2).
+//! Base types, and atomic types derived from them (RFC 5812 sections 4.5 and 4.5.2).
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,29 +9,29 @@ use crate::value::Value;
 /// A built-in type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// Eight bits with sign.
+    /// Signed, eight bits.
     Char,
-    /// Eight bits.
+    /// Unsigned, eight bits.
     Uchar,
-    /// 16 bits with sign.
+    /// Signed, 16 bits.
     Int16,
-    /// 16 bits.
+    /// Unsigned, 16 bits.
     Uint16,
-    /// 32 bits with sign.
+    /// Signed, 32 bits.
     Int32,
-    /// 32 bits.
+    /// Unsigned, 32 bits.
     Uint32,
-    /// 64 bits with sign.
+    /// Signed, 64 bits.
     Int64,
-    /// 64 bits.
+    /// Unsigned, 64 bits.
     Uint64,
     /// False or true, in one octet.
     Boolean,
-    /// UTF-8 in at most so many octets.
+    /// UTF-8 text with a maximum number of octets.
     Text(Option<u32>),
-    /// So many octets, no more and no fewer.
+    /// A fixed number of octets.
     Bytes(u32),
-    /// At most so many octets.
+    /// Octets with a maximum number.
     Octets(u32),
     /// IEEE 754, 32 bits.
     Float32,
@@ -55,8 +55,9 @@ impl Base {
         ("float64", Base::Float64),
     ];
 
-    /// The base type of a name, `None` if it is no base type's; sizes over [`ATOM_OCTETS_MAX`] or
-    /// of nothing are none.
+    /// Parses the name of a base type.
+    ///
+    /// Sizes of zero and above [`ATOM_OCTETS_MAX`] are invalid.
     pub fn parse(name: &str) -> Option<Base> {
         if let Some((_, base)) = Base::PLAIN.iter().find(|(plain, _)| *plain == name) {
             return Some(*base);
@@ -75,7 +76,7 @@ impl Base {
         }
     }
 
-    /// Octets of a value on the wire, where they are always as many.
+    /// Returns the octets of a value on the wire, if their number is fixed.
     pub fn width(self) -> Option<usize> {
         Some(match self {
             Base::Char | Base::Uchar | Base::Boolean => 1,
@@ -87,7 +88,7 @@ impl Base {
         })
     }
 
-    /// The numbers that it holds, if it holds whole numbers.
+    /// Returns the range of an integer type.
     pub fn whole(self) -> Option<RangeInclusive<i128>> {
         Some(match self {
             Base::Char => i8::MIN.into()..=i8::MAX.into(),
@@ -102,12 +103,12 @@ impl Base {
         })
     }
 
-    /// Whether its numbers have a sign.
+    /// Returns whether this is a signed integer type.
     pub fn is_signed(self) -> bool {
         matches!(self, Base::Char | Base::Int16 | Base::Int32 | Base::Int64)
     }
 
-    /// Most octets of a text, byte array or octet string.
+    /// Returns the maximum octets of a string, byte array or octet string.
     pub fn octets_max(self) -> Option<usize> {
         match self {
             Base::Text(max) => Some(max.unwrap_or(ATOM_OCTETS_MAX) as usize),
@@ -131,46 +132,46 @@ impl fmt::Display for Base {
     }
 }
 
-/// A value with a name.
+/// A special value: a value with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecialValue {
     /// The value.
     pub value: Value,
     /// Its name.
     pub name: String,
-    /// What it means.
+    /// Short description.
     pub synopsis: String,
 }
 
-/// A base type, restricted to ranges, with names for some values.
+/// A base type with optional ranges and special values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atomic {
-    /// What it is made from.
+    /// The base type.
     pub base: Base,
-    /// The numbers that are allowed; all of the base's if there is none.
+    /// Allowed numbers; empty if the whole base type is allowed.
     pub ranges: Vec<RangeInclusive<i128>>,
-    /// Values with names; they are allowed whatever the ranges say.
+    /// Special values; they are allowed even outside the ranges.
     pub special: Vec<SpecialValue>,
 }
 
 impl Atomic {
-    /// A base type as it is.
+    /// Returns a base type without restrictions.
     pub fn plain(base: Base) -> Atomic {
         Atomic { base, ranges: Vec::new(), special: Vec::new() }
     }
 
-    /// The value of a name.
+    /// Returns the special value with this name.
     pub fn named(&self, name: &str) -> Option<&Value> {
         self.special.iter().find(|special| special.name == name).map(|special| &special.value)
     }
 
-    /// The name of a value.
+    /// Returns the name of a special value.
     pub fn name_of(&self, value: &Value) -> Option<&str> {
         let special = self.special.iter().find(|special| special.value == *value)?;
         Some(&special.name)
     }
 
-    /// Whether the ranges allow a number.
+    /// Returns whether the ranges allow a number.
     pub fn allows(&self, number: i128) -> bool {
         self.ranges.is_empty() || self.ranges.iter().any(|range| range.contains(&number))
     }

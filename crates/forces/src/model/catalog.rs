@@ -1,16 +1,19 @@
-//! Several libraries as one: loads followed, names resolved, parents merged in, every rule checked.
+//! Combines several libraries: follows loads, resolves names and inheritance, and checks all rules.
 //!
-//! A definition sees those of its own library and of all that this one loads, directly or not
-//! (RFC 5812 section 4.3). Class ids and names and metadata ids are the wire's and so unique over
-//! all libraries; an FE has one version of a class. Every fault is told at once.
+//! - A library sees its own definitions and those of all libraries that it loads, directly or
+//!   indirectly (RFC 5812 section 4.3).
+//! - Class IDs, class names and metadata IDs appear on the wire, so they are unique across all
+//!   libraries.
+//! - An FE has one version of a class.
+//! - [`Catalog::new`] reports all faults.
 
-/// Classes with their parents merged in.
+/// Resolves classes with their inherited parts.
 mod classes;
-/// What an event watches and reports.
+/// Resolves targets and reports of events.
 mod events;
-/// Which definitions a library sees.
+/// Visibility of definitions.
 mod scope;
-/// Data types with every name replaced.
+/// Resolves data types.
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +26,7 @@ use super::fault::{Fault, Place, Problem};
 use scope::{Scopes, What};
 use types::Types;
 
-/// Libraries that have been resolved and checked.
+/// Resolved and validated libraries.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     libraries: Vec<Library>,
@@ -34,15 +37,15 @@ pub struct Catalog {
     types: HashMap<String, Arc<DataType>>,
 }
 
-/// Most faults that are told of one catalog.
+/// Maximum number of reported faults of a catalog.
 const FAULTS_MAX: usize = 1000;
-/// Most fields and named values that types take over from types that they add to, each counted with
-/// one more for each 64 octets of text.
+/// Maximum number of fields and special values that types inherit; each counts one more for each 64
+/// octets of text.
 const PARTS_TOTAL_MAX: usize = 1 << 20;
-/// The same for what classes take over from their parents.
+/// The same limit for what classes inherit.
 const INHERITED_TOTAL_MAX: usize = 1 << 20;
 
-/// Where a fault that is found belongs, and all that were found.
+/// The current place for faults, and all faults so far.
 struct Faults<'a> {
     library: &'a str,
     place: Place,
@@ -51,8 +54,10 @@ struct Faults<'a> {
 }
 
 impl Catalog {
-    /// Resolves libraries; their order is of no meaning but for which of two unrelated types of
-    /// the same name [`Catalog::data_type`] finds. Every fault, in the order of the documents.
+    /// Resolves libraries, or returns all faults in the order of the documents.
+    ///
+    /// The order of the libraries matters only for [`Catalog::data_type`], if two unrelated types
+    /// have the same name.
     pub fn new(libraries: Vec<Library>) -> Result<Catalog, Vec<Fault>> {
         let mut faults = Faults::new();
         let scopes = Scopes::new(&libraries, &mut faults);
@@ -90,7 +95,7 @@ impl Catalog {
         for def in &library.metadata {
             faults.enter(&library.provides, def.place, format!("metadatum {}", def.name));
             let Some(data_type) = types.resolve(&def.decl, at, faults) else { continue };
-            // RFC 5812 allows atomic types, RFC 7408 arrays and structs too.
+            // RFC 5812 allows atomic types; RFC 7408 also allows arrays and structs.
             let fits = match (&data_type.kind, library.schema) {
                 (Kind::Atomic(_), _) => true,
                 (Kind::Array(_) | Kind::Struct(_), schema) => schema == Schema::V1_1,
@@ -114,48 +119,48 @@ impl Catalog {
         }
     }
 
-    /// The libraries, as they were given.
+    /// Returns the libraries in their original order.
     pub fn libraries(&self) -> &[Library] {
         &self.libraries
     }
 
-    /// The class with this name.
+    /// Returns the class with this name.
     pub fn class(&self, name: &str) -> Option<&Arc<Class>> {
         self.class_by_id(*self.class_names.get(name)?)
     }
 
-    /// The class with this id.
+    /// Returns the class with this ID.
     pub fn class_by_id(&self, id: u32) -> Option<&Arc<Class>> {
         self.classes.get(&id)
     }
 
-    /// All classes by their ids.
+    /// Returns all classes in the order of their IDs.
     pub fn classes(&self) -> impl ExactSizeIterator<Item = &Arc<Class>> {
         self.classes.values()
     }
 
-    /// The metadatum with this name.
+    /// Returns the metadata item with this name.
     pub fn metadata(&self, name: &str) -> Option<&Arc<Metadata>> {
         self.metadata_by_id(*self.metadata_names.get(name)?)
     }
 
-    /// The metadatum with this id.
+    /// Returns the metadata item with this ID.
     pub fn metadata_by_id(&self, id: u32) -> Option<&Arc<Metadata>> {
         self.metadata.get(&id)
     }
 
-    /// All metadata by their ids.
+    /// Returns all metadata in the order of their IDs.
     pub fn all_metadata(&self) -> impl ExactSizeIterator<Item = &Arc<Metadata>> {
         self.metadata.values()
     }
 
-    /// The data type with this name, of the first library that has one, or a base type.
+    /// Returns the base type with this name, or the data type of the first library that has one.
     pub fn data_type(&self, name: &str) -> Option<Arc<DataType>> {
         let base = super::Base::parse(name).map(|base| Arc::new(DataType::base(base)));
         base.or_else(|| self.types.get(name).cloned())
     }
 
-    /// Whether any library names such frames.
+    /// Returns whether any library defines this frame type.
     pub fn has_frame(&self, name: &str) -> bool {
         self.libraries.iter().flat_map(|library| &library.frames).any(|frame| frame.name == name)
     }
@@ -166,7 +171,7 @@ impl<'a> Faults<'a> {
         Faults { library: "", place: Place::default(), within: String::new(), found: Vec::new() }
     }
 
-    /// Faults that follow belong here.
+    /// Sets the place of the following faults.
     fn enter(&mut self, library: &'a str, place: Place, within: String) {
         (self.library, self.place, self.within) = (library, place, within);
     }
@@ -179,7 +184,7 @@ impl<'a> Faults<'a> {
         self.found.push(Fault { library, place: self.place, within, problem });
     }
 
-    /// That a name is nothing's.
+    /// Records an unknown name.
     fn unknown(&mut self, scopes: &Scopes<'_>, what: What, name: &str) {
         let elsewhere = scopes.elsewhere(what, name);
         self.add(Problem::Unknown { what: what.word(), name: name.to_string(), elsewhere });

@@ -1,4 +1,4 @@
-//! Classes whose parents are merged in and whose components have types that need no look-up.
+//! Resolved classes, with inherited parts and resolved data types.
 
 use std::sync::Arc;
 
@@ -7,158 +7,157 @@ use super::declared::{Condition, InputPort, OutputPort, Version};
 use super::{Access, Place};
 use crate::value::Value;
 
-/// A metadatum.
+/// A metadata item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
-    /// Its id on the wire.
+    /// ID on the wire.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// Its type.
+    /// Data type.
     pub data_type: Arc<DataType>,
 }
 
-/// A class with everything that it has of its own and of its parents.
+/// A class with its own and inherited parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
-    /// Its id.
+    /// Class ID.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: Version,
-    /// The label of the library that declares it.
+    /// Label of the library that declares it.
     pub library: String,
-    /// What it does, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What it does.
+    /// Description.
     pub description: String,
-    /// The ids of the classes that it adds to, nearest first.
+    /// IDs of its ancestor classes, nearest first.
     pub parents: Vec<u32>,
-    /// Where frames come in; the order is the port groups' index from 0.
+    /// Input ports; the index in this list, from 0, is the port group's index.
     pub inputs: Vec<InputPort>,
-    /// Where frames go out; the order is the port groups' index from 0.
+    /// Output ports; the index in this list, from 0, is the port group's index.
     pub outputs: Vec<OutputPort>,
-    /// Components first, then capabilities, each in the order of declaration.
+    /// Components, then capabilities, each in the order of declaration.
     pub components: Vec<Component>,
-    /// The first number of the path of its events.
+    /// Event base ID: the first number of its events' paths.
     pub event_base: Option<u32>,
-    /// What it tells by itself.
+    /// Events.
     pub events: Vec<Event>,
-    /// Where its declaration stands.
+    /// Place of its declaration.
     pub place: Place,
 }
 
-/// Whether a component is there to be worked with or to say what an instance can do.
+/// Whether a component is an operational component or a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComponentKind {
-    /// It is there to be worked with.
+    /// An operational component.
     Component,
-    /// It says what an instance can do.
+    /// A capability of an instance.
     Capability,
 }
 
 /// A component or a capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
-    /// Its id, the first number of its path.
+    /// Component ID, the first number of its path.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// Which of the two it is.
+    /// Component or capability.
     pub kind: ComponentKind,
-    /// Whether an instance may lack it.
+    /// Whether it is optional in an instance.
     pub optional: bool,
-    /// What may be done with it.
+    /// Access mode.
     pub access: Access,
-    /// Its type.
+    /// Data type.
     pub data_type: Arc<DataType>,
-    /// Its value in the beginning, if one is declared.
+    /// Declared default value.
     pub default: Option<Value>,
 }
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its id, the second number of its path.
+    /// Event ID, the second number of its path.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// When it happens, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What is watched: ids and indices; `None` is any index.
+    /// Target: IDs and indices; `None` is any index.
     pub target: Vec<Option<u32>>,
-    /// What has to happen to it.
+    /// Condition on the target.
     pub condition: Condition,
-    /// What is told along with it, in this order; `Subscript` takes the index that the target had.
+    /// Reported values, in this order; `Subscript` is replaced by the target's index.
     pub reports: Vec<Vec<ReportPart>>,
 }
 
-/// A step of the path of something that an event reports.
+/// A step of a report's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportPart {
-    /// This id or index.
+    /// A fixed ID or index.
     Id(u32),
-    /// The index that stands for the target's wildcard of this place, counted from 0.
+    /// The index at the target's n-th wildcard, counted from 0.
     Subscript(usize),
 }
 
 impl Class {
-    /// The component or capability with this name.
+    /// Returns the component or capability with this name.
     pub fn component(&self, name: &str) -> Option<&Component> {
         self.components.iter().find(|component| component.name == name)
     }
 
-    /// The component or capability with this id.
+    /// Returns the component or capability with this ID.
     pub fn component_by_id(&self, id: u32) -> Option<&Component> {
         self.components.iter().find(|component| component.id == id)
     }
 
-    /// The input with this name, and its index.
+    /// Returns the input with this name, and its index.
     pub fn input(&self, name: &str) -> Option<(u32, &InputPort)> {
         (0..).zip(&self.inputs).find(|(_, port)| port.name == name)
     }
 
-    /// The output with this name, and its index.
+    /// Returns the output with this name, and its index.
     pub fn output(&self, name: &str) -> Option<(u32, &OutputPort)> {
         (0..).zip(&self.outputs).find(|(_, port)| port.name == name)
     }
 
-    /// The event with this name.
+    /// Returns the event with this name.
     pub fn event(&self, name: &str) -> Option<&Event> {
         self.events.iter().find(|event| event.name == name)
     }
 
-    /// The event with this id.
+    /// Returns the event with this ID.
     pub fn event_by_id(&self, id: u32) -> Option<&Event> {
         self.events.iter().find(|event| event.id == id)
     }
 
-    /// Whether it is the class with this id or adds to it.
+    /// Returns whether this is the class with this ID, or derived from it.
     pub fn is_a(&self, id: u32) -> bool {
         self.id == id || self.parents.contains(&id)
     }
 }
 
 impl Component {
-    /// Its value in the beginning: as declared, or its type's.
+    /// Returns the declared default value, or that of its type.
     pub fn default_value(&self) -> Value {
         self.default.clone().unwrap_or_else(|| self.data_type.default_value())
     }
 }
 
 impl Event {
-    /// How many subscripts its path has behind base and id.
+    /// Returns the number of subscripts after event base and event ID in its path.
     pub fn subscripts(&self) -> usize {
         self.target.iter().filter(|part| part.is_none()).count()
     }
 
-    /// The path of something it reports, once the target's wildcards are known; `None` if there
-    /// are too few of them.
+    /// Returns the path of a report for these subscripts; `None` if there are too few.
     pub fn report_path(report: &[ReportPart], subscripts: &[u32]) -> Option<Vec<u32>> {
         let parts = report.iter().map(|part| match part {
             ReportPart::Id(id) => Some(*id),

@@ -1,6 +1,6 @@
-//! Data types in which every name is replaced by what it stands for.
+//! Resolved data types.
 //!
-//! Types are shared (`Arc`), so that a type that is used a thousand times stands in memory once.
+//! Types are shared (`Arc`), so a type that is used many times is in memory once.
 
 use std::sync::Arc;
 
@@ -10,91 +10,91 @@ use crate::value::Value;
 /// A data type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataType {
-    /// The name of its definition, if it has one.
+    /// Name of its definition, if it has one.
     pub name: Option<String>,
-    /// The names of the types that it adds to, nearest first.
+    /// Names of the types that it augments, nearest first.
     pub ancestors: Vec<String>,
-    /// What it is made of.
+    /// Structure of the type.
     pub kind: Kind,
-    /// The value where none is given, if its definition says one.
+    /// Default value of its definition, if there is one.
     pub default: Option<Value>,
-    /// How deep it is nested; 1 if it has no parts.
+    /// Nesting depth; 1 if it has no parts.
     pub depth: usize,
-    /// Its parts and theirs, itself counted too, and one for each 64 octets.
+    /// Number of its parts, recursively and including itself, plus one for each 64 octets.
     pub parts: u64,
 }
 
-/// What a data type is made of.
+/// Structure of a data type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// A number, text, octets.
+    /// A number, text or octets.
     Atomic(Atomic),
     /// Rows.
     Array(Array),
     /// Fields, in the order of their encoding.
     Struct(Vec<Field>),
-    /// One of these fields.
+    /// Exactly one of these fields.
     Union(Vec<Field>),
-    /// Another component's value, which has this type.
+    /// The value of another component, with this type.
     Alias(Arc<DataType>),
 }
 
-/// Rows of one type.
+/// An array of rows of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// How many.
+    /// Number of rows.
     pub size: ArraySize,
-    /// The type of each.
+    /// Type of a row.
     pub element: Arc<DataType>,
-    /// What finds a row by its content.
+    /// Content keys.
     pub keys: Vec<ContentKey>,
 }
 
-/// How many rows an array has.
+/// Number of rows of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArraySize {
-    /// Always so many, from index 0.
+    /// A fixed number, from index 0.
     Fixed(u32),
-    /// As many as there are, at most so many.
+    /// A variable number, with an optional maximum.
     Variable(Option<u32>),
 }
 
-/// Fields whose values no two rows of an array share.
+/// A content key: fields whose values are unique among the rows of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentKey {
-    /// Its id.
+    /// Key ID.
     pub id: u32,
     /// The path of each field within a row; an empty path is the row itself.
     pub fields: Vec<Vec<u32>>,
-    /// The type of a key: the fields in a row's order, with ids from 1; the row's own type if the
-    /// row is the key.
+    /// Type of a key: the fields in the row's order, with IDs from 1. If the row is the key, the
+    /// row's own type.
     pub data_type: Arc<DataType>,
 }
 
 /// A field of a struct or union.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its id.
+    /// Component ID.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// Whether it may be missing.
+    /// Whether it is optional.
     pub optional: bool,
-    /// What may be done with it, where that differs from the component around it.
+    /// Access mode, if it differs from that of the enclosing component.
     pub access: Option<Access>,
-    /// Its type.
+    /// Data type.
     pub data_type: Arc<DataType>,
 }
 
 impl DataType {
-    /// A base type as it is.
+    /// Returns a base type without restrictions.
     pub fn base(base: Base) -> DataType {
         DataType::unnamed(Kind::Atomic(Atomic::plain(base)))
     }
 
-    /// A type without a name.
+    /// Returns a type without a name.
     pub fn unnamed(kind: Kind) -> DataType {
         let (mut depth, mut parts) = (0, 0u64);
         let mut add = |part: &DataType, count: u64| {
@@ -112,7 +112,7 @@ impl DataType {
             }
             Kind::Alias(target) => add(target, 1),
         }
-        // Octets count too, so that values of a small type are small.
+        // Octets count too, so that the limit also bounds the size of values.
         let octets = match &kind {
             Kind::Atomic(atomic) => atomic.base.width().unwrap_or(0) as u64,
             _ => 0,
@@ -121,7 +121,7 @@ impl DataType {
         DataType { name: None, ancestors: Vec::new(), kind, default: None, depth, parts }
     }
 
-    /// What it is once aliases are followed.
+    /// Returns the type after following aliases.
     pub fn target(&self) -> &DataType {
         match &self.kind {
             Kind::Alias(target) => target.target(),
@@ -129,12 +129,12 @@ impl DataType {
         }
     }
 
-    /// Whether it is an alias of something.
+    /// Returns whether this is an alias.
     pub fn is_alias(&self) -> bool {
         matches!(self.kind, Kind::Alias(_))
     }
 
-    /// What it is made of, if it is atomic.
+    /// Returns the atomic type, if this is one.
     pub fn atomic(&self) -> Option<&Atomic> {
         match &self.target().kind {
             Kind::Atomic(atomic) => Some(atomic),
@@ -142,7 +142,7 @@ impl DataType {
         }
     }
 
-    /// Its rows, if it has rows.
+    /// Returns the array, if this is one.
     pub fn array(&self) -> Option<&Array> {
         match &self.target().kind {
             Kind::Array(array) => Some(array),
@@ -150,7 +150,7 @@ impl DataType {
         }
     }
 
-    /// Its fields, if it is a struct or a union.
+    /// Returns the fields, if this is a struct or a union.
     pub fn fields(&self) -> Option<&[Field]> {
         match &self.target().kind {
             Kind::Struct(fields) | Kind::Union(fields) => Some(fields),
@@ -158,17 +158,17 @@ impl DataType {
         }
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields()?.iter().find(|field| field.name == name)
     }
 
-    /// The field with this id.
+    /// Returns the field with this ID.
     pub fn field_by_id(&self, id: u32) -> Option<&Field> {
         self.fields()?.iter().find(|field| field.id == id)
     }
 
-    /// The type one step further: a field's by its id, a row's by any index.
+    /// Returns the type one step further: of the field with this ID, or of a row.
     pub fn step(&self, id: u32) -> Option<&Arc<DataType>> {
         match &self.target().kind {
             Kind::Array(array) => array.size.admits(id).then_some(&array.element),
@@ -176,13 +176,14 @@ impl DataType {
         }
     }
 
-    /// The type at the end of a path, this one if the path is empty.
+    /// Returns the type at a path; this type if the path is empty.
     pub fn at<'a>(self: &'a Arc<DataType>, path: &[u32]) -> Option<&'a Arc<DataType>> {
         path.iter().try_fold(self, |data_type, &id| data_type.step(id))
     }
 
-    /// Octets of each value on the wire, if they are always as many: no part of it is optional,
-    /// of variable size, or a choice.
+    /// Returns the octets of a value on the wire, if their number is fixed.
+    ///
+    /// It is fixed if no part is optional, of variable size, or a union.
     pub fn width(&self) -> Option<usize> {
         match &self.target().kind {
             Kind::Atomic(atomic) => atomic.base.width(),
@@ -190,13 +191,13 @@ impl DataType {
                 let width = field.data_type.width().filter(|_| !field.optional)?;
                 sum.checked_add(width)
             }),
-            // An array's rows come with their indices, whatever its size.
+            // Rows of an array have their indices on the wire, even at a fixed size.
             Kind::Array(_) | Kind::Union(_) | Kind::Alias(_) => None,
         }
     }
 
-    /// Whether a value of this type can stand where one of `other` is expected: it is the same, or
-    /// says that it adds to it (RFC 5812 section 4.5.7).
+    /// Returns whether a value of this type is valid where `other` is expected: it is the same type
+    /// or augments it (RFC 5812 section 4.5.7).
     pub fn augments(&self, other: &DataType) -> bool {
         let named = other.name.as_ref().is_some_and(|name| self.ancestors.contains(name));
         if named || self.kind == other.kind {
@@ -210,7 +211,7 @@ impl DataType {
         }
     }
 
-    /// A few words for what it is: its name, or what it is made of.
+    /// Describes the type: its name, or its structure.
     pub fn words(&self) -> String {
         match (&self.name, &self.kind) {
             (Some(name), _) => name.clone(),
@@ -224,14 +225,14 @@ impl DataType {
 }
 
 impl Array {
-    /// The key with this id.
+    /// Returns the key with this ID.
     pub fn key(&self, id: u32) -> Option<&ContentKey> {
         self.keys.iter().find(|key| key.id == id)
     }
 }
 
 impl ArraySize {
-    /// Whether a row can have this index.
+    /// Returns whether a row can have this index.
     pub fn admits(self, index: u32) -> bool {
         match self {
             ArraySize::Fixed(rows) => index < rows,
@@ -241,7 +242,7 @@ impl ArraySize {
 }
 
 impl ContentKey {
-    /// A row's key, `None` if it lacks one of the fields.
+    /// Returns a row's key; `None` if it lacks one of the fields.
     pub fn of(&self, row: &Value) -> Option<Value> {
         if let [path] = &self.fields[..]
             && path.is_empty()

@@ -1,12 +1,12 @@
-//! A library as its document declares it: names are names still, and nothing is resolved.
+//! A library as its document declares it, with unresolved names.
 //!
-//! Source: the schemas of RFC 5812 section 4.9 and RFC 7408 section 3. Whatever the schema can
-//! say has a place here, so that a document can be read and written again with the same meaning.
+//! Source: the schemas of RFC 5812 section 4.9 and RFC 7408 section 3. These types represent
+//! everything in the schema, so that a document can be read and written again without loss.
 
 use super::fault::Place;
 use super::{Access, ArraySize};
 
-/// The version of the schema that a document follows, known by its namespace.
+/// Schema version of a document, which its namespace identifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schema {
     /// RFC 5812.
@@ -17,7 +17,7 @@ pub enum Schema {
 }
 
 impl Schema {
-    /// The document's namespace.
+    /// Returns the document's namespace.
     pub fn namespace(self) -> &'static str {
         match self {
             Schema::V1_0 => "urn:ietf:params:xml:ns:forces:lfbmodel:1.0",
@@ -26,176 +26,176 @@ impl Schema {
     }
 }
 
-/// One library.
+/// A class library.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Library {
-    /// Its label, by which others load it.
+    /// Label, which other libraries use to load it.
     pub provides: String,
-    /// The schema it follows.
+    /// Schema version.
     pub schema: Schema,
-    /// What it is for.
+    /// Description.
     pub description: String,
-    /// The libraries it refers to.
+    /// Libraries that it loads.
     pub loads: Vec<Load>,
-    /// Names of frames.
+    /// Frame types.
     pub frames: Vec<FrameDef>,
     /// Data types.
     pub data_types: Vec<TypeDef>,
     /// Metadata.
     pub metadata: Vec<MetadataDef>,
-    /// Classes.
+    /// LFB classes.
     pub classes: Vec<ClassDef>,
 }
 
-/// A library that another one refers to.
+/// A reference to another library.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Load {
-    /// Its label.
+    /// Label of that library.
     pub library: String,
-    /// Where a document of it can be had.
+    /// Location of its document.
     pub location: Option<String>,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A name of frames; what they look like is not said (RFC 5812 section 4.4).
+/// A frame type. The model does not describe its format (RFC 5812 section 4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FrameDef {
-    /// The name.
+    /// Name.
     pub name: String,
-    /// What they are, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What they are.
+    /// Description.
     pub description: String,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A data type with a name.
+/// A named data type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeDef {
-    /// The name.
+    /// Name.
     pub name: String,
-    /// The type that it says it is derived from, beside what its declaration says.
+    /// The type that it is derived from, if that is given next to the declaration.
     pub derived_from: Option<String>,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What it is.
+    /// Description.
     pub description: String,
-    /// The type.
+    /// Declaration.
     pub decl: TypeDecl,
-    /// The value where none is given (RFC 7408).
+    /// Default value (RFC 7408).
     pub default: Option<String>,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A type as it is declared.
+/// A data type declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeDecl {
     /// A base type or a data type with this name.
     Named(String),
-    /// A restricted base type, or one with names for values.
+    /// A base type with ranges or special values.
     Atomic(AtomicDecl),
-    /// Rows.
+    /// An array.
     Array(ArrayDecl),
-    /// Fields.
+    /// A struct.
     Struct(StructDecl),
-    /// One of some fields.
+    /// A union.
     Union(StructDecl),
-    /// Another component's value, of a type with this name.
+    /// The value of another component, with a type of this name.
     Alias(String),
 }
 
-/// A restricted base type, or one with names for values.
+/// A base type with ranges or special values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AtomicDecl {
-    /// The base type, or an atomic data type.
+    /// The base type, or a named atomic type.
     pub base: String,
-    /// Smallest and largest of each range.
+    /// Minimum and maximum of each range.
     pub ranges: Vec<(i128, i128)>,
-    /// Values with names.
+    /// Special values.
     pub special: Vec<SpecialValueDecl>,
 }
 
-/// A value with a name.
+/// A special value: a value with a name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpecialValueDecl {
     /// The value.
     pub value: String,
     /// Its name.
     pub name: String,
-    /// What it means.
+    /// Short description.
     pub synopsis: String,
 }
 
-/// Rows of one type.
+/// An array declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayDecl {
-    /// How many rows.
+    /// Number of rows.
     pub size: ArraySize,
-    /// The type of each.
+    /// Type of a row.
     pub element: Box<TypeDecl>,
-    /// What finds a row by its content: the key's id, and its fields, parts parted by dots.
+    /// Content keys: key ID and fields, whose parts are separated by dots.
     pub keys: Vec<(u32, Vec<String>)>,
 }
 
-/// Fields with names.
+/// A struct or union declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StructDecl {
-    /// The struct that this one adds to.
+    /// The struct that this one augments.
     pub derived_from: Option<String>,
     /// The fields, in the order of their encoding.
     pub fields: Vec<FieldDecl>,
 }
 
-/// One field.
+/// A field declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldDecl {
-    /// Its id.
+    /// Component ID.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What it is.
+    /// Description.
     pub description: String,
-    /// Whether it may be missing.
+    /// Whether it is optional.
     pub optional: bool,
-    /// What may be done with it, where it differs (RFC 7408).
+    /// Access mode, if it differs (RFC 7408).
     pub access: Option<Access>,
-    /// Its type.
+    /// Data type.
     pub decl: TypeDecl,
 }
 
-/// A metadatum.
+/// A metadata definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetadataDef {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// Its id on the wire.
+    /// ID on the wire.
     pub id: u32,
-    /// What it is.
+    /// Description.
     pub description: String,
-    /// Its type.
+    /// Data type.
     pub decl: TypeDecl,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
 /// A class's version: major and minor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Version {
-    /// Changes that others notice.
+    /// Major number: incompatible changes.
     pub major: u32,
-    /// Changes that they need not.
+    /// Minor number: compatible changes.
     pub minor: u32,
 }
 
 impl Version {
-    /// A version from its text: numbers without leading zeros, the first from 1.
+    /// Parses a version: numbers without leading zeros, the first at least 1.
     pub fn parse(text: &str) -> Option<Version> {
         let number = |text: &str| {
             let plain = text == "0" || !text.starts_with('0');
@@ -214,169 +214,169 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// A class.
+/// An LFB class definition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClassDef {
-    /// Its id.
+    /// Class ID.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it does, in short.
+    /// Short description.
     pub synopsis: String,
-    /// Its version.
+    /// Version.
     pub version: Version,
-    /// The class that it adds to, and which version of it.
+    /// Name of the parent class, and its version if declared.
     pub derived_from: Option<(String, Option<Version>)>,
-    /// Where frames come in.
+    /// Input ports.
     pub inputs: Vec<InputPort>,
-    /// Where frames go out.
+    /// Output ports.
     pub outputs: Vec<OutputPort>,
-    /// What can be read and changed.
+    /// Components.
     pub components: Vec<ComponentDef>,
-    /// What it is able to do.
+    /// Capabilities.
     pub capabilities: Vec<CapabilityDef>,
-    /// The first number of the path of its events.
+    /// Event base ID: the first number of its events' paths.
     pub event_base: Option<u32>,
-    /// What it tells by itself.
+    /// Events.
     pub events: Vec<EventDef>,
-    /// What it does.
+    /// Description.
     pub description: String,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// Where frames come in.
+/// An input port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InputPort {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What comes, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What comes.
+    /// Description.
     pub description: String,
-    /// Whether it is several ports with an index.
+    /// Whether it is a port group.
     pub group: bool,
-    /// The frames that may come: any of these, or any at all if there is none.
+    /// Accepted frame types; all if empty.
     pub frames: Vec<String>,
-    /// The metadata that have to come: all of these.
+    /// Required metadata: all of these.
     pub metadata: Vec<Expected>,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A metadatum that an input expects, or several.
+/// Metadata that an input expects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// This one.
+    /// One metadata item.
     One {
-        /// Its name.
+        /// Name.
         name: String,
-        /// Whether it may be missing.
+        /// Whether it is optional.
         optional: bool,
-        /// What is taken for it then.
+        /// Default value if it is missing.
         default: Option<String>,
     },
     /// At least one of these.
     OneOf(Vec<Expected>),
-    /// All of these; only within a choice.
+    /// All of these; only inside a choice.
     All(Vec<Expected>),
 }
 
-/// Where frames go out.
+/// An output port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputPort {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What goes, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What goes.
+    /// Description.
     pub description: String,
-    /// Whether it is several ports with an index.
+    /// Whether it is a port group.
     pub group: bool,
-    /// The frames that may go; any at all if there is none.
+    /// Possible frame types; all if empty.
     pub frames: Vec<String>,
-    /// The metadata that go with them, beside those that came.
+    /// Metadata that it adds to those of the input.
     pub metadata: Vec<Produced>,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A metadatum that an output produces, or several.
+/// Metadata that an output produces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Produced {
-    /// This one.
+    /// One metadata item.
     One {
-        /// Its name.
+        /// Name.
         name: String,
-        /// Whether it is there only sometimes.
+        /// Whether it is conditional.
         conditional: bool,
     },
     /// One of these.
     OneOf(Vec<Produced>),
-    /// All of these; only within a choice.
+    /// All of these; only inside a choice.
     All(Vec<Produced>),
 }
 
-/// A component.
+/// A component definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComponentDef {
-    /// Its id.
+    /// Component ID.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What it is.
+    /// Description.
     pub description: String,
-    /// Whether an instance may lack it.
+    /// Whether it is optional in an instance.
     pub optional: bool,
-    /// What may be done with it.
+    /// Access mode.
     pub access: Access,
-    /// Its type.
+    /// Data type.
     pub decl: TypeDecl,
-    /// Its value in the beginning.
+    /// Default value.
     pub default: Option<String>,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A capability: a component that can only be read.
+/// A capability definition: a read-only component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapabilityDef {
-    /// Its id.
+    /// Component ID.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in short.
+    /// Short description.
     pub synopsis: String,
-    /// What it is.
+    /// Description.
     pub description: String,
-    /// Whether an instance may lack it.
+    /// Whether it is optional in an instance.
     pub optional: bool,
-    /// Its type.
+    /// Data type.
     pub decl: TypeDecl,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// An event.
+/// An event definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDef {
-    /// Its id below the class's base.
+    /// Event ID below the class's event base.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// When it happens, in short.
+    /// Short description.
     pub synopsis: String,
-    /// When it happens.
+    /// Description.
     pub description: String,
-    /// What is watched.
+    /// Target.
     pub target: Vec<PathPart>,
-    /// What has to happen to it.
+    /// Condition on the target.
     pub condition: Condition,
-    /// What is told along with it.
+    /// Reports.
     pub reports: Vec<Vec<PathPart>>,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
@@ -385,29 +385,29 @@ pub struct EventDef {
 pub enum PathPart {
     /// A component or a field, by name.
     Field(String),
-    /// A row: its index, or a name that stands for whichever it is.
+    /// A row: an index, or a name for any index.
     Subscript(String),
 }
 
-/// What has to happen to an event's target.
+/// Condition on an event's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// A row was made.
+    /// A row was created.
     Created,
-    /// A row was removed.
+    /// A row was deleted.
     Deleted,
-    /// It is another value.
+    /// The value changed.
     Changed,
-    /// It is above the threshold.
+    /// The value exceeds the threshold.
     GreaterThan,
-    /// It is below the threshold.
+    /// The value is below the threshold.
     LessThan,
-    /// It is the threshold (RFC 7408).
+    /// The value becomes equal to the threshold (RFC 7408).
     BecomesEqualTo,
 }
 
 impl Condition {
-    /// Every condition and the element that says it.
+    /// All conditions, with their XML elements.
     pub const NAMES: [(Condition, &'static str); 6] = [
         (Condition::Created, "eventCreated"),
         (Condition::Deleted, "eventDeleted"),
@@ -417,7 +417,7 @@ impl Condition {
         (Condition::BecomesEqualTo, "eventBecomesEqualTo"),
     ];
 
-    /// Whether it compares with the threshold of the event's properties.
+    /// Returns whether the condition compares with the threshold in the event's properties.
     pub fn has_threshold(self) -> bool {
         matches!(self, Condition::GreaterThan | Condition::LessThan | Condition::BecomesEqualTo)
     }

@@ -1,13 +1,13 @@
-//! What is wrong in a library, as facts with their place in the document.
+//! Faults of a library, with their place in the document.
 
 use std::fmt;
 
 use super::{TYPE_DEPTH_MAX, TYPE_PARTS_MAX, Version};
 use crate::value::ValueFault;
 
-/// Where something stands in its document, from line 1 and column 1; 0 where there is no document.
+/// A place in a document, from line 1 and column 1; 0 without a document.
 ///
-/// Two things are the same wherever they stand, so places never make a difference.
+/// All places are equal, so that two definitions compare equal regardless of their places.
 #[derive(Clone, Copy, Default)]
 pub struct Place {
     /// The line.
@@ -36,169 +36,169 @@ impl fmt::Debug for Place {
     }
 }
 
-/// Something that is wrong in a library.
+/// A fault of a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The library's label.
+    /// Label of the library.
     pub library: String,
-    /// Where in its document.
+    /// Place in its document.
     pub place: Place,
-    /// The definition that it is in, in words; empty for the library itself.
+    /// The definition that contains it, in words; empty for the library itself.
     pub within: String,
-    /// What it is.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong.
+/// A problem in a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// Two libraries with the same label.
+    /// Two libraries have the same label.
     LibraryTwice,
-    /// A library that is loaded is not there.
+    /// A loaded library does not exist.
     LoadUnknown {
         /// Its label.
         library: String,
     },
-    /// Two definitions have the same name, in this library and those that it loads.
+    /// Two definitions in this library and those that it loads have the same name.
     NameTwice {
-        /// What is defined, in a word.
+        /// Kind of definition, in one word.
         what: &'static str,
         /// The name.
         name: String,
     },
     /// Two definitions have the same id.
     IdTwice {
-        /// What is defined, in a word.
+        /// Kind of definition, in one word.
         what: &'static str,
         /// The id.
         id: u32,
-        /// The name of the earlier one.
+        /// Name of the first definition.
         first: String,
     },
-    /// A name of nothing.
+    /// A name is not defined.
     Unknown {
-        /// What it should be, in a word.
+        /// Expected kind of definition, in one word.
         what: &'static str,
         /// The name.
         name: String,
-        /// The label of a library that has it and is not loaded.
+        /// Label of a library that defines it but is not loaded.
         elsewhere: Option<String>,
     },
-    /// A name is empty, or holds characters that names do not have.
+    /// A name is empty, or has invalid characters.
     NameWrong {
         /// The name.
         name: String,
     },
-    /// A name that a base type has.
+    /// A name is that of a base type.
     NameTaken {
         /// The name.
         name: String,
     },
-    /// A type that consists of itself.
+    /// A type contains itself.
     TypeLoop {
         /// Its name.
         name: String,
     },
-    /// A type that is nested too deep.
+    /// A type is nested too deep.
     TypeTooDeep,
-    /// A type with too many parts.
+    /// A type has too many parts.
     TypeTooLarge,
-    /// All definitions together are more than a catalog holds.
+    /// The definitions together exceed a limit of the catalog.
     CatalogTooLarge {
-        /// What there is too much of, in words.
+        /// What exceeds the limit, in words.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
-    /// A type that should be another kind of type.
+    /// A type has the wrong structure.
     TypeKind {
         /// The type.
         name: String,
-        /// What it should be, in words.
+        /// Expected structure, in words.
         expected: &'static str,
     },
-    /// A range that ends before it begins, or that the base type does not hold.
+    /// A range is empty, or exceeds the base type.
     Range {
-        /// Its smallest number.
+        /// Minimum.
         min: i128,
-        /// Its largest.
+        /// Maximum.
         max: i128,
     },
-    /// A default or a special value that its type does not have.
+    /// A default or special value is invalid for its type.
     Value {
-        /// What it is given for, in words.
+        /// Purpose of the value, in words.
         what: String,
-        /// Why.
+        /// The cause.
         fault: ValueFault,
     },
-    /// A field of a content key that rows do not have.
+    /// A content key has a field that the rows do not have.
     KeyField {
-        /// The key's id.
+        /// Key ID.
         key: u32,
-        /// The field as it is declared.
+        /// The field as declared.
         field: String,
     },
-    /// A content key without fields.
+    /// A content key has no fields.
     KeyEmpty {
-        /// The key's id.
+        /// Key ID.
         key: u32,
     },
-    /// A fixed array has no rows.
+    /// A fixed-size array has no rows.
     NoRows,
-    /// A struct without fields.
+    /// A struct has no fields.
     NoFields,
-    /// The id 0 where the wire has another meaning for it.
+    /// An ID is 0, which has another meaning on the wire.
     IdZero {
-        /// What is defined, in a word.
+        /// Kind of definition, in one word.
         what: &'static str,
         /// Its name.
         name: String,
     },
-    /// A field or component is defined again by what adds to it, and is something else then.
+    /// A field or component replaces an inherited one and does not augment it.
     NotAnAugmentation {
         /// Its name.
         name: String,
     },
-    /// Classes that add to each other.
+    /// A class is derived from itself.
     ClassLoop {
         /// Its name.
         name: String,
     },
-    /// The parent has another version than the one that is named.
+    /// The parent class does not have the declared version.
     ParentVersion {
-        /// The parent.
+        /// The parent class.
         name: String,
-        /// What is named.
+        /// The declared version.
         named: Version,
-        /// What is there.
+        /// The actual version.
         there: Version,
     },
-    /// Events without the first number of their paths.
+    /// A class has events but no event base.
     EventBaseMissing,
-    /// Events of a class whose parent has said the first number already.
+    /// A class redefines its parent's event base.
     EventBaseAgain {
-        /// The parent's.
+        /// The parent's event base.
         parent: u32,
     },
-    /// A step of an event's target or report that is not there.
+    /// A step of an event's target or report does not exist.
     EventPath {
         /// The event.
         event: String,
         /// The step.
         step: String,
-        /// What it should be, in words.
+        /// The expected step, in words.
         expected: &'static str,
     },
-    /// A condition whose target cannot meet it.
+    /// An event's condition does not apply to its target.
     EventCondition {
         /// The event.
         event: String,
-        /// What the target would have to be, in words.
+        /// The required type of the target, in words.
         expected: &'static str,
     },
-    /// A metadatum that may be missing, and nothing is said that is taken for it.
+    /// An optional metadata item has no default.
     DefaultMissing {
-        /// The metadatum.
+        /// The metadata item.
         name: String,
     },
 }

@@ -1,7 +1,7 @@
-//! Components and their parts by name: `IPv4PrefixTable[7].HopSelector` is the path 1, 7, 6.
+//! Paths of components and their parts: `IPv4PrefixTable[7].HopSelector` is the path 1, 7, 6.
 //!
-//! Ids stand wherever names do, and dots part them: `1.7.6` is the same path. An event is found by
-//! its name in the same way, behind its class's base.
+//! IDs may replace names, with dots as separators: `1.7.6` is the same path. The path of an event
+//! is its name, and resolves to the class's event base and the event ID.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,67 +10,67 @@ use super::class::{Class, Component};
 use super::{Access, DataType, Event};
 use crate::value::{Names, listed};
 
-/// Deepest path: as deep as types are, behind a component.
+/// Maximum length of a path: a component, then as many steps as data types are deep.
 pub const PATH_STEPS_MAX: usize = super::TYPE_DEPTH_MAX + 1;
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target<'a> {
     /// A component, or a part of it.
     Value {
         /// The component.
         component: &'a Component,
-        /// The type of what the path leads to.
+        /// Data type at the path.
         data_type: &'a Arc<DataType>,
-        /// What may be done with it: the nearest that is said on the way.
+        /// Access mode: the one declared nearest to the end of the path.
         access: Access,
     },
-    /// Every event of the class.
+    /// All events of the class.
     Events,
-    /// An event: of everything that it watches, or of some rows of it.
+    /// An event, of its whole target or of some rows.
     Event {
         /// The event.
         event: &'a Event,
-        /// The indices behind its id.
+        /// Number of indices after the event ID.
         subscripts: usize,
     },
 }
 
-/// A path that leads nowhere.
+/// Why a path is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathFault {
-    /// Nothing is named.
+    /// The path is empty.
     Empty,
-    /// More steps than anything has.
+    /// The path has too many steps.
     TooLong,
     /// The class has no such component.
     Component {
-        /// What was said.
+        /// The unknown step.
         step: String,
-        /// The names that there are.
+        /// The existing names.
         names: Vec<String>,
     },
     /// The struct has no such field.
     Field {
-        /// What was said.
+        /// The unknown step.
         step: String,
-        /// The names that there are.
+        /// The existing names.
         names: Vec<String>,
     },
-    /// A row's index is no number, or past the end.
+    /// An index is not a number, or out of range.
     Index {
-        /// What was said.
+        /// The invalid step.
         step: String,
     },
-    /// Something that has no parts.
+    /// A step follows a value without parts.
     NoParts {
-        /// What was said of its parts.
+        /// The excess step.
         step: String,
     },
 }
 
 impl Class {
-    /// The numbers of a path by name.
+    /// Parses a path of names.
     pub fn path(&self, text: &str) -> Result<Vec<u32>, PathFault> {
         let opened = text.trim().replace('[', ".").replace(']', "");
         if opened.is_empty() {
@@ -123,7 +123,7 @@ impl Class {
         PathFault::Component { step: step.to_string(), names }
     }
 
-    /// What a path leads to. Whether a row is there only an instance knows.
+    /// Returns the target of a path. It does not check that a row exists; only an instance can.
     pub fn target(&self, path: &[u32]) -> Result<Target<'_>, PathFault> {
         let Some((&first, rest)) = path.split_first() else { return Err(PathFault::Empty) };
         if path.len() > PATH_STEPS_MAX {
@@ -157,13 +157,13 @@ impl Class {
         }
     }
 
-    /// A path by names as far as there are any, as [`Class::path`] reads it.
+    /// Formats a path with names where they exist; [`Class::path`] parses the result.
     pub fn show_path<'a>(&'a self, path: &'a [u32]) -> impl fmt::Display + 'a {
         ShownPath { class: self, path }
     }
 }
 
-/// The id or index that a step says.
+/// Parses a step to an ID or index.
 fn step_by_name(within: &DataType, step: &str) -> Result<u32, PathFault> {
     if within.array().is_some() {
         let index = step.parse().map_err(|_| no_index(step))?;

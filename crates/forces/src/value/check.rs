@@ -1,4 +1,4 @@
-//! Whether a value is one of a data type.
+//! Checks values against a data type.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use super::{Fields, ROWS_MAX, Value};
 use crate::model::{Array, ArraySize, Atomic, Base, DataType, Field, Kind};
 
 impl DataType {
-    /// Whether a value is one of this type, whole: every field that may not be missing is there,
-    /// numbers are in range, content keys are unique.
+    /// Checks a complete value: mandatory fields, ranges and unique content keys.
     pub fn check(&self, value: &Value) -> Result<(), ValueFault> {
         self.check_as(value, true)
     }
 
-    /// Whether a value is one of this type as far as it goes: fields and rows may be missing, as
-    /// SPARSEDATA leaves them out. Keys of rows are not compared.
+    /// Checks a partial value (SPARSEDATA): fields and rows may be missing. Does not compare
+    /// content keys.
     pub fn check_partial(&self, value: &Value) -> Result<(), ValueFault> {
         self.check_as(value, false)
     }
 
-    /// As [`DataType::check`], of a value that was one of this type before some of it changed: rows that
-    /// are as they were are not looked at again, but for their keys.
+    /// As [`DataType::check`], for a value that was valid before some of it changed.
+    ///
+    /// It does not check unchanged rows again, except their keys.
     pub fn check_changed(&self, before: &Value, value: &Value) -> Result<(), ValueFault> {
         let (Kind::Array(array), Value::Array(old), Value::Array(new)) =
             (&self.target().kind, before, value)
@@ -44,8 +44,7 @@ impl DataType {
         check_keys(array, value)
     }
 
-    /// As [`DataType::check`], of an array whose rows were each looked at: how many there are, and their
-    /// keys.
+    /// As [`DataType::check`], for an array whose rows are already checked: their number and keys.
     pub fn check_rows(&self, value: &Value) -> Result<(), ValueFault> {
         match (&self.target().kind, value) {
             (
@@ -125,7 +124,7 @@ fn check_atomic(atomic: &Atomic, value: &Value) -> Result<(), ValueWhy> {
     }
 }
 
-/// Whether a text or some octets are as long as the type allows.
+/// Checks the length of a text or octets.
 pub(super) fn check_octets(base: Base, octets: usize) -> Result<(), ValueWhy> {
     let max = base.octets_max().unwrap_or(0);
     match base {
@@ -137,7 +136,7 @@ pub(super) fn check_octets(base: Base, octets: usize) -> Result<(), ValueWhy> {
     }
 }
 
-/// What numbers a type allows, in words.
+/// Describes the numbers that a type allows.
 pub(super) fn allowed(atomic: &Atomic) -> String {
     let whole = atomic.base.whole();
     let ranges: Vec<_> = match (&atomic.ranges[..], whole) {

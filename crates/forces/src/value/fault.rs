@@ -1,106 +1,106 @@
-//! What a data type does not allow, as facts with their place inside the value.
+//! Faults of a value, with their place inside the value.
 
 use std::fmt;
 
-/// A value that is none of its type.
+/// A value that is invalid for its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueFault {
-    /// Fields and rows that lead to it, as `[3].Prefixlen`; empty for the value itself.
+    /// Path of fields and rows, such as `[3].Prefixlen`; empty for the value itself.
     pub path: String,
-    /// What is wrong there.
+    /// The cause.
     pub why: ValueWhy,
 }
 
-/// What is wrong with a value.
+/// Cause of a fault in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueWhy {
-    /// Another kind of value is expected.
+    /// The value is of the wrong kind.
     Kind {
-        /// What is expected, in words.
+        /// The expected kind, in words.
         expected: String,
     },
-    /// Neither a number nor one of the names.
+    /// The text is neither a number nor a special value.
     NotThat {
-        /// What it is, cut short.
+        /// The text, truncated.
         text: String,
-        /// What is expected, in words.
+        /// The expected text, in words.
         expected: String,
-        /// The names that there are.
+        /// Names of the special values.
         names: Vec<String>,
     },
-    /// A number out of range.
+    /// A number is out of range.
     Range {
         /// The number.
         number: String,
-        /// What is allowed, in words.
+        /// The allowed numbers, in words.
         allowed: String,
     },
-    /// More or fewer octets than the type has.
+    /// The number of octets is wrong.
     Octets {
-        /// How many there are.
+        /// Actual number of octets.
         octets: usize,
-        /// What is allowed, in words.
+        /// Allowed number, in words.
         allowed: String,
     },
-    /// Octets that are not UTF-8.
+    /// The octets are not valid UTF-8.
     Utf8,
-    /// A field that may not be missing is.
+    /// A mandatory field is missing.
     FieldMissing {
         /// Its name.
         name: String,
     },
-    /// A field that the type does not have.
+    /// The type has no such field.
     FieldUnknown {
-        /// What was said.
+        /// The unknown field.
         field: String,
-        /// The names that there are.
+        /// The existing names.
         names: Vec<String>,
     },
-    /// A field or row that is given twice.
+    /// A field or row occurs twice.
     Twice {
-        /// What was said.
+        /// The field or row.
         part: String,
     },
-    /// An index that a row cannot have.
+    /// An index is out of range.
     Index {
         /// The index.
         index: u32,
-        /// How many rows there can be.
+        /// Maximum number of rows.
         rows: u32,
     },
-    /// More or fewer rows than the type allows.
+    /// The number of rows is wrong.
     Rows {
-        /// How many there are.
+        /// Actual number of rows.
         rows: usize,
-        /// What is allowed, in words.
+        /// Allowed number, in words.
         allowed: String,
     },
-    /// Two rows with the same content key.
+    /// Two rows have the same content key.
     KeyTwice {
-        /// The key's id.
+        /// Key ID.
         key: u32,
-        /// The earlier row.
+        /// Index of the earlier row.
         first: u32,
-        /// The later row.
+        /// Index of the later row.
         second: u32,
     },
     /// A row lacks a field of a content key.
     KeyMissing {
-        /// The key's id.
+        /// Key ID.
         key: u32,
     },
-    /// Text that is not written as a value is.
+    /// The text has a syntax error.
     Syntax {
-        /// How many octets of the text were read.
+        /// Offset of the error in octets.
         at: usize,
-        /// What would have to come.
+        /// The expected token.
         expected: &'static str,
     },
-    /// Text that is longer than any value's may be.
+    /// The text is too long.
     TextTooLong {
-        /// How many octets it has.
+        /// Actual number of octets.
         octets: usize,
-        /// How many it may have.
+        /// Maximum number of octets.
         octets_max: usize,
     },
 }
@@ -110,7 +110,7 @@ impl ValueFault {
         ValueFault { path: String::new(), why }
     }
 
-    /// The same fault seen from one field or row further out.
+    /// Prepends a field or row to the path.
     pub(crate) fn below(mut self, part: impl fmt::Display) -> ValueFault {
         self.path = match self.path.as_bytes().first() {
             None | Some(b'[') => format!("{part}{}", self.path),
@@ -120,13 +120,13 @@ impl ValueFault {
     }
 }
 
-/// A list of names as prose has it, cut short where it would be long.
+/// A list of names in a sentence, truncated if it is long.
 pub(crate) struct Names<'a>(pub &'a [String]);
 
-/// Names that are listed; of more it is only said that there are some.
+/// Maximum number of listed names; "and more" replaces further ones.
 const NAMES_SHOWN: usize = 16;
 
-/// The names that a fault lists, however many there are.
+/// Collects the names for a fault, at most one more than are listed.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     names.take(NAMES_SHOWN + 1).cloned().collect()
 }

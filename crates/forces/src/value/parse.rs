@@ -1,10 +1,10 @@
-//! Values from text, as people and documents write them.
+//! Parses values in the notation of command lines and documents.
 //!
-//! A value of an atomic type is the whole text: `10`, `0x0a`, `true`, `10.2.0.0`,
-//! `02:00:00:00:01:01`, `2001:db8::1`, `0x0102` for any octets, the name of a special value, or just
-//! text. A struct is `{Prefixlen=16, 6=7}` with names or ids, a union is one such field, an array is
-//! `[7=..., 9=...]` or `[..., ...]` from index 0. Inside of these, text that could be mistaken
-//! stands in double quotes with `\"`, `\\`, `\n`, `\r`, `\t` and `\xHH`.
+//! - Atomic values are the whole text: `10`, `0x0a`, `true`, `10.2.0.0`, `02:00:00:00:01:01`,
+//!   `2001:db8::1`, `0x0102` for any octets, the name of a special value, or plain text.
+//! - A struct is `{Prefixlen=16, 6=7}` with names or IDs. A union has exactly one such field.
+//! - An array is `[7=..., 9=...]`, or `[..., ...]` from index 0.
+//! - Inside these, ambiguous text is in double quotes with `\"`, `\\`, `\n`, `\r`, `\t` and `\xHH`.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,11 +13,11 @@ use super::fault::{ValueFault, ValueWhy, listed};
 use super::{Fields, ROWS_MAX, Rows, TEXT_OCTETS_MAX, Value};
 use crate::model::{Atomic, Base, DataType, Field, Kind};
 
-/// Octets of wrong text that an error repeats.
+/// Maximum octets of invalid text that a fault quotes.
 const REPEATED_OCTETS_MAX: usize = 60;
 
 impl DataType {
-    /// The value that a text says, checked.
+    /// Parses and checks a value.
     pub fn parse(&self, text: &str) -> Result<Value, ValueFault> {
         if text.len() > TEXT_OCTETS_MAX {
             let (octets, octets_max) = (text.len(), TEXT_OCTETS_MAX);
@@ -49,13 +49,13 @@ impl DataType {
 }
 
 impl Atomic {
-    /// The value that a text says, without the ranges being checked.
+    /// Parses a value without checking ranges.
     pub(crate) fn parse_loosely(&self, text: &str) -> Result<Value, ValueWhy> {
         atomic_value(self, text)
     }
 }
 
-/// What stands between the quotes, if the text is one quoted text.
+/// Returns the text between the quotes, if the whole text is one quoted string.
 fn quoted_whole(text: &str) -> Option<Vec<u8>> {
     let mut reader = Reader { text, at: 0 };
     let inner = reader.quoted()?.ok()?;
@@ -73,7 +73,7 @@ fn quoted_value(atomic: &Atomic, inner: Vec<u8>) -> Result<Value, ValueWhy> {
     }
 }
 
-/// A whole number, decimal or behind `0x` hexadecimal.
+/// Parses an integer, decimal or hexadecimal with `0x`.
 pub(crate) fn parse_number(text: &str) -> Option<i128> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -81,7 +81,7 @@ pub(crate) fn parse_number(text: &str) -> Option<i128> {
     };
     let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
     let (digits, radix) = hexadecimal.map_or((digits, 10), |digits| (digits, 16));
-    // The standard parser would take a second sign.
+    // The standard parser accepts a second sign.
     if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
         return None;
     }
@@ -143,7 +143,7 @@ fn octets_words(base: Base) -> &'static str {
     }
 }
 
-/// Octets from an address of their number, from `0x0102` or from `01:02`.
+/// Parses octets: an address of the type's length, `0x0102` or `01:02`.
 fn octets_literal(base: Base, text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("0x") {
         let pairs = digits.as_bytes().chunks(2);
@@ -160,7 +160,7 @@ fn octets_literal(base: Base, text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// One octet from one or two hexadecimal digits.
+/// Parses one octet of one or two hexadecimal digits.
 fn hexadecimal(digits: &[u8]) -> Option<u8> {
     if !(1..=2).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
@@ -168,7 +168,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Reads a compound value; how deep it goes is bounded by the type.
+/// Parses a compound value; the type bounds the recursion.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -233,7 +233,7 @@ impl Reader<'_> {
         Ok(Value::Array(rows))
     }
 
-    /// An index and the equals sign behind it, if that comes next.
+    /// Parses an index and its equals sign, if they are next.
     fn index(&mut self) -> Option<u32> {
         let before = self.at;
         let word = self.word();
@@ -257,7 +257,7 @@ impl Reader<'_> {
         atomic_value(atomic, &word).map_err(ValueFault::here)
     }
 
-    /// Text up to the next mark that has a meaning here, without the space around it.
+    /// Reads text up to the next special character, without the space around it.
     fn word(&mut self) -> String {
         self.skip_space();
         let rest = &self.text[self.at..];
@@ -266,7 +266,7 @@ impl Reader<'_> {
         rest[..end].trim_end().to_string()
     }
 
-    /// What stands between double quotes, if they come next.
+    /// Parses a quoted string, if it is next.
     fn quoted(&mut self) -> Option<Result<Vec<u8>, ValueFault>> {
         self.take('"')?;
         let mut inner = Vec::new();

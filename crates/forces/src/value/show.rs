@@ -1,4 +1,4 @@
-//! Values as text, which reads back as the same value.
+//! Formats values as text that parses to the same value.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt::{self, Display, Write};
@@ -6,15 +6,16 @@ use std::fmt::{self, Display, Write};
 use super::Value;
 use crate::model::{Atomic, Base, DataType, Field, Kind};
 
-/// A value as its type writes it.
+/// A value in the notation of its type.
 pub struct Shown<'a> {
     data_type: &'a DataType,
     value: &'a Value,
 }
 
 impl DataType {
-    /// The text of a value, with the names that the type has for fields and values; reads back by
-    /// [`DataType::parse`] as the same value, if it is one of this type.
+    /// Formats a value, with the type's names of fields and special values.
+    ///
+    /// [`DataType::parse`] parses it to the same value, if the value is valid for this type.
     pub fn show<'a>(&'a self, value: &'a Value) -> Shown<'a> {
         Shown { data_type: self, value }
     }
@@ -22,7 +23,7 @@ impl DataType {
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A text that is all there is needs quotes only where they would be missed.
+        // Text on its own needs quotes only if it is ambiguous without them.
         match (self.data_type.atomic(), self.value) {
             (Some(atomic), Value::Text(text)) => {
                 let plain = text.trim() == text && !text.chars().any(char::is_control);
@@ -51,7 +52,7 @@ fn show(data_type: &DataType, value: &Value, f: &mut fmt::Formatter<'_>) -> fmt:
         }
         (Kind::Struct(fields), Value::Struct(values)) => {
             f.write_char('{')?;
-            // In the order of the type, what it does not know behind.
+            // In the order of the type, then unknown fields.
             let known = fields.iter().filter_map(|field| Some((field.id, values.get(field.id)?)));
             let is_unknown = |id: u32| fields.iter().all(|field| field.id != id);
             let unknown = values.iter().filter(|(id, _)| is_unknown(*id));

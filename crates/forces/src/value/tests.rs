@@ -1,4 +1,4 @@
-//! Texts that are values and texts that are none; random values keep their text.
+//! Tests of valid and invalid text, and of the round trip of random values.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn catalog() -> Catalog {
     library::standard()
 }
 
-/// A text of a named type: the value's text again, or the fault.
+/// Checks a text of a named type against the formatted value, or the fault.
 fn check(name: &str, text: &str, expected: &str) {
     let data_type = catalog().data_type(name).unwrap();
     let got = match data_type.parse(text) {

@@ -1,15 +1,21 @@
-//! Values as FULLDATA and SPARSEDATA (RFC 5810 sections 7.1.1 and 7.1.8, appendix C).
+//! Encodes and decodes values as FULLDATA and SPARSEDATA (RFC 5810 sections 7.1.1 and 7.1.8,
+//! appendix C).
 //!
-//! FULLDATA holds a whole value: fields in the order of their definition, numbers and byte arrays as
-//! they are and back to back, texts, octet strings, arrays and unions within another FULLDATA, which
-//! alone is padded. An array is index and row, row after row. SPARSEDATA holds parts of a value, each
-//! field and each row behind its id or index and its length. Where the value itself is a text or an
-//! octet string, it fills the TLV.
+//! FULLDATA has a complete value:
 //!
-//! Two things the RFC leaves open. A struct within a struct stands inline, whatever is in it, since
-//! only atomic values and arrays are said to be wrapped. A union is the chosen field's id and its
-//! value. Octets behind a value are taken for padding that was counted in a length if they are zero
-//! and fewer than four, as implementations were seen to count it (RFC 6053).
+//! - Fields are in the order of their definition. Numbers and byte arrays have no padding.
+//! - Texts, octet strings, arrays and unions are in an inner FULLDATA, which is padded.
+//! - An array has index and row for each row.
+//!
+//! SPARSEDATA has parts of a value: each field and each row follows its ID or index and its length.
+//! A text or octet string that is the value itself fills the TLV.
+//!
+//! The RFC leaves open:
+//!
+//! - A struct within a struct is inline, because the RFC wraps only atomic values and arrays.
+//! - A union is the ID of the selected field and its value.
+//! - Fewer than four zero octets after a value are padding that was counted in a length. Some
+//!   implementations count it (RFC 6053).
 
 use super::ResultCode;
 use super::fault::{WireFault, WireWhy, value_code};
@@ -18,7 +24,7 @@ use super::tlv::{Part, Tlv, put_ilv, put_tlv};
 use crate::model::{Array, Atomic, Base, DataType, Field, Kind};
 use crate::value::{Fields, Rows, Value, ValueFault, ValueWhy};
 
-/// A value as it goes on the wire: whole, or in parts if a field is missing.
+/// Encodes a value: complete, or in parts if a field is missing.
 pub fn write(data_type: &DataType, value: &Value) -> Result<Data, ValueFault> {
     data_type.check_partial(value)?;
     if is_whole(data_type, value) {
@@ -31,7 +37,7 @@ pub fn write(data_type: &DataType, value: &Value) -> Result<Data, ValueFault> {
     Ok(Data::Sparse(bytes))
 }
 
-/// A value in parts, whether or not any is missing. Atomic values have no parts and stay whole.
+/// Encodes a value in parts, even if it is complete. Atomic values have no parts and stay complete.
 pub fn write_sparse(data_type: &DataType, value: &Value) -> Result<Data, ValueFault> {
     data_type.check_partial(value)?;
     if data_type.atomic().is_some() {
@@ -42,7 +48,7 @@ pub fn write_sparse(data_type: &DataType, value: &Value) -> Result<Data, ValueFa
     Ok(Data::Sparse(bytes))
 }
 
-/// The value of a FULLDATA, checked.
+/// Decodes and checks the value of a FULLDATA.
 pub fn read_full(data_type: &DataType, bytes: &[u8]) -> Result<Value, WireFault> {
     let mut rest = Part { bytes, at: 0 };
     let value = top(data_type, &mut rest)?;
@@ -51,14 +57,14 @@ pub fn read_full(data_type: &DataType, bytes: &[u8]) -> Result<Value, WireFault>
     Ok(value)
 }
 
-/// The parts of a value that a SPARSEDATA has, checked.
+/// Decodes and checks the parts of a value in a SPARSEDATA.
 pub fn read_sparse(data_type: &DataType, bytes: &[u8]) -> Result<Value, WireFault> {
     let value = sparse(data_type, Part { bytes, at: 0 })?;
     checked(data_type.check_partial(&value))?;
     Ok(value)
 }
 
-/// The value that stands at a path, and whether it is whole; `None` if none does.
+/// Decodes the value at a path, and returns whether it is complete; `None` if there is none.
 pub fn read(data_type: &DataType, data: &Data) -> Option<Result<(Value, bool), WireFault>> {
     match data {
         Data::Full(bytes) => Some(read_full(data_type, bytes).map(|value| (value, true))),
@@ -67,7 +73,7 @@ pub fn read(data_type: &DataType, data: &Data) -> Option<Result<(Value, bool), W
     }
 }
 
-/// The result that answers a value that its type does not have.
+/// Returns the result code for an invalid value.
 pub fn code_of(fault: &ValueFault) -> ResultCode {
     value_code(&fault.why)
 }
@@ -80,7 +86,7 @@ fn wrong(rest: Part<'_>, why: ValueWhy) -> WireFault {
     rest.fault(WireWhy::Value(ValueFault::here(why)))
 }
 
-/// Whether every field is there, so that FULLDATA can hold it.
+/// Returns whether all fields are present, so that FULLDATA can encode the value.
 fn is_whole(data_type: &DataType, value: &Value) -> bool {
     match (&data_type.kind, value) {
         (Kind::Alias(target), value) => is_whole(target, value),
@@ -98,7 +104,7 @@ fn is_whole(data_type: &DataType, value: &Value) -> bool {
     }
 }
 
-/// What fills the TLV that it stands in.
+/// Appends a value that fills its TLV.
 fn put_top(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
     match (&data_type.target().kind, value) {
         (Kind::Atomic(atomic), value) => put_atomic(atomic, value, out),
@@ -125,7 +131,7 @@ fn put_top(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// What stands among others.
+/// Appends a value among others.
 fn put_inner(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
     match is_wrapped(data_type) {
         true => put_tlv(out, Tlv::FullData as u16, |out| put_top(data_type, value, out)),
@@ -133,7 +139,7 @@ fn put_inner(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether it stands in a FULLDATA of its own among others.
+/// Returns whether a value among others has an inner FULLDATA.
 fn is_wrapped(data_type: &DataType) -> bool {
     match &data_type.target().kind {
         Kind::Atomic(atomic) => atomic.base.width().is_none(),
@@ -152,7 +158,7 @@ fn put_atomic(atomic: &Atomic, value: &Value, out: &mut Vec<u8>) {
         }
         Value::Float(number) => out.extend(number.get().to_be_bytes()),
         value => {
-            // Two's complement: the low octets are the same with and without a sign.
+            // Two's complement: the low octets are the same for signed and unsigned numbers.
             let number = value.whole().unwrap_or(0) as u64;
             let width = atomic.base.width().unwrap_or(8);
             out.extend(&number.to_be_bytes()[8 - width..]);
@@ -187,7 +193,7 @@ fn put_sparse(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether nothing is left but padding that was counted in a length.
+/// Checks that only padding that was counted in a length remains.
 fn ends(rest: Part<'_>) -> Result<(), WireFault> {
     match rest.bytes {
         bytes if bytes.len() < 4 && bytes.iter().all(|byte| *byte == 0) => Ok(()),
@@ -195,7 +201,7 @@ fn ends(rest: Part<'_>) -> Result<(), WireFault> {
     }
 }
 
-/// Reads what fills the TLV that it stands in, as far as it takes any.
+/// Reads a value that fills its TLV; it may leave octets.
 fn top(data_type: &DataType, rest: &mut Part<'_>) -> Result<Value, WireFault> {
     match &data_type.target().kind {
         Kind::Atomic(atomic) => {
@@ -223,7 +229,7 @@ fn top(data_type: &DataType, rest: &mut Part<'_>) -> Result<Value, WireFault> {
 
 fn rows(array: &Array, rest: &mut Part<'_>) -> Result<Value, WireFault> {
     let mut rows = Rows::new();
-    // Fewer octets than an index has are padding or nothing that belongs there.
+    // Fewer octets than an index has are padding or excess.
     while rest.bytes.len() >= 4 {
         let start = *rest;
         let index = rest.word()?;
@@ -283,7 +289,7 @@ fn known<'a>(fields: &'a [Field], id: u32, at: Part<'_>) -> Result<&'a Field, Wi
     })
 }
 
-/// Reads the parts of a value; how deep it goes is bounded by the type.
+/// Reads the parts of a value; the type bounds the recursion.
 fn sparse(data_type: &DataType, mut rest: Part<'_>) -> Result<Value, WireFault> {
     let part = |data_type: &DataType, mut value: Part<'_>| match data_type.atomic() {
         Some(_) => {

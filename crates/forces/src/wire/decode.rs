@@ -1,4 +1,4 @@
-//! Bytes to messages.
+//! Decodes messages.
 
 use super::fault::{WireFault, WireWhy};
 use super::header::Header;
@@ -10,13 +10,13 @@ use super::outcome::{Outcome, ResultCode};
 use super::tlv::{Part, Tlv, VENDOR};
 use super::{HEADER_OCTETS, PATH_DEPTH_MAX};
 
-/// The selector flags as RFC 7391 and tcpdump count them, and as RFC 5810 draws them.
+/// The selector flags at the positions of RFC 7391 and tcpdump, and at those in RFC 5810's figure.
 const KEY_FLAGS: u16 = 0x0001 | 0x8000;
 const RANGE_FLAGS: u16 = 0x0002 | 0x4000;
 
-/// Reads one message, which `bytes` are exactly.
+/// Decodes one message, which occupies all of `bytes`.
 ///
-/// TLVs of vendors and reserved bits are skipped, and so what is written again lacks them.
+/// It skips vendor TLVs and reserved bits, so encoding the message again omits them.
 pub fn decode(bytes: &[u8]) -> Result<Message, WireFault> {
     let (header, framing) = Header::read(bytes)?;
     if framing.octets != bytes.len() {
@@ -52,7 +52,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message, WireFault> {
     Ok(Message { header, body })
 }
 
-/// The next TLV, which has to be one of these; those of vendors are skipped.
+/// Returns the next TLV, which must be one of `known`; skips vendor TLVs.
 fn next<'a>(rest: &mut Part<'a>, known: &[Tlv]) -> Result<Option<(Tlv, Part<'a>)>, WireFault> {
     while !rest.is_empty() {
         let start = *rest;
@@ -67,7 +67,7 @@ fn next<'a>(rest: &mut Part<'a>, known: &[Tlv]) -> Result<Option<(Tlv, Part<'a>)
     Ok(None)
 }
 
-/// The number in the one TLV that a message consists of.
+/// Returns the number in a message's only TLV.
 fn number(mut rest: Part<'_>, tlv: Tlv) -> Result<u32, WireFault> {
     let missing = rest.fault(WireWhy::Missing(tlv));
     let (_, mut value) = next(&mut rest, &[tlv])?.ok_or(missing)?;
@@ -96,7 +96,7 @@ fn selects(mut rest: Part<'_>, kind: MessageKind) -> Result<Vec<Select>, WireFau
 
 fn operation(kind: OperationKind, mut rest: Part<'_>) -> Result<Operation, WireFault> {
     if kind.is_empty() {
-        // RFC 5810 section 7.6.1: they have no value; what stands there is ignored.
+        // RFC 5810 section 7.6.1: these have no value; ignore any.
         return Ok(Operation::on(kind, Vec::new()));
     }
     let known = [Tlv::PathData, Tlv::Result, Tlv::ExtendedResult];
@@ -148,7 +148,7 @@ fn path_data(mut rest: Part<'_>, depth: usize) -> Result<PathData, WireFault> {
             Tlv::Result | Tlv::ExtendedResult if is_first => {
                 path.data = Data::Outcome(outcome(tlv, value)?);
             }
-            // The RFC's use case 13 shows the value that was set behind a result.
+            // Use case 13 of the RFC has the new value after a result.
             Tlv::FullData if matches!(path.data, Data::Outcome(_)) => {}
             Tlv::PathData if path.data == Data::None => paths.push(path_data(value, depth + 1)?),
             tlv => return Err(value.fault(WireWhy::Tlv(tlv as u16))),

@@ -1,4 +1,4 @@
-//! Messages to bytes.
+//! Encodes messages.
 
 use super::message::{
     Body, Content, Data, Message, Operation, PathData, Redirect, Select, Selector,
@@ -7,10 +7,10 @@ use super::outcome::Outcome;
 use super::tlv::{Tlv, padding, put_ilv, put_tlv};
 use super::{HEADER_OCTETS, MESSAGE_OCTETS_MAX, TLV_OCTETS_MAX};
 
-/// Something that is longer than its length can say.
+/// A part of a message is too long for its length field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
-    /// What it is: the message, or a TLV's kind in words.
+    /// The message, or the type of a TLV in words.
     pub what: &'static str,
     /// Octets that it would have.
     pub octets: usize,
@@ -19,8 +19,9 @@ pub struct TooLong {
 const KEY_FLAG: u16 = 0x0001;
 const RANGE_FLAG: u16 = 0x0002;
 
-/// Appends a message's bytes. Nothing is appended if a part of it is too long: a TLV's length has
-/// 16 bits, and so has the message's in words.
+/// Appends the encoded message. On error `out` is unchanged.
+///
+/// The length of a TLV has 16 bits, and so does that of the message in four-octet words.
 pub fn encode(message: &Message, out: &mut Vec<u8>) -> Result<(), TooLong> {
     let octets = message_octets(&message.body)?;
     let start = out.len();
@@ -41,7 +42,7 @@ pub fn encode(message: &Message, out: &mut Vec<u8>) -> Result<(), TooLong> {
     Ok(())
 }
 
-/// Octets of a message with this body, if lengths can say it.
+/// Returns the octets of a message with this body, or an error if a part is too long.
 pub fn message_octets(body: &Body) -> Result<usize, TooLong> {
     check("the message", HEADER_OCTETS + body_octets(body)?, MESSAGE_OCTETS_MAX)
 }
@@ -50,7 +51,7 @@ fn check(what: &'static str, octets: usize, max: usize) -> Result<usize, TooLong
     if octets > max { Err(TooLong { what, octets }) } else { Ok(octets) }
 }
 
-/// Octets of a TLV with its padding, if its length can say it.
+/// Returns the octets of a TLV with its padding, or an error if it is too long.
 fn tlv(what: &'static str, value: usize) -> Result<usize, TooLong> {
     let octets = check(what, value + 4, TLV_OCTETS_MAX)?;
     Ok(octets + padding(octets))
@@ -79,7 +80,7 @@ fn operation_octets(operation: &Operation) -> Result<usize, TooLong> {
     tlv("an operation", value)
 }
 
-/// Octets of a PATH-DATA, if its length can say it.
+/// Returns the octets of a PATH-DATA, or an error if it is too long.
 pub fn path_octets(path: &PathData) -> Result<usize, TooLong> {
     let selector = match &path.selector {
         None => 0,

@@ -1,4 +1,4 @@
-//! What is wrong with bytes, with the octet where it stands and the result that answers it.
+//! Faults of messages, with their offset and the result code to respond with.
 
 use std::fmt;
 
@@ -9,50 +9,50 @@ use crate::value::{ValueFault, ValueWhy};
 /// A fault in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireFault {
-    /// The octet at which it was found, from the message's first.
+    /// Offset in octets from the message start.
     pub at: usize,
-    /// What it is.
+    /// The cause.
     pub why: WireWhy,
 }
 
-/// What is wrong.
+/// Cause of a fault in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WireWhy {
-    /// It ends before so many octets that have to come.
+    /// Required octets are missing.
     Short {
-        /// How many.
+        /// Number of required octets.
         octets: usize,
     },
-    /// A version that is not spoken.
+    /// The protocol version is unsupported.
     Version(u8),
-    /// A kind of message that is not known.
+    /// The message type is unknown.
     MessageKind(u8),
-    /// A length that cannot be: of less than its own octets, or of more than there are.
+    /// A length is less than the header that contains it, or exceeds the available octets.
     Length {
-        /// What it says.
+        /// The length.
         octets: usize,
     },
-    /// Octets behind what there should be.
+    /// There are excess octets.
     Long {
-        /// How many.
+        /// Number of excess octets.
         octets: usize,
     },
-    /// A TLV that does not belong there.
+    /// A TLV is not allowed here.
     Tlv(u16),
-    /// An operation that is not known, or does not belong into such a message.
+    /// An operation is unknown, or not allowed in this message.
     Operation(u16),
-    /// Flags of a path that say no selector where one stands, or the other way round.
+    /// The flags of a path do not match the presence of a selector.
     PathFlags(u16),
-    /// PATH-DATA within PATH-DATA too often.
+    /// PATH-DATA is nested too deep.
     PathDepth,
-    /// A TLV that has to be there.
+    /// A required TLV is missing.
     Missing(super::Tlv),
-    /// A value that its type does not have.
+    /// A value is invalid for its type.
     Value(ValueFault),
 }
 
 impl WireFault {
-    /// The result that answers it.
+    /// Returns the result code to respond with.
     pub fn code(&self) -> ResultCode {
         match &self.why {
             WireWhy::Short { .. } | WireWhy::Length { .. } | WireWhy::Long { .. } => {
@@ -69,7 +69,7 @@ impl WireFault {
     }
 }
 
-/// The result that answers a value that its type does not have.
+/// Returns the result code for an invalid value.
 pub(crate) fn value_code(why: &ValueWhy) -> ResultCode {
     match why {
         ValueWhy::Range { .. } => ResultCode::VALUE_OUT_OF_RANGE,

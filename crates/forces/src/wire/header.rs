@@ -1,4 +1,4 @@
-//! The 24 octets in front of each message (RFC 5810 section 6.1).
+//! The 24-octet message header (RFC 5810 section 6.1).
 //!
 //! ```text
 //! version:4 reserved:4 type:8 length:16 (words, the header's six among them)
@@ -12,31 +12,31 @@ use super::fault::{WireFault, WireWhy};
 use super::message::MessageKind;
 use super::{HEADER_OCTETS, VERSION};
 
-/// Who sends or receives: an FE, a CE, or several at once.
+/// ID of an FE, a CE or a group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Id(pub u32);
 
 impl Id {
-    /// Nobody yet: an FE that asks for an id.
+    /// No ID: an FE that requests one.
     pub const NONE: Id = Id(0);
     /// Every CE.
     pub const ALL_CES: Id = Id(0xFFFF_FFFD);
     /// Every FE.
     pub const ALL_FES: Id = Id(0xFFFF_FFFE);
-    /// Everybody.
+    /// Every FE and CE.
     pub const ALL: Id = Id(0xFFFF_FFFF);
 
-    /// Whether it is a single FE's, or nobody's yet.
+    /// Returns whether this is the ID of a single FE, or none.
     pub fn is_fe(self) -> bool {
         self.0 <= 0x3FFF_FFFF
     }
 
-    /// Whether it is a single CE's.
+    /// Returns whether this is the ID of a single CE.
     pub fn is_ce(self) -> bool {
         (0x4000_0000..=0x7FFF_FFFF).contains(&self.0)
     }
 
-    /// Whether it is a group's.
+    /// Returns whether this is the ID of a multicast group.
     pub fn is_multicast(self) -> bool {
         (0xC000_0000..=0xFFFF_FFEF).contains(&self.0)
     }
@@ -62,65 +62,65 @@ impl fmt::Debug for Id {
     }
 }
 
-/// When the receiver is to answer a configuration or a heartbeat.
+/// When the receiver must respond to a configuration or a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ack {
     /// Never.
     #[default]
     Never,
-    /// If all went well.
+    /// On success.
     Success,
-    /// If something went wrong.
+    /// On failure.
     Failure,
-    /// In any case.
+    /// Always.
     Always,
 }
 
-/// What happens to the rest of a message when an operation fails.
+/// Execution mode: what happens to a message's other operations when one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Not said; what 0 means is reserved.
+    /// None; the value 0 is reserved.
     #[default]
     Unsaid,
-    /// All operations take effect or none does.
+    /// Execute all operations or none.
     AllOrNone,
-    /// Those before the failure stay, those behind are not tried.
+    /// Stop at the first failure; earlier operations remain in effect.
     UntilFailure,
-    /// All others are tried.
+    /// Continue with all other operations.
     Continue,
 }
 
-/// Which part of a transaction, or of an answer in several parts, a message is.
+/// Position of a message in a transaction or in a response of several messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// Its start (SOT).
+    /// Start of transaction (SOT).
     #[default]
     Start,
-    /// Its middle (MOT).
+    /// Middle of transaction (MOT).
     Middle,
-    /// Its end (EOT).
+    /// End of transaction (EOT).
     End,
-    /// It is aborted (ABT).
+    /// Abort (ABT).
     Abort,
 }
 
 /// The header's flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
-    /// When to answer.
+    /// When to respond.
     pub ack: Ack,
-    /// 0 to 7, more important the higher.
+    /// Priority from 0 to 7; 7 is the highest.
     pub priority: u8,
-    /// What happens when an operation fails.
+    /// Execution mode.
     pub mode: Mode,
-    /// Whether the message is one of several that belong together.
+    /// Whether the message is part of a transaction.
     pub atomic: bool,
-    /// Which one.
+    /// Position in the transaction.
     pub phase: Phase,
 }
 
 impl Flags {
-    /// The flags' bits; reserved ones are not looked at.
+    /// Decodes the flags; ignores reserved bits.
     pub fn from_bits(bits: u32) -> Flags {
         Flags {
             ack: [Ack::Never, Ack::Success, Ack::Failure, Ack::Always][(bits >> 30) as usize],
@@ -133,7 +133,7 @@ impl Flags {
         }
     }
 
-    /// The bits of the flags, reserved ones zero.
+    /// Encodes the flags; reserved bits are zero.
     pub fn bits(self) -> u32 {
         let priority = u32::from(self.priority & 7) << 27;
         let atomic = u32::from(self.atomic) << 21;
@@ -145,30 +145,30 @@ impl Flags {
     }
 }
 
-/// What stands before a message's body, but for its length and kind.
+/// The message header without length and type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header {
-    /// Who sends it.
+    /// Sender.
     pub source: Id,
-    /// Who is to receive it.
+    /// Receiver.
     pub destination: Id,
-    /// What finds the request that a response answers; 0 where none comes.
+    /// Identifies the request of a response; 0 if no response is expected.
     pub correlator: u64,
-    /// How it is to be treated.
+    /// Flags.
     pub flags: Flags,
 }
 
-/// What the header says about the octets behind it.
+/// Type and length in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Framing {
-    /// What kind of message it is.
+    /// Message type.
     pub kind: MessageKind,
-    /// Octets of the message, the header among them.
+    /// Octets of the message, including the header.
     pub octets: usize,
 }
 
 impl Header {
-    /// Reads the header of a message. Its length is not compared with anything.
+    /// Decodes the header of a message. It does not check the length against the available octets.
     pub fn read(bytes: &[u8]) -> Result<(Header, Framing), WireFault> {
         let octets = frame_octets(bytes)?;
         let Some(octets) = octets else {
@@ -197,7 +197,7 @@ impl Header {
         Ok((header, Framing { kind, octets }))
     }
 
-    /// Appends the header of a message of so many octets.
+    /// Appends the header of a message of this many octets.
     pub(super) fn write(&self, kind: MessageKind, octets: usize, out: &mut Vec<u8>) {
         out.extend([VERSION << 4, kind.wire()]);
         out.extend(((octets / 4) as u16).to_be_bytes());
@@ -208,9 +208,10 @@ impl Header {
     }
 }
 
-/// How many octets the message at the start of a stream has; `None` until the four that say it are
-/// there. A stream that is refused here cannot be read on, for nobody knows where the next message
-/// begins.
+/// Returns the octets of the message at the start of a stream; `None` before the first four octets
+/// have arrived.
+///
+/// An error is permanent, because the next message boundary is unknown.
 pub fn frame_octets(bytes: &[u8]) -> Result<Option<usize>, WireFault> {
     let Some(&[first, _, high, low]) = bytes.first_chunk() else { return Ok(None) };
     if first >> 4 != VERSION {

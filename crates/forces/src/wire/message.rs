@@ -1,4 +1,4 @@
-//! Messages and what is in them (RFC 5810 section 7).
+//! Messages and their parts (RFC 5810 section 7).
 
 use std::fmt;
 
@@ -8,40 +8,40 @@ use super::outcome::Outcome;
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What stands before its body.
+    /// Header.
     pub header: Header,
-    /// What it says.
+    /// Body.
     pub body: Body,
 }
 
-/// A kind of message.
+/// A message type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MessageKind {
-    /// An FE wants to be associated.
+    /// An FE requests an association.
     AssociationSetup = 0x01,
-    /// An association ends.
+    /// Ends an association.
     AssociationTeardown = 0x02,
-    /// Something is to be changed.
+    /// Requests changes.
     Config = 0x03,
-    /// Something is asked.
+    /// Requests values or properties.
     Query = 0x04,
-    /// Something happened.
+    /// Reports events.
     EventNotification = 0x05,
-    /// A packet that the other end is to deal with.
+    /// Redirects packets to the other end.
     PacketRedirect = 0x06,
-    /// A sign of life.
+    /// Heartbeat.
     Heartbeat = 0x0F,
-    /// Whether an FE is associated.
+    /// Accepts or rejects an association.
     AssociationSetupResponse = 0x11,
-    /// What was changed.
+    /// Results of the changes.
     ConfigResponse = 0x13,
-    /// What was asked.
+    /// Requested values or properties.
     QueryResponse = 0x14,
 }
 
 impl MessageKind {
-    /// Every kind.
+    /// All message types.
     pub const ALL: [MessageKind; 10] = [
         MessageKind::AssociationSetup,
         MessageKind::AssociationTeardown,
@@ -55,17 +55,17 @@ impl MessageKind {
         MessageKind::QueryResponse,
     ];
 
-    /// The kind of a number.
+    /// Returns the message type with this number.
     pub fn from_wire(number: u8) -> Option<MessageKind> {
         MessageKind::ALL.into_iter().find(|kind| kind.wire() == number)
     }
 
-    /// Its number.
+    /// Returns its number.
     pub fn wire(self) -> u8 {
         self as u8
     }
 
-    /// The operations that such a message holds; none for those that hold no instances.
+    /// Returns the operations that such a message may have; empty for messages without instances.
     pub fn operations(self) -> &'static [OperationKind] {
         use OperationKind as Kind;
         match self {
@@ -86,33 +86,33 @@ impl MessageKind {
     }
 }
 
-/// What a message says.
+/// Body of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// An FE wants to be associated, and may tell of FEObject and FEPO.
+    /// An FE requests an association; it may report FEObject and FEPO.
     AssociationSetup(Vec<Select>),
-    /// Whether it is.
+    /// Accepts or rejects an association.
     AssociationSetupResponse(SetupResult),
-    /// An association ends.
+    /// Ends an association.
     AssociationTeardown(TeardownReason),
-    /// Something is to be changed.
+    /// Requests changes.
     Config(Vec<Select>),
-    /// What was changed.
+    /// Results of the changes.
     ConfigResponse(Vec<Select>),
-    /// Something is asked.
+    /// Requests values or properties.
     Query(Vec<Select>),
-    /// What was asked.
+    /// Requested values or properties.
     QueryResponse(Vec<Select>),
-    /// Something happened.
+    /// Reports events.
     EventNotification(Vec<Select>),
-    /// Packets that the other end is to deal with.
+    /// Redirects packets to the other end.
     PacketRedirect(Vec<Redirect>),
-    /// A sign of life.
+    /// Heartbeat.
     Heartbeat,
 }
 
 impl Body {
-    /// What kind of message it makes.
+    /// Returns the message type.
     pub fn kind(&self) -> MessageKind {
         match self {
             Body::AssociationSetup(_) => MessageKind::AssociationSetup,
@@ -128,7 +128,7 @@ impl Body {
         }
     }
 
-    /// The instances that it is about, taken out.
+    /// Returns the instances in the message, by value.
     pub fn into_selects(self) -> Vec<Select> {
         match self {
             Body::AssociationSetup(all)
@@ -141,7 +141,7 @@ impl Body {
         }
     }
 
-    /// The instances that it is about.
+    /// Returns the instances in the message.
     pub fn selects(&self) -> &[Select] {
         match self {
             Body::AssociationSetup(all)
@@ -155,16 +155,16 @@ impl Body {
     }
 }
 
-/// Whether an FE is associated (RFC 5810 appendix A.6).
+/// Result of an association setup (RFC 5810 appendix A.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SetupResult(pub u32);
 
 impl SetupResult {
-    /// It is.
+    /// The FE is associated.
     pub const SUCCESS: SetupResult = SetupResult(0);
-    /// It is not, for its id.
+    /// The FE ID is invalid.
     pub const FE_ID_INVALID: SetupResult = SetupResult(1);
-    /// It is not, because it may not.
+    /// Permission denied.
     pub const DENIED: SetupResult = SetupResult(2);
 }
 
@@ -184,17 +184,17 @@ impl fmt::Display for SetupResult {
 pub struct TeardownReason(pub u32);
 
 impl TeardownReason {
-    /// Somebody wants it so.
+    /// Normal teardown.
     pub const NORMAL: TeardownReason = TeardownReason(0);
-    /// No heartbeats came.
+    /// Loss of heartbeats.
     pub const HEARTBEATS: TeardownReason = TeardownReason(1);
-    /// There is no bandwidth for it.
+    /// Out of bandwidth.
     pub const BANDWIDTH: TeardownReason = TeardownReason(2);
-    /// There is no memory for it.
+    /// Out of memory.
     pub const MEMORY: TeardownReason = TeardownReason(3);
-    /// An application crashed.
+    /// Application crash.
     pub const CRASH: TeardownReason = TeardownReason(4);
-    /// Another one.
+    /// Another reason.
     pub const OTHER: TeardownReason = TeardownReason(255);
 }
 
@@ -212,53 +212,53 @@ impl fmt::Display for TeardownReason {
     }
 }
 
-/// Operations on an instance.
+/// Operations on an LFB instance (LFBselect).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Select {
-    /// Its class.
+    /// Class ID.
     pub class: u32,
-    /// Which instance.
+    /// Instance ID.
     pub instance: u32,
-    /// What is done to it, in order.
+    /// Operations, in order.
     pub operations: Vec<Operation>,
 }
 
-/// What an operation does (RFC 5810 section 7.1.6).
+/// Type of an operation (RFC 5810 section 7.1.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum OperationKind {
-    /// Makes or changes parts of components.
+    /// Sets components or parts of them.
     Set = 1,
-    /// Changes their properties.
+    /// Sets properties.
     SetProperties = 2,
-    /// How a set ended.
+    /// Results of a SET.
     SetResponse = 3,
-    /// How a change of properties ended.
+    /// Results of a SET-PROP.
     SetPropertiesResponse = 4,
-    /// Takes rows or optional fields away.
+    /// Deletes rows or optional fields.
     Delete = 5,
-    /// How that ended.
+    /// Results of a DEL.
     DeleteResponse = 6,
-    /// Asks for parts of components.
+    /// Requests components or parts of them.
     Get = 7,
-    /// Asks for their properties.
+    /// Requests properties.
     GetProperties = 8,
-    /// What was asked for.
+    /// Requested values.
     GetResponse = 9,
-    /// What properties were asked for.
+    /// Requested properties.
     GetPropertiesResponse = 10,
-    /// Tells of something by itself.
+    /// Reports an event or a component unsolicited.
     Report = 11,
-    /// Lets a transaction take effect.
+    /// Commits a transaction.
     Commit = 12,
-    /// Whether it did.
+    /// Result of the commit.
     CommitResponse = 13,
-    /// Says that a transaction is over everywhere (TRCOMP).
+    /// Reports that a transaction is complete (TRCOMP).
     Complete = 14,
 }
 
 impl OperationKind {
-    /// Every kind.
+    /// All operation types.
     pub const ALL: [OperationKind; 14] = [
         OperationKind::Set,
         OperationKind::SetProperties,
@@ -276,22 +276,22 @@ impl OperationKind {
         OperationKind::Complete,
     ];
 
-    /// The kind of a number.
+    /// Returns the operation type with this number.
     pub fn from_wire(number: u16) -> Option<OperationKind> {
         OperationKind::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
 
-    /// Its number.
+    /// Returns its number.
     pub fn wire(self) -> u16 {
         self as u16
     }
 
-    /// Whether it stands alone, without anything in it.
+    /// Returns whether the operation has no contents.
     pub fn is_empty(self) -> bool {
         matches!(self, OperationKind::Commit | OperationKind::Complete)
     }
 
-    /// The response to it, if one is made of it.
+    /// Returns the operation of the response, if there is one.
     pub fn response(self) -> Option<OperationKind> {
         Some(match self {
             OperationKind::Set => OperationKind::SetResponse,
@@ -308,95 +308,96 @@ impl OperationKind {
 /// An operation on parts of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
+    /// Operation type.
     pub kind: OperationKind,
-    /// To what.
+    /// Contents.
     pub content: Content,
 }
 
-/// What stands in an operation.
+/// Contents of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// Paths; none for those that stand alone.
+    /// Paths; none in operations without contents.
     Paths(Vec<PathData>),
-    /// How the whole of it ended: COMMIT-RESPONSE, and the end of an answer in several parts.
+    /// Result of the whole operation: COMMIT-RESPONSE, and the end of a response of several
+    /// messages.
     Outcome(Outcome),
 }
 
-/// A path and what stands there.
+/// A path with its data (PATH-DATA).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathData {
-    /// Ids of components and fields and indices of rows, behind the path around it.
+    /// IDs of components and fields, and indices of rows, relative to the enclosing path.
     pub ids: Vec<u32>,
-    /// Which rows of the array that the ids lead to.
+    /// Rows of the array at this path.
     pub selector: Option<Selector>,
-    /// What stands there.
+    /// Data at this path.
     pub data: Data,
 }
 
-/// Rows of an array.
+/// Selects rows of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
-    /// The row with this content.
+    /// The row with this content key.
     Key {
-        /// Which key.
+        /// Key ID.
         key: u32,
-        /// Its fields, as FULLDATA has them.
+        /// Fields of the key, as FULLDATA.
         content: Vec<u8>,
     },
-    /// Rows from one index to another, both counted (RFC 7391).
+    /// Rows from the first to the last index, inclusive (RFC 7391).
     Range {
-        /// The first.
+        /// First index.
         first: u32,
-        /// The last.
+        /// Last index.
         last: u32,
     },
 }
 
-/// What stands at a path.
+/// Data at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Data {
-    /// Nothing: it is only named.
+    /// No data: only the path.
     #[default]
     None,
-    /// A whole value.
+    /// A complete value (FULLDATA).
     Full(Vec<u8>),
-    /// Some parts of a value.
+    /// Parts of a value (SPARSEDATA).
     Sparse(Vec<u8>),
-    /// How the operation on it ended.
+    /// Result of the operation.
     Outcome(Outcome),
-    /// Longer paths.
+    /// Nested paths.
     Paths(Vec<PathData>),
 }
 
 /// A redirected packet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Redirect {
-    /// Metadata by id, each as FULLDATA of its type has it.
+    /// Metadata by ID, each as FULLDATA of its type.
     pub metadata: Vec<(u32, Vec<u8>)>,
-    /// The packet; there may be metadata only.
+    /// The packet; `None` if there is only metadata.
     pub packet: Option<Vec<u8>>,
 }
 
 impl PathData {
-    /// A path that is only named.
+    /// Returns a path without data.
     pub fn named(ids: impl Into<Vec<u32>>) -> PathData {
         PathData { ids: ids.into(), ..PathData::default() }
     }
 
-    /// A path and what stands there.
+    /// Returns a path with data.
     pub fn with(ids: impl Into<Vec<u32>>, data: Data) -> PathData {
         PathData { ids: ids.into(), selector: None, data }
     }
 }
 
 impl Operation {
-    /// An operation on some paths.
+    /// Returns an operation on these paths.
     pub fn on(kind: OperationKind, paths: Vec<PathData>) -> Operation {
         Operation { kind, content: Content::Paths(paths) }
     }
 
-    /// Its paths.
+    /// Returns the paths of the operation.
     pub fn paths(&self) -> &[PathData] {
         match &self.content {
             Content::Paths(paths) => paths,
@@ -406,7 +407,7 @@ impl Operation {
 }
 
 impl Select {
-    /// One operation on an instance.
+    /// Returns one operation on an instance.
     pub fn one(class: u32, instance: u32, operation: Operation) -> Select {
         Select { class, instance, operations: vec![operation] }
     }

@@ -1,12 +1,12 @@
-//! How an operation ended: RESULT (RFC 5810 section 7.1.7) and EXTENDEDRESULT (RFC 7391 section
+//! Results of operations: RESULT (RFC 5810 section 7.1.7) and EXTENDEDRESULT (RFC 7391 section
 //! 3.2).
 //!
-//! Table 4 of RFC 5810 prints 0x0D for two of them; its appendix A.5 has 0x0F for contents that are
-//! too long, which is used here.
+//! Table 4 of RFC 5810 has 0x0D for two of them. This module uses 0x0F of its appendix A.5 for
+//! contents that are too long.
 
 use std::fmt;
 
-/// A result's number. Extended ones have 32 bits, plain ones eight.
+/// A result code. EXTENDEDRESULT has 32 bits, RESULT has eight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResultCode(pub u32);
 
@@ -15,7 +15,7 @@ macro_rules! codes {
         impl ResultCode {
             $(#[doc = concat!($text, ".")] pub const $name: ResultCode = ResultCode($value);)*
 
-            /// Every code that has a name, and what it means.
+            /// All named codes, with their meanings.
             pub const NAMED: &'static [(ResultCode, &'static str)] =
                 &[$((ResultCode($value), $text)),*];
         }
@@ -60,13 +60,15 @@ codes! {
 }
 
 impl ResultCode {
-    /// Whether all went well.
+    /// Returns whether the operation succeeded.
     pub fn is_success(self) -> bool {
         self == ResultCode::SUCCESS
     }
 
-    /// As a result of eight bits says it: RFC 7391 adds codes up to 0x20 to those of RFC 5810;
-    /// others, vendors' among them, become the general one.
+    /// Returns the code for an eight-bit RESULT.
+    ///
+    /// RFC 7391 adds codes up to 0x20 to those of RFC 5810. Others, including vendor codes, become
+    /// `UNSPECIFIED`.
     pub fn plain(self) -> ResultCode {
         if self.0 <= 0x20 { self } else { ResultCode::UNSPECIFIED }
     }
@@ -87,23 +89,22 @@ impl fmt::Debug for ResultCode {
     }
 }
 
-/// How an operation ended.
+/// Result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// RESULT: a code of eight bits.
+    /// RESULT with an eight-bit code.
     Plain(u8),
-    /// EXTENDEDRESULT: a code of 32 bits, and a few words for people, as a rule at most 32 octets
-    /// of UTF-8.
+    /// EXTENDEDRESULT with a 32-bit code and a short text, usually at most 32 octets of UTF-8.
     Extended {
-        /// The code.
+        /// Result code.
         code: ResultCode,
-        /// The words.
+        /// Text for humans.
         cause: Vec<u8>,
     },
 }
 
 impl Outcome {
-    /// The code in the form that the other end is to get.
+    /// Returns the code as the result that the other end supports.
     pub fn of(code: ResultCode, extended: bool) -> Outcome {
         match extended {
             true => Outcome::Extended { code, cause: Vec::new() },
@@ -111,7 +112,7 @@ impl Outcome {
         }
     }
 
-    /// Its code.
+    /// Returns the result code.
     pub fn code(&self) -> ResultCode {
         match self {
             Outcome::Plain(code) => ResultCode(u32::from(*code)),

@@ -1,4 +1,5 @@
-//! Values as octets: those of RFC 5810's appendix C, those that peers were seen to send, and any.
+//! Tests of encoded values: those of RFC 5810 appendix C, those of known implementations, and
+//! random ones.
 
 use proptest::prelude::*;
 
@@ -10,7 +11,7 @@ use crate::model::{Catalog, DataType};
 use crate::value::Value;
 use std::sync::Arc;
 
-/// The structs of appendix C.
+/// Returns a catalog with the structs of appendix C.
 fn structs() -> Catalog {
     let field = |id: u32, name: &str, rest: &str| {
         format!("<component componentID=\"{id}\"><name>{name}</name><synopsis/>{rest}</component>")
@@ -44,7 +45,7 @@ fn hexadecimal(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// A value's text, and its octets whole and in parts; empty where it cannot be whole.
+/// Checks a value's text, and its complete and sparse encodings; empty if it cannot be complete.
 fn check(data_type: &Arc<DataType>, text: &str, full: &str, sparse: &str) {
     let value = data_type.parse(text).unwrap();
     if !full.is_empty() {
@@ -68,7 +69,7 @@ fn appendix_c() {
         "0001 0002 0003",
         "00000001 0000000a 0001 0000  00000002 0000000a 0002 0000  00000003 0000000a 0003 0000",
     );
-    // Example 3, (c): the text is within a TLV, (b): fields that are missing are left out.
+    // Example 3, (c): the text is in a TLV; (b): missing fields are omitted.
     check(
         &of("U"),
         "{a=1, b=\"hello\", c=3}",
@@ -77,7 +78,7 @@ fn appendix_c() {
          00000003 0000000a 0003 0000",
     );
     check(&of("U"), "{a=1, c=3}", "", "00000001 0000000a 0001 0000  00000003 0000000a 0003 0000");
-    // Example 4: rows 10 and 15, each with parts of its own.
+    // Example 4: rows 10 and 15, each with different parts.
     check(
         &of("V"),
         "{x=7, y=8, z=[10={a=1, b=\"hi\"}, 15={a=2, c=3}]}",
@@ -105,7 +106,7 @@ fn rows_of_the_base_library() {
     // A path to the row itself has no index.
     let row_type = table.data_type.step(3).unwrap();
     assert_eq!(read_full(row_type, &octets[4..]).as_ref(), Ok(value.step(3).unwrap()));
-    // A length that counts its padding, as implementations were seen to send.
+    // A length that counts its padding, as some implementations send.
     let name = catalog.data_type("VlanPriorityType").unwrap();
     assert_eq!(read_full(&name, &[5, 0, 0, 0]), Ok(Value::Unsigned(5)));
     for (bytes, expected) in [

@@ -1,52 +1,52 @@
-//! Types and lengths: reading them within bounds, writing them with their padding.
+//! Reads TLVs and ILVs within bounds, and writes them with padding.
 //!
-//! A TLV's length is its own four octets and its value's, padding not counted (RFC 5810 section
-//! 6.2); an ILV has 32 bits for each (section 6.3). Both end on a multiple of four octets. Padding
-//! that is missing behind the very last one is not missed.
+//! - The length of a TLV includes its header of four octets, but no padding (RFC 5810 section 6.2).
+//! - An ILV has 32 bits for ID and length (section 6.3).
+//! - Both are padded to four octets. Reading accepts missing padding after the last one.
 
 use super::fault::{WireFault, WireWhy};
 
-/// What a TLV is. Operations within LFBselect have numbers of their own.
+/// TLV type. Operations within LFBselect have their own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Tlv {
     /// A redirected packet.
     Redirect = 0x0001,
-    /// The answer to an association's setup.
+    /// Result of an association setup.
     AsResult = 0x0010,
-    /// Why an association ends.
+    /// Reason of an association teardown.
     AsReason = 0x0011,
-    /// A path and what stands there.
+    /// A path with its data.
     PathData = 0x0110,
-    /// A row by its content.
+    /// Content key of a row.
     KeyInfo = 0x0111,
-    /// A whole value.
+    /// A complete value.
     FullData = 0x0112,
-    /// Some parts of a value.
+    /// Parts of a value.
     SparseData = 0x0113,
-    /// How an operation ended.
+    /// Result of an operation.
     Result = 0x0114,
     /// Metadata of a redirected packet.
     Metadata = 0x0115,
     /// A redirected packet's octets.
     RedirectData = 0x0116,
-    /// Rows from one index to another.
+    /// A range of rows.
     TableRange = 0x0117,
-    /// How an operation ended, at length.
+    /// Extended result of an operation.
     ExtendedResult = 0x0118,
-    /// An instance.
+    /// An LFB instance.
     Select = 0x1000,
 }
 
-/// Types from here on are vendors' own.
+/// First type of vendor TLVs.
 pub(super) const VENDOR: u16 = 0x8000;
 
-/// Octets that are missing to a multiple of four.
+/// Returns the octets of padding to a multiple of four.
 pub(super) fn padding(octets: usize) -> usize {
     octets.wrapping_neg() % 4
 }
 
-/// Part of a message that is being read, and where in it that stands.
+/// Part of a message while it is decoded, with its offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pub bytes: &'a [u8],
@@ -58,19 +58,19 @@ impl<'a> Part<'a> {
         WireFault { at: self.at, why }
     }
 
-    /// A number of 16 bits, taken off the front.
+    /// Reads a 16-bit number.
     pub fn half(&mut self) -> Result<u16, WireFault> {
         let bytes = self.take(2)?.bytes;
         Ok(u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// A number of 32 bits, taken off the front.
+    /// Reads a 32-bit number.
     pub fn word(&mut self) -> Result<u32, WireFault> {
         let bytes = self.take(4)?.bytes;
         Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    /// So many octets, taken off the front.
+    /// Reads this many octets.
     pub fn take(&mut self, octets: usize) -> Result<Part<'a>, WireFault> {
         match self.bytes.split_at_checked(octets) {
             Some((bytes, rest)) => {
@@ -85,7 +85,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The type and value of the TLV at the front, taken off with its padding.
+    /// Reads a TLV and its padding; returns type and value.
     pub fn tlv(&mut self) -> Result<(u16, Part<'a>), WireFault> {
         let start = *self;
         let (kind, octets) = (self.half()?, usize::from(self.half()?));
@@ -95,7 +95,7 @@ impl<'a> Part<'a> {
         Ok((kind, value))
     }
 
-    /// The id and value of the ILV at the front, taken off with its padding.
+    /// Reads an ILV and its padding; returns ID and value.
     pub fn ilv(&mut self) -> Result<(u32, Part<'a>), WireFault> {
         let start = *self;
         let (id, octets) = (self.word()?, self.word()? as usize);
@@ -115,8 +115,9 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Appends a TLV whose value `write` appends, and pads it. The length of one that is too long is
-/// cut; whoever writes a message looks at lengths first.
+/// Appends a TLV with padding; `write` appends the value.
+///
+/// It truncates a length that is too long, so the caller must check lengths first.
 pub(super) fn put_tlv(out: &mut Vec<u8>, kind: u16, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend(kind.to_be_bytes());
@@ -127,7 +128,7 @@ pub(super) fn put_tlv(out: &mut Vec<u8>, kind: u16, write: impl FnOnce(&mut Vec<
     out.resize(out.len() + padding(octets), 0);
 }
 
-/// Appends an ILV whose value `write` appends, and pads it.
+/// Appends an ILV with padding; `write` appends the value.
 pub(super) fn put_ilv(out: &mut Vec<u8>, id: u32, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend(id.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Random messages of every kind.
+//! Random messages of every type.
 
 use forces::wire::*;
 use proptest::collection::vec;

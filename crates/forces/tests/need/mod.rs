@@ -1,10 +1,12 @@
-//! Programs of others that a test needs: without them it says so and passes, except as root with
-//! CI set in the environment, where they have to be there.
+//! Checks for external programs that a test needs.
+//!
+//! Without the program a test reports that and passes. As root with CI set in the environment, it
+//! fails.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
-/// Whether `program` can be run; if it has to be there, it is.
+/// Returns whether `program` can run; panics if it is required.
 #[allow(dead_code, reason = "not every test asks for one")]
 pub fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);

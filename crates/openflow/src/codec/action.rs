@@ -1,8 +1,10 @@
-//! Actions as bytes.
+//! Encodes and decodes actions.
 //!
-//! Source: OpenFlow 1.0.0 section 5.2.4, 1.1.0 section A.2.5 and later. Each action says its type
-//! and its length, a multiple of eight; a wrong type, length or value is answered with an error of
-//! the bad-action family. Under 1.0, what only Nicira's actions can say is said with those.
+//! Source: OpenFlow 1.0.0 section 5.2.4, 1.1.0 section A.2.5 and later.
+//!
+//! - Each action has a type and a length, which is a multiple of eight.
+//! - A wrong type, length or value is a fault with a bad action error.
+//! - In 1.0, Nicira actions express what the specification has no action for.
 
 mod nicira;
 
@@ -16,7 +18,7 @@ use crate::model::action::{Action, CopyField};
 use crate::model::matching::{Field, FieldMatch, VLAN_PRESENT, bits_mac};
 use crate::version::{ActionKind, ErrorCode, Version};
 
-/// Bytes of an action's type and length, and the smallest action.
+/// Bytes of an action's type and length, and of the smallest action.
 const ACTION_BYTES_MIN: usize = 8;
 
 /// Appends actions.
@@ -52,13 +54,13 @@ fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<()
     put_length_of_eights("action", out, start, 2)
 }
 
-/// The kind by which a version says an action, if it does.
+/// Returns the type that expresses an action in a version, if there is one.
 fn kind_in(version: Version, action: &Action) -> Option<ActionKind> {
     let kind = match action {
         Action::SetField(row) if version <= Version::V1_1 => {
             ActionKind::of_field(version, row.field).filter(|_| row.is_exact())?
         }
-        // What these do no field does from 1.1 (a tag that may be missing) or 1.2 on.
+        // In 1.0 these add a missing tag; no action of a later version does.
         Action::SetVlanVid(_) | Action::SetVlanPcp(_) if version != Version::V1_0 => return None,
         action => action.kind(),
     };
@@ -112,7 +114,7 @@ fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// Appends the value of a field whose action has the field's name.
+/// Appends the value of a field whose action sets only that field (1.0 and 1.1).
 fn put_own_field(row: &FieldMatch, out: &mut Vec<u8>) {
     match row.field {
         Field::EthSrc | Field::EthDst => {
@@ -135,7 +137,7 @@ fn put_own_field(row: &FieldMatch, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a field to be set, and padding.
+/// Appends a set-field action's field and its padding.
 fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
     if !is_settable(version, row.field) {
         return Err(What::Field(row.field));
@@ -149,7 +151,7 @@ fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// Whether an action may set the field.
+/// Returns whether a set-field action may set the field.
 fn is_settable(version: Version, field: Field) -> bool {
     match field {
         Field::InPort
@@ -251,7 +253,7 @@ fn read_arguments(
             Action::Enqueue { port, queue: body.u32()? }
         }
         ActionKind::SetVlanVid if version == Version::V1_0 => Action::SetVlanVid(word(body)?),
-        // An identifier that is too large ends up above the bit for the tag.
+        // Shifts an ID that is too large above the tag bit, so that the range check fails.
         ActionKind::SetVlanVid => match word(body)? {
             id @ 0..=0xfff => field(Field::VlanVid, VLAN_PRESENT | u128::from(id)),
             id => field(Field::VlanVid, u128::from(id) << 4),
@@ -262,7 +264,7 @@ fn read_arguments(
         ActionKind::SetEthDst => Action::set_mac(Field::EthDst, mac(body)?),
         ActionKind::SetIpSrc => field(Field::Ipv4Src, body.u32()?.into()),
         ActionKind::SetIpDst => field(Field::Ipv4Dst, body.u32()?.into()),
-        // The two bits below the DSCP end up above it, where the range check finds them.
+        // Moves the two bits below the DSCP above it, so that the range check fails.
         ActionKind::SetIpDscp => field(Field::IpDscp, byte(body)?.rotate_right(2).into()),
         ActionKind::SetIpEcn => field(Field::IpEcn, byte(body)?.into()),
         ActionKind::SetMplsLabel => field(Field::MplsLabel, body.u32()?.into()),
@@ -285,7 +287,7 @@ fn read_arguments(
     })
 }
 
-/// The action of a kind that has no arguments.
+/// Returns the action of a type without arguments.
 fn plain(kind: ActionKind) -> Action {
     match kind {
         ActionKind::PopVlan => Action::PopVlan,
@@ -306,7 +308,7 @@ fn read_experimenter(version: Version, body: &mut Reader) -> Result<Action, Malf
     })
 }
 
-/// Reads a field to be set: exactly one, and fewer than eight bytes of padding.
+/// Reads a set-field action: exactly one field, and fewer than eight bytes of padding.
 fn read_set_field(version: Version, body: &mut Reader) -> Result<Action, Fault> {
     let at = body.at();
     let set_error = |wrong: oxm::Wrong| {
@@ -361,7 +363,7 @@ fn read_copy(version: Version, body: &mut Reader) -> Result<Action, Fault> {
     Ok(Action::CopyField(CopyField { bits, src, src_offset, dst, dst_offset }))
 }
 
-/// Refuses values that the header field cannot hold, and types that no such header has.
+/// Rejects values that the header field cannot hold, and invalid Ethernet types.
 fn check_value(action: &Action) -> Result<(), (&'static str, u64)> {
     let fits = |name, value: u64, is_right: bool| {
         if is_right { Ok(()) } else { Err((name, value)) }

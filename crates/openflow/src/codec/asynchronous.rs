@@ -1,8 +1,9 @@
-//! Which news a controller gets, as bytes.
+//! Encodes and decodes the asynchronous message configuration.
 //!
-//! Source: OpenFlow 1.3.5 section 7.3.10 and 1.4.1 section 7.3.10. 1.3 has six sets of reasons at
-//! fixed places, later versions a property for each. Reasons that the version does not have are kept:
-//! peers ask for some.
+//! Source: OpenFlow 1.3.5 section 7.3.10 and 1.4.1 section 7.3.10.
+//!
+//! 1.3 has six sets of reasons at fixed positions, later versions have a property for each.
+//! Decoding keeps reasons that the version does not have, because peers request some.
 
 use super::bytes::{Put, Reader};
 use super::property::{Property, put_experimenter, put_property, read_property};
@@ -10,10 +11,10 @@ use super::{Fault, What};
 use crate::model::asynchronous::{AsyncConfig, AsyncExperimenter};
 use crate::version::{AsyncKind, ErrorCode, Version};
 
-/// Type of an experimenter's property for a slave; the one for masters comes after it.
+/// Type of the experimenter property for slaves; the next type is that for masters.
 const EXPERIMENTER_SLAVE: u16 = 0xfffe;
 
-/// The sets of 1.3, in their order; of each the one for masters comes first.
+/// The message types of 1.3, in order; each has a set for masters, then one for slaves.
 const KINDS_1_3: [AsyncKind; 3] =
     [AsyncKind::PacketIn, AsyncKind::PortStatus, AsyncKind::FlowRemoved];
 

@@ -1,9 +1,10 @@
-//! Bundles as bytes, and messages inside messages.
+//! Encodes and decodes bundles and forwarded requests.
 //!
 //! Source: OpenFlow 1.4.1 sections 7.3.9.6, 7.3.9.7 and 7.4.6, 1.5.1 sections 7.3.5.20 and 7.3.9.
-//! In 1.3 they stand inside experimenter messages (ONF extension 230), with the same bodies.
-//! The message in a bundle has the version and the transaction id of the one around it, and is one
-//! that a controller orders with: bundles do not hold bundles.
+//!
+//! - In 1.3 the messages are experimenter messages (ONF extension 230) with the same bodies.
+//! - A message in a bundle has the version and transaction ID of the message that contains it.
+//! - It must be one that a controller sends. Bundles do not nest.
 
 use packet::error::{Malformed, Why};
 
@@ -18,18 +19,18 @@ use crate::model::bundle::{
 };
 use crate::version::{End, ErrorCode, MessageKind, Version};
 
-/// Type of the properties about time.
+/// Type of the time properties.
 const TIME: u16 = 1;
 
-/// Where the message inside begins behind what says its kind: behind number, padding and flags.
+/// Offset of the contained message in the body, after bundle ID, padding and flags.
 const INNER_AT: usize = 8;
 
-/// Bytes of the experimenter's number and type, where an extension brings bundles.
+/// Bytes of experimenter ID and type, in the extension.
 const EXTENSION_BYTES: usize = 8;
 
 const NANOSECONDS: u32 = 1_000_000_000;
 
-/// Appends the body of a bundle control.
+/// Appends the body of a bundle control message.
 pub(super) fn put_control(
     version: Version,
     control: &BundleControl,
@@ -47,7 +48,7 @@ pub(super) fn put_control(
     put_bundle_properties(version, &control.properties, out)
 }
 
-/// Reads the body of a bundle control.
+/// Reads the body of a bundle control message.
 pub(super) fn read_control(version: Version, reader: &mut Reader) -> Result<BundleControl, Fault> {
     let id = reader.u32()?;
     let at = reader.at();
@@ -72,7 +73,7 @@ fn read_flags(version: Version, reader: &mut Reader) -> Result<BundleFlags, Faul
     }
 }
 
-/// Appends the body of a message for a bundle.
+/// Appends the body of a bundle-add message.
 pub(super) fn put_add(
     version: Version,
     xid: Xid,
@@ -93,12 +94,12 @@ pub(super) fn put_add(
     put_bundle_properties(version, &add.properties, out)
 }
 
-/// Whether a controller orders something with the message, other than a bundle.
+/// Returns whether a controller may put the message into a bundle.
 fn can_be_bundled(kind: MessageKind) -> bool {
     kind.sender() == Some(End::Controller) && kind != MessageKind::BundleAddMessage
 }
 
-/// Reads the body of a message for a bundle.
+/// Reads the body of a bundle-add message.
 pub(super) fn read_add(
     version: Version,
     xid: Xid,
@@ -124,7 +125,7 @@ pub(super) fn read_add(
     Ok(BundleAddMessage { id, flags, message, properties })
 }
 
-/// The bytes of the message inside a message for a bundle that can be read; nothing of one that cannot.
+/// Returns the bytes of the message contained in a bundle-add message; empty if it is invalid.
 pub fn bundled_bytes(message: &[u8]) -> &[u8] {
     let is_extended = |header: Header| {
         let version = Version::from_wire(header.version)?;
@@ -137,7 +138,7 @@ pub fn bundled_bytes(message: &[u8]) -> &[u8] {
     inner.get(..length).unwrap_or_default()
 }
 
-/// Reads the header of the message inside, and gives the rest of it.
+/// Reads the header of the contained message, and returns a reader of its body.
 fn read_inner<'a>(
     version: Version,
     reader: &mut Reader<'a>,
@@ -227,7 +228,7 @@ fn put_time(time: WallTime, out: &mut Vec<u8>) -> Result<(), What> {
     Ok(())
 }
 
-/// Reads a property that is padding and some times.
+/// Reads a property that has padding and `N` times.
 fn read_times<const N: usize>(property: Property) -> Result<[WallTime; N], Fault> {
     let at = property.at;
     let times = property.read(|body| {
@@ -245,7 +246,7 @@ fn read_times<const N: usize>(property: Property) -> Result<[WallTime; N], Fault
     }
 }
 
-/// Appends the body of a request for features.
+/// Appends the body of a bundle features request.
 pub(super) fn put_features_request(
     version: Version,
     request: &BundleFeaturesRequest,
@@ -256,7 +257,7 @@ pub(super) fn put_features_request(
     put_feature_properties(&request.properties, out)
 }
 
-/// Reads the body of a request for features.
+/// Reads the body of a bundle features request.
 pub(super) fn read_features_request(
     version: Version,
     reader: &mut Reader,
@@ -271,7 +272,7 @@ pub(super) fn read_features_request(
     Ok(BundleFeaturesRequest { flags, properties })
 }
 
-/// Appends the features.
+/// Appends the body of a bundle features reply.
 pub(super) fn put_features(
     version: Version,
     features: &BundleFeatures,
@@ -282,7 +283,7 @@ pub(super) fn put_features(
     put_feature_properties(&features.properties, out)
 }
 
-/// Reads the features.
+/// Reads the body of a bundle features reply.
 pub(super) fn read_features(
     version: Version,
     reader: &mut Reader,
@@ -376,7 +377,7 @@ mod tests {
         assert_eq!(decode(&bytes).unwrap().1, add);
         assert_eq!(bundled_bytes(&bytes), &bytes[24..]);
         assert!(append(Version::V1_2, 7, &add, &mut bytes, 0).is_err());
-        // A bundle inside a bundle, and another type of this experimenter's.
+        // A nested bundle, and an unknown type of this experimenter.
         let refused = |hex: &str| decode(&bytes_of(hex)).unwrap_err().answer;
         let nested = "04040028 00000007 4f4e4600 000008fd 00000001 00000000 \
                       04040010 00000007 4f4e4600 000008fd";

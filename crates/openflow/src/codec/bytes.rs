@@ -1,14 +1,14 @@
-//! Reading numbers off a message and appending them, big end first; lengths, and padding to eight
-//! bytes.
+//! Reads and appends big-endian numbers, lengths, and padding to eight bytes.
 //!
-//! A `Reader` knows its place in the whole message, so that faults name offsets from its start.
+//! A `Reader` knows its offset in the whole message, so that faults have offsets from the message
+//! start.
 
 use packet::error::{Malformed, Why};
 
 use super::What;
 use crate::model::text::Text;
 
-/// What is left of a message, or of a structure in it.
+/// The unread rest of a message, or of a structure in it.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a> {
     /// The message up to the end of the structure.
@@ -17,22 +17,22 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `message` from offset `at` (at most its length) on.
+    /// Returns a reader of `message` from offset `at` on, which is at most its length.
     pub fn new(message: &'a [u8], at: usize) -> Reader<'a> {
         Reader { bytes: message, at }
     }
 
-    /// Offset from the message's start.
+    /// Returns the offset from the message start.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Bytes left.
+    /// Returns the number of unread bytes.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         match self.bytes[self.at..].get(..count) {
@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         match self.bytes[self.at..].first_chunk::<N>() {
@@ -56,68 +56,68 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next byte.
+    /// Reads one byte.
     #[inline]
     pub fn u8(&mut self) -> Result<u8, Malformed> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// The next two bytes.
+    /// Reads two bytes.
     #[inline]
     pub fn u16(&mut self) -> Result<u16, Malformed> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
-    /// The next four bytes.
+    /// Reads four bytes.
     #[inline]
     pub fn u32(&mut self) -> Result<u32, Malformed> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
-    /// The next eight bytes.
+    /// Reads eight bytes.
     #[inline]
     pub fn u64(&mut self) -> Result<u64, Malformed> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
-    /// Passes over padding.
+    /// Skips `count` bytes of padding.
     #[inline]
     pub fn skip(&mut self, count: usize) -> Result<(), Malformed> {
         self.take(count).map(|_| ())
     }
 
-    /// Passes over what fills a structure of `length` bytes up to a multiple of eight.
+    /// Skips the padding of a structure of `length` bytes to a multiple of eight.
     pub fn skip_padding(&mut self, length: usize) -> Result<(), Malformed> {
         self.skip(length.next_multiple_of(8) - length)
     }
 
-    /// Text in a field of `count` bytes, whose last one is a zero whatever it says.
+    /// Reads text from a field of `count` bytes; ignores the last byte, which should be zero.
     pub fn text(&mut self, count: usize) -> Result<Text, Malformed> {
         let field = self.take(count)?;
         Ok(Text::from_bytes(&field[..count.saturating_sub(1)]))
     }
 
-    /// Everything that is left, which stays to be read.
+    /// Returns all unread bytes without reading them.
     #[inline]
     pub fn ahead(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 
-    /// Everything that is left.
+    /// Reads all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = self.ahead();
         self.at = self.bytes.len();
         rest
     }
 
-    /// The next `count` bytes as a structure of its own.
+    /// Returns a reader of the next `count` bytes as a separate structure.
     pub fn within(&mut self, count: usize) -> Result<Reader<'a>, Malformed> {
         let at = self.at;
         self.take(count)?;
         Ok(Reader { bytes: &self.bytes[..at + count], at })
     }
 
-    /// Refuses bytes that nothing has a use for.
+    /// Rejects unread bytes.
     pub fn finish(&self) -> Result<(), Malformed> {
         match self.left() {
             0 => Ok(()),
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appending numbers to a message.
+/// Appends numbers to a message.
 pub(super) trait Put {
     /// Appends one byte.
     fn put_u8(&mut self, value: u8);
@@ -138,7 +138,7 @@ pub(super) trait Put {
     fn put_u64(&mut self, value: u64);
     /// Appends padding.
     fn put_zeros(&mut self, count: usize);
-    /// Appends text in a field of `count` bytes, the last of them zero.
+    /// Appends text in a field of `count` bytes; the last byte is zero.
     fn put_text(&mut self, field: &'static str, text: &Text, count: usize) -> Result<(), What>;
 }
 
@@ -179,13 +179,13 @@ impl Put for Vec<u8> {
     }
 }
 
-/// Appends zeros until what starts at `start` has a multiple of eight bytes.
+/// Appends zeros until the structure at `start` has a multiple of eight bytes.
 pub(super) fn pad(out: &mut Vec<u8>, start: usize) {
     let bytes = out.len() - start;
     out.put_zeros(bytes.next_multiple_of(8) - bytes);
 }
 
-/// Writes the length of what starts at `start` into its field, `offset` bytes in.
+/// Writes the length of the structure at `start` into its field at `offset` from the start.
 pub(super) fn put_length(
     field: &'static str,
     out: &mut [u8],
@@ -195,7 +195,7 @@ pub(super) fn put_length(
     put_length_at(field, out, start, start + offset)
 }
 
-/// Writes how many bytes there are from `start` on into the two bytes at `at`.
+/// Writes the number of bytes from `start` on into the two bytes at `at`.
 pub(super) fn put_length_at(
     field: &'static str,
     out: &mut [u8],
@@ -209,7 +209,7 @@ pub(super) fn put_length_at(
     Ok(())
 }
 
-/// The same for a structure whose length has to be a multiple of eight.
+/// Writes the length of a structure, which must be a multiple of eight.
 pub(super) fn put_length_of_eights(
     field: &'static str,
     out: &mut [u8],
@@ -226,8 +226,9 @@ pub(super) fn put_length_of_eights(
     put_length(field, out, start, offset)
 }
 
-/// Reads the length of a structure that has at least `least` bytes and began `before` bytes ago,
-/// and gives what of it comes after the length.
+/// Reads the length of a structure, and returns a reader of its rest.
+///
+/// The structure has at least `least` bytes and began `before` bytes ago.
 pub(super) fn read_length<'a>(
     reader: &mut Reader<'a>,
     least: usize,

@@ -1,4 +1,4 @@
-//! How the tests of this folder say and read messages of any version.
+//! Helpers of the codec's tests: encode and decode messages of any version.
 
 #![allow(clippy::unwrap_used, reason = "for tests")]
 
@@ -9,17 +9,17 @@ use crate::header::HEADER_BYTES;
 use crate::model::message::Message;
 use crate::version::{ErrorCode, MessageKind, Version};
 
-/// Transaction id of every message here.
+/// Transaction ID of every message in the tests.
 const XID: u32 = 7;
 
-/// The bytes after the header.
+/// Encodes a message and returns the bytes after the header.
 pub(super) fn body_of(version: Version, message: &Message) -> Result<Vec<u8>, What> {
     let mut bytes = Vec::new();
     append(version, XID, message, &mut bytes, 0)?;
     Ok(bytes[HEADER_BYTES..].to_vec())
 }
 
-/// Reads a body of this kind; the error that answers it, if it is refused.
+/// Decodes a body of this message type, or returns the error to reply with.
 pub(super) fn read(version: Version, kind: MessageKind, body: &[u8]) -> Result<Message, ErrorCode> {
     let bytes = [&[0; HEADER_BYTES], body].concat();
     let mut reader = Reader::new(&bytes, HEADER_BYTES);
@@ -29,20 +29,20 @@ pub(super) fn read(version: Version, kind: MessageKind, body: &[u8]) -> Result<M
     Ok(message)
 }
 
-/// Checks that the message has these bytes after its header, and that they mean it again.
+/// Checks that the message encodes to these bytes after its header, and that they decode to it.
 pub(super) fn check(version: Version, message: &Message, hex: &str) {
     let body = body_of(version, message).unwrap();
     assert_eq!(shown(&body), hex.split_whitespace().collect::<String>(), "{version} {message}");
     assert_eq!(read(version, message.kind(), &body).as_ref(), Ok(message), "{version}");
 }
 
-/// Bytes from hexadecimal digits.
+/// Converts hexadecimal digits to bytes.
 pub(super) fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.chars().filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// The error that answers these bytes after the header.
+/// Returns the error for these invalid bytes after the header.
 pub(super) fn refused(version: Version, kind: MessageKind, hex: &str) -> ErrorCode {
     read(version, kind, &bytes(hex)).expect_err(hex)
 }

@@ -1,16 +1,18 @@
-//! Entries as bytes: flow-mod and flow-removed.
+//! Encodes and decodes flow-mod and flow-removed.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.3.3 and 5.4.2, 1.1.0 sections A.3.4.1 and A.4.2, 1.5.1 section
-//! 7.4.2. In 1.0 the upper byte of a flow-mod's command is a table for those who have agreed on it
-//! (Nicira's extension), and zero for others.
+//! 7.4.2.
+//!
+//! In 1.0 the upper byte of a flow-mod's command is zero. With Nicira's table ID extension enabled,
+//! it is a table ID.
 
-/// Counters by name.
+/// Flow entry statistics fields (OXS).
 pub(super) mod counters;
-/// News of entries.
+/// Flow monitors.
 mod monitor;
-/// Entries and their counters.
+/// Flow statistics.
 pub(super) mod stats;
-/// Many of them that look alike.
+/// Templates of flow statistics rows.
 pub(super) mod template;
 
 use packet::error::{Malformed, Why};
@@ -31,7 +33,7 @@ use crate::model::port::stats::COUNTER_UNKNOWN;
 use crate::version::{ErrorCode, Version};
 use counters::{put_counters, read_counters};
 
-/// Buffer number that means none.
+/// Buffer ID for no buffer.
 const BUFFER_NONE: u32 = 0xffff_ffff;
 
 /// The commands, in the order of their codes.
@@ -43,7 +45,7 @@ const COMMANDS: [FlowModCommand; 5] = [
     FlowModCommand::DeleteStrict,
 ];
 
-/// Appends a buffer's number.
+/// Appends a buffer ID.
 pub(super) fn put_buffer(buffer: Option<BufferId>, out: &mut Vec<u8>) -> Result<(), What> {
     if buffer == Some(BUFFER_NONE) {
         return Err(What::Value { field: "buffer", value: BUFFER_NONE.into() });
@@ -52,7 +54,7 @@ pub(super) fn put_buffer(buffer: Option<BufferId>, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// Reads a buffer's number.
+/// Reads a buffer ID.
 pub(super) fn read_buffer(reader: &mut Reader) -> Result<Option<BufferId>, Malformed> {
     let id = reader.u32()?;
     Ok((id != BUFFER_NONE).then_some(id))
@@ -77,7 +79,7 @@ pub(super) fn put_flow_mod(
     put_instructions(version, &change.instructions, out)
 }
 
-/// Appends what stands between match and actions in 1.0, and in Nicira's flow-mod before both.
+/// Appends the fields between match and actions in 1.0, which precede both in Nicira's flow-mod.
 pub(super) fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
     let version = Version::V1_0;
     if change.cookie_mask != 0 {
@@ -96,7 +98,7 @@ pub(super) fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), Wh
     Ok(())
 }
 
-/// Appends what stands in the same order in every version.
+/// Appends the fields that have the same order in every version.
 fn put_order(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
     out.put_u8(change.table);
     out.put_u8(change.command as u8);
@@ -120,8 +122,9 @@ fn put_head(version: Version, change: &FlowMod, out: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// Reads a flow-mod's body. A flag that the version does not have is refused: what it asks for
-/// would not be done.
+/// Reads a flow-mod's body.
+///
+/// Rejects a flag that the version does not have, because the switch cannot do what it requests.
 pub(super) fn read_flow_mod(version: Version, reader: &mut Reader) -> Result<FlowMod, Fault> {
     let mut change = match version {
         Version::V1_0 => {
@@ -233,7 +236,7 @@ pub(super) fn put_flow_removed(
     }
 }
 
-/// The counter, if the switch has it.
+/// Returns the counter, if the switch supports it.
 pub(super) fn known(counter: u64) -> Option<u64> {
     (counter != COUNTER_UNKNOWN).then_some(counter)
 }
@@ -317,7 +320,7 @@ fn read_removed_1_5(reader: &mut Reader) -> Result<FlowRemoved, Fault> {
     })
 }
 
-/// How many of the reasons a version has.
+/// Returns the number of reasons that a version has.
 fn reasons(version: Version) -> usize {
     match version {
         Version::V1_0 => 3,
@@ -326,14 +329,14 @@ fn reasons(version: Version) -> usize {
     }
 }
 
-/// The reason's number.
+/// Returns the reason's code.
 pub(super) fn reason_to_wire(version: Version, reason: FlowRemovedReason) -> Result<u8, What> {
     let known = FlowRemovedReason::ALL[..reasons(version)].iter();
     let place = known.clone().position(|&other| other == reason);
     place.map(|place| place as u8).ok_or(What::Bit(reason.name()))
 }
 
-/// Reads the reason's number.
+/// Reads the reason's code.
 pub(super) fn read_reason(
     version: Version,
     reader: &mut Reader,
@@ -352,7 +355,7 @@ mod tests {
     use crate::model::message::Message;
     use crate::model::table::TABLE_ALL;
 
-    /// The bytes that tell table and command.
+    /// Returns the bytes of table and command.
     fn told(version: Version, change: FlowMod, at: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode(version, 1, &Message::FlowMod(change), &mut bytes).unwrap();
@@ -364,7 +367,7 @@ mod tests {
         let all = |version| FlowMod::delete_all(version, Match::ANY);
         assert_eq!(told(Version::V1_0, all(Version::V1_0), 8 + 40 + 8), [0, 3]);
         assert_eq!(told(Version::V1_3, all(Version::V1_3), 8 + 16), [TABLE_ALL, 3]);
-        // Whoever has agreed on Nicira's extension says it as later versions do.
+        // With Nicira's extension the encoding is that of later versions.
         let agreed = FlowMod::delete(TABLE_ALL, Match::ANY);
         assert_eq!(told(Version::V1_0, agreed, 8 + 40 + 8), [TABLE_ALL, 3]);
     }

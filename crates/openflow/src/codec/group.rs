@@ -1,8 +1,10 @@
-//! Groups as bytes: changes, descriptions, counters, abilities.
+//! Encodes and decodes groups: group-mod, descriptions, statistics and features.
 //!
 //! Source: OpenFlow 1.1.0 sections A.3.4.2 and A.3.5.6, 1.2 section A.3.5.9, 1.5.1 sections 7.3.4.3
-//! and 7.3.5.12. Up to 1.4 a bucket has all its values at fixed places; in 1.5 it has a number, and
-//! the others are properties. Faults in buckets are answered with the error for them.
+//! and 7.3.5.12.
+//!
+//! - Up to 1.4 a bucket has all its values at fixed positions. In 1.5 it has an ID and properties.
+//! - Faults in buckets have the bad bucket error.
 
 use packet::error::{Malformed, Why};
 
@@ -34,7 +36,7 @@ const WATCH_PORT: u16 = 1;
 
 const WATCH_GROUP: u16 = 2;
 
-/// The weight of a bucket that says none.
+/// Weight of a bucket without a weight property.
 const WEIGHT_DEFAULT: u16 = 1;
 
 fn bad_bucket(malformed: Malformed) -> Fault {
@@ -83,7 +85,7 @@ pub(super) fn put_group_mod(
     put_experimenters(version, &change.experimenter, out)
 }
 
-/// Appends buckets, and writes their bytes at `length_at`.
+/// Appends buckets, and writes their length at `length_at`.
 fn put_counted_buckets(
     version: Version,
     kind: GroupKind,
@@ -188,12 +190,12 @@ fn put_bucket_1_5(
     put_length("bucket", out, start, 0)
 }
 
-/// The weight of a bucket that says none: a share in a group that chooses, else nothing.
+/// Returns the weight of a bucket without a weight property: nonzero only in select groups.
 fn default_weight(kind: GroupKind) -> u16 {
     if kind == GroupKind::Select { WEIGHT_DEFAULT } else { 0 }
 }
 
-/// Reads buckets up to the end. Before 1.5 their numbers are their places.
+/// Reads buckets up to the end. Before 1.5 their IDs are their indices.
 fn read_buckets(
     version: Version,
     kind: GroupKind,
@@ -251,20 +253,20 @@ fn read_bucket_1_5(
     Ok(bucket)
 }
 
-/// Appends which group is asked for.
+/// Appends the requested group.
 pub(super) fn put_which_group(group: u32, out: &mut Vec<u8>) {
     out.put_u32(group);
     out.put_zeros(4);
 }
 
-/// Reads which group is asked for.
+/// Reads the requested group.
 pub(super) fn read_which_group(reader: &mut Reader) -> Result<u32, Malformed> {
     let group = reader.u32()?;
     reader.skip(4)?;
     Ok(group)
 }
 
-/// Appends which group's description is asked for: before 1.5 always all.
+/// Appends the group of a description request; before 1.5 always all groups.
 pub(super) fn put_which_description(
     version: Version,
     group: u32,
@@ -278,7 +280,7 @@ pub(super) fn put_which_description(
     Ok(())
 }
 
-/// Reads which group's description is asked for.
+/// Reads the group of a description request.
 pub(super) fn read_which_description(
     version: Version,
     reader: &mut Reader,
@@ -364,7 +366,7 @@ impl Row for GroupStats {
     }
 }
 
-/// Appends what groups can do.
+/// Appends group features.
 pub(super) fn put_features(
     version: Version,
     features: &GroupFeatures,
@@ -379,7 +381,7 @@ pub(super) fn put_features(
     Ok(())
 }
 
-/// Reads what groups can do.
+/// Reads group features.
 pub(super) fn read_features(
     version: Version,
     reader: &mut Reader,

@@ -1,7 +1,7 @@
-//! Instructions as bytes.
+//! Encodes and decodes instructions.
 //!
-//! Source: OpenFlow 1.1.0 section A.2.4 to 1.5.1 section 7.2.5. In their place 1.0 has the list of
-//! the actions that are done at once.
+//! Source: OpenFlow 1.1.0 section A.2.4 to 1.5.1 section 7.2.5. 1.0 has a list of apply-actions
+//! instead.
 
 use packet::error::{Malformed, Why};
 
@@ -13,10 +13,10 @@ use super::{Fault, What};
 use crate::model::instruction::{Instruction, StatTriggerFlags};
 use crate::version::{ErrorCode, InstructionKind, Version};
 
-/// Bytes of type and length.
+/// Bytes of an instruction's type and length.
 const PREFIX_BYTES: usize = 4;
 
-/// Appends instructions; in 1.0, the actions that are done at once.
+/// Appends instructions; in 1.0, the apply-actions.
 pub(super) fn put_instructions(
     version: Version,
     instructions: &[Instruction],

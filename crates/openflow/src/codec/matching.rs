@@ -1,10 +1,11 @@
-//! Matches as bytes.
+//! Encodes and decodes matches.
 //!
-//! Source: OpenFlow 1.0.0 section 5.2.3, 1.1.0 section A.2.3, 1.2.0 section A.2.3 and later. The
-//! fixed structures of 1.0 and 1.1 are in `fixed` and `wide`, rows of fields in `oxm`. From 1.1 on a
-//! match says its type and length; from 1.2 on it is padded to eight bytes.
+//! Source: OpenFlow 1.0.0 section 5.2.3, 1.1.0 section A.2.3, 1.2.0 section A.2.3 and later.
+//!
+//! - `fixed` and `wide` handle the fixed structures of 1.0 and 1.1, `oxm` the lists of OXM fields.
+//! - From 1.1 on a match has a type and a length; from 1.2 on it is padded to eight bytes.
 
-/// Names of fields in lists.
+/// Field IDs without values.
 pub(super) mod field_id;
 mod fixed;
 pub(super) mod oxm;
@@ -20,10 +21,10 @@ use crate::version::{ErrorCode, Version};
 
 pub(super) use fixed::{wildcards_from_wire, wildcards_to_wire};
 
-/// The type of a match that is a row of fields.
+/// Match type of a list of OXM fields.
 const ROW_OF_FIELDS: u16 = 1;
 
-/// Bytes of type and length.
+/// Bytes of a match's type and length.
 const PREFIX_BYTES: usize = 4;
 
 /// Appends the match.
@@ -45,8 +46,9 @@ fn put_row(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), Wha
     Ok(())
 }
 
-/// Appends the match of an entry that is told of. Open vSwitch says with a row of Nicira's fields
-/// in 1.1 what the structure cannot say.
+/// Appends the match of a reported flow entry.
+///
+/// With 1.1, Open vSwitch encodes as Nicira fields what the fixed structure cannot express.
 pub(super) fn put_told_match(
     version: Version,
     value: &Match,
@@ -59,7 +61,7 @@ pub(super) fn put_told_match(
     })
 }
 
-/// Reads the match of an entry that is told of: in 1.1 possibly such a row.
+/// Reads the match of a reported flow entry; with 1.1 possibly a list of Nicira fields.
 pub(super) fn read_told_match(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     let is_row = reader.clone().u16()? == ROW_OF_FIELDS;
     match version {

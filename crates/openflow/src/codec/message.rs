@@ -1,7 +1,7 @@
-//! Header, kind and body: which of the codec's files a message goes to.
+//! Encodes and decodes whole messages: header, and body by message type.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.1 and 5.5 (hello, echo, vendor, error). A message is refused
-//! without a trace: what was appended before the fault is cut off again.
+//! Source: OpenFlow 1.0.0 sections 5.1 and 5.5 (hello, echo, vendor, error). An encoding error
+//! leaves the output unchanged.
 
 use packet::error::Malformed;
 
@@ -19,10 +19,10 @@ use crate::model::message::{ErrorMessage, Hello, HelloElement, Message};
 use crate::model::role::ControllerStatus;
 use crate::version::{ErrorCode, MessageKind, ONF, Version};
 
-/// Hello element that holds a bitmap of versions (1.3.1 section A.5.1).
+/// Hello element with a version bitmap (1.3.1 section A.5.1).
 const HELLO_VERSION_BITMAP: u16 = 1;
 
-/// Appends the message's bytes to `out`. On error `out` is as it was.
+/// Appends the encoded message to `out`. On error `out` is unchanged.
 pub fn encode(
     version: Version,
     xid: Xid,
@@ -66,7 +66,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// Whether the message is needed before a version has been agreed on.
+/// Returns whether version negotiation needs the message.
 fn is_version_free(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Hello | MessageKind::Error)
 }
@@ -145,14 +145,15 @@ fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// Bytes of an experimenter's type, which later versions have in front of the rest.
+/// Bytes of an experimenter type, which precedes the data in later versions.
 const EXPERIMENTER_TYPE_BYTES: usize = 4;
 
-/// Bytes of number and type in front of a body that an experimenter message carries.
+/// Bytes of experimenter ID and type before a body inside an experimenter message.
 const ONF_HEAD_BYTES: usize = 8;
 
-/// Appends vendor and body, as in messages and statistics. From 1.1 on the body has at least the
-/// four bytes of a type (padding in 1.1).
+/// Appends experimenter ID and body, as in messages and statistics.
+///
+/// From 1.1 on the body has at least the four bytes of a type (padding in 1.1).
 pub(super) fn put_vendor(
     version: Version,
     vendor: &Experimenter,
@@ -165,16 +166,16 @@ pub(super) fn put_vendor(
     Ok(())
 }
 
-/// Appends vendor and body, as in actions.
+/// Appends experimenter ID and body, as in actions.
 pub(super) fn put_experimenter(vendor: &Experimenter, out: &mut Vec<u8>) {
     out.put_u32(vendor.experimenter);
     out.extend_from_slice(&vendor.body);
 }
 
-/// Reads the message that `bytes` starts with; what follows it is left alone.
+/// Decodes the message at the start of `bytes`; ignores the bytes after it.
 ///
-/// Hello and error messages are read in any version, all others in those that
-/// [`Version::SPOKEN`] names.
+/// It decodes hello and error messages of any version, and all others of the versions in
+/// [`Version::SPOKEN`].
 pub fn decode(bytes: &[u8]) -> Result<(Header, Message), DecodeError> {
     let header = Header::parse(bytes).map_err(|malformed| DecodeError {
         header: None,
@@ -200,12 +201,12 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Message), DecodeError> {
     }
 }
 
-/// The version that the header names, or 1.0.
+/// Returns the header's version, or 1.0 if it is unknown.
 fn column(header: Header) -> Version {
     Version::from_wire(header.version).unwrap_or(Version::V1_0)
 }
 
-/// Whether the header is that of an error, whose code is the same in all versions.
+/// Returns whether the header is that of an error, whose code is the same in all versions.
 fn is_error(header: Header) -> bool {
     MessageKind::Error.code(Version::V1_0) == Some(header.kind)
 }
@@ -231,7 +232,7 @@ fn read(header: Header, message: &[u8]) -> Result<Message, Fault> {
     Ok(value)
 }
 
-/// Reads what follows the header of a message of this kind.
+/// Reads the body of a message of this type.
 pub(super) fn read_body(
     version: Version,
     xid: Xid,
@@ -309,8 +310,7 @@ pub(super) fn read_body(
     })
 }
 
-/// A hello may carry anything: what is no element is passed over, and so are versions beyond the
-/// first 32.
+/// Reads a hello. It ignores malformed elements and versions beyond the first 32.
 fn read_hello(reader: &mut Reader) -> Hello {
     let mut hello = Hello::default();
     while let (Ok(kind), Ok(length)) = (reader.u16(), reader.u16()) {
@@ -343,7 +343,7 @@ fn read_error(version: Version, reader: &mut Reader) -> Result<ErrorMessage, Fau
     Ok(ErrorMessage { code, data: reader.rest().to_vec() })
 }
 
-/// Reads vendor and body, as in messages and statistics.
+/// Reads experimenter ID and body, as in messages and statistics.
 pub(super) fn read_vendor(version: Version, reader: &mut Reader) -> Result<Experimenter, Fault> {
     let experimenter = reader.u32()?;
     if version >= Version::V1_1 && reader.left() < EXPERIMENTER_TYPE_BYTES {
@@ -353,7 +353,7 @@ pub(super) fn read_vendor(version: Version, reader: &mut Reader) -> Result<Exper
     Ok(Experimenter { experimenter, body: reader.rest().to_vec() })
 }
 
-/// Reads vendor and body, as in actions.
+/// Reads experimenter ID and body, as in actions.
 pub(super) fn read_experimenter(reader: &mut Reader) -> Result<Experimenter, Malformed> {
     Ok(Experimenter { experimenter: reader.u32()?, body: reader.rest().to_vec() })
 }

@@ -1,4 +1,4 @@
-//! Meters as bytes: changes, descriptions, counters, abilities.
+//! Encodes and decodes meters: meter-mod, configuration, statistics and features.
 //!
 //! Source: OpenFlow 1.3.5 sections 7.3.4.4 and 7.3.5.14 to 7.3.5.16, 1.5.1 section 7.3.5.15.
 
@@ -19,7 +19,7 @@ use crate::version::{ErrorCode, Version};
 /// Bytes of the smallest band.
 const BAND_BYTES_MIN: usize = 16;
 
-/// Bytes of a meter's counters without bands.
+/// Bytes of a meter's statistics without bands.
 const STATS_BYTES_MIN: usize = 40;
 
 const DROP: u16 = 1;
@@ -114,13 +114,13 @@ fn read_band(reader: &mut Reader) -> Result<MeterBand, Fault> {
     Ok(MeterBand { rate, burst, kind })
 }
 
-/// Appends which meter is asked for.
+/// Appends the requested meter.
 pub(super) fn put_which_meter(meter: u32, out: &mut Vec<u8>) {
     out.put_u32(meter);
     out.put_zeros(4);
 }
 
-/// Reads which meter is asked for.
+/// Reads the requested meter.
 pub(super) fn read_which_meter(reader: &mut Reader) -> Result<u32, Malformed> {
     let meter = reader.u32()?;
     reader.skip(4)?;
@@ -176,7 +176,7 @@ impl Row for MeterStats {
     }
 }
 
-/// Appends what meters can do.
+/// Appends meter features.
 pub(super) fn put_features(
     version: Version,
     features: &MeterFeatures,
@@ -196,7 +196,7 @@ pub(super) fn put_features(
     Ok(())
 }
 
-/// Reads what meters can do.
+/// Reads meter features.
 pub(super) fn read_features(
     version: Version,
     reader: &mut Reader,
@@ -210,7 +210,7 @@ pub(super) fn read_features(
         ..MeterFeatures::default()
     };
     reader.skip(2)?;
-    // Open vSwitch leaves the rest out in 1.5, too.
+    // Open vSwitch omits the rest, even in 1.5.
     if version >= Version::V1_5 && reader.left() > 0 {
         features.flags = MeterFeatureFlags::from_wire(version, reader.u32()?).0;
         reader.skip(4)?;

@@ -1,8 +1,9 @@
-//! Statistics and descriptions as bytes, and long ones in parts.
+//! Encodes and decodes multipart messages, and splits long replies into parts.
 //!
-//! Source: OpenFlow 1.0.0 section 5.3.5, 1.1.0 section A.3.5, 1.3.5 section 7.3.5. Request and
-//! reply start with a type and flags, and from 1.1 on padding; of the flags only "more" means
-//! anything, and for requests only from 1.3 on.
+//! Source: OpenFlow 1.0.0 section 5.3.5, 1.1.0 section A.3.5, 1.3.5 section 7.3.5.
+//!
+//! Requests and replies start with a type and flags, and from 1.1 on padding. The only flag is
+//! "more"; requests have it from 1.3 on.
 
 use packet::error::Malformed;
 
@@ -19,16 +20,16 @@ use crate::model::multipart::{
 use crate::model::port::{PortDescription, PortNo, reserved};
 use crate::version::{ErrorCode, MultipartKind, Version};
 
-/// Flag: another part follows.
+/// Flag for another part that follows.
 const MORE: u16 = 1;
 
-/// Bytes of the long texts of a description.
+/// Bytes of the long strings in a switch description.
 const DESCRIPTION_BYTES: usize = 256;
 
-/// Bytes of a description's serial number.
+/// Bytes of the serial number in a switch description.
 const SERIAL_BYTES: usize = 32;
 
-/// Bytes of type, flags and padding.
+/// Returns the bytes of type, flags and padding.
 fn prefix_bytes(version: Version) -> usize {
     if version == Version::V1_0 { 4 } else { 8 }
 }
@@ -158,7 +159,7 @@ pub(super) fn read_request(
     Ok(MultipartRequest { more: more && version >= Version::V1_3, body })
 }
 
-/// Appends which port is asked for.
+/// Appends the requested port.
 fn put_which_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
     put_port(version, port, out)?;
     out.put_zeros(if version == Version::V1_0 { 6 } else { 4 });
@@ -171,7 +172,7 @@ fn read_which_port(version: Version, reader: &mut Reader) -> Result<PortNo, Malf
     Ok(port)
 }
 
-/// Appends which queue is asked for.
+/// Appends the requested queue.
 fn put_which_queue(
     version: Version,
     port: PortNo,
@@ -263,8 +264,9 @@ pub(super) fn read_reply(version: Version, reader: &mut Reader) -> Result<Multip
     Ok(MultipartReply { more, body })
 }
 
-/// Cuts a reply into parts that each fit a message, in order; all but the last say that there is
-/// more. What is no list of rows stays one part.
+/// Splits a reply into parts that each fit into a message; all but the last have the "more" flag.
+///
+/// A reply that is not a list of rows remains one part.
 pub fn split(
     version: Version,
     body: MultipartReplyBody,
@@ -319,7 +321,7 @@ fn pack<T: Row>(
     Ok(parts)
 }
 
-/// One row of a request or reply that is a list.
+/// A row of a request or reply that is a list.
 pub(super) trait Row: Sized {
     /// Appends the row.
     fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What>;

@@ -1,11 +1,14 @@
-//! Nicira's extensions of 1.0 as the bodies of experimenter's messages and statistics.
+//! Encodes and decodes Nicira extensions of 1.0, as bodies of experimenter messages and statistics.
 //!
-//! Source: `nicira-ext.h` of Open vSwitch. Each body starts with a subtype. A match is a row of
-//! fields in NXM whose length stands before it, padded to eight bytes; a cookie to be looked for
-//! stands in it as a field. Bodies with other subtypes are `None`: they stay experimenter's. Errors
-//! are those of any version that fit best; [`ErrorCode::nearest`] has the words of 1.0.
+//! Source: `nicira-ext.h` of Open vSwitch.
+//!
+//! - Each body starts with a subtype. Decoding returns `None` for unknown subtypes; their messages
+//!   remain experimenter messages.
+//! - A match is a list of NXM fields, padded to eight bytes; its length precedes it. A cookie
+//!   filter is one of its fields.
+//! - Errors may be those of any version; [`ErrorCode::nearest`] maps them to 1.0.
 
-/// How its messages are refused.
+/// Errors in reply to Nicira messages.
 mod error;
 
 pub use error::refusal;
@@ -49,16 +52,16 @@ const SET_CONTROLLER_ID: u32 = 20;
 const STATS_FLOW: u32 = 0;
 const STATS_AGGREGATE: u32 = 1;
 
-/// Numbers of the forms of entries, and of frames.
+/// Codes of the flow formats and of the packet-in formats.
 const FLOW_FORMATS: [u32; 2] = [0, 2];
 const PACKET_IN_FORMATS: [u32; 2] = [0, 1];
 
 const ROLES: [Role; 3] = [Role::Equal, Role::Master, Role::Slave];
 
-/// Class and number of the field that is the cookie.
+/// Class and number of the cookie field.
 const COOKIE: (u16, u8) = (1, 30);
 
-/// Bytes of an entry before its match.
+/// Bytes of a row before its match.
 const FLOW_BYTES_MIN: usize = 48;
 
 const V: Version = Version::V1_0;
@@ -74,7 +77,7 @@ fn body(subtype: u32, put: impl FnOnce(&mut Vec<u8>) -> Result<(), What>) -> Out
 
 type Outcome = Result<Experimenter, NotExpressible>;
 
-/// The message's bytes, as the body of an experimenter's message of 1.0.
+/// Encodes the message as the body of a 1.0 experimenter message.
 pub fn put_message(message: &NiciraMessage) -> Outcome {
     match message {
         NiciraMessage::RoleRequest(role) => body(ROLE_REQUEST, |out| put_role(*role, out)),
@@ -121,8 +124,7 @@ fn put_role(role: Role, out: &mut Vec<u8>) -> Result<(), What> {
     put_number(place as u32, out)
 }
 
-/// The message that an experimenter's message of 1.0 is, if it is one of these; an error is what
-/// its sender is told.
+/// Decodes a 1.0 experimenter message, if it is one of these. The error is the one to reply with.
 pub fn read_message(from: &Experimenter) -> Result<Option<NiciraMessage>, ErrorCode> {
     if from.experimenter != NICIRA {
         return Ok(None);
@@ -177,7 +179,7 @@ fn read_choice<T: Copy>(values: &[T], numbers: &[u32], reader: &mut Reader) -> R
         .ok_or_else(|| Fault::value(at, number, ErrorCode::RequestBadExperimenterType))
 }
 
-/// Appends a match's fields, and a cookie to be looked for; writes their length.
+/// Appends a match's fields and a cookie filter, and writes their length.
 fn put_match(
     matching: &Match,
     cookie: Option<(u64, u64)>,
@@ -198,7 +200,7 @@ fn put_match(
     Ok(())
 }
 
-/// Reads a match's fields and takes the cookie out of them.
+/// Reads a match's fields and extracts the cookie filter.
 fn read_match(length: u16, reader: &mut Reader) -> Result<(Match, Option<(u64, u64)>), Fault> {
     let length = usize::from(length);
     let fields = read_fields(V, &mut reader.within(length)?)?;
@@ -211,7 +213,7 @@ fn read_match(length: u16, reader: &mut Reader) -> Result<(Match, Option<(u64, u
     Ok((matching, cookie))
 }
 
-/// The value and the mask of a cookie to be looked for.
+/// Reads value and mask of a cookie filter.
 fn read_cookie(field: &ExperimenterField) -> Result<(u64, u64), Fault> {
     let read = || {
         let mut body = Reader::new(&field.body, 0);
@@ -285,7 +287,7 @@ fn read_flow_removed(reader: &mut Reader) -> Result<FlowRemoved, Fault> {
 fn put_packet_in(frame: &PacketIn, out: &mut Vec<u8>) -> Result<(), What> {
     put_buffer(frame.buffer_id, out)?;
     out.put_u16(frame.frame_bytes);
-    // The reasons of 1.3, as Open vSwitch has it.
+    // Open vSwitch uses the reasons of 1.3.
     out.put_u8(reason_to_wire(Version::V1_3, frame.reason));
     out.put_u8(frame.table);
     out.put_u64(frame.cookie);
@@ -304,7 +306,7 @@ fn put_packet_in(frame: &PacketIn, out: &mut Vec<u8>) -> Result<(), What> {
 fn read_packet_in(reader: &mut Reader) -> Result<PacketIn, Fault> {
     let buffer_id = read_buffer(reader)?;
     let frame_bytes = reader.u16()?;
-    // Open vSwitch gives its reasons the numbers of later versions.
+    // Open vSwitch uses the codes of later versions for its reasons.
     let reason = read_reason(Version::V1_5, reader)?;
     let (table, cookie) = (reader.u8()?, reader.u64()?);
     let length = reader.u16()?;
@@ -317,7 +319,7 @@ fn read_packet_in(reader: &mut Reader) -> Result<PacketIn, Fault> {
     Ok(PacketIn { buffer_id, frame_bytes, in_port, fields, reason, table, cookie, data })
 }
 
-/// The request's bytes, as the body of experimenter's statistics of 1.0.
+/// Encodes the request as the body of 1.0 experimenter statistics.
 pub fn put_request(request: &NiciraRequest) -> Outcome {
     let (subtype, which) = match request {
         NiciraRequest::Flow(which) => (STATS_FLOW, which),
@@ -338,7 +340,7 @@ pub fn put_request(request: &NiciraRequest) -> Outcome {
     })
 }
 
-/// The request that experimenter's statistics of 1.0 are, if they are one of these.
+/// Decodes a 1.0 experimenter statistics request, if it is one of these.
 pub fn read_request(from: &Experimenter) -> Result<Option<NiciraRequest>, ErrorCode> {
     let read = |reader: &mut Reader| {
         let subtype = reader.u32()?;
@@ -368,7 +370,7 @@ fn read_which(reader: &mut Reader) -> Result<FlowStatsRequest, Fault> {
     Ok(FlowStatsRequest { matching, table, out_port, out_group: GROUP_ANY, cookie, cookie_mask })
 }
 
-/// The reply's bytes, as the body of experimenter's statistics of 1.0.
+/// Encodes the reply as the body of 1.0 experimenter statistics.
 pub fn put_reply(reply: &NiciraReply) -> Outcome {
     match reply {
         NiciraReply::Flow(rows) => body(STATS_FLOW, |out| {
@@ -382,7 +384,7 @@ pub fn put_reply(reply: &NiciraReply) -> Outcome {
     }
 }
 
-/// The reply that experimenter's statistics of 1.0 are, if they are one of these.
+/// Decodes a 1.0 experimenter statistics reply, if it is one of these.
 pub fn read_reply(from: &Experimenter) -> Result<Option<NiciraReply>, ErrorCode> {
     let read = |reader: &mut Reader| {
         let subtype = reader.u32()?;
@@ -409,7 +411,7 @@ pub fn read_reply(from: &Experimenter) -> Result<Option<NiciraReply>, ErrorCode>
     }
 }
 
-/// Whole seconds and one more; zero for what is not known.
+/// Returns the whole seconds plus one; zero if unknown.
 fn age_to_wire(age: Option<Nanos>) -> u16 {
     let seconds = age.map(|age| age.0 / SECOND + 1);
     seconds.map_or(0, |seconds| u16::try_from(seconds).unwrap_or(u16::MAX))

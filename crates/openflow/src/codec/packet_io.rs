@@ -1,8 +1,10 @@
-//! Packet-in and packet-out as bytes.
+//! Encodes and decodes packet-in and packet-out.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.3.6 and 5.4.1, 1.1.0 section A.4.1, 1.2 section A.4.1, 1.3.5
-//! sections 7.3.7 and 7.4.1, 1.5.1 section 7.3.6. From 1.2 on a packet-in tells its port, and all
-//! that the pipeline knows, in a match; a packet-out does so from 1.5 on.
+//! sections 7.3.7 and 7.4.1, 1.5.1 section 7.3.6.
+//!
+//! From 1.2 on a packet-in has its ingress port and the other pipeline fields in a match; a
+//! packet-out has them there from 1.5 on.
 
 use packet::error::{Malformed, Why};
 use packet::field::Field;
@@ -18,8 +20,7 @@ use crate::model::packet_io::{COOKIE_NONE, PacketIn, PacketInReason, PacketOut};
 use crate::model::port::{PortNo, reserved};
 use crate::version::{ErrorCode, Version};
 
-/// Bytes between the match and the frame of a packet-in, so that the frame's second header is
-/// aligned.
+/// Bytes between match and frame of a packet-in, which align the frame's second header.
 const PAD_BYTES: usize = 2;
 
 /// Appends a packet-in's body.
@@ -59,12 +60,12 @@ pub(super) fn put_packet_in(
     Ok(())
 }
 
-/// The port under the one that the frame came in on.
+/// Returns the physical port of the frame.
 fn physical_port(frame: &PacketIn) -> PortNo {
     frame.fields.value(Field::InPhyPort).map_or(frame.in_port, |port| port as PortNo)
 }
 
-/// The reason's number; reasons that came later are told as an action.
+/// Returns the reason's code; `OFPR_ACTION` for reasons of later versions.
 pub(super) fn reason_to_wire(version: Version, reason: PacketInReason) -> u8 {
     const ACTION: u8 = 1;
     match reason {
@@ -78,7 +79,7 @@ pub(super) fn reason_to_wire(version: Version, reason: PacketInReason) -> u8 {
     }
 }
 
-/// Reads the reason's number.
+/// Reads the reason's code.
 pub(super) fn read_reason(version: Version, reader: &mut Reader) -> Result<PacketInReason, Fault> {
     let at = reader.at();
     Ok(match reader.u8()? {
@@ -92,7 +93,7 @@ pub(super) fn read_reason(version: Version, reader: &mut Reader) -> Result<Packe
     })
 }
 
-/// Appends a port and other fields as a match.
+/// Appends ingress port and other fields as a match.
 fn put_fields(
     version: Version,
     in_port: PortNo,
@@ -106,7 +107,7 @@ fn put_fields(
     put_match(version, &all, out)
 }
 
-/// Reads a match and takes the port out of it.
+/// Reads a match and extracts the ingress port.
 fn read_fields(version: Version, reader: &mut Reader) -> Result<(PortNo, Match), Fault> {
     let fields = read_match(version, reader)?;
     let in_port = fields.value(Field::InPort).map_or(reserved::NONE, |port| port as PortNo);

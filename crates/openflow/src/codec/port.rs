@@ -1,12 +1,14 @@
-//! Ports as bytes: numbers, descriptions, changes.
+//! Encodes and decodes ports: numbers, descriptions and changes.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.2.1, 5.3.3 and 5.4.3; 1.1.0 section A.2.1; 1.4.1 sections
-//! 7.2.1, 7.3.4.3 and 7.4.3. Port numbers have 16 bits in 1.0 and 32 later; reserved ones keep
-//! their place below the top. From 1.4 on everything about the link is a property.
+//! 7.2.1, 7.3.4.3 and 7.4.3.
+//!
+//! - Port numbers have 16 bits in 1.0 and 32 later. Reserved numbers keep their low 16 bits.
+//! - From 1.4 on the features of a link are in properties.
 
-/// What ports are beyond Ethernet.
+/// Port properties.
 mod property;
-/// What ports have counted.
+/// Port statistics.
 mod stats;
 
 use packet::error::{Malformed, Why};
@@ -27,15 +29,15 @@ use property::{
 /// Bytes of a description without properties (1.4).
 const DESCRIPTION_BYTES_MIN: usize = 40;
 
-/// Fewest bytes of a description in the versions that have a list of them.
+/// Minimum bytes of a description, in versions with a list of them.
 const DESCRIPTION_BYTES: usize = 48;
 
 const NAME_BYTES: usize = 16;
 
-/// First 16-bit number that no real port has.
+/// First reserved 16-bit number.
 const RESERVED_16: u16 = 0xff00;
 
-/// The number as 1.0 writes it.
+/// Returns the 16-bit number of 1.0.
 pub(super) fn port_to_wire(port: PortNo) -> Result<u16, What> {
     match port {
         0..0xff00 => Ok(port as u16),
@@ -44,7 +46,7 @@ pub(super) fn port_to_wire(port: PortNo) -> Result<u16, What> {
     }
 }
 
-/// The number that 1.0 wrote so.
+/// Returns the port of a 16-bit number of 1.0.
 pub(super) fn port_from_wire(wire: u16) -> PortNo {
     match wire {
         0..RESERVED_16 => wire.into(),
@@ -52,7 +54,7 @@ pub(super) fn port_from_wire(wire: u16) -> PortNo {
     }
 }
 
-/// Appends a port's number: two bytes in 1.0, four later.
+/// Appends a port number: two bytes in 1.0, four later.
 #[inline]
 pub(super) fn put_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
     match version {
@@ -62,7 +64,7 @@ pub(super) fn put_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-/// Reads a port's number: two bytes in 1.0, four later.
+/// Reads a port number: two bytes in 1.0, four later.
 #[inline]
 pub(super) fn read_port(version: Version, reader: &mut Reader) -> Result<PortNo, Malformed> {
     match version {
@@ -99,7 +101,7 @@ pub(super) fn put_description(
     put_link(version, port, out)
 }
 
-/// Appends what is known of an Ethernet link; 1.0 has no speeds.
+/// Appends the features of an Ethernet link; 1.0 has no speeds.
 fn put_link(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Result<(), What> {
     for features in [port.current, port.advertised, port.supported, port.peer] {
         out.put_u32(features.to_wire(version).map_err(What::Bit)?);
@@ -111,8 +113,9 @@ fn put_link(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Appends the properties. One of Ethernet is there unless the port is an optical one of which no
-/// Ethernet link is known.
+/// Appends the properties.
+///
+/// The Ethernet property is always present, except for optical ports without Ethernet features.
 fn put_properties(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Result<(), What> {
     let features = port.current | port.advertised | port.supported | port.peer;
     let has_link = !features.is_empty() || (port.current_speed_kbps, port.speed_max_kbps) != (0, 0);
@@ -240,8 +243,9 @@ pub(super) fn put_port_mod(
     change.properties.iter().try_for_each(|property| put_mod_property(version, property, out))
 }
 
-/// Reads a port-mod's body. From 1.1 on, bits that do not exist are refused: what they ask for
-/// would not be done.
+/// Reads a port-mod's body.
+///
+/// From 1.1 on, rejects unknown bits, because the switch cannot do what they request.
 pub(super) fn read_port_mod(version: Version, reader: &mut Reader) -> Result<PortMod, Fault> {
     let number = read_port(version, reader)?;
     if version >= Version::V1_1 {
@@ -294,7 +298,7 @@ fn refuse(version: Version, at: usize, unknown: u32, answer: ErrorCode) -> Resul
     Err(Fault::new(Malformed { at, why: Why::BadValue(unknown.into()) }, answer))
 }
 
-/// Appends a port-status' body.
+/// Appends a port-status body.
 pub(super) fn put_port_status(
     version: Version,
     status: &PortStatus,
@@ -309,7 +313,7 @@ pub(super) fn put_port_status(
     put_description(version, &status.port, out)
 }
 
-/// Reads a port-status' body.
+/// Reads a port-status body.
 pub(super) fn read_port_status(version: Version, reader: &mut Reader) -> Result<PortStatus, Fault> {
     let at = reader.at();
     let reason = match reader.u8()? {

@@ -1,8 +1,10 @@
-//! Properties as bytes: a type, a length, what they say, and padding up to eight bytes.
+//! Encodes and decodes properties: type, length, value, and padding to eight bytes.
 //!
-//! Source: OpenFlow 1.3.5 section 7.3.5.5.2 and 1.4.1 section 7.2 (the `*_prop_header`
-//! structures). The length does not count the padding behind it. Faults are answered with the
-//! errors of 1.4: 1.3 has properties of tables only, and errors about those that are nearest.
+//! Source: OpenFlow 1.3.5 section 7.3.5.5.2 and 1.4.1 section 7.2 (the `*_prop_header` structures).
+//!
+//! - The length does not include the padding.
+//! - Faults have the errors of 1.4. 1.3 has only table properties; for it [`ErrorCode::nearest`]
+//!   finds their errors.
 
 use packet::error::{Malformed, Why};
 
@@ -11,29 +13,29 @@ use super::{Fault, What};
 use crate::model::action::Experimenter;
 use crate::version::{ErrorCode, Version};
 
-/// Type of an experimenter's property nearly everywhere.
+/// Type of most experimenter properties.
 pub(super) const EXPERIMENTER: u16 = 0xffff;
 
 /// Bytes of a property's type and length.
 const HEADER_BYTES: usize = 4;
 
-/// A length that does not fit.
+/// Returns the fault for a wrong length.
 pub(super) fn bad_length(malformed: Malformed) -> Fault {
     Fault::new(malformed, ErrorCode::PropertyBadLength)
 }
 
-/// A property as it came.
+/// A property as received.
 pub(super) struct Property<'a> {
     /// Its type.
     pub kind: u16,
     /// Offset of its type.
     pub at: usize,
-    /// What follows its length.
+    /// The bytes after its length.
     pub body: Reader<'a>,
 }
 
 impl Property<'_> {
-    /// Reads all that it says.
+    /// Reads the whole value.
     pub fn read<T>(
         mut self,
         read: impl FnOnce(&mut Reader) -> Result<T, Malformed>,
@@ -43,7 +45,7 @@ impl Property<'_> {
         Ok(value)
     }
 
-    /// Reads numbers up to its end.
+    /// Reads items up to the end.
     pub fn list<T>(
         self,
         mut read: impl FnMut(&mut Reader) -> Result<T, Malformed>,
@@ -57,7 +59,7 @@ impl Property<'_> {
         })
     }
 
-    /// Reads what somebody else says: a number, a type of theirs, and anything.
+    /// Reads an experimenter property: experimenter ID, type and data.
     pub fn experimenter(self) -> Result<Experimenter, Fault> {
         self.read(|body| {
             let experimenter = body.u32()?;
@@ -70,13 +72,13 @@ impl Property<'_> {
         })
     }
 
-    /// Why it cannot be.
+    /// Returns the fault for an unknown type.
     pub fn unknown(&self) -> Fault {
         Fault::value(self.at, self.kind, ErrorCode::PropertyBadType)
     }
 }
 
-/// Reads the next property and the padding behind it, if there is one.
+/// Reads the next property and its padding, if there is one.
 pub(super) fn read_property<'a>(reader: &mut Reader<'a>) -> Result<Option<Property<'a>>, Fault> {
     if reader.left() == 0 {
         return Ok(None);
@@ -102,7 +104,7 @@ pub(super) fn read_properties<T>(
     Ok(properties)
 }
 
-/// Reads properties of which there are only experimenters'.
+/// Reads properties; only experimenter properties are valid.
 pub(super) fn read_experimenters(reader: &mut Reader) -> Result<Vec<Experimenter>, Fault> {
     read_properties(reader, |property| match property.kind {
         EXPERIMENTER => property.experimenter(),
@@ -110,7 +112,7 @@ pub(super) fn read_experimenters(reader: &mut Reader) -> Result<Vec<Experimenter
     })
 }
 
-/// Appends a property and the padding behind it.
+/// Appends a property and its padding.
 pub(super) fn put_property(
     kind: u16,
     out: &mut Vec<u8>,
@@ -125,7 +127,7 @@ pub(super) fn put_property(
     Ok(())
 }
 
-/// Appends somebody else's property.
+/// Appends an experimenter property.
 pub(super) fn put_experimenter(
     kind: u16,
     property: &Experimenter,
@@ -141,12 +143,12 @@ pub(super) fn put_experimenter(
     })
 }
 
-/// Somebody else's bytes do not begin with the four of a type.
+/// Returns the error for experimenter data without the four bytes of a type.
 pub(super) fn no_experimenter_type(body: &Experimenter) -> What {
     What::Value { field: "length of the experimenter's type", value: body.body.len() as u64 }
 }
 
-/// Appends properties of which there are only experimenters'.
+/// Appends experimenter properties.
 pub(super) fn put_experimenters(
     version: Version,
     properties: &[Experimenter],

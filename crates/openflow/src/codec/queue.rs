@@ -1,8 +1,10 @@
-//! Queues as bytes: what they promise, and what they have counted.
+//! Encodes and decodes queues: configuration and statistics.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.2.2, 5.3.4 and 5.3.5; 1.2 section A.2.2; 1.4.1 sections
-//! 7.3.5.10 and 7.3.5.11. From 1.4 on the promises are rows of the statistics, and properties like
-//! all others; before, their headers have padding of their own.
+//! 7.3.5.10 and 7.3.5.11.
+//!
+//! From 1.4 on the configuration is a multipart reply with standard properties. Before, it is a
+//! separate message, whose property headers have additional padding.
 
 use packet::error::Malformed;
 
@@ -20,19 +22,19 @@ use crate::model::port::PortNo;
 use crate::model::queue::{PacketQueue, QueueConfig, QueueProperty, QueueStats};
 use crate::version::Version;
 
-/// Bytes of the header of a property before 1.4.
+/// Bytes of a property header before 1.4.
 const PROPERTY_BYTES: usize = 8;
 
-/// Bytes of a row of 1.4's statistics without properties.
+/// Bytes of a statistics row of 1.4 without properties.
 const STATS_BYTES_MIN: usize = 48;
 
-/// Property that promises nothing.
+/// Property type: no property.
 const NONE: u16 = 0;
 
-/// Property that promises a rate.
+/// Property type: minimum rate.
 const MIN_RATE: u16 = 1;
 
-/// Property that limits the rate.
+/// Property type: maximum rate.
 const MAX_RATE: u16 = 2;
 
 /// Appends a request's body.
@@ -49,7 +51,7 @@ pub(super) fn read_request(version: Version, reader: &mut Reader) -> Result<Port
     Ok(port)
 }
 
-/// Bytes behind the port of a request.
+/// Returns the bytes of padding after the port of a request.
 fn padding(version: Version) -> usize {
     if version == Version::V1_0 { 2 } else { 4 }
 }
@@ -71,7 +73,7 @@ pub(super) fn put_reply(
     Ok(())
 }
 
-/// Appends a queue as before 1.4, from 1.2 on with its port.
+/// Appends a queue in the format before 1.4; from 1.2 on with its port.
 fn put_queue(version: Version, queue: &PacketQueue, out: &mut Vec<u8>) -> Result<(), What> {
     let start = out.len();
     out.put_u32(queue.id);
@@ -132,7 +134,7 @@ fn put_old_property(
     put_length("queue property", out, start, 2)
 }
 
-/// Whether the version, before 1.4, says what a property of this type means.
+/// Returns whether the version, before 1.4, defines this property type.
 fn is_known(version: Version, kind: u16) -> bool {
     matches!(kind, NONE | MIN_RATE)
         || version >= Version::V1_2 && matches!(kind, MAX_RATE | EXPERIMENTER)
@@ -199,7 +201,7 @@ fn read_old_rate(body: &mut Reader) -> Result<u16, Malformed> {
     Ok(rate)
 }
 
-/// A queue's promises as a row of 1.4's statistics.
+/// A queue as a row of a multipart reply, from 1.4 on.
 impl Row for PacketQueue {
     fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
         let start = out.len();

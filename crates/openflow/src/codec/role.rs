@@ -1,4 +1,4 @@
-//! Which part a controller plays, as bytes.
+//! Encodes and decodes controller roles and controller status.
 //!
 //! Source: OpenFlow 1.2 section A.3.9, 1.4.1 section 7.4.4, 1.5.1 sections 7.3.8 and 7.4.8.
 
@@ -72,7 +72,7 @@ pub(super) fn read_request(version: Version, reader: &mut Reader) -> Result<Role
     Ok(RoleRequest { role, short_id, generation: reader.u64()? })
 }
 
-/// Appends a role-status' body.
+/// Appends a role-status body.
 pub(super) fn put_status(
     version: Version,
     status: &RoleStatus,
@@ -89,7 +89,7 @@ pub(super) fn put_status(
     put_experimenters(version, &status.properties, out)
 }
 
-/// Reads a role-status' body.
+/// Reads a role-status body.
 pub(super) fn read_status(reader: &mut Reader) -> Result<RoleStatus, Fault> {
     let role = read_role(reader)?;
     let at = reader.at();

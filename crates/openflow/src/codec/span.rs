@@ -1,7 +1,7 @@
-//! How long something has been there, as bytes: seconds and nanoseconds.
+//! Encodes and decodes durations as seconds and nanoseconds.
 //!
 //! Source: OpenFlow 1.0.0 section 5.3.5 and 1.3.5 section 7.3.5.6 (`duration_sec`,
-//! `duration_nsec`). Where that may be unknown, all bits set say so.
+//! `duration_nsec`). Where a duration may be unknown, all bits set encode that.
 
 use packet::error::Malformed;
 use packet::time::Nanos;
@@ -12,7 +12,7 @@ use super::bytes::{Put, Reader};
 /// Nanoseconds in a second.
 pub(super) const SECOND: u64 = 1_000_000_000;
 
-/// Appends a span as seconds and nanoseconds.
+/// Appends a duration as seconds and nanoseconds.
 pub(super) fn put_span(span: Nanos, out: &mut Vec<u8>) -> Result<(), What> {
     let seconds = span.0 / SECOND;
     let seconds =
@@ -22,13 +22,13 @@ pub(super) fn put_span(span: Nanos, out: &mut Vec<u8>) -> Result<(), What> {
     Ok(())
 }
 
-/// Reads a span; nanoseconds that make a second or more are cut to just below it.
+/// Reads a duration; limits the nanoseconds to 999,999,999.
 pub(super) fn read_span(reader: &mut Reader) -> Result<Nanos, Malformed> {
     let (seconds, nanos) = (reader.u32()?, reader.u32()?);
     Ok(Nanos(u64::from(seconds) * SECOND + u64::from(nanos).min(SECOND - 1)))
 }
 
-/// Appends a span, if it is known.
+/// Appends a duration that may be unknown.
 pub(super) fn put_age(age: Option<Nanos>, out: &mut Vec<u8>) -> Result<(), What> {
     match age {
         Some(age) => put_span(age, out),
@@ -39,7 +39,7 @@ pub(super) fn put_age(age: Option<Nanos>, out: &mut Vec<u8>) -> Result<(), What>
     }
 }
 
-/// Reads a span, if it is known.
+/// Reads a duration that may be unknown.
 pub(super) fn read_age(reader: &mut Reader) -> Result<Option<Nanos>, Malformed> {
     let mut ahead = reader.clone();
     if ahead.u64()? == u64::MAX {

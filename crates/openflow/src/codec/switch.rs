@@ -1,4 +1,4 @@
-//! Features and configuration as bytes.
+//! Encodes and decodes switch features and switch configuration.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.3.1 and 5.3.2, 1.1.0 and 1.3.5 sections A.3.1 and 7.3.1,
 //! 7.3.2.
@@ -10,10 +10,11 @@ use crate::model::kinds::ActionKinds;
 use crate::model::switch::{Capabilities, Features, FragmentHandling, SwitchConfig};
 use crate::version::{ErrorCode, Version};
 
-/// The bits of the configuration flags that say what happens to fragments.
+/// Fragment handling bits of the configuration flags.
 const FRAGMENTS_MASK: u16 = 3;
 
-/// Configuration flag of 1.1 and 1.2: frames with a bad TTL go to the controller.
+/// Configuration flag of 1.1 and 1.2: the switch sends frames with an invalid TTL to the
+/// controller.
 const INVALID_TTL_TO_CONTROLLER: u16 = 4;
 
 /// Appends a features reply's body.
@@ -62,7 +63,7 @@ pub(super) fn read_features(version: Version, reader: &mut Reader) -> Result<Fea
     Ok(features)
 }
 
-/// Whether the version has a flag for frames with a bad TTL.
+/// Returns whether the version has the flag for frames with an invalid TTL.
 fn has_ttl_flag(version: Version) -> bool {
     matches!(version, Version::V1_1 | Version::V1_2)
 }
@@ -88,9 +89,10 @@ pub(super) fn put_config(
     Ok(())
 }
 
-/// Reads a configuration. In 1.0, both fragment bits at once mean nothing and are taken as
-/// reassembly, the one with the higher bit, and bits above them are passed over; later versions
-/// have an error for flags that do not exist.
+/// Reads a configuration.
+///
+/// In 1.0, both fragment bits are invalid together; decoding takes them as reassembly, the higher
+/// bit, and ignores the bits above. Later versions have an error for unknown flags.
 pub(super) fn read_config(version: Version, reader: &mut Reader) -> Result<SwitchConfig, Fault> {
     let at = reader.at();
     let flags = reader.u16()?;

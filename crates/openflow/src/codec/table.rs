@@ -1,9 +1,9 @@
-//! Tables as bytes: how they behave, how full they are, and what earlier versions say they can do.
+//! Encodes and decodes tables: configuration, descriptions and statistics.
 //!
 //! Source: OpenFlow 1.0.0 section 5.3.5, 1.1.0 and 1.2 sections A.3.3 and A.3.5.3, 1.4.1 sections
-//! 7.3.4.1, 7.3.5.16 and 7.4.5. What a table can do is part of its statistics before 1.3.
+//! 7.3.4.1, 7.3.5.16 and 7.4.5. Before 1.3 the capabilities are part of the statistics.
 
-/// What tables can do, from 1.3 on.
+/// Table features, from 1.3 on.
 mod features;
 
 use packet::error::{Malformed, Why};
@@ -21,10 +21,10 @@ use crate::model::table::{
 };
 use crate::version::{ErrorCode, Version, oxm_field, oxm_number};
 
-/// Bytes of a table's name.
+/// Bytes of a table name.
 pub(super) const NAME_BYTES: usize = 32;
 
-/// The bits that say what becomes of a frame without an entry.
+/// Table-miss bits of a configuration.
 const MISS_MASK: u32 = 3;
 
 const EVICTION_BIT: u32 = 1 << 2;
@@ -35,12 +35,12 @@ const EVICTION: u16 = 2;
 
 const VACANCY: u16 = 3;
 
-/// The reason's number.
+/// Codes of the reasons.
 const VACANCY_DOWN: u8 = 3;
 
 const VACANCY_UP: u8 = 4;
 
-/// The bits of a configuration.
+/// Returns the bits of a configuration.
 pub(super) fn config_to_wire(version: Version, config: TableConfig) -> Result<u32, What> {
     let miss = match config.miss {
         TableMiss::Controller => 0,
@@ -57,7 +57,7 @@ pub(super) fn config_to_wire(version: Version, config: TableConfig) -> Result<u3
     Ok(miss | eviction | bit(config.vacancy_events, VACANCY_EVENTS_BIT, "vacancy_events")?)
 }
 
-/// The configuration of these bits, and those that mean nothing.
+/// Returns the configuration of these bits, and the unknown bits.
 pub(super) fn config_from_wire(version: Version, wire: u32) -> (TableConfig, u32) {
     let (miss, mut unknown) = match wire & MISS_MASK {
         0 => (TableMiss::Controller, 0),
@@ -128,7 +128,7 @@ fn put_properties(
     })
 }
 
-/// Reads properties, of which each type but the experimenters' may be there once.
+/// Reads properties. Each type occurs at most once, except the experimenter's.
 fn read_table_properties(
     version: Version,
     reader: &mut Reader,
@@ -185,7 +185,7 @@ impl Row for TableDescription {
     }
 }
 
-/// Appends a table-status' body.
+/// Appends a table-status body.
 pub(super) fn put_table_status(
     version: Version,
     status: &TableStatus,
@@ -199,7 +199,7 @@ pub(super) fn put_table_status(
     status.table.put(version, out)
 }
 
-/// Reads a table-status' body.
+/// Reads a table-status body.
 pub(super) fn read_table_status(
     version: Version,
     reader: &mut Reader,
@@ -319,10 +319,10 @@ fn read_abilities(version: Version, reader: &mut Reader) -> Result<TableAbilitie
     Ok(abilities)
 }
 
-/// Bits, and the fields that they stand for.
+/// Bits, and the fields of each.
 type FieldBits = &'static [(u32, &'static [Field])];
 
-/// The 1.1 bits of fields (`ofp_flow_match_fields`); the one for the type of match is left out.
+/// The 1.1 bits of fields (`ofp_flow_match_fields`), without the one for the match type.
 const FIELDS_1_1: FieldBits = &[
     (1 << 0, &[Field::InPort]),
     (1 << 1, &[Field::VlanVid]),
@@ -341,7 +341,7 @@ const FIELDS_1_1: FieldBits = &[
     (1 << 15, &[Field::Metadata]),
 ];
 
-/// The bits that stand for any of the fields.
+/// Returns the bits of these fields.
 fn bits_of_fields(table: FieldBits, fields: FieldSet) -> Result<u32, What> {
     fields.iter().try_fold(0, |wire, field| {
         let row = table.iter().find(|(_, fields)| fields.contains(&field));
@@ -349,13 +349,13 @@ fn bits_of_fields(table: FieldBits, fields: FieldSet) -> Result<u32, What> {
     })
 }
 
-/// The fields of which any bit is set.
+/// Returns the fields of these bits.
 fn fields_of_bits(table: FieldBits, wire: u32) -> FieldSet {
     let set = table.iter().filter(|(bits, _)| wire & bits != 0);
     set.flat_map(|(_, fields)| fields.iter().copied()).collect()
 }
 
-/// The bits with the fields' numbers.
+/// Returns the bits at the positions of the field numbers.
 fn bits_of_numbers(version: Version, fields: FieldSet) -> Result<u64, What> {
     fields.iter().try_fold(0, |wire, field| {
         let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
@@ -363,7 +363,7 @@ fn bits_of_numbers(version: Version, fields: FieldSet) -> Result<u64, What> {
     })
 }
 
-/// The fields whose numbers' bits are set.
+/// Returns the fields whose number's bit is set.
 fn fields_of_numbers(version: Version, wire: u64) -> FieldSet {
     (0..64).filter(|number| wire & 1 << number != 0).filter_map(|n| oxm_field(version, n)).collect()
 }

@@ -1,4 +1,4 @@
-//! The codec judged by cases that a capture does not hold.
+//! Tests of cases that captures do not have.
 
 use super::*;
 use crate::header::MESSAGE_BYTES_MAX;
@@ -14,7 +14,8 @@ fn bytes_of(message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// Encodes a message, has `change` spoil it, and gives offset and answer of the refusal.
+/// Encodes a message, corrupts it with `change`, and returns offset and error of the failed
+/// decoding.
 fn refused(message: &Message, change: impl Fn(&mut Vec<u8>)) -> (usize, ErrorCode) {
     let mut bytes = bytes_of(message);
     change(&mut bytes);

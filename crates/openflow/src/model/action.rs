@@ -1,10 +1,12 @@
-//! What is done with a frame, one step.
+//! Actions on a frame.
 //!
 //! Source: OpenFlow 1.0.0 section 5.2.4 (`ofp_action_*`), 1.3.5 section 7.2.5 and 1.5.1 section
-//! 7.2.6. A list of actions is a row of these, done in order; an empty list drops the frame. What
-//! 1.0 and 1.1 say with an action for each field is [`Action::SetField`] here, but for those whose
-//! meaning no field has. Values that do not fit their field are refused when encoding and when
-//! decoding.
+//! 7.2.6.
+//!
+//! - The switch executes a list of actions in order; an empty list drops the frame.
+//! - [`Action::SetField`] also represents the actions of 1.0 and 1.1 that set one field each. Those
+//!   without an equivalent field have variants of their own.
+//! - The codec rejects values that do not fit their field, when encoding and when decoding.
 
 use std::fmt;
 
@@ -15,28 +17,28 @@ use super::port::{PortNo, ShowPort, reserved};
 use super::text::Hex;
 use crate::version::ActionKind;
 
-/// One step.
+/// One action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Sends the frame out of a port.
     Output {
         /// The port, possibly a reserved one.
         port: PortNo,
-        /// Bytes of the frame that the controller gets, if that is the port.
+        /// Maximum bytes of the frame that the controller receives, if the port is the controller.
         bytes_max: u16,
     },
-    /// Has a group deal with it.
+    /// Processes the frame in a group.
     Group(u32),
-    /// Chooses the queue for later outputs.
+    /// Selects the queue for later outputs.
     SetQueue(u32),
     /// Sends the frame through a queue of a port (1.0).
     Enqueue {
-        /// A real port, or [`reserved::IN_PORT`].
+        /// A physical port, or [`reserved::IN_PORT`].
         port: PortNo,
         /// The queue's number at that port.
         queue: u32,
     },
-    /// Sets a field in those bits that the mask has; a mask that is not full needs 1.5.
+    /// Sets the bits of a field that are in the mask; a partial mask requires 1.5.
     SetField(FieldMatch),
     /// Copies bits from one field to another (1.5).
     CopyField(CopyField),
@@ -44,88 +46,88 @@ pub enum Action {
     PushVlan(u16),
     /// Removes the outermost VLAN tag, if there is one.
     PopVlan,
-    /// Adds an MPLS entry and sets this Ethernet type.
+    /// Adds an MPLS label stack entry and sets this Ethernet type.
     PushMpls(u16),
-    /// Removes the outermost MPLS entry and sets this Ethernet type.
+    /// Removes the outermost MPLS label stack entry and sets this Ethernet type.
     PopMpls(u16),
-    /// Adds a backbone tag of this Ethernet type.
+    /// Adds a PBB tag of this Ethernet type.
     PushPbb(u16),
-    /// Removes the outermost backbone tag.
+    /// Removes the outermost PBB tag.
     PopPbb,
-    /// Copies the TTL from the header next to the outermost to the outermost.
+    /// Copies the TTL from the next-to-outermost header to the outermost.
     CopyTtlOut,
-    /// Copies the TTL from the outermost header to the next.
+    /// Copies the TTL from the outermost header to the next-to-outermost.
     CopyTtlIn,
-    /// Sets the TTL of the outermost MPLS entry.
+    /// Sets the TTL of the outermost MPLS label stack entry.
     SetMplsTtl(u8),
-    /// Takes one off it.
+    /// Decrements the TTL of the outermost MPLS label stack entry.
     DecMplsTtl,
-    /// Sets the TTL of IP.
+    /// Sets the IP TTL.
     SetNwTtl(u8),
-    /// Takes one off it.
+    /// Decrements the IP TTL.
     DecNwTtl,
-    /// Has a meter look at the frame (1.5; before, an instruction).
+    /// Applies a meter to the frame (1.5; an instruction in 1.3 and 1.4).
     Meter(u32),
-    /// Sets the VLAN id (0 to 4095), adding a tag if there is none (1.0).
+    /// Sets the VLAN ID (0 to 4095); adds a tag if there is none (1.0).
     SetVlanVid(u16),
-    /// Sets the VLAN priority (0 to 7), adding a tag if there is none (1.0).
+    /// Sets the VLAN priority (0 to 7); adds a tag if there is none (1.0).
     SetVlanPcp(u8),
-    /// Sets the source port, or the ICMP type, of whatever transport there is (1.0 and 1.1).
+    /// Sets the transport source port or the ICMP type (1.0 and 1.1).
     SetTransportSrc(u16),
-    /// Sets the destination port, or the ICMP code, of whatever transport there is (1.0 and 1.1).
+    /// Sets the transport destination port or the ICMP code (1.0 and 1.1).
     SetTransportDst(u16),
-    /// What somebody else defines.
+    /// An experimenter action.
     Experimenter(Experimenter),
 }
 
-/// Which bits are copied where. Bits count from the least significant one.
+/// Source and destination of a copy-field action. Bits count from the least significant one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CopyField {
-    /// How many.
+    /// Number of bits.
     pub bits: u16,
-    /// From this field.
+    /// Source field.
     pub src: Field,
-    /// From this bit on.
+    /// First bit in the source field.
     pub src_offset: u16,
-    /// To this field.
+    /// Destination field.
     pub dst: Field,
-    /// To this bit and those above.
+    /// First bit in the destination field.
     pub dst_offset: u16,
 }
 
-/// Bytes that somebody else gives a meaning; "vendor" in 1.0. Also an experimenter's property.
+/// Experimenter data ("vendor" in 1.0), of an action, a message or a property.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Experimenter {
-    /// Whose: an organisation's 24-bit OUI, or a number that was given out.
+    /// Experimenter ID: a 24-bit OUI, or an ID that the ONF assigned.
     pub experimenter: u32,
-    /// Everything after that number. In an action its length is four bytes more than a multiple
+    /// The bytes after the experimenter ID. In an action their number is four more than a multiple
     /// of eight.
     pub body: Vec<u8>,
 }
 
 impl Action {
-    /// Sends the frame out of `port`, whole if that is the controller.
+    /// Returns an output action to `port`; the controller receives the whole frame.
     pub fn output(port: PortNo) -> Action {
         let bytes_max = if port == reserved::CONTROLLER { u16::MAX } else { 0 };
         Action::Output { port, bytes_max }
     }
 
-    /// Sets the whole field.
+    /// Returns an action that sets the whole field.
     pub fn set(field: Field, value: impl Into<u128>) -> Action {
         Action::SetField(FieldMatch::exact(field, value))
     }
 
-    /// Sets an Ethernet address.
+    /// Returns an action that sets an Ethernet address.
     pub fn set_mac(field: Field, mac: MacAddress) -> Action {
         Action::set(field, mac_bits(mac))
     }
 
-    /// Sets the identifier of the tag that there is.
+    /// Returns an action that sets the VLAN ID of an existing tag.
     pub fn set_vlan(id: u16) -> Action {
         Action::set(Field::VlanVid, VLAN_PRESENT | u128::from(id & 0xfff))
     }
 
-    /// Its row in the table of versions.
+    /// Returns the action type.
     pub fn kind(&self) -> ActionKind {
         match self {
             Action::Output { .. } => ActionKind::Output,

@@ -1,52 +1,54 @@
-//! Which news a controller gets.
+//! Asynchronous message configuration of a controller.
 //!
 //! Source: OpenFlow 1.3.5 section 7.3.10 (`ofp_async_config`) and 1.4.1 section 7.3.10
-//! (`ofp_async_config_prop_*`). For each kind of news there are two sets of reasons, one for when
-//! the controller is master or equal and one for when it is slave. What a request leaves out (from
-//! 1.4 on) stays as it is.
+//! (`ofp_async_config_prop_*`).
+//!
+//! - Each asynchronous message type has two sets of reasons: one for a master or equal controller,
+//!   one for a slave.
+//! - From 1.4 on, a request leaves sets that it does not contain unchanged.
 
 use std::fmt;
 
 use super::action::Experimenter;
 use crate::version::AsyncKind;
 
-/// Which news a controller gets, or is to get.
+/// Asynchronous message configuration, requested or in effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AsyncConfig {
-    /// The sets of reasons, each kind at most once for each role.
+    /// Sets of reasons; each message type at most once for each role.
     pub masks: Vec<AsyncMask>,
-    /// What somebody else defines.
+    /// Experimenter message types.
     pub experimenter: Vec<AsyncExperimenter>,
 }
 
-/// For which reasons one kind of news is sent.
+/// The reasons for which the switch sends one asynchronous message type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AsyncMask {
-    /// Which news.
+    /// The message type.
     pub kind: AsyncKind,
-    /// Whether this holds for a slave, or else for a master or equal.
+    /// Whether the set is for a slave; otherwise it is for a master or equal.
     pub slave: bool,
-    /// Bit n for the reason with the number n.
+    /// Bit n is for reason n.
     pub reasons: u32,
 }
 
-/// Somebody else's news.
+/// An experimenter's asynchronous message type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AsyncExperimenter {
-    /// Whether this holds for a slave, or else for a master or equal.
+    /// Whether the property is for a slave; otherwise it is for a master or equal.
     pub slave: bool,
-    /// What is asked for.
+    /// The experimenter property.
     pub property: Experimenter,
 }
 
 impl AsyncConfig {
-    /// The reasons for this kind of news and role, if they are given.
+    /// Returns the reasons for this message type and role, if they are set.
     pub fn get(&self, kind: AsyncKind, slave: bool) -> Option<u32> {
         let wanted = |mask: &&AsyncMask| (mask.kind, mask.slave) == (kind, slave);
         self.masks.iter().find(wanted).map(|mask| mask.reasons)
     }
 
-    /// Gives the reasons for this kind of news and role, instead of earlier ones.
+    /// Sets the reasons for this message type and role; replaces earlier ones.
     pub fn set(&mut self, kind: AsyncKind, slave: bool, reasons: u32) {
         self.masks.retain(|mask| (mask.kind, mask.slave) != (kind, slave));
         self.masks.push(AsyncMask { kind, slave, reasons });

@@ -1,8 +1,9 @@
-//! Sets of named bits, with the place that each bit has in each version.
+//! Sets of named bits, with the position of each bit in each version.
 //!
-//! Bits keep one neutral place in memory; the rows of a set name their places on the wire, in
-//! the columns of `crate::version`. A bit that a version lacks cannot be encoded for it, and
-//! wire bits that have no row are left out when decoding.
+//! - In memory a bit has the same position for all versions. The rows of a set list the wire
+//!   positions, in the columns of `crate::version`.
+//! - Encoding fails for a bit that the version does not have.
+//! - Decoding ignores wire bits without a row.
 
 /// Declares a set of bits.
 macro_rules! bits {
@@ -27,50 +28,50 @@ macro_rules! bits {
         };
 
         impl $name {
-            /// No bit.
+            /// The empty set.
             pub const NONE: $name = $name(0);
 
-            /// Every bit that some version has.
+            /// All bits, of any version.
             pub const ALL: $name = $name(0 $( | $name::$row.0 )*);
 
             const ROWS: &[(&'static str, [i32; crate::version::VERSIONS])] =
                 &[$( ($text, $columns), )*];
 
-            /// The bit with this name in text forms.
+            /// Returns the bit with this name in text output.
             pub fn named(name: &str) -> Option<$name> {
                 let place = $name::ROWS.iter().position(|(text, _)| *text == name)?;
                 Some($name(1 << place))
             }
 
-            /// The names of the bits that are set.
+            /// Returns the names of the bits in the set.
             pub fn names(self) -> Vec<&'static str> {
                 let rows = $name::ROWS.iter().enumerate();
                 rows.filter(|(place, _)| self.0 & 1 << place != 0).map(|(_, (name, _))| *name).collect()
             }
 
-            /// Whether every bit of `other` is set here.
+            /// Returns whether the set contains every bit of `other`.
             pub fn contains(self, other: $name) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// Whether no bit is set.
+            /// Returns whether the set is empty.
             pub fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// These bits without those of `other`.
+            /// Returns the bits that are not in `other`.
             #[must_use]
             pub fn without(self, other: $name) -> $name {
                 $name(self.0 & !other.0)
             }
 
-            /// The bits that both have.
+            /// Returns the bits that are in both sets.
             #[must_use]
             pub fn and(self, other: $name) -> $name {
                 $name(self.0 & other.0)
             }
 
-            /// The wire value, or the name of a bit that this version does not have.
+            /// Returns the wire value, or the name of a bit that this version does not have.
             pub(crate) fn to_wire(
                 self,
                 version: crate::version::Version,
@@ -87,7 +88,7 @@ macro_rules! bits {
                 Ok(wire)
             }
 
-            /// The bits that a wire value has, and those in it that mean nothing.
+            /// Returns the bits of a wire value, and its unknown bits.
             pub(crate) fn from_wire(version: crate::version::Version, wire: u32) -> ($name, u32) {
                 let (mut bits, mut unknown) = (0, wire);
                 for (place, (_, columns)) in $name::ROWS.iter().enumerate() {

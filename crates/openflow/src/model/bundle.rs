@@ -1,8 +1,10 @@
-//! Bundles: messages that are done together.
+//! Bundles of messages that the switch commits together, and forwarded requests.
 //!
 //! Source: OpenFlow 1.4.1 sections 7.3.9.6 and 7.3.9.7 (`ofp_bundle_ctrl_msg`,
 //! `ofp_bundle_add_msg`), 1.5.1 sections 7.3.9 and 7.3.5.20 (`ofp_bundle_features`); for 1.3, ONF
-//! extension 230. A message in a bundle has the transaction id of the message that brings it.
+//! extension 230.
+//!
+//! A message in a bundle has the transaction ID of the bundle-add message that contains it.
 
 use std::fmt;
 
@@ -14,128 +16,128 @@ use crate::header::Xid;
 use crate::version::NO;
 
 bits! {
-    /// How a bundle is done (`ofp_bundle_flags`).
+    /// How the switch executes a bundle (`ofp_bundle_flags`).
     BundleFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// All of it or nothing.
+        /// Atomically: all messages or none.
         ATOMIC "atomic"                              [NO, NO, NO,  0,  0,  0];
-        /// In the order of its messages.
+        /// In the order of the messages.
         ORDERED "ordered"                            [NO, NO, NO,  1,  1,  1];
-        /// At a set time.
+        /// At a scheduled time.
         TIME "time"                                  [NO, NO, NO, NO, NO,  2];
     }
 }
 
 bits! {
-    /// What is asked about bundles (`ofp_bundle_feature_flags`).
+    /// What a bundle features request contains or requests (`ofp_bundle_feature_flags`).
     BundleFeatureFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// The switch's clock.
+        /// Requests the switch's clock.
         TIMESTAMP "timestamp"                        [NO, NO, NO, NO, NO,  0];
-        /// The limits that come along are to be kept.
+        /// Sets the scheduling limits in the request.
         TIME_SET_SCHEDULE "time_set_schedule"        [NO, NO, NO, NO, NO,  1];
     }
 }
 
-/// What is to be done with a bundle (`ofp_bundle_ctrl_type`).
+/// Command of a bundle control message (`ofp_bundle_ctrl_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BundleCommand {
-    /// Opens it.
+    /// Opens the bundle.
     Open,
-    /// Lets no more messages in.
+    /// Closes the bundle for further messages.
     Close,
-    /// Does its messages.
+    /// Commits the messages of the bundle.
     Commit,
-    /// Forgets it.
+    /// Discards the bundle.
     Discard,
 }
 
-/// Opens, closes, commits or discards a bundle, or says that this is done.
+/// Bundle control: opens, closes, commits or discards a bundle, or reports that this is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleControl {
-    /// The controller's number for the bundle.
+    /// Bundle ID, chosen by the controller.
     pub id: u32,
-    /// What is to be done, or is done.
+    /// The requested or completed command.
     pub command: BundleCommand,
-    /// Whether it is done: the switch's answer.
+    /// Whether this is the switch's reply.
     pub is_reply: bool,
-    /// How the bundle is done.
+    /// How the switch executes the bundle.
     pub flags: BundleFlags,
-    /// What else there is to say.
+    /// Additional properties.
     pub properties: Vec<BundleProperty>,
 }
 
-/// Puts a message into a bundle.
+/// Adds a message to a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleAddMessage {
-    /// The controller's number for the bundle.
+    /// Bundle ID, chosen by the controller.
     pub id: u32,
-    /// How the bundle is done.
+    /// How the switch executes the bundle.
     pub flags: BundleFlags,
     /// The message.
     pub message: Box<Message>,
-    /// What else there is to say.
+    /// Additional properties.
     pub properties: Vec<BundleProperty>,
 }
 
-/// What else there is to say of a bundle (`ofp_bundle_prop_type`).
+/// Property of a bundle (`ofp_bundle_prop_type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BundleProperty {
-    /// When it is to be committed (1.5).
+    /// Time of the commit (1.5).
     Time(WallTime),
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter(Experimenter),
 }
 
-/// A time of the day, or a span between two (`ofp_time`).
+/// A point in time or a duration (`ofp_time`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WallTime {
-    /// Whole seconds; of a time of the day, since 1970-01-01 in TAI as IEEE 1588 counts them.
+    /// Whole seconds; for a point in time, seconds since 1970-01-01 in TAI (IEEE 1588).
     pub seconds: u64,
-    /// Nanoseconds beyond those, below 1,000,000,000.
+    /// Additional nanoseconds, below 1,000,000,000.
     pub nanoseconds: u32,
 }
 
-/// Asks how well bundles can be scheduled, or says how well they are to be.
+/// Requests the bundle features, and may set the scheduling limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BundleFeaturesRequest {
-    /// What is asked.
+    /// What the request contains or requests.
     pub flags: BundleFeatureFlags,
-    /// Limits that are to be kept.
+    /// Scheduling limits to set.
     pub properties: Vec<BundleFeatureProperty>,
 }
 
-/// How well bundles can be scheduled.
+/// Bundle features of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BundleFeatures {
-    /// How bundles can be done.
+    /// How the switch can execute bundles.
     pub capabilities: BundleFlags,
-    /// The limits.
+    /// Scheduling limits.
     pub properties: Vec<BundleFeatureProperty>,
 }
 
-/// A limit (`ofp_bundle_features_prop_type`).
+/// Property of the bundle features (`ofp_bundle_features_prop_type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BundleFeatureProperty {
-    /// Limits of scheduling.
+    /// Limits of bundle scheduling.
     Time {
-        /// How close to its time a bundle is done.
+        /// Accuracy of the execution time.
         accuracy: WallTime,
-        /// How far ahead a time may be.
+        /// Maximum time from now to a scheduled time in the future.
         future_max: WallTime,
-        /// How long ago a time may be.
+        /// Maximum time from a scheduled time in the past to now.
         past_max: WallTime,
         /// The sender's clock.
         timestamp: WallTime,
     },
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter(Experimenter),
 }
 
-/// What another controller asked for, and the switch did.
+/// A request of another controller that the switch executed and forwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestForward {
-    /// The request's transaction id.
+    /// Transaction ID of the request.
     pub xid: Xid,
     /// The request: a group-mod or a meter-mod.
     pub request: Box<Message>,

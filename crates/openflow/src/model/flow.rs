@@ -1,11 +1,11 @@
-//! Entries of the tables: adding, changing and deleting them, and the news of their end.
+//! Flow-mod and flow-removed messages.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.3.3 (`ofp_flow_mod`) and 5.4.2 (`ofp_flow_removed`), 1.5.1
 //! sections 7.3.4.2 and 7.4.2.
 
-/// The counters of an entry without what it does.
+/// Counters of a flow entry, without its instructions.
 pub mod counters;
-/// News of entries.
+/// Flow monitors.
 pub mod monitor;
 
 use std::fmt;
@@ -24,39 +24,39 @@ use super::text::list;
 use crate::version::NO;
 use crate::version::Version;
 
-/// The number of a frame that the switch keeps; never 0xffff_ffff, which means "none".
+/// ID of a frame that the switch buffers; never 0xffff_ffff, which means "none".
 pub type BufferId = u32;
 
-/// Priority of an entry whose sender does not care.
+/// Default priority of a flow entry.
 pub const PRIORITY_DEFAULT: u16 = 0x8000;
 
-/// What to do with the entries (`ofp_flow_mod_command`).
+/// Command of a flow-mod (`ofp_flow_mod_command`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FlowModCommand {
-    /// Adds an entry, replacing one with the same match and priority.
+    /// Adds a flow entry; replaces one with the same match and priority.
     #[default]
     Add,
-    /// Changes the actions of all entries within the match; adds one if there is none.
+    /// Modifies the actions of all entries within the match; 1.0 and 1.1 add one if there is none.
     Modify,
-    /// The same for the one entry with exactly this match and priority.
+    /// Like [`FlowModCommand::Modify`], for the one entry with exactly this match and priority.
     ModifyStrict,
-    /// Deletes all entries within the match.
+    /// Deletes all flow entries within the match.
     Delete,
-    /// Deletes the one entry with exactly this match and priority.
+    /// Deletes the flow entry with exactly this match and priority.
     DeleteStrict,
 }
 
 bits! {
-    /// How an entry is added (`ofp_flow_mod_flags`).
+    /// Flags of a flow-mod (`ofp_flow_mod_flags`).
     FlowModFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// Tell the controllers when the entry goes.
+        /// Send flow-removed when the entry expires or is deleted.
         SEND_FLOW_REMOVED "send_flow_removed"        [ 0,  0,  0,  0,  0,  0];
-        /// Refuse the entry if it overlaps one of the same priority.
+        /// Reject the entry if it overlaps one of the same priority.
         CHECK_OVERLAP "check_overlap"                [ 1,  1,  1,  1,  1,  1];
-        /// For when the controller cannot be reached.
+        /// Emergency entry: in use while no controller is connected.
         EMERGENCY "emergency"                        [ 2, NO, NO, NO, NO, NO];
-        /// Start the counters again.
+        /// Reset the counters.
         RESET_COUNTS "reset_counts"                  [NO, NO,  2,  2,  2,  2];
         /// Do not count packets.
         NO_PACKET_COUNTS "no_packet_counts"          [NO, NO, NO,  3,  3,  3];
@@ -65,61 +65,65 @@ bits! {
     }
 }
 
-/// Adds, changes or deletes entries.
+/// Adds, modifies or deletes flow entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowMod {
-    /// What to do.
+    /// The command.
     pub command: FlowModCommand,
-    /// In which table; deletions may say [`super::table::TABLE_ALL`]. 1.0 says 0, or another with Nicira's
-    /// extension for tables.
+    /// The table; deletions may use [`super::table::TABLE_ALL`]. In 1.0 it is 0, except with
+    /// Nicira's table ID extension.
     pub table: u8,
-    /// Which frames, or which entries.
+    /// Match of the new entry, or filter for existing entries.
     pub matching: Match,
-    /// The higher, the earlier; 1.0 gives entries without wildcards the highest.
+    /// Priority; a higher one takes precedence. In 1.0 entries without wildcards have the highest.
     pub priority: u16,
-    /// The controller's own number for the entry.
+    /// Opaque number that the controller assigns to the entry.
     pub cookie: u64,
-    /// Changes and deletes only entries whose cookie has the given one's bits here; none counts in
+    /// Modifies and deletes only entries whose cookie equals `cookie` in these bits; always 0 in
     /// 1.0.
     pub cookie_mask: u64,
-    /// Seconds without a frame after which the entry goes; 0 for never.
+    /// Seconds without a matching frame after which the entry expires; 0 for never.
     pub idle_timeout_s: u16,
-    /// Seconds after which the entry goes; 0 for never.
+    /// Seconds after which the entry expires; 0 for never.
     pub hard_timeout_s: u16,
-    /// A kept frame to which the new entry is applied.
+    /// A buffered frame to apply the new entry to.
     pub buffer_id: Option<BufferId>,
-    /// Deletes only entries that output to this port; [`reserved::NONE`] for all.
+    /// Deletes only entries with this output port; [`reserved::NONE`] for all.
     pub out_port: PortNo,
-    /// Deletes only entries that send to this group; [`GROUP_ANY`] for all.
+    /// Deletes only entries with this output group; [`GROUP_ANY`] for all.
     pub out_group: u32,
-    /// The less, the sooner it has to make room for others (1.4).
+    /// Importance for eviction: the switch evicts the least important entries first (1.4).
     pub importance: u16,
-    /// How.
+    /// Flags.
     pub flags: FlowModFlags,
-    /// What is done with the frames.
+    /// Instructions of the entry.
     pub instructions: Vec<Instruction>,
 }
 
 impl FlowMod {
-    /// Adds an entry to table 0 that does these actions at once.
+    /// Returns a flow-mod that adds an entry with these apply-actions to table 0.
     pub fn add(matching: Match, priority: u16, actions: Vec<Action>) -> FlowMod {
         let instructions = Instruction::apply(actions);
         FlowMod { matching, priority, instructions, ..FlowMod::default() }
     }
 
-    /// Deletes the entries within a match from a table, or from all with [`super::table::TABLE_ALL`]. In 1.0 a table that is
-    /// not 0 is Nicira's extension, and who has not agreed on it refuses the command: see [`FlowMod::delete_all`].
+    /// Returns a flow-mod that deletes the entries within a match from a table.
+    ///
+    /// [`super::table::TABLE_ALL`] deletes from all tables. In 1.0 a table other than 0 is a Nicira
+    /// extension: a peer that has not enabled it rejects the command. See [`FlowMod::delete_all`].
     pub fn delete(table: u8, matching: Match) -> FlowMod {
         FlowMod { command: FlowModCommand::Delete, table, matching, ..FlowMod::default() }
     }
 
-    /// Deletes the entries within a match from every table, as this version says that: 1.0 names no table.
+    /// Returns a flow-mod that deletes the entries within a match from every table in this version.
+    ///
+    /// In 1.0 it names no table.
     pub fn delete_all(version: Version, matching: Match) -> FlowMod {
         let table = if version == Version::V1_0 { 0 } else { super::table::TABLE_ALL };
         FlowMod::delete(table, matching)
     }
 
-    /// The actions that are done at once.
+    /// Returns the apply-actions.
     pub fn applied(&self) -> &[Action] {
         Instruction::applied(&self.instructions)
     }
@@ -146,12 +150,12 @@ impl Default for FlowMod {
     }
 }
 
-/// Why an entry went (`ofp_flow_removed_reason`).
+/// Why a flow entry was removed (`ofp_flow_removed_reason`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowRemovedReason {
-    /// No frame came for the idle time-out.
+    /// The idle timeout expired.
     IdleTimeout,
-    /// The hard time-out was over.
+    /// The hard timeout expired.
     HardTimeout,
     /// A flow-mod deleted it.
     Delete,
@@ -159,12 +163,12 @@ pub enum FlowRemovedReason {
     GroupDelete,
     /// Its meter was deleted (1.4).
     MeterDelete,
-    /// It had to make room (1.4).
+    /// The switch evicted it for a new entry (1.4).
     Eviction,
 }
 
 impl FlowRemovedReason {
-    /// All of them, in the order of their codes, which are the same in all versions.
+    /// All reasons, in the order of their codes, which are the same in all versions.
     pub const ALL: [FlowRemovedReason; 6] = [
         FlowRemovedReason::IdleTimeout,
         FlowRemovedReason::HardTimeout,
@@ -174,7 +178,7 @@ impl FlowRemovedReason {
         FlowRemovedReason::Eviction,
     ];
 
-    /// The name in text forms.
+    /// Returns the name in text output.
     pub fn name(self) -> &'static str {
         match self {
             FlowRemovedReason::IdleTimeout => "idle_timeout",
@@ -187,28 +191,30 @@ impl FlowRemovedReason {
     }
 }
 
-/// An entry has gone. 1.0 tells neither table nor hard time-out: they are 0 when it is read.
+/// Notifies of a removed flow entry.
+///
+/// 1.0 transmits neither table nor hard timeout; decoding sets them to 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowRemoved {
-    /// Why.
+    /// The reason.
     pub reason: FlowRemovedReason,
-    /// The table that it was in.
+    /// The entry's table.
     pub table: u8,
     /// The entry's match.
     pub matching: Match,
     /// The entry's priority.
     pub priority: u16,
-    /// The controller's own number for the entry.
+    /// The entry's cookie.
     pub cookie: u64,
-    /// How long it was there.
+    /// Time since the entry was installed.
     pub age: Nanos,
-    /// Its idle time-out in seconds.
+    /// The entry's idle timeout in seconds.
     pub idle_timeout_s: u16,
-    /// Its hard time-out in seconds.
+    /// The entry's hard timeout in seconds.
     pub hard_timeout_s: u16,
-    /// Frames that it matched, or [`super::port::stats::COUNTER_UNKNOWN`].
+    /// Matched frames, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those, or [`super::port::stats::COUNTER_UNKNOWN`].
+    /// Matched bytes, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub bytes: u64,
 }
 

@@ -1,8 +1,9 @@
-//! Groups: buckets of actions, of which a frame gets all, one, or the first that is live.
+//! Groups and their buckets of actions.
 //!
 //! Source: OpenFlow 1.1.0 section A.3.4.2 (`ofp_group_mod`, `ofp_bucket`), 1.5.1 section 7.3.4.3.
-//! Buckets have numbers from 1.5 on; before, they are read with the number of their place and
-//! written without it.
+//!
+//! Buckets have IDs from 1.5 on. For earlier versions, decoding sets the ID to the bucket's index,
+//! and encoding omits it.
 
 use std::fmt;
 
@@ -16,111 +17,113 @@ use super::port::stats::Counter;
 use super::port::{PortNo, ShowPort, reserved};
 use crate::version::NO;
 
-/// The greatest number that a group can have.
+/// Maximum group ID.
 pub const GROUP_MAX: u32 = 0xffff_ff00;
-/// Stands for all groups when deleting.
+/// All groups, in deletions.
 pub const GROUP_ALL: u32 = 0xffff_fffc;
-/// Stands for any group as a filter, and for none to watch.
+/// Any group, as a filter; no group, as a watch group.
 pub const GROUP_ANY: u32 = 0xffff_ffff;
 
-/// The greatest number that a bucket can have.
+/// Maximum bucket ID.
 pub const BUCKET_MAX: u32 = 0xffff_ff00;
-/// Stands for the place before the first bucket, or for the first.
+/// The first bucket, or the position before it.
 pub const BUCKET_FIRST: u32 = 0xffff_fffd;
-/// Stands for the place behind the last bucket, or for the last.
+/// The last bucket, or the position after it.
 pub const BUCKET_LAST: u32 = 0xffff_fffe;
-/// Stands for all buckets when removing, and for none where no bucket is meant.
+/// All buckets, in removals; no bucket, in commands without a bucket.
 pub const BUCKET_ALL: u32 = 0xffff_ffff;
 
-/// What to do with a group (`ofp_group_mod_command`).
+/// Command of a group-mod (`ofp_group_mod_command`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum GroupModCommand {
-    /// Adds one that is not there yet.
+    /// Adds a new group.
     #[default]
     Add,
-    /// Changes one that is there.
+    /// Modifies an existing group.
     Modify,
-    /// Deletes one, or all; it is no error if it is not there.
+    /// Deletes one group or all; a missing group is not an error.
     Delete,
-    /// Adds buckets to one that is there (1.5).
+    /// Inserts buckets into an existing group (1.5).
     InsertBucket,
     /// Removes one bucket or all (1.5).
     RemoveBucket,
 }
 
-/// Which buckets a frame gets (`ofp_group_type`).
+/// Which buckets process a frame (`ofp_group_type`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum GroupKind {
-    /// All, each with a copy.
+    /// All buckets, each with its own copy.
     #[default]
     All,
-    /// One, chosen by weight.
+    /// One bucket, selected by weight.
     Select,
-    /// The only one.
+    /// The only bucket.
     Indirect,
-    /// The first that is live.
+    /// The first live bucket.
     FastFailover,
 }
 
-/// Actions that a frame may get, done as an action set.
+/// Actions of a group, executed as an action set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// Its number in the group (1.5).
+    /// Bucket ID, unique in the group (1.5).
     pub id: u32,
-    /// Its share, in [`GroupKind::Select`]; 0 elsewhere.
+    /// Relative weight in [`GroupKind::Select`]; 0 in other types.
     pub weight: u16,
-    /// Live while this port is, in [`GroupKind::FastFailover`]; [`reserved::NONE`] elsewhere.
+    /// Port whose liveness decides the bucket's, in [`GroupKind::FastFailover`]; [`reserved::NONE`]
+    /// in other types.
     pub watch_port: PortNo,
-    /// Live while this group is, in [`GroupKind::FastFailover`]; [`GROUP_ANY`] elsewhere.
+    /// Group whose liveness decides the bucket's, in [`GroupKind::FastFailover`]; [`GROUP_ANY`] in
+    /// other types.
     pub watch_group: u32,
-    /// What is done.
+    /// The actions.
     pub actions: Vec<Action>,
-    /// What somebody else defines (1.5).
+    /// Experimenter properties (1.5).
     pub experimenter: Vec<Experimenter>,
 }
 
-/// Adds, changes or deletes a group.
+/// Adds, modifies or deletes a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupMod {
-    /// What to do.
+    /// The command.
     pub command: GroupModCommand,
-    /// Which buckets a frame gets.
+    /// Group type.
     pub kind: GroupKind,
-    /// The group's number, or [`GROUP_ALL`] when deleting.
+    /// Group ID, or [`GROUP_ALL`] in deletions.
     pub group: u32,
-    /// Where buckets are inserted, or which are removed (1.5); [`BUCKET_ALL`] in other commands.
+    /// Where to insert buckets, or which to remove (1.5); [`BUCKET_ALL`] in other commands.
     pub command_bucket: u32,
     /// Its buckets.
     pub buckets: Vec<Bucket>,
-    /// What somebody else defines (1.5).
+    /// Experimenter properties (1.5).
     pub experimenter: Vec<Experimenter>,
 }
 
-/// A group as it is installed (`ofp_group_desc`).
+/// An installed group (`ofp_group_desc`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupDescription {
-    /// Which buckets a frame gets.
+    /// Group type.
     pub kind: GroupKind,
-    /// Its number.
+    /// Group ID.
     pub group: u32,
     /// Its buckets.
     pub buckets: Vec<Bucket>,
-    /// What somebody else defines (1.5).
+    /// Experimenter properties (1.5).
     pub experimenter: Vec<Experimenter>,
 }
 
 /// A group's counters (`ofp_group_stats`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupStats {
-    /// Its number.
+    /// Group ID.
     pub group: u32,
-    /// How many entries and groups send to it.
+    /// Number of flow entries and groups that refer to it.
     pub references: u32,
-    /// Frames that it dealt with, or [`super::port::stats::COUNTER_UNKNOWN`].
+    /// Processed frames, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those.
+    /// Processed bytes.
     pub bytes: u64,
-    /// How long it has been there; told from 1.3 on, and read as 0 before.
+    /// Time since the group was installed; from 1.3 on, decoded as 0 before.
     pub age: Nanos,
     /// The counters of each bucket, in order.
     pub buckets: Vec<BucketCounters>,
@@ -129,14 +132,14 @@ pub struct GroupStats {
 /// A bucket's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BucketCounters {
-    /// Frames that it got.
+    /// Processed frames.
     pub packets: u64,
-    /// Bytes of those.
+    /// Processed bytes.
     pub bytes: u64,
 }
 
 bits! {
-    /// A set of kinds of groups.
+    /// A set of group types.
     GroupKinds {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// [`GroupKind::All`].
@@ -151,39 +154,39 @@ bits! {
 }
 
 bits! {
-    /// What groups can do (`ofp_group_capabilities`).
+    /// Capabilities of groups (`ofp_group_capabilities`).
     GroupCapabilities {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// Weights of select groups.
+        /// Weights in select groups.
         SELECT_WEIGHT "select_weight"                [NO, NO,  0,  0,  0,  0];
-        /// Liveness of select groups.
+        /// Liveness in select groups.
         SELECT_LIVENESS "select_liveness"            [NO, NO,  1,  1,  1,  1];
-        /// Groups that send to groups.
+        /// Groups that refer to groups.
         CHAINING "chaining"                          [NO, NO,  2,  2,  2,  2];
-        /// Loops of such groups are refused.
+        /// The switch rejects loops of such groups.
         CHAINING_CHECKS "chaining_checks"            [NO, NO,  3,  3,  3,  3];
     }
 }
 
-/// What groups a switch can have (`ofp_group_features`, 1.2).
+/// Group features of a switch (`ofp_group_features`, 1.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupFeatures {
-    /// Which kinds.
+    /// Supported types.
     pub kinds: GroupKinds,
-    /// What they can do.
+    /// Capabilities.
     pub capabilities: GroupCapabilities,
-    /// How many of each kind, in the order of [`GroupKind::ALL`].
+    /// Maximum number of groups of each type, in the order of [`GroupKind::ALL`].
     pub groups_max: [u32; 4],
-    /// Which actions in each kind.
+    /// Supported actions of each type.
     pub actions: [ActionKinds; 4],
 }
 
 impl GroupKind {
-    /// All kinds, in the order of their codes, which are the same in all versions.
+    /// All types, in the order of their codes, which are the same in all versions.
     pub const ALL: [GroupKind; 4] =
         [GroupKind::All, GroupKind::Select, GroupKind::Indirect, GroupKind::FastFailover];
 
-    /// The name in text forms.
+    /// Returns the name in text output.
     pub fn name(self) -> &'static str {
         match self {
             GroupKind::All => "all",

@@ -1,9 +1,12 @@
-//! What an entry does with its frames: actions now or at the end, and where they go on.
+//! Instructions of a flow entry.
 //!
-//! Source: OpenFlow 1.3.5 section 7.2.4 (`ofp_instruction_*`), 1.5.1 section 7.2.5. A list of
-//! actions in 1.0 is one [`Instruction::ApplyActions`], an empty one no instruction at all. In a
-//! list of instructions each kind stands at most once; the switch carries them out in the order
-//! meter, apply, clear, write, metadata, goto, wherever they stand.
+//! Source: OpenFlow 1.3.5 section 7.2.4 (`ofp_instruction_*`), 1.5.1 section 7.2.5.
+//!
+//! - A list of actions in 1.0 is one [`Instruction::ApplyActions`]; an empty list is no
+//!   instruction.
+//! - A list of instructions has each type at most once.
+//! - The switch executes them in the order meter, apply, clear, write, metadata, goto, regardless
+//!   of their order in the list.
 
 use std::fmt;
 
@@ -15,70 +18,70 @@ use super::flow::show_actions;
 use super::text::list;
 use crate::version::{InstructionKind, NO};
 
-/// One of the things that an entry does.
+/// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instruction {
-    /// The frame goes on to this table.
+    /// Continues processing in this table.
     GotoTable(u8),
     /// Writes the bits of the mask into the metadata.
     WriteMetadata {
-        /// The value; zero outside of the mask.
+        /// The value; zero outside the mask.
         value: u64,
-        /// One bits are written.
+        /// The bits to write.
         mask: u64,
     },
-    /// Puts these into the action set.
+    /// Merges these actions into the action set.
     WriteActions(Vec<Action>),
-    /// Does these at once, in order.
+    /// Executes these actions immediately, in order.
     ApplyActions(Vec<Action>),
-    /// Empties the action set.
+    /// Clears the action set.
     ClearActions,
-    /// Has a meter look at the frame (1.3 and 1.4; later an action).
+    /// Applies a meter to the frame (1.3 and 1.4; an action in 1.5).
     Meter(u32),
-    /// Tells the controllers when a counter passes a threshold (1.5).
+    /// Sends the counters to the controllers when one passes a threshold (1.5).
     StatTrigger {
-        /// How often.
+        /// When it triggers.
         flags: StatTriggerFlags,
         /// The thresholds.
         thresholds: Counters,
     },
-    /// What somebody else defines.
+    /// An experimenter instruction.
     Experimenter(Experimenter),
 }
 
 bits! {
-    /// When a threshold tells (`ofp_stat_trigger_flags`).
+    /// When a stat trigger sends counters (`ofp_stat_trigger_flags`).
     StatTriggerFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// At every multiple of the threshold.
         PERIODIC "periodic"                          [NO, NO, NO, NO, NO,  0];
-        /// Only for the first threshold that is reached.
+        /// Only at the first threshold that is reached.
         ONLY_FIRST "only_first"                      [NO, NO, NO, NO, NO,  1];
     }
 }
 
-/// Counters of entries, or thresholds of them, where given (1.5's `ofp_stats`).
+/// Counters of flow entries, or thresholds for them; each optional (`ofp_stats` of 1.5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// How long the entry has been there.
+    /// Time since the entry was installed.
     pub age: Option<Nanos>,
-    /// How long no frame has matched it.
+    /// Time since the last matching frame.
     pub idle: Option<Nanos>,
-    /// How many entries.
+    /// Number of flow entries.
     pub flows: Option<u32>,
-    /// Frames that matched.
+    /// Matched frames.
     pub packets: Option<u64>,
-    /// Bytes of those.
+    /// Matched bytes.
     pub bytes: Option<u64>,
 }
 
 impl Instruction {
-    /// The instructions that do these actions at once.
+    /// Returns the instructions that apply these actions.
     pub fn apply(actions: Vec<Action>) -> Vec<Instruction> {
         if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] }
     }
 
-    /// The actions that are done at once.
+    /// Returns the apply-actions.
     pub fn applied(instructions: &[Instruction]) -> &[Action] {
         instructions
             .iter()
@@ -89,7 +92,7 @@ impl Instruction {
             .unwrap_or_default()
     }
 
-    /// Its row in the table of versions.
+    /// Returns the instruction type.
     pub fn kind(&self) -> InstructionKind {
         match self {
             Instruction::GotoTable(_) => InstructionKind::GotoTable,
@@ -139,7 +142,7 @@ impl fmt::Display for Counters {
     }
 }
 
-/// Shows plain actions as such, and anything else instruction by instruction.
+/// Writes a single apply-actions as plain actions, and anything else instruction by instruction.
 pub(crate) fn show_instructions(
     f: &mut fmt::Formatter<'_>,
     instructions: &[Instruction],

@@ -1,14 +1,15 @@
-//! Sets of kinds of actions and of instructions, such as those that a table can do.
+//! Sets of action types and of instruction types.
 //!
 //! Source: the bitmaps of OpenFlow 1.0.0 section 5.3.1 (`ofp_switch_features`), 1.1.0 and 1.2
-//! section A.3.5.3 (`ofp_table_stats`) and 1.2 section A.3.5.10 (`ofp_group_features_stats`): bit n
-//! stands for the kind with code n. Experimenters have no bit.
+//! section A.3.5.3 (`ofp_table_stats`) and 1.2 section A.3.5.10 (`ofp_group_features_stats`).
+//!
+//! Bit n is for the type with code n. Experimenter types have no bit.
 
 use std::fmt;
 
 use crate::version::{ActionKind, InstructionKind, Version};
 
-/// Declares a set of the rows of a table.
+/// Declares a set of the rows of a code table.
 macro_rules! kinds {
     ($(#[$doc:meta])* $name:ident of $kind:ident) => {
         $(#[$doc])*
@@ -16,37 +17,37 @@ macro_rules! kinds {
         pub struct $name(u64);
 
         impl $name {
-            /// No kind.
+            /// The empty set.
             pub const NONE: $name = $name(0);
 
-            /// Every kind that this version can put into a set.
+            /// Returns all types with a bit in this version.
             pub fn of(version: Version) -> $name {
                 let has_bit = |kind: &$kind| kind.code(version).is_some_and(|code| code < 32);
                 $kind::ALL.iter().copied().filter(has_bit).collect()
             }
 
-            /// This set with `kind`.
+            /// Returns this set with `kind` added.
             #[must_use]
             pub fn with(self, kind: $kind) -> $name {
                 $name(self.0 | 1 << kind as u64)
             }
 
-            /// Whether `kind` is in it.
+            /// Returns whether the set contains `kind`.
             pub fn has(self, kind: $kind) -> bool {
                 self.0 & 1 << kind as u64 != 0
             }
 
-            /// Whether no kind is in it.
+            /// Returns whether the set is empty.
             pub fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// Its kinds, in the order of the table.
+            /// Returns the types in the set, in the order of the code table.
             pub fn iter(self) -> impl Iterator<Item = $kind> {
                 $kind::ALL.iter().copied().filter(move |kind| self.has(*kind))
             }
 
-            /// The bitmap on the wire, or a kind that has no bit in this version.
+            /// Returns the bitmap on the wire, or a type that has no bit in this version.
             pub(crate) fn to_wire(self, version: Version) -> Result<u32, $kind> {
                 self.iter().try_fold(0, |wire, kind| match kind.code(version) {
                     Some(code @ 0..32) => Ok(wire | 1 << code),
@@ -54,7 +55,7 @@ macro_rules! kinds {
                 })
             }
 
-            /// The kinds of a bitmap on the wire; bits without a meaning are left out.
+            /// Returns the types of a bitmap on the wire; ignores unknown bits.
             pub(crate) fn from_wire(version: Version, wire: u32) -> $name {
                 (0..32)
                     .filter(|code| wire & 1 << code != 0)
@@ -83,12 +84,12 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A set of kinds of actions.
+    /// A set of action types.
     ActionKinds of ActionKind
 }
 
 kinds! {
-    /// A set of kinds of instructions.
+    /// A set of instruction types.
     InstructionKinds of InstructionKind
 }
 

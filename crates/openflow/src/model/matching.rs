@@ -1,17 +1,21 @@
-//! Which frames an entry is for: fields, each with the value that the bits of a mask must have.
+//! Matches of flow entries: fields with a value and a mask.
 //!
-//! Source: OpenFlow 1.0.0 section 5.2.3 (`ofp_match`) and 1.3.5 section 7.2.3. A field that is not
-//! named matches anything. A tag's absence is `vlan_vid` zero under a full mask, any tag is
-//! [`VLAN_PRESENT`] under a mask of that bit alone; what earlier versions say with one field for
-//! several headers (transport ports, addresses in ARP) is said with the field of the header.
+//! Source: OpenFlow 1.0.0 section 5.2.3 (`ofp_match`) and 1.3.5 section 7.2.3.
 //!
-//! Invariant: fields stand in the order of [`Field`], each at most once, with at least one bit in
-//! their mask and no bit of their value outside of it, so that two matches that say the same are
-//! equal.
+//! - A field that is not in the match is a wildcard.
+//! - A `vlan_vid` of zero with a full mask matches untagged frames. [`VLAN_PRESENT`] with a mask of
+//!   that bit alone matches any tag.
+//! - Earlier versions have one field for several headers (transport ports, addresses in ARP). Here
+//!   each header has its own field.
+//!
+//! Invariants, which make matches with the same meaning equal:
+//!
+//! - The fields are in the order of [`Field`], each at most once.
+//! - A mask has at least one bit. A value has no bit outside its mask.
 
-/// What fields stand on.
+/// Prerequisites of match fields.
 mod basis;
-/// Names of fields in lists.
+/// Field IDs without values.
 pub mod field_id;
 
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -26,37 +30,39 @@ pub use packet::field::{Field, FieldSet, VLAN_PRESENT};
 /// An Ethernet address.
 pub type MacAddress = [u8; 6];
 
-/// `eth_type` of a frame that has a length there and no SNAP header (`OFP_DL_TYPE_NOT_ETH_TYPE`).
+/// `eth_type` of an IEEE 802.3 frame without a SNAP header (`OFP_DL_TYPE_NOT_ETH_TYPE`).
 pub const ETH_TYPE_NONE: u16 = 0x05ff;
 
-/// What one field has to be.
+/// Value and mask of one match field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FieldMatch {
-    /// Which field.
+    /// The field.
     pub field: Field,
-    /// The value; zero outside of the mask.
+    /// The value; zero outside the mask.
     pub value: u128,
-    /// One bits count.
+    /// The bits that must match.
     pub mask: u128,
 }
 
-/// A field that somebody else defines, one of Nicira's without a twin, or one of a later version:
-/// kept as it came. A switch refuses those that it does not know as a bad field.
+/// An unknown field, as received: an experimenter field, a Nicira field without an OpenFlow
+/// equivalent, or a field of a later version.
+///
+/// A switch rejects the fields that it does not know with a bad field error.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExperimenterField {
-    /// The class of its header: 0xffff for experimenters, 0 and 1 for Nicira, 0x8000 for the
-    /// specifications.
+    /// OXM class: 0xffff for experimenters, 0 and 1 for Nicira, 0x8000 for the specification.
     pub class: u16,
-    /// Its number in the class, 0 to 127.
+    /// Field number in the class, 0 to 127.
     pub number: u8,
-    /// Whether the body's second half is a mask.
+    /// Whether the second half of the body is a mask.
     pub has_mask: bool,
-    /// Everything after the header: in class 0xffff the experimenter's number (four bytes), then
-    /// value and mask. At most 255 bytes.
+    /// The bytes after the header, at most 255.
+    ///
+    /// In class 0xffff they are the experimenter ID (four bytes), then value and mask.
     pub body: Vec<u8>,
 }
 
-/// Fields of a frame and of how it came in.
+/// Match on fields of a frame and of the pipeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     fields: Vec<FieldMatch>,
@@ -64,8 +70,8 @@ pub struct Match {
     icmp_upper: [u8; 2],
 }
 
-/// The fields behind IP that OpenFlow 1.0 and 1.1 write as transport ports: source and destination,
-/// or ICMP type and code.
+/// Returns the fields that OpenFlow 1.0 and 1.1 encode as transport ports: source and destination
+/// port, or ICMP type and code.
 pub fn transport_fields(eth_type: u16, proto: u8) -> Option<(Field, Field)> {
     match (eth_type, proto) {
         (0x0800, 1) => Some((Field::Icmpv4Type, Field::Icmpv4Code)),
@@ -77,40 +83,40 @@ pub fn transport_fields(eth_type: u16, proto: u8) -> Option<(Field, Field)> {
     }
 }
 
-/// An Ethernet address as a field's value.
+/// Converts an Ethernet address to a field value.
 pub fn mac_bits(mac: MacAddress) -> u128 {
     mac.iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte))
 }
 
-/// The Ethernet address that a field's value is.
+/// Converts a field value to an Ethernet address.
 pub fn bits_mac(bits: u128) -> MacAddress {
     std::array::from_fn(|at| (bits >> (40 - 8 * at)) as u8)
 }
 
-/// The mask of an IPv4 prefix of `length` bits, at most 32.
+/// Returns the mask of an IPv4 prefix of `length` bits, at most 32.
 pub fn prefix_mask(length: u8) -> u128 {
     assert!(length <= 32, "an IPv4 address has 32 bits");
     u128::from(u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0))
 }
 
 impl FieldMatch {
-    /// Exactly this value, cut to the field's bits.
+    /// Matches exactly this value, truncated to the field's bits.
     pub fn exact(field: Field, value: impl Into<u128>) -> FieldMatch {
         FieldMatch::masked(field, value, field.ones())
     }
 
-    /// This value in those bits of `mask` that the field has.
+    /// Matches this value in the bits of `mask` that the field has.
     pub fn masked(field: Field, value: impl Into<u128>, mask: impl Into<u128>) -> FieldMatch {
         let mask = mask.into() & field.ones();
         FieldMatch { field, value: value.into() & mask, mask }
     }
 
-    /// Whether every bit counts.
+    /// Returns whether the mask has all bits of the field.
     pub fn is_exact(&self) -> bool {
         self.mask == self.field.ones()
     }
 
-    /// How many leading bits of the field count, if the others do not.
+    /// Returns the prefix length if the mask is a prefix of the field.
     pub fn prefix_length(&self) -> Option<u32> {
         let length = (self.mask << (128 - self.field.bits())).leading_ones();
         (self.mask.count_ones() == length).then_some(length)
@@ -122,19 +128,18 @@ impl Match {
     pub const ANY: Match =
         Match { fields: Vec::new(), experimenter: Vec::new(), icmp_upper: [0; 2] };
 
-    /// Matches every frame; has room for this many fields.
+    /// Returns a match on every frame, with capacity for this many fields.
     pub fn with_capacity(fields: usize) -> Match {
         Match { fields: Vec::with_capacity(fields), ..Match::ANY }
     }
 
-    /// This match, and the field has exactly this value.
+    /// Returns this match with an exact value of a field.
     #[must_use]
     pub fn with(self, field: Field, value: impl Into<u128>) -> Match {
         self.with_masked(field, value, field.ones())
     }
 
-    /// This match, and the field has this value in the bits of `mask`; without any bit there, the
-    /// field may have any.
+    /// Returns this match with a masked value of a field; an empty mask makes the field a wildcard.
     #[must_use]
     pub fn with_masked(
         mut self,
@@ -146,38 +151,38 @@ impl Match {
         self
     }
 
-    /// This match, and the Ethernet address is exactly this one.
+    /// Returns this match with an exact Ethernet address.
     #[must_use]
     pub fn with_mac(self, field: Field, mac: MacAddress) -> Match {
         self.with(field, mac_bits(mac))
     }
 
-    /// This match, and the IPv4 address has these first bits (at most 32).
+    /// Returns this match with an IPv4 prefix of `length` bits (at most 32).
     #[must_use]
     pub fn with_ipv4(self, field: Field, address: Ipv4Addr, length: u8) -> Match {
         self.with_masked(field, address.to_bits(), prefix_mask(length))
     }
 
-    /// This match, and there is a tag with this identifier.
+    /// Returns this match for frames with this VLAN ID.
     #[must_use]
     pub fn with_vlan(self, id: u16) -> Match {
         self.with(Field::VlanVid, VLAN_PRESENT | u128::from(id & 0xfff))
     }
 
-    /// This match, and there is no tag.
+    /// Returns this match for untagged frames.
     #[must_use]
     pub fn untagged(self) -> Match {
         self.with(Field::VlanVid, 0u8)
     }
 
-    /// This match, and what somebody else asks for.
+    /// Returns this match with an additional experimenter field.
     #[must_use]
     pub fn with_experimenter(mut self, field: ExperimenterField) -> Match {
         self.push_experimenter(field);
         self
     }
 
-    /// This match with these upper bytes of the 16-bit ICMP type and code of 1.0 and 1.1.
+    /// Returns this match with these upper bytes of the 16-bit ICMP type and code of 1.0 and 1.1.
     #[must_use]
     pub fn with_icmp_upper(mut self, upper: [u8; 2]) -> Match {
         self.icmp_upper = upper;
@@ -189,22 +194,23 @@ impl Match {
         self.icmp_upper = upper;
     }
 
-    /// This match with any value of the field.
+    /// Returns this match with the field as a wildcard.
     #[must_use]
     pub fn without(mut self, field: Field) -> Match {
         self.fields.retain(|row| row.field != field);
         self
     }
 
-    /// Asks for this of its field, whatever was asked before.
+    /// Sets value and mask of a field; replaces earlier ones.
     pub fn set(&mut self, wanted: FieldMatch) {
         self.set_clean(FieldMatch::masked(wanted.field, wanted.value, wanted.mask));
     }
 
-    /// The same for what has no bits outside of its mask, nor those outside of the field.
+    /// As [`Match::set`]; the value has no bits outside the mask, and the mask none outside the
+    /// field.
     #[inline]
     pub(crate) fn set_clean(&mut self, wanted: FieldMatch) {
-        // Fields mostly come in their order: then the place is behind the last.
+        // Fields mostly arrive in order, so the position is after the last one.
         let place = match self.fields.last() {
             Some(last) if last.field >= wanted.field => {
                 self.fields.binary_search_by_key(&wanted.field, |row| row.field)
@@ -219,56 +225,57 @@ impl Match {
         }
     }
 
-    /// Asks for what somebody else defines, besides what was asked before.
+    /// Adds an experimenter field.
     pub fn push_experimenter(&mut self, field: ExperimenterField) {
         self.push_experimenters([field]);
     }
 
-    /// The same for several.
+    /// Adds several experimenter fields.
     pub fn push_experimenters(&mut self, fields: impl IntoIterator<Item = ExperimenterField>) {
         self.experimenter.extend(fields);
         self.experimenter.sort();
     }
 
-    /// The fields, in order.
+    /// Returns the fields, in order.
     pub fn fields(&self) -> &[FieldMatch] {
         &self.fields
     }
 
-    /// The fields that somebody else defines.
+    /// Returns the experimenter fields.
     pub fn experimenter(&self) -> &[ExperimenterField] {
         &self.experimenter
     }
 
-    /// The upper bytes of the 16-bit ICMP type and code of 1.0 and 1.1, of which only the lower bytes
-    /// are matched (OpenFlow 1.0.0, table 3; 1.1.0, table 4). Zero elsewhere.
+    /// Returns the upper bytes of the 16-bit ICMP type and code of 1.0 and 1.1; otherwise zero.
+    ///
+    /// Only the lower bytes are matched (OpenFlow 1.0.0, table 3; 1.1.0, table 4).
     pub fn icmp_upper(&self) -> [u8; 2] {
         self.icmp_upper
     }
 
-    /// Which fields are named.
+    /// Returns the set of fields in the match.
     pub fn names(&self) -> FieldSet {
         self.fields.iter().map(|row| row.field).collect()
     }
 
-    /// Whether it matches every frame.
+    /// Returns whether the match has no fields.
     pub fn is_any(&self) -> bool {
         self.fields.is_empty() && self.experimenter.is_empty()
     }
 
-    /// The value and the mask that this field has to have, if it is named.
+    /// Returns value and mask of this field, if it is in the match.
     pub fn get(&self, field: Field) -> Option<(u128, u128)> {
         let place = self.fields.binary_search_by_key(&field, |row| row.field).ok()?;
         let row = &self.fields[place];
         Some((row.value, row.mask))
     }
 
-    /// The value that the whole field has to have, if that is asked.
+    /// Returns the value of this field, if the match has it with a full mask.
     pub fn value(&self, field: Field) -> Option<u128> {
         self.get(field).filter(|&(_, mask)| mask == field.ones()).map(|(value, _)| value)
     }
 
-    /// The Ethernet type that a frame must have, said as such or as its packet type.
+    /// Returns the Ethernet type that the match requires, as `eth_type` or as packet type.
     pub fn eth_type(&self) -> Option<u16> {
         let named = self.value(Field::EthType).or_else(|| {
             let packet_type = self.value(Field::PacketType)?;
@@ -277,7 +284,7 @@ impl Match {
         named.map(|value| value as u16)
     }
 
-    /// The first field that only some frames have, which the other fields do not ask for.
+    /// Returns the first field whose prerequisites the match lacks.
     pub fn unmet(&self) -> Option<Field> {
         let basis = Basis::of(self);
         self.fields.iter().map(|row| row.field).find(|&field| !basis.bears(field))
@@ -297,7 +304,7 @@ pub(crate) fn show_mac(f: &mut fmt::Formatter<'_>, mac: &MacAddress) -> fmt::Res
     write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
 }
 
-/// A field's value in the notation that people use for it.
+/// A field value in its usual notation.
 pub(crate) struct ShowValue(pub Field, pub u128);
 
 impl fmt::Display for ShowValue {
@@ -330,7 +337,7 @@ impl fmt::Display for ShowValue {
     }
 }
 
-/// Whether a mask of the field is shown as the number of leading bits.
+/// Returns whether the notation of the field's mask is a prefix length.
 fn shows_prefix(field: Field) -> bool {
     matches!(
         field,
@@ -343,7 +350,7 @@ fn shows_prefix(field: Field) -> bool {
     )
 }
 
-/// Whether the field's value is no plain number.
+/// Returns whether the field's value is an address, not a number.
 fn is_address(field: Field) -> bool {
     shows_prefix(field)
         || matches!(field, Field::EthDst | Field::EthSrc)
@@ -384,7 +391,7 @@ impl fmt::Display for ExperimenterField {
     }
 }
 
-/// A field of eight bits as the 16 that were sent.
+/// Returns an eight-bit field with its upper byte, as the 16 bits on the wire.
 fn with_upper(row: &FieldMatch, upper: u8) -> FieldMatch {
     FieldMatch { value: row.value | u128::from(upper) << 8, ..*row }
 }

@@ -1,4 +1,4 @@
-//! One message of the control channel, without its transaction id.
+//! Messages of the control channel, without transaction ID.
 //!
 //! Source: OpenFlow 1.0.0 section 5.1 (`ofp_type`); 1.3.5, 1.4.1 and 1.5.1 section 7.1.
 
@@ -20,7 +20,7 @@ use super::table::{TableMod, TableStatus};
 use super::text::Hex;
 use crate::version::{ErrorCode, MessageKind};
 
-/// Bytes of a refused message that an error carries at least (or all of it).
+/// Bytes of the offending message that an error must quote, if the message has them.
 pub const OFFENDING_BYTES: usize = 64;
 
 /// A message.
@@ -29,108 +29,109 @@ pub const OFFENDING_BYTES: usize = 64;
 pub enum Message {
     /// First message of either end.
     Hello(Hello),
-    /// What went wrong with an earlier message.
+    /// Reports an error in an earlier message.
     Error(ErrorMessage),
-    /// Asks for a sign of life, with any bytes.
+    /// Requests an echo reply, with arbitrary data.
     EchoRequest(Vec<u8>),
-    /// The sign of life, with the same bytes.
+    /// Replies to an echo request, with its data.
     EchoReply(Vec<u8>),
-    /// What somebody else defines.
+    /// An experimenter message.
     Experimenter(Experimenter),
-    /// Asks for [`Message::FeaturesReply`].
+    /// Requests [`Message::FeaturesReply`].
     FeaturesRequest,
-    /// What the switch is.
+    /// Features of the switch.
     FeaturesReply(Features),
-    /// Asks for [`Message::GetConfigReply`].
+    /// Requests [`Message::GetConfigReply`].
     GetConfigRequest,
-    /// The switch's settings.
+    /// Configuration of the switch.
     GetConfigReply(SwitchConfig),
-    /// New settings for the switch.
+    /// Sets the configuration of the switch.
     SetConfig(SwitchConfig),
-    /// A frame for the controller.
+    /// A frame that the switch sends to the controller.
     PacketIn(PacketIn),
-    /// An entry has gone.
+    /// Notifies of a removed flow entry.
     FlowRemoved(FlowRemoved),
-    /// A port came, went or changed.
+    /// Notifies of an added, deleted or modified port.
     PortStatus(PortStatus),
-    /// A frame from the controller.
+    /// A frame that the controller sends through the switch.
     PacketOut(PacketOut),
-    /// Adds, changes or deletes entries.
+    /// Adds, modifies or deletes flow entries.
     FlowMod(FlowMod),
-    /// Changes how a port behaves.
+    /// Modifies the configuration of a port.
     PortMod(PortMod),
-    /// Asks for statistics.
+    /// Requests statistics or descriptions.
     MultipartRequest(MultipartRequest),
-    /// Statistics.
+    /// Statistics or descriptions.
     MultipartReply(MultipartReply),
-    /// Asks to finish everything that came before.
+    /// Requests a barrier reply after all earlier messages are processed.
     BarrierRequest,
-    /// Everything that came before is done.
+    /// All earlier messages are processed.
     BarrierReply,
-    /// Asks for the queues of this port.
+    /// Requests the queues of this port.
     QueueGetConfigRequest(PortNo),
     /// The queues of a port.
     QueueGetConfigReply(QueueConfig),
-    /// Adds, changes or deletes a group.
+    /// Adds, modifies or deletes a group.
     GroupMod(GroupMod),
-    /// Adds, changes or deletes a meter.
+    /// Adds, modifies or deletes a meter.
     MeterMod(MeterMod),
-    /// Sets how a table behaves.
+    /// Modifies the configuration of a table.
     TableMod(TableMod),
-    /// Asks for a role.
+    /// Requests a controller role.
     RoleRequest(RoleRequest),
     /// The controller's role.
     RoleReply(RoleRequest),
-    /// Asks for [`Message::GetAsyncReply`].
+    /// Requests [`Message::GetAsyncReply`].
     GetAsyncRequest,
-    /// Which news the controller gets.
+    /// Asynchronous message configuration.
     GetAsyncReply(AsyncConfig),
-    /// Which news the controller is to get.
+    /// Sets the asynchronous message configuration.
     SetAsync(AsyncConfig),
-    /// The controller's role has changed.
+    /// Notifies of a changed controller role.
     RoleStatus(RoleStatus),
-    /// A table has become full or empty enough to tell.
+    /// Notifies that a table's vacancy passed a threshold.
     TableStatus(TableStatus),
-    /// What another controller asked for.
+    /// A forwarded request of another controller.
     RequestForward(RequestForward),
     /// Opens, closes, commits or discards a bundle.
     BundleControl(BundleControl),
-    /// Puts a message into a bundle.
+    /// Adds a message to a bundle.
     BundleAddMessage(BundleAddMessage),
-    /// How another controller does.
+    /// Notifies of another controller's status.
     ControllerStatus(ControllerStatus),
 }
 
-/// First message of either end. Its header says the highest version that the sender speaks.
+/// First message of either end. Its header has the sender's highest version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// Which versions the sender speaks, bit n for wire number n, if it says (1.3 brought this).
-    /// Wire numbers above 31 are not kept.
+    /// Bitmap of the sender's versions, if present (since 1.3): bit n is for wire version n.
+    ///
+    /// Decoding ignores wire versions above 31.
     pub versions: Option<u32>,
-    /// Other elements, as they came.
+    /// Other elements, as received.
     pub others: Vec<HelloElement>,
 }
 
-/// Something else that a hello says.
+/// Another element of a hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelloElement {
-    /// Its type; 1 is the bitmap of versions.
+    /// Element type; 1 is the version bitmap.
     pub kind: u16,
-    /// What follows its type and length.
+    /// The bytes after type and length.
     pub body: Vec<u8>,
 }
 
-/// What went wrong with an earlier message, whose transaction id this one repeats.
+/// Reports an error in an earlier message, with that message's transaction ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorMessage {
-    /// What.
+    /// Error type and code.
     pub code: ErrorCode,
-    /// The message's first bytes, at least 64 if it has them; for the hello errors, a text.
+    /// The message's first bytes, at least 64 if it has them; a text in hello errors.
     pub data: Vec<u8>,
 }
 
 impl Message {
-    /// Its row in the table of versions.
+    /// Returns the message type.
     pub fn kind(&self) -> MessageKind {
         match self {
             Message::Hello(_) => MessageKind::Hello,
@@ -172,13 +173,12 @@ impl Message {
         }
     }
 
-    /// A request of one part for statistics or descriptions.
+    /// Returns a multipart request of one part.
     pub fn ask(body: MultipartRequestBody) -> Message {
         Message::MultipartRequest(body.into())
     }
 
-    /// An error about the message that starts with `request`, of which the first
-    /// [`OFFENDING_BYTES`] bytes go along.
+    /// Returns an error about the message `request`, with its first [`OFFENDING_BYTES`] bytes.
     pub fn error(code: ErrorCode, request: &[u8]) -> Message {
         let data = request[..request.len().min(OFFENDING_BYTES)].to_vec();
         Message::Error(ErrorMessage { code, data })

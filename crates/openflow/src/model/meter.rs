@@ -1,4 +1,4 @@
-//! Meters: how many frames or bits pass in a second before a band drops or marks them.
+//! Meters: bands that drop or remark frames above a rate.
 //!
 //! Source: OpenFlow 1.3.5 section 7.3.4.4 (`ofp_meter_mod`), 1.5.1 section 7.3.4.5.
 
@@ -11,50 +11,50 @@ use super::bits::bits;
 use super::text::list;
 use crate::version::NO;
 
-/// The greatest number that a meter of a controller's can have.
+/// Maximum meter ID that a controller can use.
 pub const METER_MAX: u32 = 0xffff_0000;
-/// The meter of frames on the switch's slow path.
+/// Meter of frames on the switch's slow path.
 pub const METER_SLOWPATH: u32 = 0xffff_fffd;
-/// The meter of frames to the controller.
+/// Meter of frames to the controller.
 pub const METER_CONTROLLER: u32 = 0xffff_fffe;
-/// Stands for all meters when deleting and asking.
+/// All meters, in deletions and requests.
 pub const METER_ALL: u32 = 0xffff_ffff;
 
-/// What to do with a meter (`ofp_meter_mod_command`).
+/// Command of a meter-mod (`ofp_meter_mod_command`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum MeterModCommand {
-    /// Adds one that is not there yet.
+    /// Adds a new meter.
     #[default]
     Add,
-    /// Changes one that is there.
+    /// Modifies an existing meter.
     Modify,
-    /// Deletes one, or all.
+    /// Deletes one meter or all.
     Delete,
 }
 
 bits! {
-    /// What a meter counts (`ofp_meter_flags`).
+    /// Flags of a meter (`ofp_meter_flags`).
     MeterFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// Rates are in kbit/s.
         KBPS "kbps"                                  [NO, NO, NO,  0,  0,  0];
         /// Rates are in packets/s.
         PKTPS "pktps"                                [NO, NO, NO,  1,  1,  1];
-        /// Bursts may be as long as said.
+        /// Bands have a burst size.
         BURST "burst"                                [NO, NO, NO,  2,  2,  2];
-        /// Counts.
+        /// The meter collects statistics.
         STATS "stats"                                [NO, NO, NO,  3,  3,  3];
     }
 }
 
-/// From which rate on, and what is done then.
+/// A rate, and the action above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterBand {
-    /// The rate above which the band acts, in kbit/s or packets/s.
+    /// The rate above which the band applies, in kbit/s or packets/s.
     pub rate: u32,
-    /// How much may come at once, in kbit or packets, with [`MeterFlags::BURST`].
+    /// Burst size in kbit or packets, with [`MeterFlags::BURST`].
     pub burst: u32,
-    /// What is done.
+    /// What the band does.
     pub kind: MeterBandKind,
 }
 
@@ -68,29 +68,29 @@ pub enum MeterBandKind {
         /// Levels, 1 or 2.
         levels: u8,
     },
-    /// What somebody else defines.
+    /// An experimenter band.
     Experimenter(Experimenter),
 }
 
-/// Adds, changes or deletes a meter.
+/// Adds, modifies or deletes a meter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeterMod {
-    /// What to do.
+    /// The command.
     pub command: MeterModCommand,
-    /// What it counts.
+    /// Flags.
     pub flags: MeterFlags,
-    /// Its number, or [`METER_ALL`] when deleting.
+    /// Meter ID, or [`METER_ALL`] in deletions.
     pub meter: u32,
     /// Its bands.
     pub bands: Vec<MeterBand>,
 }
 
-/// A meter as it is installed (`ofp_meter_config`, from 1.5 on `ofp_meter_desc`).
+/// An installed meter (`ofp_meter_config`, from 1.5 on `ofp_meter_desc`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeterConfig {
-    /// What it counts.
+    /// Flags.
     pub flags: MeterFlags,
-    /// Its number.
+    /// Meter ID.
     pub meter: u32,
     /// Its bands.
     pub bands: Vec<MeterBand>,
@@ -99,15 +99,15 @@ pub struct MeterConfig {
 /// A meter's counters (`ofp_meter_stats`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeterStats {
-    /// Its number.
+    /// Meter ID.
     pub meter: u32,
-    /// How many entries send to it.
+    /// Number of flow entries that refer to it.
     pub references: u32,
-    /// Frames that it saw, or [`super::port::stats::COUNTER_UNKNOWN`].
+    /// Processed frames, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those.
+    /// Processed bytes.
     pub bytes: u64,
-    /// How long it has been there.
+    /// Time since the meter was installed.
     pub age: Nanos,
     /// The counters of each band, in order.
     pub bands: Vec<BandCounters>,
@@ -116,14 +116,14 @@ pub struct MeterStats {
 /// A band's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BandCounters {
-    /// Frames that it acted on.
+    /// Frames that the band applied to.
     pub packets: u64,
-    /// Bytes of those.
+    /// Bytes that the band applied to.
     pub bytes: u64,
 }
 
 bits! {
-    /// A set of kinds of bands; bit n for the kind with code n.
+    /// A set of band types; bit n is for code n.
     MeterBandKinds {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// [`MeterBandKind::Drop`].
@@ -134,7 +134,7 @@ bits! {
 }
 
 bits! {
-    /// Where the meter action can stand (`ofp_meter_feature_flags`, 1.5).
+    /// Where a meter action is allowed (`ofp_meter_feature_flags`, 1.5).
     MeterFeatureFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// In an action set.
@@ -146,20 +146,20 @@ bits! {
     }
 }
 
-/// What meters a switch can have (`ofp_meter_features`).
+/// Meter features of a switch (`ofp_meter_features`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterFeatures {
-    /// How many.
+    /// Maximum number of meters.
     pub meters_max: u32,
-    /// Which bands.
+    /// Supported band types.
     pub band_kinds: MeterBandKinds,
-    /// What they count.
+    /// Supported flags.
     pub capabilities: MeterFlags,
-    /// How many bands each.
+    /// Maximum number of bands in a meter.
     pub bands_max: u8,
-    /// How many colours.
+    /// Maximum number of colours.
     pub colours_max: u8,
-    /// Where the action can stand (1.5).
+    /// Where a meter action is allowed (1.5).
     pub flags: MeterFeatureFlags,
 }
 

@@ -1,8 +1,9 @@
-//! Statistics and descriptions: what is asked for, and what comes back.
+//! Multipart requests and replies: statistics and descriptions.
 //!
 //! Source: OpenFlow 1.0.0 section 5.3.5 (`ofp_stats_request`, `ofp_stats_reply`), 1.3.5 section
-//! 7.3.5 (`ofp_multipart_request`, `ofp_multipart_reply`). Both may come in several messages, each
-//! of which but the last says that there is more.
+//! 7.3.5 (`ofp_multipart_request`, `ofp_multipart_reply`).
+//!
+//! Requests and replies may have several messages; all but the last have the "more" flag.
 
 use std::fmt;
 
@@ -26,29 +27,29 @@ use super::table::{ShowTable, TABLE_ALL, TableDescription, TableStats};
 use super::text::Text;
 use crate::version::MultipartKind;
 
-/// What is asked for, or a part of it.
+/// A multipart request, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MultipartRequest {
-    /// Another part follows with the same transaction id (from 1.3 on).
+    /// Whether another part follows with the same transaction ID (from 1.3 on).
     pub more: bool,
     /// This part.
     pub body: MultipartRequestBody,
 }
 
-/// What is asked for, by type.
+/// Body of a multipart request, by type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MultipartRequestBody {
-    /// Who made the switch, and its names.
+    /// Description of the switch.
     Desc,
-    /// Each entry.
+    /// Flow entries with their counters.
     Flow(FlowStatsRequest),
-    /// The sum over entries.
+    /// Sum of the counters of flow entries.
     Aggregate(FlowStatsRequest),
-    /// Each table.
+    /// Statistics of all tables.
     Table,
-    /// One port, or all with [`super::reserved::NONE`].
+    /// Statistics of one port, or of all with [`super::reserved::NONE`].
     Port(PortNo),
-    /// One queue, or several.
+    /// Statistics of queues.
     Queue {
         /// The port, or all with [`super::reserved::ALL`] in 1.0 and [`super::reserved::NONE`]
         /// later.
@@ -56,57 +57,57 @@ pub enum MultipartRequestBody {
         /// The queue, or all with [`super::queue::QUEUE_ALL`].
         queue: u32,
     },
-    /// One group, or all with [`super::group::GROUP_ALL`].
+    /// Statistics of one group, or of all with [`super::group::GROUP_ALL`].
     Group(u32),
-    /// One group, or all with [`super::group::GROUP_ALL`]; before 1.5 it is always all.
+    /// Description of one group, or of all with [`super::group::GROUP_ALL`]; before 1.5 always all.
     GroupDesc(u32),
-    /// What groups can do.
+    /// Group features of the switch.
     GroupFeatures,
-    /// One meter, or all with [`super::meter::METER_ALL`].
+    /// Statistics of one meter, or of all with [`super::meter::METER_ALL`].
     Meter(u32),
-    /// One meter, or all with [`super::meter::METER_ALL`].
+    /// Configuration of one meter, or of all with [`super::meter::METER_ALL`].
     MeterConfig(u32),
-    /// What meters can do.
+    /// Meter features of the switch.
     MeterFeatures,
-    /// The counters of each entry (1.5).
+    /// Counters of flow entries without their instructions (1.5).
     FlowStats(FlowStatsRequest),
-    /// Features of tables: without any, asks for them, else sets them.
+    /// Table features; requests them if empty, otherwise sets them.
     TableFeatures(Vec<TableFeatures>),
-    /// One port, or all with [`super::reserved::NONE`]; before 1.5 it is always all.
+    /// Description of one port, or of all with [`super::reserved::NONE`]; before 1.5 always all.
     PortDesc(PortNo),
-    /// How each table behaves.
+    /// Descriptions of all tables.
     TableDesc,
-    /// What queues promise.
+    /// Descriptions of queues.
     QueueDesc {
         /// The port, or all with [`super::reserved::NONE`].
         port: PortNo,
         /// The queue, or all with [`super::queue::QUEUE_ALL`].
         queue: u32,
     },
-    /// Sets monitors up, changes or ends them.
+    /// Adds, modifies or deletes flow monitors.
     FlowMonitor(Vec<FlowMonitorRequest>),
-    /// How each controller does.
+    /// Status of all controllers.
     ControllerStatus,
-    /// How well bundles can be scheduled.
+    /// Bundle features.
     BundleFeatures(BundleFeaturesRequest),
-    /// What somebody else defines.
+    /// An experimenter request.
     Experimenter(Experimenter),
 }
 
-/// Which entries are asked for.
+/// Filter for flow entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowStatsRequest {
     /// Entries within this match.
     pub matching: Match,
     /// Their table, or [`TABLE_ALL`].
     pub table: u8,
-    /// Only those that output to this port; [`super::reserved::NONE`] for all.
+    /// Only entries with this output port; [`super::reserved::NONE`] for all.
     pub out_port: PortNo,
-    /// Only those that send to this group; [`GROUP_ANY`] for all, and always in 1.0.
+    /// Only entries with this output group; [`GROUP_ANY`] for all, and always in 1.0.
     pub out_group: u32,
-    /// The cookie's bits in `cookie_mask`.
+    /// The required cookie bits in `cookie_mask`.
     pub cookie: u64,
-    /// Only those whose cookie has the given one's bits here; none counts in 1.0.
+    /// Only entries whose cookie equals `cookie` in these bits; always 0 in 1.0.
     pub cookie_mask: u64,
 }
 
@@ -123,135 +124,135 @@ impl Default for FlowStatsRequest {
     }
 }
 
-/// What comes back, or a part of it.
+/// A multipart reply, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MultipartReply {
-    /// Another part follows with the same transaction id.
+    /// Whether another part follows with the same transaction ID.
     pub more: bool,
     /// This part.
     pub body: MultipartReplyBody,
 }
 
-/// What comes back, by type.
+/// Body of a multipart reply, by type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MultipartReplyBody {
-    /// Who made the switch, and its names.
+    /// Description of the switch.
     Desc(SwitchDescription),
-    /// Entries.
+    /// Flow entries with their counters.
     Flow(Vec<FlowStats>),
-    /// The sum over entries.
+    /// Sum of the counters of flow entries.
     Aggregate(AggregateStats),
-    /// Tables.
+    /// Statistics of tables.
     Table(Vec<TableStats>),
-    /// Ports.
+    /// Statistics of ports.
     Port(Vec<PortStats>),
-    /// Queues.
+    /// Statistics of queues.
     Queue(Vec<QueueStats>),
-    /// Groups.
+    /// Statistics of groups.
     Group(Vec<GroupStats>),
-    /// Types and buckets of groups.
+    /// Descriptions of groups.
     GroupDesc(Vec<GroupDescription>),
-    /// What groups can do.
+    /// Group features of the switch.
     GroupFeatures(GroupFeatures),
-    /// Meters.
+    /// Statistics of meters.
     Meter(Vec<MeterStats>),
-    /// Bands of meters.
+    /// Configurations of meters.
     MeterConfig(Vec<MeterConfig>),
-    /// What meters can do.
+    /// Meter features of the switch.
     MeterFeatures(MeterFeatures),
-    /// Counters of entries (1.5).
+    /// Counters of flow entries (1.5).
     FlowStats(Vec<FlowCounters>),
     /// Features of tables.
     TableFeatures(Vec<TableFeatures>),
-    /// Ports.
+    /// Descriptions of ports.
     PortDesc(Vec<PortDescription>),
-    /// How tables behave.
+    /// Descriptions of tables.
     TableDesc(Vec<TableDescription>),
-    /// What queues promise.
+    /// Descriptions of queues.
     QueueDesc(Vec<PacketQueue>),
-    /// What became of entries.
+    /// Updates of flow monitors.
     FlowMonitor(Vec<FlowUpdate>),
-    /// How controllers do.
+    /// Status of controllers.
     ControllerStatus(Vec<ControllerStatus>),
-    /// How well bundles can be scheduled.
+    /// Bundle features.
     BundleFeatures(BundleFeatures),
-    /// What somebody else defines.
+    /// An experimenter reply.
     Experimenter(Experimenter),
 }
 
-/// Who made the switch, and its names (`ofp_desc_stats`).
+/// Manufacturer, versions and names of a switch (`ofp_desc_stats`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SwitchDescription {
-    /// Its maker, at most 255 bytes.
+    /// Manufacturer, at most 255 bytes.
     pub manufacturer: Text,
-    /// Its hardware, at most 255 bytes.
+    /// Hardware description, at most 255 bytes.
     pub hardware: Text,
-    /// Its software, at most 255 bytes.
+    /// Software description, at most 255 bytes.
     pub software: Text,
-    /// Its serial number, at most 31 bytes.
+    /// Serial number, at most 31 bytes.
     pub serial_number: Text,
-    /// What people call it, at most 255 bytes.
+    /// Human-readable name of the datapath, at most 255 bytes.
     pub datapath: Text,
 }
 
-/// One entry and its counters (`ofp_flow_stats`).
+/// A flow entry and its counters (`ofp_flow_stats`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowStats {
-    /// The table that it is in.
+    /// The entry's table.
     pub table: u8,
     /// Its match.
     pub matching: Match,
     /// Its priority.
     pub priority: u16,
-    /// The controller's own number for it.
+    /// Opaque number that the controller assigned to it.
     pub cookie: u64,
-    /// How long it has been there.
+    /// Time since it was installed.
     pub age: Nanos,
-    /// How long no frame has matched it; told by 1.5 and by Nicira's statistics.
+    /// Time since the last matching frame; only in 1.5 and in Nicira's statistics.
     pub idle_age: Option<Nanos>,
-    /// Its idle time-out in seconds.
+    /// Its idle timeout in seconds.
     pub idle_timeout_s: u16,
-    /// Its hard time-out in seconds.
+    /// Its hard timeout in seconds.
     pub hard_timeout_s: u16,
-    /// How it was added; told from 1.3 on.
+    /// Its flags; from 1.3 on.
     pub flags: FlowModFlags,
-    /// The less, the sooner it has to make room; told from 1.4 on.
+    /// Importance for eviction; the switch evicts the least important entries first. From 1.4 on.
     pub importance: u16,
-    /// Frames that it matched, or [`super::port::stats::COUNTER_UNKNOWN`].
+    /// Matched frames, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub packets: u64,
-    /// Bytes of those, or [`super::port::stats::COUNTER_UNKNOWN`].
+    /// Matched bytes, or [`super::port::stats::COUNTER_UNKNOWN`].
     pub bytes: u64,
-    /// What it does.
+    /// Its instructions.
     pub instructions: Vec<Instruction>,
 }
 
-/// The sum over entries (`ofp_aggregate_stats_reply`).
+/// Sum of the counters of flow entries (`ofp_aggregate_stats_reply`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AggregateStats {
-    /// Frames that they matched.
+    /// Matched frames.
     pub packets: u64,
-    /// Bytes of those.
+    /// Matched bytes.
     pub bytes: u64,
-    /// How many entries.
+    /// Number of flow entries.
     pub flows: u32,
 }
 
 impl From<MultipartRequestBody> for MultipartRequest {
-    /// A request of one part.
+    /// Returns a request of one part.
     fn from(body: MultipartRequestBody) -> MultipartRequest {
         MultipartRequest { more: false, body }
     }
 }
 
 impl From<MultipartReplyBody> for MultipartReply {
-    /// A reply of one part.
+    /// Returns a reply of one part.
     fn from(body: MultipartReplyBody) -> MultipartReply {
         MultipartReply { more: false, body }
     }
 }
 
 impl MultipartRequestBody {
-    /// Its row in the table of versions.
+    /// Returns the multipart type.
     pub fn kind(&self) -> MultipartKind {
         match self {
             MultipartRequestBody::Desc => MultipartKind::Desc,
@@ -280,7 +281,7 @@ impl MultipartRequestBody {
 }
 
 impl MultipartReplyBody {
-    /// Its row in the table of versions.
+    /// Returns the multipart type.
     pub fn kind(&self) -> MultipartKind {
         match self {
             MultipartReplyBody::Desc(_) => MultipartKind::Desc,

@@ -1,76 +1,80 @@
-//! Nicira's extensions of 1.0: what Open vSwitch's tools say by default to a 1.0 switch.
+//! Nicira extensions of OpenFlow 1.0, which the Open vSwitch tools use by default with a 1.0
+//! switch.
 //!
-//! Source: `nicira-ext.h` of Open vSwitch. On the wire these are experimenter's messages and
-//! statistics; [`crate::codec::nicira`] turns them into these values and back. They say more than
-//! 1.0 can: any field in a match, the table of an entry, the time since it last matched.
+//! Source: `nicira-ext.h` of Open vSwitch. On the wire these are experimenter messages and
+//! statistics; [`crate::codec::nicira`] encodes and decodes them.
+//!
+//! They add to 1.0: any field in a match, the table of a flow entry, and the time since it last
+//! matched.
 
 use super::flow::{FlowMod, FlowRemoved};
 use super::multipart::{AggregateStats, FlowStats, FlowStatsRequest};
 use super::packet_io::PacketIn;
 use super::role::Role;
 
-/// Nicira's number as an experimenter.
+/// Nicira's experimenter ID.
 pub const NICIRA: u32 = 0x2320;
 
-/// In which form a switch tells of entries and frames.
+/// Format of messages about flow entries and frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// As 1.0 does.
+    /// The format of OpenFlow 1.0.
     #[default]
     Standard,
-    /// As Nicira does.
+    /// Nicira's format.
     Nicira,
 }
 
-/// One of Nicira's messages.
+/// A Nicira message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "a flow-mod is the message that must be quick")]
 pub enum NiciraMessage {
-    /// Asks for a role, or tells it ([`Role::NoChange`] is not among them).
+    /// Requests a role; there is no [`Role::NoChange`].
     RoleRequest(Role),
     /// The controller's role.
     RoleReply(Role),
-    /// In which form the switch tells of entries.
+    /// Sets the format of messages about flow entries.
     SetFlowFormat(Form),
-    /// Adds, changes or deletes entries.
+    /// Adds, modifies or deletes flow entries.
     FlowMod(FlowMod),
-    /// An entry has gone.
+    /// Notifies of a removed flow entry.
     FlowRemoved(FlowRemoved),
-    /// Whether the upper byte of a flow-mod's command is a table.
+    /// Sets whether the upper byte of a flow-mod's command is a table ID.
     FlowModTableId(bool),
-    /// In which form the switch tells of frames.
+    /// Sets the format of packet-in messages.
     SetPacketInFormat(Form),
-    /// A frame for the controller.
+    /// A frame that the switch sends to the controller.
     PacketIn(PacketIn),
-    /// Asks whether the switch tells how long entries have been idle; it refuses if not.
+    /// Requests idle times in flow statistics; a switch without them replies with an error.
     FlowAge,
-    /// Which news the controller gets: a bit for each reason, as master or equal and as slave.
+    /// Sets the asynchronous message configuration: a bit for each reason, as master or equal and
+    /// as slave.
     SetAsyncConfig {
-        /// Of frames.
+        /// Reasons of packet-in.
         packet_in: [u32; 2],
-        /// Of ports.
+        /// Reasons of port-status.
         port_status: [u32; 2],
-        /// Of entries that have gone.
+        /// Reasons of flow-removed.
         flow_removed: [u32; 2],
     },
-    /// The number by which entries name this connection.
+    /// Sets the ID of this connection, which actions of flow entries refer to.
     SetControllerId(u16),
 }
 
-/// One of Nicira's requests for statistics.
+/// A Nicira statistics request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NiciraRequest {
-    /// Each entry.
+    /// Flow entries with their counters.
     Flow(FlowStatsRequest),
-    /// The sum over entries.
+    /// Sum of the counters of flow entries.
     Aggregate(FlowStatsRequest),
 }
 
-/// One of Nicira's replies with statistics.
+/// A Nicira statistics reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NiciraReply {
-    /// Entries.
+    /// Flow entries with their counters.
     Flow(Vec<FlowStats>),
-    /// The sum over entries.
+    /// Sum of the counters of flow entries.
     Aggregate(AggregateStats),
 }

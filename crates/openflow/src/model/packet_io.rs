@@ -1,4 +1,4 @@
-//! Frames that travel on the control channel: to the controller, and from it.
+//! Packet-in and packet-out messages.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.3.6 (`ofp_packet_out`) and 5.4.1 (`ofp_packet_in`), 1.3.5
 //! sections 7.3.7 and 7.4.1, 1.5.1 sections 7.3.6 and 7.4.1.
@@ -11,61 +11,63 @@ use super::matching::Match;
 use super::port::{PortNo, ShowPort, reserved};
 use super::text::Hex;
 
-/// Why a frame goes to the controller (`ofp_packet_in_reason`).
+/// Why the switch sends a frame to the controller (`ofp_packet_in_reason`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketInReason {
-    /// No entry matched it, or the table-miss entry did.
+    /// Table miss: no flow entry matched, or the table-miss entry did.
     NoMatch,
-    /// An action sent it there; from 1.4 on, one of apply-actions.
+    /// An output action; from 1.4 on, one of apply-actions.
     Action,
-    /// Its TTL must not be decremented (told as [`PacketInReason::Action`] before 1.2).
+    /// Invalid TTL ([`PacketInReason::Action`] before 1.2).
     InvalidTtl,
-    /// The action set sent it there (told as [`PacketInReason::Action`] before 1.4).
+    /// An output action of the action set ([`PacketInReason::Action`] before 1.4).
     ActionSet,
-    /// A group sent it there (told as [`PacketInReason::Action`] before 1.4).
+    /// An output action of a group ([`PacketInReason::Action`] before 1.4).
     Group,
-    /// A packet-out sent it there (told as [`PacketInReason::Action`] before 1.4).
+    /// An output action of a packet-out ([`PacketInReason::Action`] before 1.4).
     PacketOut,
 }
 
-/// Cookie of a packet-in that no entry caused.
+/// Cookie of a packet-in without a flow entry.
 pub const COOKIE_NONE: u64 = u64::MAX;
 
-/// A frame that the switch hands to its controller.
+/// A frame that the switch sends to the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketIn {
-    /// Where the switch keeps the whole frame, if it does.
+    /// ID of the buffered frame, if the switch buffers it.
     pub buffer_id: Option<BufferId>,
-    /// Bytes of the whole frame.
+    /// Length of the whole frame in bytes.
     pub frame_bytes: u16,
-    /// The port that the frame came in on.
+    /// Ingress port.
     pub in_port: PortNo,
-    /// What else the pipeline knows of the frame: metadata, tunnel, packet type, and the physical
-    /// port if it is not [`PacketIn::in_port`] (told from 1.2 on, the physical port from 1.1 on).
+    /// Other pipeline fields: metadata, tunnel, packet type, and the physical port if it is not
+    /// [`PacketIn::in_port`].
+    ///
+    /// Sent from 1.2 on, the physical port from 1.1 on.
     pub fields: Match,
-    /// Why.
+    /// The reason.
     pub reason: PacketInReason,
-    /// The table that it came to (told from 1.1 on).
+    /// The last table that the frame was looked up in (from 1.1 on).
     pub table: u8,
-    /// The cookie of the entry that caused it, or [`COOKIE_NONE`] (told from 1.3 on).
+    /// Cookie of the flow entry that sent it, or [`COOKIE_NONE`] (from 1.3 on).
     pub cookie: u64,
     /// The frame, or its first bytes.
     pub data: Vec<u8>,
 }
 
-/// A frame that the controller has the switch send.
+/// A frame that the controller sends through the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketOut {
-    /// Which kept frame; `None` if the frame is in `data`.
+    /// ID of a buffered frame; `None` if the frame is in `data`.
     pub buffer_id: Option<BufferId>,
-    /// The port that the frame is said to have come in on, [`super::reserved::NONE`] in 1.0 or
-    /// [`super::reserved::CONTROLLER`] later.
+    /// Ingress port for the actions; [`super::reserved::NONE`] in 1.0 or
+    /// [`super::reserved::CONTROLLER`] later for none.
     pub in_port: PortNo,
-    /// What else the pipeline is to know of the frame (1.5).
+    /// Other pipeline fields (1.5).
     pub fields: Match,
-    /// What is done with the frame.
+    /// Actions on the frame.
     pub actions: Vec<Action>,
-    /// The frame, if it is not a kept one.
+    /// The frame, if it is not a buffered one.
     pub data: Vec<u8>,
 }
 

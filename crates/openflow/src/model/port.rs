@@ -1,12 +1,14 @@
-//! Ports: their numbers, what they are, how they change.
+//! Ports: numbers, descriptions and changes.
 //!
 //! Source: OpenFlow 1.0.0 sections 5.2.1 (`ofp_phy_port`), 5.3.3 (`ofp_port_mod`) and 5.4.3
-//! (`ofp_port_status`). Numbers are 32 bits wide as from 1.1 on; the codec narrows them for 1.0,
-//! where the reserved ones keep their low 16 bits.
+//! (`ofp_port_status`).
+//!
+//! Port numbers have 32 bits, as from 1.1 on. For 1.0 the codec truncates them to 16 bits; reserved
+//! numbers keep their low 16 bits.
 
-/// What ports are beyond Ethernet.
+/// Port properties (1.4 and later).
 pub mod property;
-/// What ports have counted.
+/// Port statistics.
 pub mod stats;
 
 use std::fmt;
@@ -19,33 +21,33 @@ use property::{PortModProperty, PortProperty};
 
 pub use packet::frame::PortNo;
 
-/// Port numbers that mean something else than one port.
+/// Reserved port numbers.
 pub mod reserved {
     use super::PortNo;
 
-    /// First number that no real port has.
+    /// First number above those of physical ports.
     pub const MAX: PortNo = 0xffff_ff00;
-    /// Output port of an action set that has none (1.5).
+    /// Output port of an action set without output action (1.5).
     pub const UNSET: PortNo = 0xffff_fff7;
-    /// Back out of the port that the frame came in on.
+    /// The ingress port.
     pub const IN_PORT: PortNo = 0xffff_fff8;
-    /// Through the tables (in a packet-out).
+    /// The first table (in a packet-out).
     pub const TABLE: PortNo = 0xffff_fff9;
-    /// As a switch without OpenFlow would do it.
+    /// Traditional processing, without OpenFlow.
     pub const NORMAL: PortNo = 0xffff_fffa;
-    /// Every port but the one it came in on and those barred from flooding.
+    /// All ports except the ingress port and those excluded from flooding.
     pub const FLOOD: PortNo = 0xffff_fffb;
-    /// Every port but the one it came in on.
+    /// All ports except the ingress port.
     pub const ALL: PortNo = 0xffff_fffc;
     /// The controller.
     pub const CONTROLLER: PortNo = 0xffff_fffd;
-    /// The switch's own network stack.
+    /// The switch's local network stack.
     pub const LOCAL: PortNo = 0xffff_fffe;
     /// No port; as a filter, any port.
     pub const NONE: PortNo = 0xffff_ffff;
 }
 
-/// A port number as text: reserved ones by name.
+/// A port number as text; reserved ones by name.
 pub struct ShowPort(pub PortNo);
 
 impl fmt::Display for ShowPort {
@@ -66,29 +68,29 @@ impl fmt::Display for ShowPort {
 }
 
 bits! {
-    /// How a port has been told to behave (`ofp_port_config`).
+    /// Configuration of a port (`ofp_port_config`).
     PortConfig {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// Taken down by an administrator.
+        /// Administratively down.
         PORT_DOWN "port_down"                        [ 0,  0,  0,  0,  0,  0];
-        /// Takes no part in the spanning tree.
+        /// Spanning tree is disabled.
         NO_STP "no_stp"                              [ 1, NO, NO, NO, NO, NO];
-        /// Drops all frames that it receives, but for the spanning tree's.
+        /// Drops all received frames except those of the spanning tree.
         NO_RECEIVE "no_receive"                      [ 2,  2,  2,  2,  2,  2];
-        /// Drops the spanning tree's frames that it receives.
+        /// Drops received spanning tree frames.
         NO_RECEIVE_STP "no_receive_stp"              [ 3, NO, NO, NO, NO, NO];
-        /// Left out when flooding.
+        /// Excluded from flooding.
         NO_FLOOD "no_flood"                          [ 4, NO, NO, NO, NO, NO];
-        /// Drops frames that are to leave through it.
+        /// Drops frames for output.
         NO_FORWARD "no_forward"                      [ 5,  5,  5,  5,  5,  5];
-        /// Its misses are not sent to the controller.
+        /// Sends no packet-in messages.
         NO_PACKET_IN "no_packet_in"                  [ 6,  6,  6,  6,  6,  6];
     }
 }
 
 bits! {
-    /// How a port is (`ofp_port_state`). In 1.0 two bits hold the spanning tree's state: neither
-    /// listening, low learning, high forwarding, both blocking.
+    /// State of a port (`ofp_port_state`). In 1.0 two bits encode the spanning tree's state: none
+    /// for listening, low for learning, high for forwarding, both for blocking.
     PortState {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// No link.
@@ -105,7 +107,7 @@ bits! {
 }
 
 bits! {
-    /// Speeds, media and abilities of a link (`ofp_port_features`).
+    /// Speeds, media and features of a link (`ofp_port_features`).
     PortFeatures {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
         /// 10 Mbit/s, half duplex.
@@ -128,84 +130,84 @@ bits! {
         SPEED_100G_FULL "100g_full"                  [NO,  8,  8,  8,  8,  8];
         /// 1 Tbit/s, full duplex.
         SPEED_1T_FULL "1t_full"                      [NO,  9,  9,  9,  9,  9];
-        /// A speed that has no bit of its own.
+        /// A speed that has no bit.
         SPEED_OTHER "other_speed"                    [NO, 10, 10, 10, 10, 10];
         /// Copper.
         COPPER "copper"                              [ 7, 11, 11, 11, 11, 11];
-        /// Fibre.
+        /// Fiber.
         FIBER "fiber"                                [ 8, 12, 12, 12, 12, 12];
-        /// Negotiates by itself.
+        /// Autonegotiation.
         AUTONEGOTIATION "autonegotiation"            [ 9, 13, 13, 13, 13, 13];
-        /// Pauses.
+        /// Pause frames.
         PAUSE "pause"                                [10, 14, 14, 14, 14, 14];
-        /// Pauses in one direction.
+        /// Asymmetric pause.
         PAUSE_ASYMMETRIC "pause_asymmetric"          [11, 15, 15, 15, 15, 15];
     }
 }
 
-/// What a port is and how it does (`ofp_phy_port`).
+/// Description of a port (`ofp_phy_port`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortDescription {
-    /// Its number.
+    /// Port number.
     pub number: PortNo,
-    /// Its hardware address.
+    /// MAC address.
     pub mac: MacAddress,
     /// Its name, at most 15 bytes.
     pub name: Text,
-    /// How it has been told to behave.
+    /// Configuration.
     pub config: PortConfig,
-    /// How it is.
+    /// State.
     pub state: PortState,
-    /// What is in use now.
+    /// Current features.
     pub current: PortFeatures,
-    /// What it advertises.
+    /// Features that the port advertises.
     pub advertised: PortFeatures,
-    /// What it can do.
+    /// Features that the port supports.
     pub supported: PortFeatures,
-    /// What its neighbour advertises.
+    /// Features that its link peer advertises.
     pub peer: PortFeatures,
-    /// Its speed now, in kbit/s (from 1.1 on).
+    /// Current speed in kbit/s (from 1.1 on).
     pub current_speed_kbps: u32,
-    /// Its highest speed, in kbit/s (from 1.1 on).
+    /// Maximum speed in kbit/s (from 1.1 on).
     pub speed_max_kbps: u32,
-    /// What it is beyond Ethernet (from 1.4 on).
+    /// Properties (from 1.4 on).
     pub properties: Vec<PortProperty>,
 }
 
-/// Changes how a port behaves (`ofp_port_mod`).
+/// Modifies the configuration of a port (`ofp_port_mod`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortMod {
-    /// Which port.
+    /// Port number.
     pub number: PortNo,
-    /// Its hardware address, against mistakes: the switch refuses any other.
+    /// MAC address of the port; the switch rejects a wrong one.
     pub mac: MacAddress,
     /// New values of the bits in `mask`.
     pub config: PortConfig,
-    /// Which bits change.
+    /// The bits to modify.
     pub mask: PortConfig,
-    /// What to advertise; nothing means no change.
+    /// Features to advertise; none means no change.
     pub advertise: PortFeatures,
-    /// What else to change (from 1.4 on).
+    /// Properties to modify (from 1.4 on).
     pub properties: Vec<PortModProperty>,
 }
 
-/// Why a port status is sent (`ofp_port_reason`).
+/// Reason of a port-status message (`ofp_port_reason`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortStatusReason {
-    /// The port is new.
+    /// The port was added.
     Add,
-    /// The port is gone.
+    /// The port was deleted.
     Delete,
-    /// Something about the port changed.
+    /// The port was modified.
     Modify,
 }
 
-/// A port came, went or changed (`ofp_port_status`).
+/// Notifies of an added, deleted or modified port (`ofp_port_status`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortStatus {
-    /// Which of these.
+    /// The reason.
     pub reason: PortStatusReason,
-    /// The port, as it is now or was last.
+    /// Current description of the port, or its last one.
     pub port: PortDescription,
 }
 

@@ -1,8 +1,9 @@
-//! Queues of a port: what they promise, and what they have counted.
+//! Queues of a port: configuration and statistics.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.2.2 (`ofp_packet_queue`), 5.3.4
-//! (`ofp_queue_get_config_reply`) and 5.3.5 (`ofp_queue_stats`); 1.4.1 section 7.3.5.11
-//! (`ofp_queue_desc`). Rates are tenths of a per cent of the link's.
+//! Source: OpenFlow 1.0.0 sections 5.2.2 (`ofp_packet_queue`), 5.3.4 (`ofp_queue_get_config_reply`)
+//! and 5.3.5 (`ofp_queue_stats`); 1.4.1 section 7.3.5.11 (`ofp_queue_desc`).
+//!
+//! Rates are in tenths of a per cent of the link rate.
 
 use std::fmt;
 
@@ -13,68 +14,68 @@ use super::port::stats::Counter;
 use super::port::{PortNo, ShowPort};
 use super::text::{Hex, list};
 
-/// Queue number in a request that means all queues of the port.
+/// All queues of the port, in a request.
 pub const QUEUE_ALL: u32 = 0xffff_ffff;
 
-/// A rate that is not set.
+/// A rate that is not configured.
 pub const RATE_UNSET: u16 = 0xffff;
 
 /// The queues of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// Which port.
+    /// Port number.
     pub port: PortNo,
     /// Its queues.
     pub queues: Vec<PacketQueue>,
 }
 
-/// One queue, and what it promises; from 1.4 on a row of the statistics.
+/// A queue and its properties; from 1.4 on a row of a multipart reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PacketQueue {
-    /// Its port.
+    /// Port number.
     pub port: PortNo,
-    /// Its number at the port.
+    /// Queue ID at the port.
     pub id: u32,
-    /// What it promises.
+    /// Properties.
     pub properties: Vec<QueueProperty>,
 }
 
-/// What a queue promises (`ofp_queue_properties`).
+/// Property of a queue (`ofp_queue_properties`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueueProperty {
-    /// Nothing.
+    /// No property.
     None,
-    /// At least this rate; above 1000 means that it is disabled.
+    /// Minimum rate; disabled if above 1000.
     MinRate(u16),
-    /// At most this rate; above 1000 means that it is disabled (from 1.2 on).
+    /// Maximum rate; disabled if above 1000 (from 1.2 on).
     MaxRate(u16),
-    /// What somebody else promises (from 1.2 on).
+    /// An experimenter property (from 1.2 on).
     Experimenter(Experimenter),
-    /// A property that the table does not have, as received.
+    /// An unknown property, as received.
     Other {
-        /// Its number.
+        /// Property type.
         kind: u16,
-        /// What follows its header.
+        /// The bytes after the header.
         body: Vec<u8>,
     },
 }
 
-/// One queue and its counters (`ofp_queue_stats`).
+/// A queue and its counters (`ofp_queue_stats`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Its port.
+    /// Port number.
     pub port: PortNo,
-    /// Its number at the port.
+    /// Queue ID at the port.
     pub queue: u32,
     /// Bytes sent.
     pub tx_bytes: u64,
     /// Frames sent.
     pub tx_packets: u64,
-    /// Frames dropped for want of room.
+    /// Frames dropped by overrun.
     pub tx_errors: u64,
-    /// How long it has been there (from 1.3 on).
+    /// Time since the queue was configured (from 1.3 on).
     pub age: Option<Nanos>,
-    /// What somebody else counts (from 1.4 on).
+    /// Experimenter properties (from 1.4 on).
     pub properties: Vec<Experimenter>,
 }
 

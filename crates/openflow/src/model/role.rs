@@ -1,4 +1,4 @@
-//! Which part a controller plays, and how controllers do.
+//! Controller roles and controller status.
 //!
 //! Source: OpenFlow 1.3.5 section 7.3.9 (`ofp_role_request`), 1.4.1 section 7.4.4
 //! (`ofp_role_status`), 1.5.1 section 7.4.8 (`ofp_controller_status`).
@@ -8,101 +8,101 @@ use std::fmt;
 use super::action::Experimenter;
 use super::text::{Text, list};
 
-/// Generation of which the switch does not know yet.
+/// Generation ID while the switch does not have one yet.
 pub const GENERATION_UNKNOWN: u64 = u64::MAX;
 
-/// Number of a controller that has none.
+/// Short ID of a controller without one.
 pub const CONTROLLER_NONE: u16 = 0;
 
-/// Which part a controller plays (`ofp_controller_role`).
+/// Controller role (`ofp_controller_role`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The one that it has.
+    /// Keep the current role.
     NoChange,
-    /// May do all and hears all, as others may.
+    /// Full access and all asynchronous messages, like other equal controllers.
     #[default]
     Equal,
-    /// May do all and hears all, as the only one.
+    /// Full access and all asynchronous messages; at most one controller has this role.
     Master,
-    /// May look, and hears about ports.
+    /// Read-only access; receives port-status messages.
     Slave,
 }
 
-/// Asks for a role, or tells of it.
+/// Requests or reports a role.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoleRequest {
-    /// Which.
+    /// The role.
     pub role: Role,
-    /// The controller's number among those of the switch (1.5), or [`CONTROLLER_NONE`].
+    /// The controller's short ID (1.5), or [`CONTROLLER_NONE`].
     pub short_id: u16,
-    /// Number of the election from which the role comes, or [`GENERATION_UNKNOWN`] in a reply.
+    /// Generation ID of the master election, or [`GENERATION_UNKNOWN`] in a reply.
     pub generation: u64,
 }
 
-/// Why a role has changed (`ofp_controller_role_reason`).
+/// Why a role changed (`ofp_controller_role_reason`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RoleStatusReason {
-    /// Another controller has asked to be the master.
+    /// Another controller requested the master role.
     MasterRequest,
-    /// The switch has been told so.
+    /// The configuration of the switch changed.
     Config,
-    /// Somebody else's reason.
+    /// An experimenter reason.
     Experimenter,
 }
 
-/// The controller's role has changed.
+/// Notifies of a changed controller role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleStatus {
-    /// Its new role.
+    /// The new role.
     pub role: Role,
-    /// Why.
+    /// The reason.
     pub reason: RoleStatusReason,
-    /// Number of the last election.
+    /// Generation ID of the last election.
     pub generation: u64,
-    /// What somebody else adds.
+    /// Experimenter properties.
     pub properties: Vec<Experimenter>,
 }
 
-/// Why a controller's status is told (`ofp_controller_status_reason`).
+/// Why the switch sends a controller's status (`ofp_controller_status_reason`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ControllerStatusReason {
-    /// Somebody asked.
+    /// In reply to a request.
     Request,
     /// The channel came up or went down.
     ChannelStatus,
-    /// Its role changed.
+    /// The role changed.
     Role,
-    /// It is new.
+    /// The controller was added.
     Added,
-    /// It is gone.
+    /// The controller was removed.
     Removed,
-    /// Its number changed.
+    /// The short ID changed.
     ShortId,
-    /// What somebody else says of it changed.
+    /// An experimenter property changed.
     Experimenter,
 }
 
-/// How a controller does.
+/// Status of a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerStatus {
-    /// Its number, or [`CONTROLLER_NONE`].
+    /// Short ID, or [`CONTROLLER_NONE`].
     pub short_id: u16,
-    /// Its role.
+    /// Role.
     pub role: Role,
-    /// Why this is told.
+    /// Why the switch sends the status.
     pub reason: ControllerStatusReason,
-    /// Whether its channel is up.
+    /// Whether the control channel is up.
     pub is_up: bool,
-    /// What else is known.
+    /// Properties.
     pub properties: Vec<ControllerProperty>,
 }
 
-/// What is known of a controller.
+/// Property of a controller's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControllerProperty {
-    /// Where its channel leads to.
+    /// URI of the control channel.
     Uri(Text),
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter(Experimenter),
 }
 

@@ -1,7 +1,6 @@
-//! What a switch says about itself, and the settings that hold for all of it.
+//! Features and configuration of a switch.
 //!
-//! Source: OpenFlow 1.0.0 sections 5.3.1 (`ofp_switch_features`) and 5.3.2
-//! (`ofp_switch_config`).
+//! Source: OpenFlow 1.0.0 sections 5.3.1 (`ofp_switch_features`) and 5.3.2 (`ofp_switch_config`).
 
 use std::fmt;
 
@@ -11,24 +10,24 @@ use super::port::PortDescription;
 use crate::version::NO;
 
 bits! {
-    /// What a switch can do (`ofp_capabilities`).
+    /// Capabilities of a switch (`ofp_capabilities`).
     Capabilities {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// Counters of entries.
+        /// Flow statistics.
         FLOW_STATS "flow_stats"                      [ 0,  0,  0,  0,  0,  0];
-        /// Counters of tables.
+        /// Table statistics.
         TABLE_STATS "table_stats"                    [ 1,  1,  1,  1,  1,  1];
-        /// Counters of ports.
+        /// Port statistics.
         PORT_STATS "port_stats"                      [ 2,  2,  2,  2,  2,  2];
         /// Spanning tree.
         STP "stp"                                    [ 3, NO, NO, NO, NO, NO];
-        /// Counters of groups.
+        /// Group statistics.
         GROUP_STATS "group_stats"                    [NO,  3,  3,  3,  3,  3];
         /// Reassembles IP fragments.
         IP_REASSEMBLY "ip_reassembly"                [ 5,  5,  5,  5,  5,  5];
-        /// Counters of queues.
+        /// Queue statistics.
         QUEUE_STATS "queue_stats"                    [ 6,  6,  6,  6,  6,  6];
-        /// Matches the addresses in ARP.
+        /// Matches IP addresses in ARP.
         ARP_MATCH_IP "arp_match_ip"                  [ 7,  7, NO, NO, NO, NO];
         /// Blocks ports that would close a loop.
         PORT_BLOCKED "port_blocked"                  [NO, NO,  8,  8,  8,  8];
@@ -39,46 +38,45 @@ bits! {
     }
 }
 
-/// What a switch says about itself (`ofp_switch_features`).
+/// Features of a switch (`ofp_switch_features`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Features {
-    /// The switch's number: the lower 48 bits are an Ethernet address, the upper 16 its maker's.
+    /// Datapath ID: the lower 48 bits are a MAC address, the manufacturer defines the upper 16.
     pub datapath_id: u64,
-    /// Frames that it can keep.
+    /// Maximum number of buffered frames.
     pub buffers: u32,
-    /// Tables that it has.
+    /// Number of tables.
     pub tables: u8,
-    /// Number of the auxiliary connection that this is told on, 0 for the main one (told from 1.3
-    /// on).
+    /// Auxiliary ID of this connection, 0 for the main one (from 1.3 on).
     pub auxiliary: u8,
-    /// What it can do.
+    /// Capabilities.
     pub capabilities: Capabilities,
-    /// Actions that it can do (told in 1.0).
+    /// Supported actions (in 1.0).
     pub actions: ActionKinds,
-    /// Its ports (told before 1.3; later by a description of their own).
+    /// Ports (before 1.3; later in multipart replies).
     pub ports: Vec<PortDescription>,
 }
 
-/// What happens to IP fragments (`ofp_config_flags`).
+/// Handling of IP fragments (`ofp_config_flags`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FragmentHandling {
-    /// They go through the tables, with transport ports 0.
+    /// Fragments go through the tables, with transport ports 0.
     #[default]
     Normal,
-    /// They are dropped.
+    /// The switch drops fragments.
     Drop,
-    /// They are put together first.
+    /// The switch reassembles fragments first.
     Reassemble,
 }
 
-/// Settings of the whole switch (`ofp_switch_config`).
+/// Configuration of a switch (`ofp_switch_config`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwitchConfig {
-    /// What happens to IP fragments.
+    /// Handling of IP fragments.
     pub fragments: FragmentHandling,
-    /// Whether frames whose TTL must not be decremented go to the controller (1.1 and 1.2).
+    /// Whether the switch sends frames with an invalid TTL to the controller (1.1 and 1.2).
     pub invalid_ttl_to_controller: bool,
-    /// Bytes of a frame that matched nothing which the controller gets.
+    /// Maximum bytes of a frame that a table-miss packet-in has.
     pub miss_send_bytes: u16,
 }
 

@@ -1,10 +1,10 @@
-//! Tables: how they behave, how full they are, and what earlier versions say they can do.
+//! Flow tables: configuration, descriptions, statistics, and capabilities before 1.3.
 //!
 //! Source: OpenFlow 1.0.0 section 5.3.5 and 1.2 section A.3.5.3 (`ofp_table_stats`), 1.1.0 section
 //! A.3.3 and 1.4.1 sections 7.3.4.1, 7.3.5.16 and 7.4.5 (`ofp_table_mod`, `ofp_table_desc`,
 //! `ofp_table_status`).
 
-/// What tables can do, from 1.3 on.
+/// Table features, from 1.3 on.
 pub mod features;
 
 use std::fmt;
@@ -17,16 +17,16 @@ use super::kinds::{ActionKinds, InstructionKinds};
 use super::text::{Text, list};
 use crate::version::NO;
 
-/// Table number that means all tables.
+/// All tables.
 pub const TABLE_ALL: u8 = 0xff;
 
-/// Table number in a 1.0 request that means the emergency table.
+/// The emergency table, in a 1.0 request.
 pub const TABLE_EMERGENCY: u8 = 0xfe;
 
-/// Highest number of a table (from 1.1 on).
+/// Maximum table number (from 1.1 on).
 pub const TABLE_MAX: u8 = 0xfe;
 
-/// The fields that 1.0 can leave open.
+/// Fields that 1.0 can wildcard.
 pub const FIELDS_1_0: FieldSet = FieldSet::NONE
     .with(Field::InPort)
     .with(Field::VlanVid)
@@ -50,149 +50,150 @@ pub const FIELDS_1_0: FieldSet = FieldSet::NONE
     .with(Field::SctpSrc)
     .with(Field::SctpDst);
 
-/// What becomes of a frame that no entry matches (`OFPTC_TABLE_MISS_*` of 1.1 and 1.2; later
-/// versions have an entry for it and pass these bits over).
+/// Handling of a table miss (`OFPTC_TABLE_MISS_*` of 1.1 and 1.2).
+///
+/// Later versions have a table-miss entry and ignore these bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TableMiss {
-    /// The controller gets it.
+    /// Send the frame to the controller.
     #[default]
     Controller,
-    /// The next table looks at it.
+    /// Continue with the next table.
     Continue,
-    /// Nothing.
+    /// Drop the frame.
     Drop,
 }
 
-/// How a table behaves (`ofp_table_config`).
+/// Configuration of a table (`ofp_table_config`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TableConfig {
-    /// What becomes of a frame that no entry matches.
+    /// Handling of a table miss.
     pub miss: TableMiss,
-    /// Whether entries make room for new ones (1.4).
+    /// Whether the switch may evict entries for new ones (1.4).
     pub eviction: bool,
-    /// Whether the controllers are told how full the table is (1.4).
+    /// Whether the switch sends vacancy events to the controllers (1.4).
     pub vacancy_events: bool,
 }
 
 bits! {
-    /// Which entries make room first (`ofp_table_mod_prop_eviction_flag`).
+    /// Which entries the switch evicts first (`ofp_table_mod_prop_eviction_flag`).
     EvictionFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// By something else.
+        /// By other criteria.
         OTHER "other"                                [NO, NO, NO, NO,  0,  0];
-        /// The least important.
+        /// By importance, the least important first.
         IMPORTANCE "importance"                      [NO, NO, NO, NO,  1,  1];
-        /// Those that have least time left.
+        /// By lifetime, those with the shortest remaining time first.
         LIFETIME "lifetime"                          [NO, NO, NO, NO,  2,  2];
     }
 }
 
-/// More about how a table behaves (`ofp_table_mod_prop_type`, 1.4).
+/// Property of a table-mod or table description (`ofp_table_mod_prop_type`, 1.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableModProperty {
-    /// Which entries make room first.
+    /// Which entries the switch evicts first.
     Eviction(EvictionFlags),
-    /// When the controllers are told how full the table is.
+    /// Thresholds of vacancy events.
     Vacancy {
-        /// Tell when less than this many per cent are free.
+        /// Notify when less than this percentage is free.
         down: u8,
-        /// Tell when more than this many per cent are free again.
+        /// Notify when more than this percentage is free again.
         up: u8,
-        /// So many per cent are free; zero in a request.
+        /// Current free percentage; zero in a request.
         vacancy: u8,
     },
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter(Experimenter),
 }
 
-/// Sets how a table behaves (`ofp_table_mod`).
+/// Modifies the configuration of a table (`ofp_table_mod`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableMod {
-    /// Which table, or [`TABLE_ALL`].
+    /// Table number, or [`TABLE_ALL`].
     pub table: u8,
-    /// How.
+    /// Configuration.
     pub config: TableConfig,
-    /// More.
+    /// Properties.
     pub properties: Vec<TableModProperty>,
 }
 
-/// How a table behaves, as the switch tells it (`ofp_table_desc`).
+/// Description of a table (`ofp_table_desc`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableDescription {
-    /// Which table.
+    /// Table number.
     pub table: u8,
-    /// How.
+    /// Configuration.
     pub config: TableConfig,
-    /// More.
+    /// Properties.
     pub properties: Vec<TableModProperty>,
 }
 
-/// Why a table's status is told (`ofp_table_reason`).
+/// Reason of a table-status message (`ofp_table_reason`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TableStatusReason {
-    /// Fewer are free than the lower threshold.
+    /// The vacancy fell below the lower threshold.
     VacancyDown,
-    /// More are free than the upper threshold.
+    /// The vacancy rose above the upper threshold.
     VacancyUp,
 }
 
-/// A table has become full or empty enough to tell (`ofp_table_status`).
+/// Notifies that a table's vacancy passed a threshold (`ofp_table_status`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableStatus {
-    /// Which of these.
+    /// The reason.
     pub reason: TableStatusReason,
     /// The table.
     pub table: TableDescription,
 }
 
-/// One table and its counters (`ofp_table_stats`).
+/// A table and its counters (`ofp_table_stats`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableStats {
-    /// Its number; lower ones are looked up first.
+    /// Table number; the switch looks up lower ones first.
     pub table: u8,
-    /// Entries that it holds.
+    /// Number of flow entries.
     pub entries: u32,
-    /// Frames looked up in it.
+    /// Lookups.
     pub lookups: u64,
-    /// Frames that matched one of its entries.
+    /// Lookups that matched a flow entry.
     pub matched: u64,
-    /// What it can do: before 1.3 a part of this message, later one of its own
-    /// ([`super::table::features::TableFeatures`]).
+    /// Capabilities, in versions before 1.3; later in [`super::table::features::TableFeatures`].
     pub abilities: Option<TableAbilities>,
 }
 
-/// What a table can do, as the versions before 1.3 say it.
+/// Capabilities of a table, in versions before 1.3.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableAbilities {
     /// Its name, at most 31 bytes.
     pub name: Text,
-    /// Fields that its entries may leave open. 1.0 and 1.1 have one bit for fields of several
-    /// headers (transport ports, addresses, protocols): it is set if one of them is named, and
-    /// names all.
+    /// Fields that entries may wildcard.
+    ///
+    /// 1.0 and 1.1 have one bit for the fields of several headers (transport ports, addresses,
+    /// protocols). Encoding sets it if the set has one of them; decoding adds all of them.
     pub wildcards: FieldSet,
-    /// Entries that it can hold.
+    /// Maximum number of flow entries.
     pub entries_max: u32,
-    /// Fields that its entries may ask for (1.1 and 1.2).
+    /// Fields that entries may match (1.1 and 1.2).
     pub matches: FieldSet,
-    /// Its entries' instructions (1.1 and 1.2).
+    /// Supported instructions (1.1 and 1.2).
     pub instructions: InstructionKinds,
-    /// Actions that may be put into the action set (1.1 and 1.2).
+    /// Actions supported in write-actions (1.1 and 1.2).
     pub write_actions: ActionKinds,
-    /// Actions that may be done at once (1.1 and 1.2).
+    /// Actions supported in apply-actions (1.1 and 1.2).
     pub apply_actions: ActionKinds,
-    /// Fields that the action set may set (1.2).
+    /// Fields that write-actions may set (1.2).
     pub write_fields: FieldSet,
-    /// Fields that may be set at once (1.2).
+    /// Fields that apply-actions may set (1.2).
     pub apply_fields: FieldSet,
-    /// Bits of the metadata that may be asked for (1.2).
+    /// Metadata bits that entries may match (1.2).
     pub metadata_match: u64,
-    /// Bits of the metadata that may be written (1.2).
+    /// Metadata bits that entries may write (1.2).
     pub metadata_write: u64,
-    /// How it behaves (1.1 and 1.2).
+    /// Configuration (1.1 and 1.2).
     pub config: TableConfig,
 }
 
-/// A table's number as text: reserved ones by name.
+/// A table number as text; reserved ones by name.
 pub(crate) struct ShowTable(pub u8);
 
 impl fmt::Display for ShowTable {

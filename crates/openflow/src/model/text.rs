@@ -1,22 +1,22 @@
-//! Text of bounded length, as fixed fields of messages hold it.
+//! Strings of bounded length in fixed-size fields of messages.
 //!
-//! On the wire such a field is padded with zero bytes, and nothing promises that it is UTF-8:
-//! the bytes are kept as they came and made printable only when shown.
+//! On the wire such a field is padded with zero bytes and may contain invalid UTF-8. [`Text`] keeps
+//! the bytes as received; `Display` makes them printable.
 
 use std::fmt;
 
-/// Bytes without a zero byte, meant to be read by people.
+/// A human-readable string of bytes, without zero bytes.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Text(Vec<u8>);
 
 impl Text {
-    /// The bytes up to the first zero byte.
+    /// Returns the bytes up to the first zero byte.
     pub fn from_bytes(bytes: &[u8]) -> Text {
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         Text(bytes[..end].to_vec())
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -46,7 +46,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Bytes shown as hexadecimal digits.
+/// Bytes as hexadecimal digits.
 pub(crate) struct Hex<'a>(pub &'a [u8]);
 
 impl fmt::Display for Hex<'_> {
@@ -55,7 +55,7 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// Values shown one after the other with a comma between them.
+/// Writes values separated by commas.
 pub(crate) fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, values: &[T]) -> fmt::Result {
     for (place, value) in values.iter().enumerate() {
         let comma = if place == 0 { "" } else { "," };

@@ -1,6 +1,6 @@
-//! What a session is told once, and what it tells: events, ends and refusals.
+//! Settings, events and errors of a session.
 //!
-//! Source: OpenFlow 1.0.0 section 4.5. Values only; `super::Session` makes them.
+//! Source: OpenFlow 1.0.0 section 4.5. This module has values only; `super::Session` creates them.
 
 use std::fmt;
 
@@ -13,28 +13,31 @@ use crate::header::Xid;
 use crate::model::message::{ErrorMessage, Message};
 use crate::version::{End, Version};
 
-/// What a session is told once.
+/// Settings of a session.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which end it is.
+    /// Controller or switch.
     pub end: End,
-    /// Versions that it offers, all of them among [`Version::SPOKEN`], at least one.
+    /// Offered versions, at least one; all of them in [`Version::SPOKEN`].
     pub versions: Vec<Version>,
-    /// How long the peer may take to say hello.
+    /// Timeout for the peer's hello.
     pub hello_timeout: Nanos,
-    /// After how long without a byte from the peer to ask for a sign of life; `None` for never.
+    /// Idle time after which the session sends an echo request; `None` for never.
     pub echo_idle: Option<Nanos>,
-    /// How long the peer may take to give one.
+    /// Timeout for the echo reply.
     pub echo_timeout: Nanos,
-    /// Requests that may wait for their replies.
+    /// Maximum number of pending requests.
     pub pending_max: usize,
-    /// Bytes waiting to be transmitted from which on nothing more is taken.
+    /// Number of queued bytes at which the session rejects further messages.
     pub transmit_bytes_max: usize,
 }
 
 impl Settings {
-    /// Every spoken version, ten seconds for a hello, an echo after five idle seconds with five
-    /// to answer, 4096 pending requests and 1 MiB to transmit.
+    /// Returns the defaults.
+    ///
+    /// - All versions; 10 s for the hello
+    /// - Echo request after 5 idle seconds; 5 s for its reply
+    /// - 4096 pending requests; 1 MiB of queued bytes
     pub fn new(end: End) -> Settings {
         Settings {
             end,
@@ -48,80 +51,81 @@ impl Settings {
     }
 }
 
-/// What happened.
+/// An event of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly every event is a message")]
 pub enum Event {
-    /// The ends agreed on a version; from now on messages can be sent.
+    /// Version negotiation succeeded; messages can now be sent.
     Up {
-        /// That version.
+        /// The negotiated version.
         version: Version,
     },
-    /// A message came that the session does not deal with itself.
+    /// A message arrived that the session does not handle itself.
     Message {
-        /// Its transaction id.
+        /// Its transaction ID.
         xid: Xid,
         /// The message.
         message: Message,
-        /// Bytes that it had.
+        /// Length of the message in bytes.
         bytes: usize,
-        /// Its first bytes, for an error about it.
+        /// The message's first bytes, for an error about it.
         offending: Offending,
-        /// The request of this end that it answers, if it does.
+        /// The request of this end that it replies to, if any.
         answers: Option<Answered>,
-        /// When its last byte was handed over.
+        /// When its last byte was received.
         at: Nanos,
     },
-    /// A message came that cannot be understood, or that only this end sends. A switch has
-    /// answered it with the error in it; a controller says nothing.
+    /// An invalid message arrived, or one that only this end may send.
+    ///
+    /// A switch has replied with the contained error; a controller does not reply.
     Refused(DecodeError),
-    /// The session is over. What is left to transmit may still tell the peer why.
+    /// The session is over. The bytes that remain to transmit may contain the error for the peer.
     Down {
-        /// Why.
+        /// The cause.
         why: DownReason,
     },
 }
 
-/// Why a session is over.
+/// Cause of a session's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DownReason {
-    /// The peer's first bytes were no hello (its version and type bytes).
+    /// The peer's first bytes were not a hello.
     NoHello {
         /// First byte.
         version: u8,
         /// Second byte.
         kind: u8,
     },
-    /// The peer said nothing, or only half a hello, in time.
+    /// The peer sent no complete hello before the timeout.
     HelloTimeout,
-    /// No version in common (the one that the peer's hello named).
+    /// The two ends have no version in common.
     NoCommonVersion {
         /// The version byte of the peer's hello.
         theirs: u8,
     },
-    /// The peer refused our hello.
+    /// The peer rejected this end's hello.
     RefusedByPeer(ErrorMessage),
-    /// The peer gave no sign of life in time.
+    /// The peer sent no bytes before the echo timeout.
     EchoTimeout,
-    /// The bytes cannot be cut into messages.
+    /// The byte stream has no valid message boundaries.
     Malformed(Malformed),
 }
 
-/// Why a message was not taken for sending.
+/// Why a message could not be queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendError {
-    /// No version has been agreed on yet, or the session is over.
+    /// Version negotiation is not complete, or the session is over.
     NotUp,
-    /// The version cannot say it.
+    /// The version cannot express the message.
     NotExpressible(NotExpressible),
-    /// So many bytes wait to be transmitted that no more are taken.
+    /// Too many bytes wait to be transmitted.
     TransmitFull {
-        /// That many.
+        /// Number of queued bytes.
         bytes: usize,
     },
-    /// So many requests wait for replies that no more are taken.
+    /// Too many requests wait for replies.
     PendingFull {
-        /// That many.
+        /// Number of pending requests.
         requests: usize,
     },
 }

@@ -1,17 +1,17 @@
-//! Which version two ends agree on.
+//! Version negotiation.
 //!
-//! Source: OpenFlow 1.0.0 section 5.5.1 (the smaller of the two that were named) and 1.3.1
-//! section 6.3.1 (with two bitmaps, the highest in both).
+//! Source: OpenFlow 1.0.0 section 5.5.1 (the smaller of the two versions) and 1.3.1 section 6.3.1
+//! (with two bitmaps, the highest version in both).
 
 use crate::version::Version;
 
-/// The bitmap that goes along with our hello: only ends that speak 1.3 know what it is.
+/// Returns the bitmap for this end's hello; `None` if it offers no version from 1.3 on.
 pub(super) fn bitmap_to_send(versions: &[Version]) -> Option<u32> {
     let knows = versions.iter().any(|&version| version >= Version::V1_3);
     knows.then(|| versions.iter().fold(0, |bits, version| bits | 1 << version.wire()))
 }
 
-/// The version to speak with a peer whose hello had this number in its header, and this bitmap.
+/// Returns the version to use with a peer whose hello has this version and bitmap.
 pub(super) fn agree(ours: &[Version], theirs: u8, bitmap: Option<u32>) -> Option<Version> {
     if let (Some(bitmap), true) = (bitmap, bitmap_to_send(ours).is_some()) {
         return ours.iter().copied().filter(|ours| bitmap & 1 << ours.wire() != 0).max();

@@ -1,7 +1,7 @@
-//! Requests that wait for their replies, bounded.
+//! Bounded queue of requests that wait for their replies.
 //!
-//! A reply repeats its request's transaction id. Peers answer mostly in order, so the row is
-//! searched from its oldest end.
+//! A reply repeats its request's transaction ID. Peers mostly reply in order, so the search starts
+//! at the oldest request.
 
 use std::collections::VecDeque;
 
@@ -11,14 +11,14 @@ use crate::header::Xid;
 use crate::model::message::Message;
 use crate::version::MessageKind;
 
-/// The request that a message answers.
+/// The request that a message replies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// Its kind.
+    /// Its message type.
     pub kind: MessageKind,
     /// When it was queued for sending.
     pub sent_at: Nanos,
-    /// Whether this is the last message that answers it.
+    /// Whether this message is the last part of the reply.
     pub last: bool,
 }
 
@@ -27,7 +27,7 @@ struct Request {
     xid: Xid,
     kind: MessageKind,
     sent_at: Nanos,
-    /// The session's own, of which nobody else hears.
+    /// Whether the session itself sent it; its reply raises no event.
     own: bool,
 }
 
@@ -46,27 +46,29 @@ impl Pending {
         self.requests.iter().filter(|request| !request.own).count()
     }
 
-    /// The session's own echo, of which there is one, does not count against the limit.
+    /// Returns whether no further request fits. The session's single own echo request does not
+    /// count.
     pub fn is_full(&self) -> bool {
         self.requests.len() >= self.max && self.len() >= self.max
     }
 
-    /// Remembers a message that has been sent, if it asks for a reply.
+    /// Adds a sent message, if it is a request.
     pub fn add(&mut self, xid: Xid, kind: MessageKind, sent_at: Nanos) {
         if kind.reply().is_some() {
             self.requests.push_back(Request { xid, kind, sent_at, own: false });
         }
     }
 
-    /// Remembers the session's own echo request instead of an earlier one.
+    /// Adds the session's own echo request; it replaces an earlier one.
     pub fn add_own_echo(&mut self, xid: Xid, sent_at: Nanos) {
         self.requests.retain(|request| !request.own);
         let kind = MessageKind::EchoRequest;
         self.requests.push_back(Request { xid, kind, sent_at, own: true });
     }
 
-    /// The request that this message answers, forgotten if it is the last to do so, and whether
-    /// that was the session's own.
+    /// Finds the request that this message replies to, and whether the session itself sent it.
+    ///
+    /// The last part of a reply removes the request.
     pub fn answered(&mut self, xid: Xid, message: &Message) -> (Option<Answered>, bool) {
         let kind = message.kind();
         let answers = |request: &Request| {

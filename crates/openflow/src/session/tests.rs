@@ -1,4 +1,4 @@
-//! Two sessions talk, or one listens to what it should not hear.
+//! Tests of two sessions with each other, and of one session with invalid input.
 
 use super::*;
 use crate::model::flow::FlowMod;
@@ -20,7 +20,7 @@ fn messages(session: &mut Session) -> Vec<(Xid, Message)> {
     events(session).into_iter().filter_map(message).collect()
 }
 
-/// What the session wants to transmit, decoded; it counts as transmitted.
+/// Takes the bytes that the session wants to transmit, and decodes them.
 fn sent(session: &mut Session) -> Vec<(Header, Message)> {
     let mut rest = session.transmit();
     let mut all = Vec::new();
@@ -33,12 +33,12 @@ fn sent(session: &mut Session) -> Vec<(Header, Message)> {
     all
 }
 
-/// Settings of an end that speaks 1.0 only.
+/// Returns settings of an end that supports 1.0 only.
 fn settings(end: End) -> Settings {
     Settings { versions: vec![Version::V1_0], ..Settings::new(end) }
 }
 
-/// Moves all bytes both ways until nothing moves.
+/// Transfers bytes in both directions until neither end has more to transmit.
 fn exchange(a: &mut Session, b: &mut Session, now: Nanos) -> (Vec<Event>, Vec<Event>) {
     let (mut at_a, mut at_b) = (Vec::new(), Vec::new());
     while !(a.transmit().is_empty() && b.transmit().is_empty()) {
@@ -67,7 +67,7 @@ fn encoded(version: Version, xid: Xid, message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// A session that got these first bytes, with its events.
+/// Returns a session that received these first bytes, with its events.
 fn greeted_by(end: End, bytes: &[u8]) -> (Session, Vec<Event>) {
     let mut session = Session::new(settings(end), Nanos::ZERO);
     let hello = sent(&mut session);

@@ -1,4 +1,4 @@
-//! Which actions each version has.
+//! Action types of each version.
 //!
 //! Source: `ofp_action_type` of the OpenFlow Switch Specifications 1.0.0 to 1.5.1.
 
@@ -9,21 +9,22 @@ use packet::field::Field;
 use super::{NO, VERSIONS, Version};
 
 table! {
-    /// A kind of action (`ofp_action_type`). What 1.0 and 1.1 say with an action for each field is
-    /// one action from 1.2 on, `set_field`, with the field inside.
+    /// An action type (`ofp_action_type`).
+    ///
+    /// 1.0 and 1.1 have an action for each field; from 1.2 on `set_field` replaces them.
     ActionKind: u16 {
         //                                                 1.0     1.1     1.2     1.3     1.4     1.5
         /// Sends the frame out of a port.
         Output "output"                                   [0,      0,      0,      0,      0,      0];
-        /// Sets the VLAN id; in 1.0, adding a tag if there is none.
+        /// Sets the VLAN ID; 1.0 adds a tag if there is none.
         SetVlanVid "set_vlan_vid"                         [1,      1,      NO,     NO,     NO,     NO];
-        /// Sets the VLAN priority; in 1.0, adding a tag if there is none.
+        /// Sets the VLAN priority; 1.0 adds a tag if there is none.
         SetVlanPcp "set_vlan_pcp"                         [2,      2,      NO,     NO,     NO,     NO];
         /// Removes the outermost VLAN tag, if there is one.
         PopVlan "pop_vlan"                                [3,      18,     18,     18,     18,     18];
-        /// Sets the source address.
+        /// Sets the Ethernet source address.
         SetEthSrc "set_eth_src"                           [4,      3,      NO,     NO,     NO,     NO];
-        /// Sets the destination address.
+        /// Sets the Ethernet destination address.
         SetEthDst "set_eth_dst"                           [5,      4,      NO,     NO,     NO,     NO];
         /// Sets the IPv4 source address.
         SetIpSrc "set_ip_src"                             [6,      5,      NO,     NO,     NO,     NO];
@@ -43,48 +44,48 @@ table! {
         CopyTtlOut "copy_ttl_out"                         [NO,     11,     11,     11,     11,     11];
         /// Copies the TTL inwards.
         CopyTtlIn "copy_ttl_in"                           [NO,     12,     12,     12,     12,     12];
-        /// Sets the label of the outermost MPLS entry.
+        /// Sets the label of the outermost MPLS label stack entry.
         SetMplsLabel "set_mpls_label"                     [NO,     13,     NO,     NO,     NO,     NO];
-        /// Sets the traffic class of the outermost MPLS entry.
+        /// Sets the traffic class of the outermost MPLS label stack entry.
         SetMplsTc "set_mpls_tc"                           [NO,     14,     NO,     NO,     NO,     NO];
-        /// Sets the TTL of the outermost MPLS entry.
+        /// Sets the TTL of the outermost MPLS label stack entry.
         SetMplsTtl "set_mpls_ttl"                         [NO,     15,     15,     15,     15,     15];
-        /// Takes one off the TTL of the outermost MPLS entry.
+        /// Decrements the TTL of the outermost MPLS label stack entry.
         DecMplsTtl "dec_mpls_ttl"                         [NO,     16,     16,     16,     16,     16];
         /// Adds a VLAN tag.
         PushVlan "push_vlan"                              [NO,     17,     17,     17,     17,     17];
-        /// Adds an MPLS entry.
+        /// Adds an MPLS label stack entry.
         PushMpls "push_mpls"                              [NO,     19,     19,     19,     19,     19];
-        /// Removes the outermost MPLS entry.
+        /// Removes the outermost MPLS label stack entry.
         PopMpls "pop_mpls"                                [NO,     20,     20,     20,     20,     20];
-        /// Chooses the queue of later outputs.
+        /// Selects the queue of later outputs.
         SetQueue "set_queue"                              [NO,     21,     21,     21,     21,     21];
-        /// Has a group deal with the frame.
+        /// Processes the frame in a group.
         Group "group"                                     [NO,     22,     22,     22,     22,     22];
-        /// Sets the TTL of IP.
+        /// Sets the IP TTL.
         SetNwTtl "set_nw_ttl"                             [NO,     23,     23,     23,     23,     23];
-        /// Takes one off the TTL of IP.
+        /// Decrements the IP TTL.
         DecNwTtl "dec_nw_ttl"                             [NO,     24,     24,     24,     24,     24];
         /// Sets a field.
         SetField "set_field"                              [NO,     NO,     25,     25,     25,     25];
-        /// Adds a backbone tag.
+        /// Adds a PBB tag.
         PushPbb "push_pbb"                                [NO,     NO,     NO,     26,     26,     26];
-        /// Removes the backbone tag.
+        /// Removes the outermost PBB tag.
         PopPbb "pop_pbb"                                  [NO,     NO,     NO,     27,     27,     27];
-        /// Copies bits from field to field.
+        /// Copies bits from one field to another.
         CopyField "copy_field"                            [NO,     NO,     NO,     NO,     NO,     28];
-        /// Has a meter look at the frame; an instruction before 1.5.
+        /// Applies a meter to the frame; an instruction before 1.5.
         Meter "meter"                                     [NO,     NO,     NO,     NO,     NO,     29];
-        /// An action that somebody else defines; "vendor" in 1.0.
+        /// An experimenter action; "vendor" in 1.0.
         Experimenter "experimenter"                       [0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff];
     }
 }
 
 impl ActionKind {
-    /// The action by which 1.0 and 1.1 set this field, where they have one of its own.
+    /// Returns the action that sets this field in 1.0 and 1.1, if there is one.
     pub(crate) fn of_field(version: Version, field: Field) -> Option<ActionKind> {
         let kind = match field {
-            // 1.0 would add a tag; from 1.1 on it changes the one that there is.
+            // 1.0 adds a missing tag; 1.1 modifies an existing one only.
             Field::VlanVid if version != Version::V1_0 => ActionKind::SetVlanVid,
             Field::VlanPcp if version != Version::V1_0 => ActionKind::SetVlanPcp,
             Field::EthSrc => ActionKind::SetEthSrc,

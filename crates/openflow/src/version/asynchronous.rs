@@ -1,39 +1,42 @@
-//! Which news each version lets a controller choose, and for which reasons.
+//! Asynchronous message types of each version, with their reasons.
 //!
-//! Source: `ofp_async_config` of 1.3.5 section 7.3.10 and `ofp_async_config_prop_type` of 1.4.1
-//! and 1.5.1 section 7.3.10. A code is that of the property for slaves; the one for masters and
-//! equals comes after it. 1.3 has no properties: there the codes are places in its message.
+//! Source: `ofp_async_config` of 1.3.5 section 7.3.10 and `ofp_async_config_prop_type` of 1.4.1 and
+//! 1.5.1 section 7.3.10.
+//!
+//! A code is the property type for slaves; the next code is that for masters and equals. 1.3 has no
+//! properties, so its codes are positions in the message.
 
 use std::fmt;
 
 use super::{NO, VERSIONS, Version};
 
 table! {
-    /// A kind of news that the switch sends of its own accord.
+    /// An asynchronous message type.
     AsyncKind: u16 {
         //                                        1.0 1.1 1.2 1.3 1.4 1.5
-        /// Frames.
+        /// Packet-in.
         PacketIn "packet_in"                     [NO, NO, NO,  0,  0,  0];
-        /// Ports that come, go or change.
+        /// Port-status.
         PortStatus "port_status"                 [NO, NO, NO,  2,  2,  2];
-        /// Entries that have gone.
+        /// Flow-removed.
         FlowRemoved "flow_removed"               [NO, NO, NO,  4,  4,  4];
-        /// The controller's role.
+        /// Role-status.
         RoleStatus "role_status"                 [NO, NO, NO, NO,  6,  6];
-        /// Tables that become full or empty.
+        /// Table-status.
         TableStatus "table_status"               [NO, NO, NO, NO,  8,  8];
-        /// What other controllers ask for.
+        /// Forwarded requests of other controllers.
         RequestForward "requestforward"          [NO, NO, NO, NO, 10, 10];
-        /// Entries whose counters pass a threshold.
+        /// Flow statistics of stat triggers.
         FlowStats "flow_stats"                   [NO, NO, NO, NO, NO, 12];
-        /// How other controllers do.
+        /// Controller-status.
         ControllerStatus "controller_status"     [NO, NO, NO, NO, NO, 14];
     }
 }
 
 impl AsyncKind {
-    /// The reasons that there are in this version, bit n for the reason with the number n. A
-    /// reason has the same number in every version that has it.
+    /// Returns the reasons of this version; bit n is for reason n.
+    ///
+    /// A reason has the same number in every version that has it.
     pub fn reasons(self, version: Version) -> u32 {
         match self {
             AsyncKind::PacketIn if version < Version::V1_4 => 0b111,

@@ -1,9 +1,9 @@
-//! Which errors each version has.
+//! Error types and codes of each version.
 //!
 //! Source: `ofp_error_type` and the enums of codes of the OpenFlow Switch Specifications 1.0.0 to
 //! 1.5.1.
 
-/// What a version says instead of an error that it does not have.
+/// Maps an error to the nearest one of a version.
 mod nearest;
 
 use std::fmt;
@@ -11,60 +11,59 @@ use std::fmt;
 use super::{NO, ONF, VERSIONS, Version};
 
 table! {
-    /// The family of an error (`ofp_error_type`).
+    /// An error type (`ofp_error_type`).
     ErrorType: u16 {
         //                                             1.0     1.1     1.2     1.3     1.4     1.5
-        /// The versions do not meet.
+        /// Version negotiation failed.
         HelloFailed "hello_failed"                 [     0,      0,      0,      0,      0,      0];
-        /// A message was not understood.
+        /// A request is invalid or unsupported.
         BadRequest "bad_request"                   [     1,      1,      1,      1,      1,      1];
-        /// An action was not understood, or cannot be done.
+        /// An action is invalid or unsupported.
         BadAction "bad_action"                     [     2,      2,      2,      2,      2,      2];
-        /// The tables cannot be changed so.
+        /// A flow-mod failed.
         FlowModFailed "flow_mod_failed"            [     3,      5,      5,      5,      5,      5];
-        /// The port cannot be changed so.
+        /// A port-mod failed.
         PortModFailed "port_mod_failed"            [     4,      7,      7,      7,      7,      7];
-        /// A queue cannot be looked at so.
+        /// A queue operation failed.
         QueueOpFailed "queue_op_failed"            [     5,      9,      9,      9,      9,      9];
-        /// An instruction was not understood, or cannot be done.
+        /// An instruction is invalid or unsupported.
         BadInstruction "bad_instruction"           [    NO,      3,      3,      3,      3,      3];
-        /// A match was not understood, or cannot be told apart.
+        /// A match is invalid or unsupported.
         BadMatch "bad_match"                       [    NO,      4,      4,      4,      4,      4];
-        /// The group cannot be changed so.
+        /// A group-mod failed.
         GroupModFailed "group_mod_failed"          [    NO,      6,      6,      6,      6,      6];
-        /// The table cannot be set up so.
+        /// A table-mod failed.
         TableModFailed "table_mod_failed"          [    NO,      8,      8,      8,      8,      8];
-        /// The switch cannot be set up so.
+        /// A switch configuration failed.
         SwitchConfigFailed "switch_config_failed"  [    NO,     10,     10,     10,     10,     10];
-        /// The controller cannot have this role.
+        /// A role request failed.
         RoleRequestFailed "role_request_failed"    [    NO,     NO,     11,     11,     11,     11];
-        /// The meter cannot be changed so.
+        /// A meter-mod failed.
         MeterModFailed "meter_mod_failed"          [    NO,     NO,     NO,     12,     12,     12];
-        /// The tables cannot have these features.
+        /// A table features request failed.
         TableFeaturesFailed "table_features_failed"[    NO,     NO,     NO,     13,     13,     13];
-        /// A property was not understood, or cannot be.
+        /// A property is invalid or unsupported.
         BadProperty "bad_property"                 [    NO,     NO,     NO,     NO,     14,     14];
-        /// The asynchronous messages cannot be chosen so.
+        /// An asynchronous message configuration failed.
         AsyncConfigFailed "async_config_failed"    [    NO,     NO,     NO,     NO,     15,     15];
-        /// The flow monitor cannot be set up so.
+        /// A flow monitor request failed.
         FlowMonitorFailed "flow_monitor_failed"    [    NO,     NO,     NO,     NO,     16,     16];
-        /// The bundle cannot be done. 1.3 has this by ONF's extension 230.
+        /// A bundle operation failed. In 1.3 it is part of ONF extension 230.
         BundleFailed "bundle_failed"               [    NO,     NO,     NO, 0xffff,     17,     17];
-        /// What somebody else defines:
-        /// the code is theirs, and the data starts with their number.
+        /// An experimenter error: the experimenter defines the code, and the data starts with its
+        /// ID.
         Experimenter "experimenter"                [    NO,     NO, 0xffff, 0xffff, 0xffff, 0xffff];
     }
 }
 
-/// Declares the errors: a flat enum whose rows name their family and their code in it.
+/// Declares the errors: a flat enum whose rows have their type and their code in it.
 macro_rules! errors {
     ( $( $(#[$doc:meta])* $row:ident $family:ident $text:literal $columns:expr; )* ) => {
-        /// What went wrong, told by an error message: family and code in one
-        /// (`ofp_error_type` and the enums of codes).
+        /// Type and code of an error (`ofp_error_type` and the enums of codes).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
             $( $(#[$doc])* $row, )*
-            /// A pair that the table does not have, as received.
+            /// An unknown pair, as received.
             Other {
                 /// The type field.
                 family: u16,
@@ -83,7 +82,7 @@ macro_rules! errors {
         ];
 
         impl ErrorCode {
-            /// Every error that the table has.
+            /// All errors of the table.
             pub const ALL: &[ErrorCode] = &[$( ErrorCode::$row, )*];
 
             fn row(self) -> Option<&'static ErrorRow> {
@@ -104,350 +103,350 @@ errors! {
     //                                                                   1.0 1.1 1.2 1.3 1.4 1.5
     /// No version in common.
     HelloIncompatible HelloFailed "incompatible"                      [ 0,  0,  0,  0,  0,  0];
-    /// Not permitted to connect.
+    /// No permission to connect.
     HelloPermission HelloFailed "permission"                          [ 1,  1,  1,  1,  1,  1];
     /// The header's version is not the negotiated one.
     RequestBadVersion BadRequest "bad_version"                        [ 0,  0,  0,  0,  0,  0];
     /// The header's type is unknown.
     RequestBadType BadRequest "bad_type"                              [ 1,  1,  1,  1,  1,  1];
-    /// The statistics type is unknown.
+    /// The multipart type is unknown.
     RequestBadMultipart BadRequest "bad_multipart"                    [ 2,  2,  2,  2,  2,  2];
     /// The experimenter is unknown.
     RequestBadExperimenter BadRequest "bad_experimenter"              [ 3,  3,  3,  3,  3,  3];
     /// The experimenter's subtype is unknown.
     RequestBadExperimenterType BadRequest "bad_experimenter_type"     [ 4,  4,  4,  4,  4,  4];
-    /// Not permitted.
+    /// No permission.
     RequestPermission BadRequest "permission"                         [ 5,  5,  5,  5,  5,  5];
-    /// A length does not fit.
+    /// A length is wrong.
     RequestBadLength BadRequest "bad_length"                          [ 6,  6,  6,  6,  6,  6];
-    /// The buffer has been used already.
+    /// The buffer was already used.
     RequestBufferEmpty BadRequest "buffer_empty"                      [ 7,  7,  7,  7,  7,  7];
-    /// There is no such buffer.
+    /// The buffer does not exist.
     RequestBufferUnknown BadRequest "buffer_unknown"                  [ 8,  8,  8,  8,  8,  8];
-    /// There is no such table.
+    /// The table does not exist.
     RequestBadTable BadRequest "bad_table"                            [NO,  9,  9,  9,  9,  9];
-    /// The controller is a slave and may not change anything.
+    /// The controller is a slave and may not modify anything.
     RequestIsSlave BadRequest "is_slave"                              [NO, NO, 10, 10, 10, 10];
-    /// There is no such port, or it is missing.
+    /// The port is invalid or missing.
     RequestBadPort BadRequest "bad_port"                              [NO, NO, 11, 11, 11, 11];
-    /// The frame in a packet-out is none.
+    /// The frame in a packet-out is invalid.
     RequestBadPacket BadRequest "bad_packet"                          [NO, NO, 12, 12, 12, 12];
-    /// A request in many parts is too long.
+    /// A request of several parts is too long.
     RequestMultipartOverflow BadRequest "multipart_overflow"          [NO, NO, NO, 13, 13, 13];
-    /// The next part of a request did not come in time.
+    /// The next part of a request did not arrive in time.
     RequestMultipartRequestTimeout BadRequest "multipart_request_timeout"[NO, NO, NO, NO, 14, 14];
-    /// The next part of a reply did not come in time.
+    /// The next part of a reply did not arrive in time.
     RequestMultipartReplyTimeout BadRequest "multipart_reply_timeout" [NO, NO, NO, NO, 15, 15];
-    /// The tolerance of scheduling cannot be set so.
+    /// The scheduling tolerance is unsupported.
     RequestMultipartBadSchedule BadRequest "multipart_bad_schedule"   [NO, NO, NO, NO, NO, 16];
-    /// The match may hold pipeline fields only.
+    /// The match may have pipeline fields only.
     RequestPipelineFieldsOnly BadRequest "pipeline_fields_only"       [NO, NO, NO, NO, NO, 17];
-    /// Something else.
+    /// An unspecified error.
     RequestUnknown BadRequest "unknown"                               [NO, NO, NO, NO, NO, 18];
     /// The action's type is unknown.
     ActionBadType BadAction "bad_type"                                [ 0,  0,  0,  0,  0,  0];
-    /// A length in the actions does not fit.
+    /// A length in the actions is wrong.
     ActionBadLength BadAction "bad_length"                            [ 1,  1,  1,  1,  1,  1];
     /// The action's experimenter is unknown.
     ActionBadExperimenter BadAction "bad_experimenter"                [ 2,  2,  2,  2,  2,  2];
     /// The experimenter's action type is unknown.
     ActionBadExperimenterType BadAction "bad_experimenter_type"       [ 3,  3,  3,  3,  3,  3];
-    /// The frame cannot go out there.
+    /// The output port is invalid.
     ActionBadOutPort BadAction "bad_out_port"                         [ 4,  4,  4,  4,  4,  4];
     /// An action's value is out of range.
     ActionBadArgument BadAction "bad_argument"                        [ 5,  5,  5,  5,  5,  5];
-    /// Not permitted.
+    /// No permission.
     ActionPermission BadAction "permission"                           [ 6,  6,  6,  6,  6,  6];
-    /// More actions than the switch can do.
+    /// The list has too many actions.
     ActionTooMany BadAction "too_many"                                [ 7,  7,  7,  7,  7,  7];
-    /// There is no such queue.
+    /// The queue does not exist.
     ActionBadQueue BadAction "bad_queue"                              [ 8,  8,  8,  8,  8,  8];
-    /// There is no such group.
+    /// The group does not exist.
     ActionBadOutGroup BadAction "bad_out_group"                       [NO,  9,  9,  9,  9,  9];
-    /// The action cannot be done to what the match lets through.
+    /// The action does not apply to the frames of this match.
     ActionMatchInconsistent BadAction "match_inconsistent"            [NO, 10, 10, 10, 10, 10];
-    /// The switch cannot do these actions in this order.
+    /// The switch does not support these actions in this order.
     ActionUnsupportedOrder BadAction "unsupported_order"              [NO, 11, 11, 11, 11, 11];
     /// The tag cannot be pushed or popped.
     ActionBadTag BadAction "bad_tag"                                  [NO, 12, 12, 12, 12, 12];
     /// The field to set is unknown.
     ActionBadSetType BadAction "bad_set_type"                         [NO, NO, 13, 13, 13, 13];
-    /// The length of the field to set does not fit.
+    /// The length of the field to set is wrong.
     ActionBadSetLength BadAction "bad_set_length"                     [NO, NO, 14, 14, 14, 14];
-    /// The field cannot have this value, or cannot be set.
+    /// The field cannot be set, or not to this value.
     ActionBadSetArgument BadAction "bad_set_argument"                 [NO, NO, 15, 15, 15, 15];
     /// The field to set has a mask.
     ActionBadSetMask BadAction "bad_set_mask"                         [NO, NO, NO, NO, NO, 16];
-    /// There is no such meter.
+    /// The meter does not exist.
     ActionBadMeter BadAction "bad_meter"                              [NO, NO, NO, NO, NO, 17];
     /// The instruction is unknown.
     InstructionUnknown BadInstruction "unknown"                       [NO,  0,  0,  0,  0,  0];
-    /// The switch or the table does not have the instruction.
+    /// The switch or the table does not support the instruction.
     InstructionUnsupported BadInstruction "unsupported"               [NO,  1,  1,  1,  1,  1];
-    /// The table cannot be gone to.
+    /// The table of a goto-table is invalid.
     InstructionBadTable BadInstruction "bad_table"                    [NO,  2,  2,  2,  2,  2];
-    /// The metadata value cannot be.
+    /// The metadata value is unsupported.
     InstructionUnsupportedMetadata BadInstruction "unsupported_metadata"[NO,  3,  3,  3,  3,  3];
-    /// The metadata mask cannot be.
+    /// The metadata mask is unsupported.
     InstructionUnsupportedMetadataMask BadInstruction "unsupported_metadata_mask"[NO,  4,  4,  4,  4,  4];
-    /// The instruction's experimenter is unknown; in 1.1 its type too.
+    /// The instruction's experimenter is unknown; in 1.1 also its type.
     InstructionBadExperimenter BadInstruction "bad_experimenter"      [NO,  5,  5,  5,  5,  5];
     /// The experimenter's instruction type is unknown.
     InstructionBadExperimenterType BadInstruction "bad_experimenter_type"[NO, NO,  6,  6,  6,  6];
-    /// A length in the instructions does not fit.
+    /// A length in the instructions is wrong.
     InstructionBadLength BadInstruction "bad_length"                  [NO, NO,  7,  7,  7,  7];
-    /// Not permitted.
+    /// No permission.
     InstructionPermission BadInstruction "permission"                 [NO, NO,  8,  8,  8,  8];
-    /// An instruction is there twice.
+    /// An instruction occurs twice.
     InstructionDuplicate BadInstruction "duplicate"                   [NO, NO, NO, NO,  9,  9];
     /// The match's type is unknown.
     MatchBadType BadMatch "bad_type"                                  [NO,  0,  0,  0,  0,  0];
-    /// A length in the match does not fit.
+    /// A length in the match is wrong.
     MatchBadLength BadMatch "bad_length"                              [NO,  1,  1,  1,  1,  1];
-    /// The tag cannot be matched.
+    /// The tag is unsupported in a match.
     MatchBadTag BadMatch "bad_tag"                                    [NO,  2,  2,  2,  2,  2];
-    /// The mask of an Ethernet address cannot be.
+    /// The mask of an Ethernet address is unsupported.
     MatchBadHardwareMask BadMatch "bad_hardware_mask"                 [NO,  3,  3,  3,  3,  3];
-    /// The mask of a network address cannot be.
+    /// The mask of a network address is unsupported.
     MatchBadNetworkMask BadMatch "bad_network_mask"                   [NO,  4,  4,  4,  4,  4];
-    /// Fields cannot be left open so.
+    /// The combination of wildcards is unsupported.
     MatchBadWildcards BadMatch "bad_wildcards"                        [NO,  5,  5,  5,  5,  5];
-    /// The field cannot be matched.
+    /// The field is unsupported in a match.
     MatchBadField BadMatch "bad_field"                                [NO,  6,  6,  6,  6,  6];
-    /// The field cannot have this value.
+    /// The value of a field is invalid.
     MatchBadValue BadMatch "bad_value"                                [NO,  7,  7,  7,  7,  7];
-    /// The mask cannot be.
+    /// The mask is unsupported.
     MatchBadMask BadMatch "bad_mask"                                  [NO, NO,  8,  8,  8,  8];
-    /// A field that this one needs is missing.
+    /// A prerequisite field is missing.
     MatchBadPrerequisite BadMatch "bad_prerequisite"                  [NO, NO,  9,  9,  9,  9];
-    /// A field is there twice.
+    /// A field occurs twice.
     MatchDuplicateField BadMatch "duplicate_field"                    [NO, NO, 10, 10, 10, 10];
-    /// Not permitted.
+    /// No permission.
     MatchPermission BadMatch "permission"                             [NO, NO, 11, 11, 11, 11];
-    /// No table has room; "all tables full" in 1.0.
+    /// The table is full; "all tables full" in 1.0.
     FlowModTableFull FlowModFailed "table_full"                       [ 0,  1,  1,  1,  1,  1];
-    /// The entry overlaps one of the same priority, and this was to be checked.
+    /// The entry overlaps one of the same priority, and the flow-mod requests the check.
     FlowModOverlap FlowModFailed "overlap"                            [ 1,  3,  3,  3,  3,  3];
-    /// Not permitted.
+    /// No permission.
     FlowModPermission FlowModFailed "permission"                      [ 2,  4,  4,  4,  4,  4];
-    /// A time-out that cannot be; in 1.0 one with an emergency entry.
+    /// A timeout is unsupported; in 1.0, a timeout of an emergency entry.
     FlowModBadTimeout FlowModFailed "bad_timeout"                     [ 3,  5,  5,  5,  5,  5];
     /// The command is unknown.
     FlowModBadCommand FlowModFailed "bad_command"                     [ 4,  6,  6,  6,  6,  6];
-    /// The switch cannot do these actions in this order.
+    /// The switch does not support these actions in this order.
     FlowModUnsupported FlowModFailed "unsupported"                    [ 5, NO, NO, NO, NO, NO];
-    /// Something else.
+    /// An unspecified error.
     FlowModUnknown FlowModFailed "unknown"                            [NO,  0,  0,  0,  0,  0];
-    /// There is no such table.
+    /// The table does not exist.
     FlowModBadTable FlowModFailed "bad_table"                         [NO,  2,  2,  2,  2,  2];
-    /// A flag is unknown, or cannot be.
+    /// A flag is unknown or unsupported.
     FlowModBadFlags FlowModFailed "bad_flags"                         [NO, NO,  7,  7,  7,  7];
-    /// The tables cannot be kept alike.
+    /// The tables cannot be synchronized.
     FlowModCannotSynchronize FlowModFailed "cannot_synchronize"       [NO, NO, NO, NO,  8,  8];
-    /// The priority cannot be.
+    /// The priority is unsupported.
     FlowModBadPriority FlowModFailed "bad_priority"                   [NO, NO, NO, NO,  9,  9];
-    /// The entry follows another table's and is not changed by hand.
+    /// The entry is synchronized from another table and is read-only.
     FlowModIsSynchronized FlowModFailed "is_synchronized"             [NO, NO, NO, NO, 10, 10];
-    /// There is such a group already.
+    /// The group already exists.
     GroupModExists GroupModFailed "exists"                            [NO,  0,  0,  0,  0,  0];
-    /// The group cannot be.
+    /// The group is invalid.
     GroupModInvalid GroupModFailed "invalid"                          [NO,  1,  1,  1,  1,  1];
-    /// Buckets cannot have unequal weights.
+    /// The switch does not support unequal weights.
     GroupModWeightUnsupported GroupModFailed "weight_unsupported"     [NO,  2,  2,  2,  2,  2];
-    /// No room for another group.
+    /// The switch has no space for another group.
     GroupModOutOfGroups GroupModFailed "out_of_groups"                [NO,  3,  3,  3,  3,  3];
-    /// No room for so many buckets.
+    /// The switch has no space for so many buckets.
     GroupModOutOfBuckets GroupModFailed "out_of_buckets"              [NO,  4,  4,  4,  4,  4];
-    /// Groups cannot lead to groups.
+    /// The switch does not support groups that refer to groups.
     GroupModChainingUnsupported GroupModFailed "chaining_unsupported" [NO,  5,  5,  5,  5,  5];
-    /// The port or group cannot be watched.
+    /// The switch cannot watch this port or group.
     GroupModWatchUnsupported GroupModFailed "watch_unsupported"       [NO,  6,  6,  6,  6,  6];
-    /// The groups would lead back to themselves.
+    /// The groups form a loop.
     GroupModLoop GroupModFailed "loop"                                [NO,  7,  7,  7,  7,  7];
-    /// There is no such group.
+    /// The group does not exist.
     GroupModUnknownGroup GroupModFailed "unknown_group"               [NO,  8,  8,  8,  8,  8];
-    /// Another group leads to this one.
+    /// Another group refers to this one.
     GroupModChainedGroup GroupModFailed "chained_group"               [NO, NO,  9,  9,  9,  9];
     /// The group's type is unknown.
     GroupModBadType GroupModFailed "bad_type"                         [NO, NO, 10, 10, 10, 10];
     /// The command is unknown.
     GroupModBadCommand GroupModFailed "bad_command"                   [NO, NO, 11, 11, 11, 11];
-    /// A bucket is wrong.
+    /// A bucket is invalid.
     GroupModBadBucket GroupModFailed "bad_bucket"                     [NO, NO, 12, 12, 12, 12];
-    /// A watched port or group is wrong.
+    /// A watch port or watch group is invalid.
     GroupModBadWatch GroupModFailed "bad_watch"                       [NO, NO, 13, 13, 13, 13];
-    /// Not permitted.
+    /// No permission.
     GroupModPermission GroupModFailed "permission"                    [NO, NO, 14, 14, 14, 14];
-    /// There is no such bucket.
+    /// The bucket does not exist.
     GroupModUnknownBucket GroupModFailed "unknown_bucket"             [NO, NO, NO, NO, NO, 15];
-    /// There is such a bucket already.
+    /// The bucket already exists.
     GroupModBucketExists GroupModFailed "bucket_exists"               [NO, NO, NO, NO, NO, 16];
-    /// There is no such port.
+    /// The port does not exist.
     PortModBadPort PortModFailed "bad_port"                           [ 0,  0,  0,  0,  0,  0];
-    /// The hardware address is not the port's.
+    /// The MAC address is not the port's.
     PortModBadHardwareAddress PortModFailed "bad_hardware_address"    [ 1,  1,  1,  1,  1,  1];
-    /// The port cannot behave so.
+    /// The configuration is invalid.
     PortModBadConfig PortModFailed "bad_config"                       [NO,  2,  2,  2,  2,  2];
-    /// The port cannot advertise so.
+    /// The advertised features are invalid.
     PortModBadAdvertise PortModFailed "bad_advertise"                 [NO,  3,  3,  3,  3,  3];
-    /// Not permitted.
+    /// No permission.
     PortModPermission PortModFailed "permission"                      [NO, NO,  4,  4,  4,  4];
-    /// There is no such table.
+    /// The table does not exist.
     TableModBadTable TableModFailed "bad_table"                       [NO,  0,  0,  0,  0,  0];
-    /// The table cannot behave so.
+    /// The configuration is invalid.
     TableModBadConfig TableModFailed "bad_config"                     [NO,  1,  1,  1,  1,  1];
-    /// Not permitted.
+    /// No permission.
     TableModPermission TableModFailed "permission"                    [NO, NO,  2,  2,  2,  2];
-    /// There is no such port.
+    /// The port does not exist.
     QueueOpBadPort QueueOpFailed "bad_port"                           [ 0,  0,  0,  0,  0,  0];
-    /// There is no such queue.
+    /// The queue does not exist.
     QueueOpBadQueue QueueOpFailed "bad_queue"                         [ 1,  1,  1,  1,  1,  1];
-    /// Not permitted.
+    /// No permission.
     QueueOpPermission QueueOpFailed "permission"                      [ 2,  2,  2,  2,  2,  2];
-    /// A flag is unknown, or cannot be.
+    /// A flag is unknown or unsupported.
     SwitchConfigBadFlags SwitchConfigFailed "bad_flags"               [NO,  0,  0,  0,  0,  0];
-    /// The miss length cannot be.
+    /// The miss length is invalid.
     SwitchConfigBadLength SwitchConfigFailed "bad_length"             [NO,  1,  1,  1,  1,  1];
-    /// Not permitted.
+    /// No permission.
     SwitchConfigPermission SwitchConfigFailed "permission"            [NO, NO,  2,  2,  2,  2];
-    /// The generation is older than one that was seen.
+    /// The generation ID is older than the current one.
     RoleRequestStale RoleRequestFailed "stale"                        [NO, NO,  0,  0,  0,  0];
-    /// The role cannot be changed.
+    /// The switch does not support the role change.
     RoleRequestUnsupported RoleRequestFailed "unsupported"            [NO, NO,  1,  1,  1,  1];
     /// The role is unknown.
     RoleRequestBadRole RoleRequestFailed "bad_role"                   [NO, NO,  2,  2,  2,  2];
-    /// The controller's number cannot be changed.
+    /// The switch does not support changing the short ID.
     RoleRequestIdUnsupported RoleRequestFailed "id_unsupported"       [NO, NO, NO, NO, NO,  3];
-    /// Another controller has this number.
+    /// Another controller has this short ID.
     RoleRequestIdInUse RoleRequestFailed "id_in_use"                  [NO, NO, NO, NO, NO,  4];
-    /// Something else.
+    /// An unspecified error.
     MeterModUnknown MeterModFailed "unknown"                          [NO, NO, NO,  0,  0,  0];
-    /// There is such a meter already.
+    /// The meter already exists.
     MeterModExists MeterModFailed "exists"                            [NO, NO, NO,  1,  1,  1];
-    /// The meter cannot be.
+    /// The meter is invalid.
     MeterModInvalid MeterModFailed "invalid"                          [NO, NO, NO,  2,  2,  2];
-    /// There is no such meter.
+    /// The meter does not exist.
     MeterModUnknownMeter MeterModFailed "unknown_meter"               [NO, NO, NO,  3,  3,  3];
     /// The command is unknown.
     MeterModBadCommand MeterModFailed "bad_command"                   [NO, NO, NO,  4,  4,  4];
-    /// A flag is unknown, or cannot be.
+    /// A flag is unknown or unsupported.
     MeterModBadFlags MeterModFailed "bad_flags"                       [NO, NO, NO,  5,  5,  5];
-    /// The rate cannot be.
+    /// The rate is unsupported.
     MeterModBadRate MeterModFailed "bad_rate"                         [NO, NO, NO,  6,  6,  6];
-    /// The burst cannot be.
+    /// The burst size is unsupported.
     MeterModBadBurst MeterModFailed "bad_burst"                       [NO, NO, NO,  7,  7,  7];
-    /// The kind of band is unknown.
+    /// The band type is unknown.
     MeterModBadBand MeterModFailed "bad_band"                         [NO, NO, NO,  8,  8,  8];
-    /// A value of a band cannot be.
+    /// A value of a band is unsupported.
     MeterModBadBandValue MeterModFailed "bad_band_value"              [NO, NO, NO,  9,  9,  9];
-    /// No room for another meter.
+    /// The switch has no space for another meter.
     MeterModOutOfMeters MeterModFailed "out_of_meters"                [NO, NO, NO, 10, 10, 10];
-    /// No room for so many bands.
+    /// The switch has no space for so many bands.
     MeterModOutOfBands MeterModFailed "out_of_bands"                  [NO, NO, NO, 11, 11, 11];
-    /// There is no such table.
+    /// The table does not exist.
     TableFeaturesBadTable TableFeaturesFailed "bad_table"             [NO, NO, NO,  0,  0,  0];
-    /// The metadata mask cannot be.
+    /// The metadata mask is invalid.
     TableFeaturesBadMetadata TableFeaturesFailed "bad_metadata"       [NO, NO, NO,  1,  1,  1];
     /// The property's type is unknown; from 1.4 on a bad property.
     TableFeaturesBadType TableFeaturesFailed "bad_type"               [NO, NO, NO,  2, NO, NO];
-    /// A length in the properties does not fit; from 1.4 on a bad property.
+    /// A length in the properties is wrong; from 1.4 on a bad property.
     TableFeaturesBadLength TableFeaturesFailed "bad_length"           [NO, NO, NO,  3, NO, NO];
-    /// A property's value cannot be; from 1.4 on a bad property.
+    /// A property's value is invalid; from 1.4 on a bad property.
     TableFeaturesBadArgument TableFeaturesFailed "bad_argument"       [NO, NO, NO,  4, NO, NO];
-    /// Not permitted.
+    /// No permission.
     TableFeaturesPermission TableFeaturesFailed "permission"          [NO, NO, NO,  5,  5,  5];
-    /// The capabilities cannot be.
+    /// The capabilities are invalid.
     TableFeaturesBadCapabilities TableFeaturesFailed "bad_capabilities"[NO, NO, NO, NO, NO,  6];
-    /// The table cannot have so many entries.
+    /// The maximum number of entries is unsupported.
     TableFeaturesBadEntriesMax TableFeaturesFailed "bad_entries_max"  [NO, NO, NO, NO, NO,  7];
-    /// The features cannot be.
+    /// The features are invalid.
     TableFeaturesBadFeatures TableFeaturesFailed "bad_features"       [NO, NO, NO, NO, NO,  8];
     /// The command is unknown.
     TableFeaturesBadCommand TableFeaturesFailed "bad_command"         [NO, NO, NO, NO, NO,  9];
-    /// No room for so many tables.
+    /// The switch does not support so many tables.
     TableFeaturesTooMany TableFeaturesFailed "too_many"               [NO, NO, NO, NO, NO, 10];
     /// The property's type is unknown.
     PropertyBadType BadProperty "bad_type"                            [NO, NO, NO, NO,  0,  0];
-    /// A length in the properties does not fit.
+    /// A length in the properties is wrong.
     PropertyBadLength BadProperty "bad_length"                        [NO, NO, NO, NO,  1,  1];
-    /// A property's value cannot be.
+    /// A property's value is invalid.
     PropertyBadValue BadProperty "bad_value"                          [NO, NO, NO, NO,  2,  2];
-    /// More properties than the switch can take.
+    /// The request has too many properties.
     PropertyTooMany BadProperty "too_many"                            [NO, NO, NO, NO,  3,  3];
-    /// A property is there twice.
+    /// A property occurs twice.
     PropertyDuplicateType BadProperty "duplicate_type"                [NO, NO, NO, NO,  4,  4];
     /// The property's experimenter is unknown.
     PropertyBadExperimenter BadProperty "bad_experimenter"            [NO, NO, NO, NO,  5,  5];
     /// The experimenter's property type is unknown.
     PropertyBadExperimenterType BadProperty "bad_experimenter_type"   [NO, NO, NO, NO,  6,  6];
-    /// The experimenter's value cannot be.
+    /// The experimenter's value is invalid.
     PropertyBadExperimenterValue BadProperty "bad_experimenter_value" [NO, NO, NO, NO,  7,  7];
-    /// Not permitted.
+    /// No permission.
     PropertyPermission BadProperty "permission"                       [NO, NO, NO, NO,  8,  8];
-    /// A set of reasons cannot be.
+    /// A set of reasons is invalid.
     AsyncConfigInvalid AsyncConfigFailed "invalid"                    [NO, NO, NO, NO,  0,  0];
-    /// The messages cannot be chosen so.
+    /// The switch does not support the configuration.
     AsyncConfigUnsupported AsyncConfigFailed "unsupported"            [NO, NO, NO, NO,  1,  1];
-    /// Not permitted.
+    /// No permission.
     AsyncConfigPermission AsyncConfigFailed "permission"              [NO, NO, NO, NO,  2,  2];
-    /// Something else.
+    /// An unspecified error.
     FlowMonitorUnknown FlowMonitorFailed "unknown"                    [NO, NO, NO, NO,  0,  0];
-    /// There is such a monitor already.
+    /// The monitor already exists.
     FlowMonitorExists FlowMonitorFailed "exists"                      [NO, NO, NO, NO,  1,  1];
-    /// The monitor cannot be.
+    /// The monitor is invalid.
     FlowMonitorInvalid FlowMonitorFailed "invalid"                    [NO, NO, NO, NO,  2,  2];
-    /// There is no such monitor.
+    /// The monitor does not exist.
     FlowMonitorUnknownMonitor FlowMonitorFailed "unknown_monitor"     [NO, NO, NO, NO,  3,  3];
     /// The command is unknown.
     FlowMonitorBadCommand FlowMonitorFailed "bad_command"             [NO, NO, NO, NO,  4,  4];
-    /// A flag is unknown, or cannot be.
+    /// A flag is unknown or unsupported.
     FlowMonitorBadFlags FlowMonitorFailed "bad_flags"                 [NO, NO, NO, NO,  5,  5];
-    /// There is no such table.
+    /// The table does not exist.
     FlowMonitorBadTable FlowMonitorFailed "bad_table"                 [NO, NO, NO, NO,  6,  6];
-    /// The port or group to ask for is wrong.
+    /// The output port or group of the filter is invalid.
     FlowMonitorBadOut FlowMonitorFailed "bad_out"                     [NO, NO, NO, NO,  7,  7];
-    /// Something else.
+    /// An unspecified error.
     BundleUnknown BundleFailed "unknown"                              [NO, NO, NO, 2300,  0,  0];
-    /// Not permitted.
+    /// No permission.
     BundlePermission BundleFailed "permission"                        [NO, NO, NO, 2301,  1,  1];
-    /// There is no such bundle.
+    /// The bundle does not exist.
     BundleBadId BundleFailed "bad_id"                                 [NO, NO, NO, 2302,  2,  2];
-    /// There is such a bundle already.
+    /// The bundle already exists.
     BundleExists BundleFailed "exists"                                [NO, NO, NO, 2303,  3,  3];
-    /// The bundle takes no more messages.
+    /// The bundle is closed.
     BundleClosed BundleFailed "closed"                                [NO, NO, NO, 2304,  4,  4];
-    /// No room for another bundle.
+    /// The switch has no space for another bundle.
     BundleOutOfBundles BundleFailed "out_of_bundles"                  [NO, NO, NO, 2305,  5,  5];
-    /// The type of control is unknown.
+    /// The control type is unknown.
     BundleBadType BundleFailed "bad_type"                             [NO, NO, NO, 2306,  6,  6];
-    /// A flag is unknown, or not that of the bundle.
+    /// A flag is unknown, or differs from the bundle's.
     BundleBadFlags BundleFailed "bad_flags"                           [NO, NO, NO, 2307,  7,  7];
-    /// The length of the message inside does not fit.
+    /// The length of the contained message is wrong.
     BundleMessageBadLength BundleFailed "message_bad_length"          [NO, NO, NO, 2308,  8,  8];
-    /// The message inside has another transaction id.
+    /// The contained message has another transaction ID.
     BundleMessageBadXid BundleFailed "message_bad_xid"                [NO, NO, NO, 2309,  9,  9];
-    /// A bundle cannot hold such a message.
+    /// Bundles do not support this message.
     BundleMessageUnsupported BundleFailed "message_unsupported"       [NO, NO, NO, 2310, 10, 10];
-    /// The bundle cannot hold these messages together.
+    /// The messages of the bundle conflict with each other.
     BundleMessageConflict BundleFailed "message_conflict"             [NO, NO, NO, 2311, 11, 11];
-    /// No room for so many messages.
+    /// The bundle has too many messages.
     BundleMessageTooMany BundleFailed "message_too_many"              [NO, NO, NO, 2312, 12, 12];
-    /// A message inside cannot be done.
+    /// A message of the bundle failed.
     BundleMessageFailed BundleFailed "message_failed"                 [NO, NO, NO, 2313, 13, 13];
-    /// The bundle has been open too long.
+    /// The bundle was open too long.
     BundleTimeout BundleFailed "timeout"                              [NO, NO, NO, 2314, 14, 14];
-    /// Another bundle holds what this one needs.
+    /// Another bundle locks a resource.
     BundleInProgress BundleFailed "in_progress"                       [NO, NO, NO, 2315, 15, 15];
-    /// Bundles cannot be done at a set time.
+    /// The switch does not support scheduled bundles.
     BundleScheduleUnsupported BundleFailed "schedule_unsupported"     [NO, NO, NO, NO, NO, 16];
-    /// The set time is too far ahead.
+    /// The scheduled time is too far in the future.
     BundleScheduleFuture BundleFailed "schedule_future"               [NO, NO, NO, NO, NO, 17];
-    /// The set time is too long ago.
+    /// The scheduled time is too far in the past.
     BundleSchedulePast BundleFailed "schedule_past"                   [NO, NO, NO, NO, NO, 18];
 }
 
 impl ErrorCode {
-    /// The type and code fields on the wire, if this version has the error.
+    /// Returns the type and code fields on the wire, if this version has the error.
     pub fn to_wire(self, version: Version) -> Option<(u16, u16)> {
         if let ErrorCode::Other { family, code } = self {
             return Some((family, code));
@@ -457,8 +456,8 @@ impl ErrorCode {
         Some((row.family.code(version)?, (code != NO).then_some(code as u16)?))
     }
 
-    /// The experimenter whose number stands before the data, if this version has the error by an
-    /// extension of theirs.
+    /// Returns the experimenter ID that precedes the data, if this version has the error as an
+    /// experimenter's extension.
     pub fn experimenter(self, version: Version) -> Option<u32> {
         let family = self.row()?.family;
         let is_theirs = family != ErrorType::Experimenter
@@ -466,7 +465,7 @@ impl ErrorCode {
         is_theirs.then_some(ONF)
     }
 
-    /// What these type and code fields mean in this version; [`ErrorCode::Other`] if nothing.
+    /// Returns the error of these type and code fields; [`ErrorCode::Other`] if unknown.
     pub fn from_wire(version: Version, family: u16, code: u16) -> ErrorCode {
         let known = ErrorType::from_code(version, family).and_then(|known| {
             ERRORS

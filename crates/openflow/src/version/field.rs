@@ -1,13 +1,13 @@
-//! Which fields each version has, and their numbers in the basic class of OXM.
+//! Match fields of each version, with their numbers in the OXM basic class.
 //!
-//! Source: `oxm_ofb_match_fields` of the OpenFlow Switch Specifications 1.2.0 to 1.5.1. What 1.0
-//! and 1.1 have is fixed by the structures of their matches.
+//! Source: `oxm_ofb_match_fields` of the OpenFlow Switch Specifications 1.2.0 to 1.5.1. In 1.0 and
+//! 1.1 the match structure defines the fields.
 
 use packet::field::Field;
 
 use super::Version;
 
-/// The field's number in the basic class, and the first version that has it there.
+/// Returns the field's number in the basic class, and the first version that has it there.
 pub(crate) const fn oxm_since(field: Field) -> (u8, Version) {
     match field {
         Field::PbbUca => (41, Version::V1_4),
@@ -21,13 +21,13 @@ pub(crate) const fn oxm_since(field: Field) -> (u8, Version) {
     }
 }
 
-/// The field's number, if this version has it in the basic class.
+/// Returns the field's number, if this version has it in the basic class.
 pub(crate) fn oxm_number(version: Version, field: Field) -> Option<u8> {
     let (number, since) = oxm_since(field);
     (version >= since).then_some(number)
 }
 
-/// The field with this number, if this version has it in the basic class.
+/// Returns the field with this number, if this version has it in the basic class.
 pub(crate) fn oxm_field(version: Version, number: u8) -> Option<Field> {
     let place = match number {
         0..=39 => usize::from(number),
@@ -38,7 +38,7 @@ pub(crate) fn oxm_field(version: Version, number: u8) -> Option<Field> {
     oxm_number(version, field).map(|_| field)
 }
 
-/// Bytes of a value on the wire.
+/// Returns the bytes of a value on the wire.
 pub(crate) const fn oxm_bytes(field: Field) -> usize {
     match field {
         Field::Ipv6Flabel | Field::MplsLabel => 4,

@@ -1,4 +1,4 @@
-//! Capture files of a control channel, and what tshark makes of them.
+//! Capture files of a control channel, and their decoding by tshark.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 const SWITCH_PORT: u16 = 40_000;
 const CONTROLLER_PORT: u16 = 6653;
 
-/// An Ethernet frame with a TCP segment that carries `payload` at this place of the stream.
+/// Returns an Ethernet frame with a TCP segment that has `payload` at this sequence number.
 fn frame(payload: &[u8], sequence: u32) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
     frame.extend([0x45, 0]);
@@ -20,7 +20,7 @@ fn frame(payload: &[u8], sequence: u32) -> Vec<u8> {
     frame
 }
 
-/// A capture file (libpcap format, Ethernet) with one frame for each payload.
+/// Returns a capture file (libpcap format, Ethernet) with one frame for each payload.
 pub fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 0x4_0000, 1] {
@@ -38,7 +38,7 @@ pub fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// What tshark prints for these fields of each frame, one line for each, fields between tabs.
+/// Returns tshark's values of these fields, one line for each frame, separated by tabs.
 pub fn tshark(file: &Path, fields: &[&str]) -> Vec<String> {
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(file).args(["-d", "tcp.port==6653,openflow"]);

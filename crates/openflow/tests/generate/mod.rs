@@ -1,4 +1,4 @@
-//! Messages of every kind with random contents that OpenFlow 1.0 can say.
+//! Random messages of every type that OpenFlow 1.0 can express.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -32,7 +32,7 @@ fn data(bytes_max: usize) -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..=bytes_max)
 }
 
-/// A strategy for a set of those bits that 1.0 has, named one by one.
+/// A strategy for a set of bits from those that 1.0 has.
 macro_rules! bits {
     ($set:ident: $($bit:ident)*) => {
         vec(select(vec![$( $set::$bit, )*]), 0..6)
@@ -54,7 +54,7 @@ fn features() -> impl Strategy<Value = PortFeatures> {
         PAUSE_ASYMMETRIC)
 }
 
-/// Fields that 1.0 can leave open, whole places of its match at a time.
+/// Fields that 1.0 can wildcard, in groups that share a position of its match.
 fn fields() -> impl Strategy<Value = FieldSet> {
     use Field::*;
     let places: Vec<&[Field]> = vec![
@@ -84,12 +84,12 @@ fn action_kinds() -> impl Strategy<Value = ActionKinds> {
     vec(select(kinds), 0..6).prop_map(|kinds| kinds.into_iter().collect())
 }
 
-/// An address and how many of its bits count; none is the same as no field.
+/// An address and a prefix length; length zero is the same as no field.
 fn prefix() -> impl Strategy<Value = ([u8; 4], u8)> {
     (any::<[u8; 4]>(), 0..=32u8)
 }
 
-/// What a frame of some Ethernet type can be asked for in 1.0.
+/// Matches on network and transport fields of one Ethernet type, in 1.0.
 fn upper() -> impl Strategy<Value = Match> {
     let kind = select(vec![0x0800u16, 0x0800, 0x0806, 0x86dd, 0x05ff]);
     let proto = option::of(prop_oneof![select(vec![1u8, 6, 17, 132]), any::<u8>()]);
@@ -128,7 +128,7 @@ fn upper() -> impl Strategy<Value = Match> {
     )
 }
 
-/// The tag, or its absence, or a priority of any tag.
+/// Matches on a VLAN tag, on untagged frames, or on a priority with any tag.
 fn tag() -> impl Strategy<Value = Match> {
     prop_oneof![
         Just(Match::ANY),

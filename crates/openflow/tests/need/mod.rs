@@ -1,11 +1,13 @@
-//! Programs of others that a test needs: without them it says so and passes, except as root with
-//! CI set in the environment, where they have to be there.
+//! Checks for external programs that a test needs.
+//!
+//! Without the program a test reports that and passes. As root with CI set in the environment, it
+//! fails.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Whether `program` can be run; if it has to be there, it is.
+/// Returns whether `program` can run; panics if it is required.
 #[allow(dead_code, reason = "not every test asks for one")]
 pub fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);
@@ -20,8 +22,8 @@ pub fn is_there(program: &str) -> bool {
     found
 }
 
-/// The Python of a virtual environment that `tools/needs.sh tests` made; if it has to be there, it
-/// is.
+/// Returns the Python of a virtual environment that `tools/needs.sh tests` created; panics if it is
+/// required.
 #[allow(dead_code, reason = "not every test needs one")]
 pub fn python(name: &str) -> Option<PathBuf> {
     let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);

@@ -1,6 +1,6 @@
-//! The samples in `tests/bytes`: bytes that others wrote, read from their files.
+//! Samples in `tests/bytes`: encoded messages of other implementations.
 
-// Not every test uses all of it.
+// Not every test uses all items.
 #![allow(dead_code)]
 
 use std::fs;
@@ -10,19 +10,19 @@ use openflow::codec::decode;
 use openflow::model::Message;
 use openflow::version::Version;
 
-/// One sample: its origin, its bytes, and what is to come of them.
+/// A sample: its origin, its bytes, and the expected results.
 #[derive(Clone, Default)]
 pub struct Sample {
     pub origin: String,
     pub hex: Vec<u8>,
-    /// Bytes that it encodes to, where they are others.
+    /// Bytes that it encodes to, if they differ.
     pub again: Option<Vec<u8>>,
-    /// What another implementation answered.
+    /// Reply of another implementation.
     pub answer: Option<Vec<u8>>,
     pub text: String,
 }
 
-/// The samples' folder of one version.
+/// Returns the samples' folder of a version.
 pub fn folder(version: Version) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bytes").join(version.to_string())
 }
@@ -59,13 +59,13 @@ fn parse_sample(text: &str) -> Sample {
     sample
 }
 
-/// The samples of a file.
+/// Reads the samples of a file.
 pub fn load(path: &Path) -> Vec<Sample> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     text.split("---\n").map(parse_sample).collect()
 }
 
-/// The files of samples that decode, with the name of their kind of message.
+/// Returns the files of decodable samples, with the name of their message type.
 pub fn files(version: Version) -> Vec<(String, PathBuf)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder(version)).unwrap() {
@@ -80,17 +80,17 @@ pub fn files(version: Version) -> Vec<(String, PathBuf)> {
     files
 }
 
-/// The bytes of every sample of a version that decodes.
+/// Returns the bytes of every decodable sample of a version.
 pub fn all(version: Version) -> Vec<Vec<u8>> {
     let files = files(version);
     files.iter().flat_map(|(_, path)| load(path)).map(|sample| sample.hex).collect()
 }
 
-/// Numbers that look random; the same ones in every run.
+/// A pseudorandom number generator with a fixed sequence.
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    /// The next one, below a limit.
+    /// Returns the next number, below a limit.
     pub fn next(&mut self, below: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -98,8 +98,9 @@ impl Numbers {
     }
 }
 
-/// A copy with one to four bytes changed, or with a part cut out or put in twice, its length
-/// made right.
+/// Returns a copy with one to four modifications, and a correct length.
+///
+/// A modification changes a byte, or removes or duplicates a part.
 pub fn changed(bytes: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=numbers.next(4) {
@@ -122,8 +123,8 @@ pub fn changed(bytes: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// The messages that the samples of a version are, and those that `copies` changed copies of each
-/// still are.
+/// Returns the decoded samples of a version, and those of `copies` modified copies of each that
+/// still decode.
 pub fn messages(version: Version, copies: usize) -> Vec<Message> {
     let mut numbers = Numbers(u64::from(version.wire()));
     let mut messages = Vec::new();

@@ -1,4 +1,4 @@
-//! Answers, put together from their parts, and what is in them.
+//! Responses, collected from their messages, and their contents.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use crate::model::{Catalog, Target};
 use crate::value::Value;
 use crate::wire::{Content, Data, PathData, ResultCode, Select, WireFault, data};
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The request's correlator.
+    /// Correlator of the request.
     pub correlator: u64,
-    /// What it says of each instance.
+    /// Results of each instance.
     pub selects: Vec<Select>,
 }
 
 impl Answer {
-    /// Each place that it tells of, and what stands there.
+    /// Returns each place in the response, with its data.
     pub fn leaves(&self) -> Vec<(Place, &Data)> {
         let mut all = Vec::new();
         for select in &self.selects {
@@ -30,7 +30,7 @@ impl Answer {
         all
     }
 
-    /// Every failure; an operation's own, as COMMIT's, has an empty path.
+    /// Returns all failures; that of a whole operation, such as COMMIT, has an empty path.
     pub fn failures(&self) -> Vec<(Place, ResultCode)> {
         let mut all: Vec<_> = self
             .leaves()
@@ -53,7 +53,7 @@ impl Answer {
         all
     }
 
-    /// The values in it, by place; parts of a table are put together.
+    /// Returns the values in the response by place; merges the parts of a table.
     pub fn values(&self, catalog: &Catalog) -> Result<BTreeMap<Place, Value>, WireFault> {
         let mut values: BTreeMap<Place, Value> = BTreeMap::new();
         for (place, data) in self.leaves() {

@@ -1,8 +1,10 @@
 //! Configurations, queries and transactions (RFC 5810 sections 4.3.1, 7.6 and 7.7).
 //!
-//! A message by itself is staged and committed as its mode says. Messages of a transaction are only
-//! staged, until one commits them; what was before is kept until the CE says that the transaction is
-//! complete, and comes back if it aborts. One that stays open for too long is given up.
+//! - A message outside a transaction is staged and committed according to its execution mode.
+//! - Messages of a transaction are staged until one commits them.
+//! - The state before the commit remains until the CE completes the transaction. It is restored if
+//!   the CE aborts it.
+//! - A transaction that stays open too long times out.
 
 use std::time::Duration;
 
@@ -11,24 +13,24 @@ use crate::association::apply::{self, Plan, Work};
 use crate::association::{Moment, parts};
 use crate::wire::{Content, Mode, Operation, Outcome, Phase};
 
-/// How long a transaction may be without a message.
+/// Timeout of a transaction without messages.
 pub const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A transaction that is open, or committed and not complete.
 #[derive(Debug)]
 pub(super) struct Transaction {
-    /// Whose it is.
+    /// The CE that started it.
     pub ce: Id,
-    /// When it is given up.
+    /// When it times out.
     pub until: Moment,
     /// Why it cannot be committed.
     failed: Option<ResultCode>,
     committed: bool,
 }
 
-/// What became of a message's operations.
+/// Results of a message's operations.
 struct Done {
-    /// For each instance, each operation's plan and results; none for those without paths.
+    /// For each instance, plan and results of each operation; no plan for those without paths.
     selects: Vec<(u32, u32, Vec<Ran>)>,
     failed: Option<ResultCode>,
 }
@@ -56,8 +58,7 @@ impl World<'_> {
         }
     }
 
-    /// Stages the operations of a message. Behind the first failure the others are only tried if
-    /// the mode says so.
+    /// Stages the operations of a message. After a failure it continues only if the mode allows it.
     fn run(&mut self, selects: &[Select], mode: Mode) -> Done {
         let mut done = Done { selects: Vec::new(), failed: None };
         for select in selects {
@@ -89,7 +90,7 @@ impl World<'_> {
 }
 
 impl Done {
-    /// Replaces results of what went well.
+    /// Replaces the result codes of successful changes.
     fn undo(&mut self, code: ResultCode) {
         let all = self.selects.iter_mut().flat_map(|(_, _, ran)| ran);
         for result in all.flat_map(|ran| &mut ran.results).filter(|code| code.is_success()) {
@@ -98,7 +99,7 @@ impl Done {
         self.failed.get_or_insert(code);
     }
 
-    /// The response's instances: only failures if so wanted, COMMIT's result where it stood.
+    /// Returns the instances of the response, with COMMIT's result; optionally only failures.
     fn response(
         &self,
         extended: bool,
@@ -123,7 +124,7 @@ impl Done {
 }
 
 impl Fe {
-    /// Answers a query; which mode it says does not matter.
+    /// Responds to a query; ignores its execution mode.
     pub(super) fn query(
         &mut self,
         ce: Id,
@@ -164,7 +165,7 @@ impl Fe {
         }
     }
 
-    /// Carries a configuration out, and answers as it wants to be answered.
+    /// Executes a configuration, and responds according to its ACK flag.
     pub(super) fn config(
         &mut self,
         ce: Id,
@@ -178,7 +179,7 @@ impl Fe {
             all.clone().any(|operation| operation.kind == kind)
         };
         if has(OperationKind::Complete) {
-            // Nobody answers this (RFC 5810 section 4.3.1.2.2).
+            // There is no response (RFC 5810 section 4.3.1.2.2).
             if self.transaction.take_if(|transaction| transaction.committed).is_some() {
                 element.complete();
             }
@@ -199,7 +200,8 @@ impl Fe {
         if wanted {
             let only_failures = header.flags.ack == Ack::Failure;
             let selects = done.response(self.own.is_extended(), only_failures, commit);
-            // Only an answer in parts is marked: what the request was of a transaction it is not itself.
+            // In the response, these flags mark several messages, not the transaction of the
+            // request.
             let mut header = self.response_header(ce, header);
             (header.flags.atomic, header.flags.phase) = (false, Phase::Start);
             for message in parts::responses(header, selects) {
@@ -209,7 +211,7 @@ impl Fe {
         self.follow(before, element);
     }
 
-    /// A message by itself.
+    /// Executes a message outside a transaction.
     fn at_once(&mut self, header: &Header, selects: &[Select], element: &mut dyn Element) -> Done {
         let busy = self.transaction.is_some();
         let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
@@ -235,7 +237,7 @@ impl Fe {
         done
     }
 
-    /// A message of a transaction; the second is what became of its COMMIT.
+    /// Executes a message of a transaction; the second value is the result of its COMMIT.
     fn transact(
         &mut self,
         ce: Id,
@@ -279,7 +281,7 @@ impl Fe {
         }
         let done = match header.flags.mode {
             Mode::AllOrNone => world.run(selects, Mode::AllOrNone),
-            // Any other makes the whole transaction fail (RFC 5810 section 4.3.1.2.2).
+            // Any other mode fails the whole transaction (RFC 5810 section 4.3.1.2.2).
             _ => refused(&world, selects, ResultCode::INVALID_FLAGS),
         };
         if transaction.failed.is_none() {
@@ -302,7 +304,7 @@ impl Fe {
         (done, Some(code))
     }
 
-    /// Gives a transaction up: what is staged is forgotten, what is committed stays.
+    /// Ends a transaction: discards staged changes, keeps committed ones.
     pub(super) fn end_transaction(&mut self, element: &mut dyn Element) {
         let Some(transaction) = self.transaction.take() else { return };
         let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
@@ -314,7 +316,7 @@ impl Fe {
     }
 }
 
-/// A message of which nothing is carried out.
+/// Returns the results of a message that is rejected as a whole.
 fn refused(world: &World<'_>, selects: &[Select], code: ResultCode) -> Done {
     let mut failed = None;
     let select = |select: &Select| {

@@ -1,7 +1,7 @@
-//! Subscriptions to events: conditions, hysteresis, counts and intervals.
+//! Event subscriptions: conditions, hysteresis, counts and intervals.
 //!
-//! Source: RFC 5812 section 4.8.5. A subscription is of an event, of all rows that it watches or of
-//! some; the one that says most of a row counts. Thresholds and filters are numbers of 32 bits.
+//! Source: RFC 5812 section 4.8.5. A subscription is for all rows of an event's target or for some.
+//! The most specific subscription applies. Thresholds and filters are 32-bit numbers.
 
 use std::collections::HashMap;
 
@@ -12,30 +12,30 @@ use crate::model::{Class, Condition, DataType, Event, Field, Kind, Target};
 use crate::value::Value;
 use crate::wire::{Data, data};
 
-/// Most subscriptions.
+/// Maximum number of subscriptions.
 pub const SUBSCRIPTIONS_MAX: usize = 1024;
-/// Most rows of which it is known when they were told of last.
+/// Maximum number of rows with filter state.
 pub const FILTERS_MAX: usize = 65_536;
 
-/// Something that happened to what an event watches.
+/// An occurrence of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happening {
-    /// The class.
+    /// Class ID.
     pub class: u32,
-    /// Which instance.
+    /// Instance ID.
     pub instance: u32,
-    /// The event's id.
+    /// Event ID.
     pub event: u32,
-    /// The indices that the event's subscripts stand for.
+    /// Indices for the event's subscripts.
     pub subscripts: Vec<u32>,
-    /// What the target is now; thresholds and hysteresis are compared with it.
+    /// Current value of the target, for threshold and hysteresis.
     pub value: Option<Value>,
-    /// What the event reports, in the order of its declaration, as it was when it happened. What is not
-    /// in here is asked for when it is told.
+    /// Values of the reports, in the order of declaration, at the time of the event. Missing ones
+    /// are read when the notification is built.
     pub reported: Vec<Value>,
 }
 
-/// What a CE set of an event's properties.
+/// Event properties that a CE set.
 #[derive(Debug, Clone, Default)]
 struct Subscription {
     registration: u64,
@@ -45,13 +45,13 @@ struct Subscription {
     interval: u64,
 }
 
-/// What was told of a row last.
+/// Filter state of a row: last notification, count and condition.
 #[derive(Debug, Clone, Default)]
 struct Filter {
     told: Option<(Moment, Option<i128>)>,
-    /// Occurrences since the last one that counted as the first.
+    /// Occurrences since the last notification, including it; wraps to 0 after the count.
     counter: u64,
-    /// The condition was met, and has not been untrue by the hysteresis since.
+    /// Whether the condition was met, and has not been false by the hysteresis since.
     is_over: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Sees whether an event's properties can be changed, and stages that if so.
+    /// Validates a change of an event's properties, and stages it on success.
     pub(super) fn stage(&mut self, place: Place, value: &Value) -> ResultCode {
         let mut all = self.staged.clone().unwrap_or_else(|| self.all.clone());
         let Value::Struct(fields) = value else { return ResultCode::INVALID_PARAMETERS };
@@ -79,7 +79,7 @@ impl Subscriptions {
                 HYSTERESIS => subscription.hysteresis = number,
                 COUNT => subscription.count = number,
                 INTERVAL => subscription.interval = number,
-                // Whole structs hold accessibility too, which stays.
+                // A complete struct has the accessibility too, which does not change.
                 _ => {}
             }
         }
@@ -105,18 +105,18 @@ impl Subscriptions {
         }
     }
 
-    /// Forgets all of them.
+    /// Removes all subscriptions.
     pub(super) fn clear(&mut self) {
         *self = Subscriptions::default();
     }
 
-    /// Instances of which somebody wants events.
+    /// Returns the instances with active subscriptions, as class and instance ID.
     pub(super) fn instances(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let wanted = self.all.iter().filter(|(_, set)| set.registration != 0);
         wanted.map(|(place, _)| (place.class, place.instance))
     }
 
-    /// The properties of an event, as they are set.
+    /// Returns the current properties of an event.
     pub(super) fn properties(&self, place: &Place) -> Value {
         let set = self.all.get(place).cloned().unwrap_or_default();
         Value::struct_of([
@@ -129,7 +129,9 @@ impl Subscriptions {
         ])
     }
 
-    /// Whether somebody wants to be told now. The base of the class is not looked at: there is one.
+    /// Returns whether to notify of this occurrence.
+    ///
+    /// It ignores the event base, because a class has only one.
     pub(super) fn passes(&mut self, it: &Happening, event: &Event, now: Moment) -> bool {
         let same = |place: &&Place| {
             place.class == it.class
@@ -147,7 +149,7 @@ impl Subscriptions {
         let place = Place { path: vec![it.event], ..place.clone() };
         let key = (place, it.subscripts.clone());
         if !self.filters.contains_key(&key) && self.filters.len() >= FILTERS_MAX {
-            // Nothing is known of it then, and so it is told.
+            // Without filter state, notify.
             return true;
         }
         let filter = self.filters.entry(key).or_default();
@@ -157,7 +159,7 @@ impl Subscriptions {
 }
 
 impl Filter {
-    /// Whether the condition is met now and was not before.
+    /// Returns whether the condition is met now and was not before.
     fn meets(&mut self, set: &Subscription, condition: Condition, number: Option<i128>) -> bool {
         let (threshold, hysteresis) = (i128::from(set.threshold), i128::from(set.hysteresis));
         let (is_met, is_back) = match (condition, number) {
@@ -184,7 +186,8 @@ impl Filter {
         is_new
     }
 
-    /// Whether a filter lets it pass, or there is none. One that does resets the others.
+    /// Returns whether a filter passes the occurrence, or no filter is set. Passing resets all
+    /// filters.
     fn lets_pass(&mut self, set: &Subscription, number: Option<i128>, now: Moment) -> bool {
         let by_count = set.count > 0 && self.counter == 0;
         let waited = self
@@ -204,7 +207,7 @@ impl Filter {
     }
 }
 
-/// What is told of an event: its path, and the values that it reports as those of one struct.
+/// Builds an event notification: the event's path, and the reports as the fields of one struct.
 pub(super) fn notification(
     world: &World<'_>,
     class: &Class,
@@ -214,7 +217,7 @@ pub(super) fn notification(
     let mut ids = vec![class.event_base?, event.id];
     ids.extend(&it.subscripts);
     let (mut fields, mut values) = (Vec::new(), Vec::new());
-    // Where a row is not known, that of its type is.
+    // An unknown row has index 0, which selects its type.
     let mut subscripts = it.subscripts.clone();
     subscripts.resize(event.subscripts().max(subscripts.len()), 0);
     for (at, report) in event.reports.iter().enumerate() {
@@ -230,7 +233,7 @@ pub(super) fn notification(
             access: None,
             data_type: data_type.clone(),
         });
-        // What does not exist is not reported (RFC 5812 section 4.7.6.3).
+        // Omit what does not exist (RFC 5812 section 4.7.6.3).
         let known = it.reported.get(at).cloned().or_else(|| world.get(&place).ok());
         values.extend(known.map(|value| (id, value)));
     }
@@ -266,7 +269,7 @@ mod tests {
         Happening { class: 3, instance: 1, event: 4, subscripts, value, reported }
     }
 
-    /// A row's subscripts, and the properties that are set for it.
+    /// Subscripts of a row, and the properties that are set for it.
     type Set<'a> = (&'a [u32], &'a [(u32, u64)]);
 
     fn subscribed(rows: &[Set<'_>]) -> Subscriptions {
@@ -281,7 +284,7 @@ mod tests {
         all
     }
 
-    /// Which of these values are told, one after the other.
+    /// Checks which of these successive values cause a notification.
     fn check(condition: Condition, set: &[(u32, u64)], values: &[u64], expected: &[u64]) {
         let mut all = subscribed(&[(&[], set)]);
         let event = event(condition);
@@ -312,11 +315,11 @@ mod tests {
         let mut all = subscribed(&[(&[7], &[(REGISTRATION, 1)])]);
         let mut passes = |row| all.passes(&happening(row, 1), &event, Moment::ZERO);
         assert_eq!([passes(7), passes(8)], [true, false]);
-        // One that says more of a row counts, also if it says that it is not to be told.
+        // The more specific subscription applies, even if it is disabled.
         let mut all = subscribed(&[(&[], &[(REGISTRATION, 1)]), (&[7], &[(REGISTRATION, 0)])]);
         let mut passes = |row| all.passes(&happening(row, 1), &event, Moment::ZERO);
         assert_eq!([passes(7), passes(8)], [false, true]);
-        // Filters of one row do not hold back another.
+        // The filter of one row does not affect another row.
         let mut all = subscribed(&[(&[], &[(REGISTRATION, 1), (COUNT, 9)])]);
         let mut passes = |row| all.passes(&happening(row, 1), &event, Moment::ZERO);
         assert_eq!([passes(7), passes(7), passes(8), passes(8)], [true, false, true, false]);

@@ -1,7 +1,8 @@
-//! Losing a control element and finding another (RFC 5810 section 8, RFC 7121 sections 2 and 3).
+//! Failover to another control element (RFC 5810 section 8, RFC 7121 sections 2 and 3).
 //!
-//! Without a primary CE the element stops at once, or goes on until FEPO's CEFTI is over. Backups
-//! are tried one after the other, or are associated already and one takes over.
+//! Without a primary CE the element stops forwarding immediately, or continues until FEPO's CEFTI
+//! expires. In cold standby it tries the backups one after the other. In hot standby they are
+//! already associated and one takes over.
 
 use super::own::{self, ADMIN_DISABLE, OPER_DISABLE, OPER_ENABLE};
 use super::{
@@ -10,7 +11,7 @@ use super::{
 };
 
 impl Fe {
-    /// Asks for a connection to a CE, unless there is one.
+    /// Requests a connection to a CE, unless there is one.
     pub(super) fn try_ce(&mut self, ce: Id) {
         let now = self.now;
         if !self.peers.contains_key(&ce) && self.peers.len() >= CES_MAX {
@@ -23,7 +24,7 @@ impl Fe {
         }
     }
 
-    /// A CE has answered an association's setup.
+    /// Handles the response to an association setup.
     pub(super) fn answered(
         &mut self,
         ce: Id,
@@ -49,7 +50,7 @@ impl Fe {
         }
     }
 
-    /// There is an association with the primary CE, new or old.
+    /// Handles an association with the primary CE, the previous one or a new one.
     fn has_primary(&mut self, element: &mut dyn Element) {
         (self.stops_at, self.retries_at) = (None, None);
         if self.own.state() != ADMIN_DISABLE {
@@ -70,7 +71,7 @@ impl Fe {
         }
     }
 
-    /// An association, or the attempt at one, is over.
+    /// Handles the end of an association or of an attempt.
     pub(super) fn lose(&mut self, ce: Id, reason: TeardownReason, element: &mut dyn Element) {
         let Some(peer) = self.peers.get_mut(&ce) else { return };
         let was_associated = match peer.stand {
@@ -95,7 +96,7 @@ impl Fe {
         }
     }
 
-    /// There is no primary CE: the element stops, or goes on for a while.
+    /// Handles the loss of the primary CE: the element stops, or continues for a while.
     fn without_primary(&mut self, element: &mut dyn Element) {
         match self.own.goes_on() {
             true => self.stops_at = Some(self.now + self.own.goes_on_for()),
@@ -113,7 +114,7 @@ impl Fe {
         element.set_forwarding(false);
     }
 
-    /// Goes on to the next CE, if it was the primary one that could not be had.
+    /// Switches to the next CE, if the failed one was the primary CE.
     pub(super) fn try_next(&mut self, ce: Id, element: &mut dyn Element) {
         if ce != self.own.primary() {
             return;
@@ -131,7 +132,7 @@ impl Fe {
         }
         let next = self.peers.get(&self.own.primary()).map(|peer| peer.stand);
         match next {
-            // One that was just tried, or is the only one: not without a pause.
+            // Pause before retrying a CE that just failed, or the only one.
             Some(Stand::Lost | Stand::Unreachable) => {
                 self.retries_at = Some(self.now + RETRY_INTERVAL);
             }
@@ -139,7 +140,7 @@ impl Fe {
         }
     }
 
-    /// A CE has come by itself: the primary one is not waited for any longer.
+    /// Handles a connection that a CE opened: retries the primary CE without waiting.
     pub fn came(&mut self, ce: Id, now: super::Moment) {
         self.now = self.now.max(now);
         if ce == self.own.primary() && self.retries_at.take().is_some() {
@@ -147,7 +148,7 @@ impl Fe {
         }
     }
 
-    /// Does what is due for want of a primary CE.
+    /// Handles the failover timeouts.
     pub(super) fn time_failover(&mut self, element: &mut dyn Element) {
         if self.retries_at.is_some_and(|at| at <= self.now) {
             self.retries_at = None;
@@ -160,7 +161,7 @@ impl Fe {
         }
     }
 
-    /// Does what follows from a change of FEObject and FEPO: forwarding, and another primary CE.
+    /// Applies changes of FEObject and FEPO: forwarding state and primary CE.
     pub(super) fn follow(&mut self, before: (Id, u64), element: &mut dyn Element) {
         let (old, state) = before;
         if self.own.state() != state {
@@ -183,7 +184,7 @@ impl Fe {
         self.try_ce(new);
     }
 
-    /// Tells FEPO how things stand with the CEs.
+    /// Updates the state of all CEs in FEPO.
     pub(super) fn note_stands(&mut self) {
         let primary = self.own.primary();
         let row = |(id, peer): (&Id, &Peer)| {

@@ -1,6 +1,8 @@
-//! FEObject and FEPO: what is about the protocol, and changes that are staged like any others.
+//! FEObject and FEPO, which describe the element and the protocol; their changes are staged like
+//! others.
 //!
-//! Source: RFC 5812 section 5.1, RFC 5810 section 7.3.1, RFC 7121 section 3.1, RFC 7391 section 3.2.
+//! Source: RFC 5812 section 5.1, RFC 5810 section 7.3.1, RFC 7121 section 3.1, RFC 7391 section
+//! 3.2.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +14,12 @@ use crate::model::{Catalog, Target};
 use crate::value::{Fields, Value};
 use crate::wire::{Data, VERSION, data};
 
-/// FEObject's class.
+/// Class ID of FEObject.
 pub(crate) const FE_OBJECT: u32 = 1;
-/// FEPO's class.
+/// Class ID of FEPO.
 pub(crate) const FEPO: u32 = 2;
 
-/// Components of FEObject.
+/// Component IDs of FEObject.
 const TOPOLOGY: u32 = 1;
 const SELECTORS: u32 = 2;
 const NAME: u32 = 3;
@@ -29,7 +31,7 @@ const NEIGHBOURS: u32 = 8;
 const MODIFIABLE_TOPOLOGY: u32 = 30;
 const SUPPORTED: u32 = 31;
 
-/// Components of FEPO.
+/// Component IDs of FEPO.
 const RUNNING_VERSION: u32 = 1;
 const FE_ID: u32 = 2;
 const MULTICAST: u32 = 3;
@@ -47,14 +49,14 @@ const HA_MODE: u32 = 14;
 const ALL_CES: u32 = 15;
 const EXTENDED: u32 = 16;
 
-/// FEState's values.
+/// Values of FEState.
 pub(super) const ADMIN_DISABLE: u64 = 0;
 pub(super) const OPER_DISABLE: u64 = 1;
 pub(super) const OPER_ENABLE: u64 = 2;
 
 type Values = BTreeMap<(u32, u32), Value>;
 
-/// The values of both, now, staged, and before the last commit.
+/// Values of FEObject and FEPO: current, staged, and before the last commit.
 #[derive(Debug)]
 pub(crate) struct Own {
     values: Values,
@@ -62,13 +64,13 @@ pub(crate) struct Own {
     before: Option<Values>,
 }
 
-/// Whether a place is of these, and not the element's.
+/// Returns whether this module implements a place, not the element.
 pub(super) fn is_own(place: &Place) -> bool {
     let elements = matches!(place.path.first(), Some(&(TOPOLOGY | SELECTORS)));
     place.class == FEPO || place.class == FE_OBJECT && !elements
 }
 
-/// Text of at most so many octets.
+/// Returns the text truncated to this many octets.
 fn cut(text: &str, octets: usize) -> Value {
     let mut end = text.len().min(octets);
     while !text.is_char_boundary(end) {
@@ -124,12 +126,12 @@ impl Own {
         }
     }
 
-    /// The primary CE.
+    /// Returns the primary CE.
     pub fn primary(&self) -> Id {
         Id(self.number(FEPO, CE_ID) as u32)
     }
 
-    /// The primary CE before it.
+    /// Returns the previous primary CE.
     pub fn last(&self) -> Id {
         Id(self.number(FEPO, LAST_CE_ID) as u32)
     }
@@ -142,21 +144,21 @@ impl Own {
         self.set(FEPO, CE_ID, ce.0.into());
     }
 
-    /// Takes over the id that a CE gave.
+    /// Sets the ID that a CE assigned.
     pub fn set_id(&mut self, id: Id) {
         self.set(FEPO, FE_ID, id.0.into());
         self.set(FE_OBJECT, OBJECT_FE_ID, id.0.into());
     }
 
-    /// CEs that may become the primary one.
+    /// Returns the backup CEs.
     pub fn backups(&self) -> Vec<Id> {
         let rows = self.values.get(&(FEPO, BACKUPS)).and_then(Value::rows);
         let ids = rows.into_iter().flat_map(|rows| rows.values()).filter_map(Value::unsigned);
         ids.map(|id| Id(id as u32)).collect()
     }
 
-    /// Puts the primary CE to the bottom of the backups, and the first of these in its place
-    /// (RFC 7121 section 2.1.1).
+    /// Moves the primary CE to the end of the backups and makes the first backup primary (RFC 7121
+    /// section 2.1.1).
     pub fn rotate(&mut self) {
         let mut all = self.backups();
         all.retain(|id| *id != self.primary());
@@ -169,7 +171,7 @@ impl Own {
         self.set_primary(first);
     }
 
-    /// Puts one that was the primary CE to the bottom of the backups, where the new one may stand.
+    /// Moves the previous primary CE to the end of the backups, and removes the new one.
     pub fn demote(&mut self, old: Id) {
         let mut all = self.backups();
         all.retain(|id| *id != self.primary() && *id != old);
@@ -184,40 +186,41 @@ impl Own {
         }
     }
 
-    /// Whether every CE is associated with at once.
+    /// Returns whether all CEs are associated at the same time (hot standby).
     pub fn is_hot(&self) -> bool {
         self.number(FEPO, HA_MODE) == 2 && self.goes_on()
     }
 
-    /// Whether the element goes on without a CE for a while.
+    /// Returns whether the element continues for a while without a CE.
     pub fn goes_on(&self) -> bool {
         self.number(FEPO, FAILOVER_POLICY) == 1
     }
 
-    /// For how long.
+    /// Returns how long it continues.
     pub fn goes_on_for(&self) -> Duration {
         Duration::from_millis(self.number(FEPO, FAILOVER_TIMEOUT))
     }
 
-    /// After which silence a CE is lost, if CEs send heartbeats.
+    /// Returns the idle time after which a CE is lost, if CEs send heartbeats.
     pub fn ce_dead_after(&self) -> Option<Duration> {
         let says = self.number(FEPO, CE_HEARTBEATS) == 0;
         says.then(|| Duration::from_millis(self.number(FEPO, CE_DEAD)))
     }
 
-    /// After which silence of its own the element sends a heartbeat, if it does.
+    /// Returns the time without a sent message after which the element sends a heartbeat, if
+    /// enabled.
     pub fn heartbeat_after(&self) -> Option<Duration> {
         let says = self.number(FEPO, FE_HEARTBEATS) == 1;
-        // Not more often than every millisecond, whatever is asked for.
+        // Limit heartbeats to one in a millisecond, even if a CE configures less.
         says.then(|| Duration::from_millis(self.number(FEPO, FE_INTERVAL).max(1)))
     }
 
-    /// Whether results are extended ones.
+    /// Returns whether responses use EXTENDEDRESULT.
     pub fn is_extended(&self) -> bool {
         self.number(FEPO, EXTENDED) == 2
     }
 
-    /// Whether the element forwards: [`ADMIN_DISABLE`], [`OPER_DISABLE`] or [`OPER_ENABLE`].
+    /// Returns the FE state: [`ADMIN_DISABLE`], [`OPER_DISABLE`] or [`OPER_ENABLE`].
     pub fn state(&self) -> u64 {
         self.number(FE_OBJECT, STATE)
     }
@@ -226,7 +229,7 @@ impl Own {
         self.set(FE_OBJECT, STATE, state);
     }
 
-    /// Whether a message to this id is to be read.
+    /// Returns whether messages to this ID are for the element.
     pub fn is_for(&self, destination: Id, own: Id) -> bool {
         let groups = self.values.get(&(FEPO, MULTICAST)).and_then(Value::rows);
         let mut groups = groups.into_iter().flat_map(|rows| rows.values());
@@ -237,7 +240,7 @@ impl Own {
             || destination.is_multicast() && in_group()
     }
 
-    /// How things stand with all CEs, and what was exchanged with them.
+    /// Sets state and message counters of all CEs.
     pub fn set_all_ces(&mut self, all: impl Iterator<Item = (Id, u64, [u64; 8])>) {
         let rows = all.map(|(id, status, counts)| {
             let counts = (1..).zip(counts).map(|(id, count)| (id, Value::Unsigned(count)));
@@ -250,7 +253,7 @@ impl Own {
         self.values.insert((FEPO, ALL_CES), Value::rows_of(rows));
     }
 
-    /// What the setup of an association tells: the last primary CE, and heartbeats.
+    /// Returns the report in the association setup: last primary CE and heartbeat interval.
     pub fn report(&self) -> Vec<Select> {
         let path = |component: u32| {
             let value = self.number(FEPO, component) as u32;
@@ -267,7 +270,7 @@ impl Own {
         part.cloned().ok_or(ResultCode::COMPONENT_DOES_NOT_EXIST)
     }
 
-    /// Sees whether a change can be made, and stages it if so.
+    /// Validates a change, and stages it on success.
     pub fn stage(&mut self, change: Change, catalog: &Catalog) -> ResultCode {
         let mut values = self.staged.clone().unwrap_or_else(|| self.values.clone());
         let place = change.place().clone();
@@ -315,16 +318,16 @@ fn stage(
     }
     component.data_type.check(root).map_err(|fault| data::code_of(&fault))?;
     match (key, root.unsigned()) {
-        // RFC 5812 section 5.1: a CE says whether it may, and not whether it can.
+        // RFC 5812 section 5.1: a CE sets the administrative state, not the operational one.
         ((FE_OBJECT, STATE), Some(OPER_DISABLE)) => Err(ResultCode::VALUE_OUT_OF_RANGE),
-        // A new id would be another element's to all that know it.
+        // Peers would take a new ID for another element.
         ((FE_OBJECT, OBJECT_FE_ID), _) => Err(ResultCode::NOT_SUPPORTED),
         ((FEPO, CE_ID), Some(id)) if !Id(id as u32).is_ce() => Err(ResultCode::VALUE_OUT_OF_RANGE),
         _ => Ok(()),
     }
 }
 
-/// FEObject's SupportedLFBs, from the classes there are.
+/// Returns FEObject's SupportedLFBs from the classes of the catalog.
 pub(super) fn supported(catalog: &Catalog, path: &[u32]) -> Option<Value> {
     let rest = path.strip_prefix(&[SUPPORTED])?;
     let rows = catalog.classes().map(|class| {
@@ -337,11 +340,11 @@ pub(super) fn supported(catalog: &Catalog, path: &[u32]) -> Option<Value> {
     Value::rows_of(rows).at(rest).cloned()
 }
 
-/// FEPO's events.
+/// Event IDs of FEPO.
 pub(super) const PRIMARY_DOWN: u32 = 1;
 pub(super) const PRIMARY_CHANGED: u32 = 2;
 
-/// A notification of FEPO's own: that the primary CE is down, or that it is another one.
+/// Returns a FEPO notification: the primary CE is down, or has changed.
 pub(super) fn notification(catalog: &Catalog, event: u32, ce: Id) -> Option<Select> {
     let base = catalog.class_by_id(FEPO)?.event_base?;
     let data = Data::Full(ce.0.to_be_bytes().to_vec());
@@ -349,7 +352,7 @@ pub(super) fn notification(catalog: &Catalog, event: u32, ce: Id) -> Option<Sele
     Some(Select::one(FEPO, 1, Operation::on(OperationKind::Report, vec![path])))
 }
 
-/// The type at a place, for answers that have to be cut.
+/// Returns the type at a place, to split long responses.
 pub(super) fn type_at(
     catalog: &Catalog,
     class: u32,

@@ -1,4 +1,4 @@
-//! How associations live and end; packets, events, and who takes over.
+//! Tests of associations, packets, events and failover.
 
 use super::*;
 
@@ -13,10 +13,10 @@ fn heartbeats_go_as_fepo_says() {
     let before = net.messages;
     net.wait(9_000);
     assert_eq!(net.messages, before);
-    // The CE asks an element that says nothing, and that answers: both live on.
+    // The CE requests heartbeats of an idle element, which responds: the association stays up.
     net.wait(120_000);
     assert_eq!(net.fe.primary(), Some(CE));
-    // An FE answers a heartbeat that asks for it, and no other.
+    // An FE responds only to heartbeats that request it.
     let ask = Flags { ack: Ack::Always, priority: 1, ..Flags::default() };
     let sent = net.raw(Body::Heartbeat, ask, Channel::Low);
     assert_eq!(sent.len(), 1);
@@ -27,7 +27,7 @@ fn heartbeats_go_as_fepo_says() {
         let flags = Flags { ack, ..Flags::default() };
         assert_eq!(net.raw(Body::Heartbeat, flags, Channel::Low), []);
     }
-    // A CE answers none, whatever it asks for.
+    // A CE never responds to heartbeats.
     let mut bytes = Vec::new();
     let header = Header { source: FE, destination: CE, correlator: 1, flags: ask };
     encode(&Message { header, body: Body::Heartbeat }, &mut bytes).unwrap();
@@ -39,7 +39,7 @@ fn heartbeats_go_as_fepo_says() {
 #[test]
 fn a_silent_ce_is_lost_and_the_element_stops() {
     let mut net = Net::new(&settings());
-    // Silent, but connected.
+    // The CE is silent but connected.
     net.ces[0].1 = None;
     net.dead.push(CE);
     net.wait(29_000);
@@ -47,7 +47,7 @@ fn a_silent_ce_is_lost_and_the_element_stops() {
     net.wait(2_000);
     assert!(!net.element.forwards);
     assert!(net.fe_events.contains(&FeEvent::Lost(CE, TeardownReason::HEARTBEATS)));
-    // It is tried again, with a pause, until it is there.
+    // The element retries with a pause until the CE is reachable.
     net.dead.clear();
     net.wait(2_000);
     assert_eq!(net.fe.primary(), Some(CE));
@@ -88,7 +88,7 @@ fn what_comes_by_the_wrong_way_is_dropped() {
     }
     assert!(net.fe.poll_transmit(CE).is_none());
     assert_eq!(net.get("FEPO", "AllCEs[0].Statistics.RecvErrPackets"), "7");
-    // Which mode a query says does not matter.
+    // The execution mode of a query does not matter.
     let path = vec![PathData::named([7])];
     let query = vec![Select::one(2, 1, Operation::on(OperationKind::Get, path))];
     for mode in [Mode::Unsaid, Mode::UntilFailure] {
@@ -113,7 +113,7 @@ fn packets_are_redirected_both_ways_behind_everything_else() {
     net.fe.receive(CE, Channel::High, &bytes, &mut net.element, net.now);
     let order: Vec<_> = std::iter::from_fn(|| net.fe.poll_transmit(CE)).map(|(it, _)| it).collect();
     assert_eq!(order, [Channel::High, Channel::Low]);
-    // More than is taken is left out, and memory stays bounded.
+    // Excess packets are dropped, so memory stays bounded.
     let large = Redirect { metadata: Vec::new(), packet: Some(vec![0; 60_000]) };
     let sent = (0..1000).filter(|_| net.fe.redirect(large.clone(), net.now)).count();
     assert!((500..QUEUE_OCTETS_MAX / 60_000 + 1).contains(&sent), "{sent}");
@@ -146,13 +146,13 @@ fn events_are_told_to_who_has_subscribed() {
     let Some((_, CeEvent::Notified(selects))) = net.ce_events.last() else { panic!() };
     let path = &selects[0].operations[0].paths()[0];
     assert_eq!((&path.ids[..], &path.data), (&[60, 2][..], &Data::Full(vec![0; 4])));
-    // RFC 5812 section 4.8.5.1: with a count of 5 and 500 ms, the first is told, five are not,
-    // the next one is; or the first behind the interval.
+    // RFC 5812 section 4.8.5.1, with a count of 5 and 500 ms: notify of the first, suppress five,
+    // and notify of the next one, or of the first after the interval.
     subscribe(&mut net, &[(2, 1), (5, 5), (6, 500)]);
     let told: Vec<_> = (0..8).map(|_| tell(&mut net, 3, 1)).collect();
     assert_eq!(told.iter().sum::<usize>(), 2, "{told:?}");
     assert_eq!(tell(&mut net, 3, 501), 1);
-    // Changes by less than the hysteresis are none.
+    // Changes smaller than the hysteresis are ignored.
     subscribe(&mut net, &[(2, 1), (4, 10), (5, 0), (6, 0)]);
     assert_eq!(
         [100, 105, 109, 110, 101, 100].map(|value| tell(&mut net, value, 1)),
@@ -189,7 +189,7 @@ fn a_backup_takes_over_when_the_primary_is_lost() {
         told,
         [(CE2, PathData::with([61, 1], id(CE))), (CE2, PathData::with([61, 2], id(CE2))),]
     );
-    // Nobody is there: it goes on until CEFTI is over.
+    // Without any CE it continues until CEFTI expires.
     net.kill(CE2);
     net.wait(299_000);
     assert!(net.element.forwards);
@@ -205,7 +205,7 @@ fn hot_standby_has_all_and_heeds_one() {
     let mut net =
         Net::new(&FeSettings { backups: vec![CE2], ha_mode: 2, goes_on: true, ..settings() });
     assert!(net.fe.is_associated(CE) && net.fe.is_associated(CE2));
-    // A backup may ask, and may not change anything.
+    // A backup may query but not configure.
     let place = place("FEPO", "CEID");
     let correlator = net.ce(CE2).get(&place).unwrap();
     assert_eq!(net.answer(correlator).failures(), []);
@@ -213,7 +213,7 @@ fn hot_standby_has_all_and_heeds_one() {
     net.ce(CE2).configure(vec![select], Mode::AllOrNone).unwrap();
     net.run();
     assert_eq!(net.element.text(DISPATCH, "MetadataID"), "0");
-    // The primary one hands over.
+    // The primary CE hands over to the other.
     assert_eq!(net.set("FEPO", "CEID", &CE2.0.to_string()), []);
     assert_eq!(net.fe.primary(), Some(CE2));
     let changed = |net: &Net, id| {
@@ -222,7 +222,7 @@ fn hot_standby_has_all_and_heeds_one() {
         net.ce_events.iter().filter(told).count()
     };
     assert_eq!((changed(&net, CE), changed(&net, CE2)), (2, 2));
-    // And takes over again when the other is lost, without a pause.
+    // It takes over again without a pause when the other is lost.
     net.kill(CE2);
     assert_eq!(net.fe.primary(), Some(CE));
     assert!(net.element.forwards);

@@ -1,4 +1,4 @@
-//! What is asked and changed, and what is answered.
+//! Tests of requests and their responses.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn what_cannot_be_is_refused_with_its_code() {
         let correlator = net.ce(CE).configure(vec![select.clone()], Mode::Continue).unwrap();
         assert_eq!(net.answer(correlator).failures()[0].1, code, "{select:?}");
     }
-    // An unknown class among the instances that are wanted.
+    // An unknown class among the selected instances.
     let unknown = net.set("FEObject", "LFBSelectors[7]", "{1=4711, 2=1}");
     assert_eq!(unknown, [ResultCode::LFB_UNKNOWN]);
     assert_eq!(net.set("FEObject", "LFBSelectors[7]", "{1=3, 2=1}"), []);
@@ -97,7 +97,7 @@ fn answers_come_when_they_are_wanted() {
         assert_eq!(leaves(&net.raw(good(), flags, Channel::High)), well, "{ack:?}");
         let sent = net.raw(both(), flags, Channel::High);
         assert_eq!(leaves(&sent), ill, "{ack:?}");
-        // A reply has the priority and the correlator of its request.
+        // A response has the priority and the correlator of its request.
         for message in sent {
             assert_eq!((message.header.flags.priority, message.header.correlator), (5, 77));
         }
@@ -118,16 +118,16 @@ fn a_transaction_is_all_or_nothing_until_it_is_complete() {
         assert_eq!(net.answer(correlator).failures(), []);
     }
     assert_eq!((rows(&net), net.element.commits_done), (0, 0));
-    // Nobody else's configuration comes between.
+    // Other configurations are rejected until the transaction ends.
     assert_eq!(net.set("BasicMetadataDispatch", "MetadataID", "1"), [ResultCode::BUSY]);
     let correlator = net.ce(CE).commit().unwrap();
     assert_eq!(net.answer(correlator).failures(), []);
     assert_eq!((rows(&net), net.element.commits_done), (5, 1));
-    // Committed, and taken back all the same.
+    // Roll back a committed transaction.
     let correlator = net.ce(CE).abort().unwrap();
     assert_eq!(net.answer(correlator).failures(), []);
     assert_eq!(rows(&net), 0);
-    // Once complete it stays.
+    // A complete transaction stays in effect.
     net.ce(CE).transact(vec![row(1)]).unwrap();
     net.ce(CE).commit().unwrap();
     net.run();
@@ -152,7 +152,7 @@ fn a_transaction_that_cannot_be_carried_out_is_not() {
     assert_eq!(net.answer(correlator).failures()[0].1, ResultCode::INSTANCE_NOT_FOUND);
     assert_eq!(net.element.text(DISPATCH, "MetadataID"), "0");
     net.ce(CE).abort().unwrap();
-    // The element itself may refuse in the end.
+    // The element itself may reject the commit.
     net.element.commits = ResultCode::MEMORY_ERROR;
     net.ce(CE).transact(vec![set("BasicMetadataDispatch", "MetadataID", "9")]).unwrap();
     let correlator = net.ce(CE).commit().unwrap();
@@ -160,14 +160,14 @@ fn a_transaction_that_cannot_be_carried_out_is_not() {
     net.element.commits = ResultCode::SUCCESS;
     net.ce(CE).abort().unwrap();
     net.run();
-    // One that stays open is given up, and does not block others for ever.
+    // An open transaction times out, so it does not block others forever.
     net.ce(CE).transact(vec![set("BasicMetadataDispatch", "MetadataID", "9")]).unwrap();
     net.run();
     assert_eq!(net.set("BasicMetadataDispatch", "MetadataID", "1"), [ResultCode::BUSY]);
     net.wait(61_000);
     assert_eq!(net.set("BasicMetadataDispatch", "MetadataID", "1"), []);
     assert_eq!(net.element.text(DISPATCH, "MetadataID"), "1");
-    // Another mode makes a transaction fail.
+    // Another execution mode fails the transaction.
     let (ack, mode, atomic) = (Ack::Always, Mode::Continue, true);
     let flags = Flags { ack, mode, atomic, ..Flags::default() };
     let body = Body::Config(vec![set("BasicMetadataDispatch", "MetadataID", "3")]);
@@ -199,7 +199,7 @@ fn rows_are_written_in_whatever_shape() {
         assert_eq!(answer.failures(), [], "{shape:?}");
         let row = net.element.text(DISPATCH, "MetadataDispatchTable");
         assert_eq!(row, "[4={MetadataValue=5, OutputIndex=6}]", "{shape:?}");
-        // The answer has the shape of the request.
+        // The response has the shape of the request.
         fn same(asked: &PathData, told: &PathData) -> bool {
             asked.ids == told.ids
                 && match (&asked.data, &told.data) {
@@ -232,7 +232,7 @@ fn keys_and_ranges_select_rows() {
         };
         net.answer(correlator.unwrap())
     };
-    // The index stands where the key was (RFC 5810 section 7.1.9).
+    // The response has the index in place of the key (RFC 5810 section 7.1.9).
     let found = ask(&mut net, OperationKind::Get, selected(key(50), Data::None));
     assert_eq!(found.leaves()[0].0.path, [2, 5]);
     let data = Data::Paths(vec![PathData::with([2], Data::Full(7u32.to_be_bytes().into()))]);
@@ -247,7 +247,7 @@ fn keys_and_ranges_select_rows() {
     assert!(values[&place("BasicMetadataDispatch", "2")].rows().unwrap().keys().eq(&[5, 9]));
     let empty = ask(&mut net, OperationKind::Get, selected(range(2, 4), Data::None));
     assert_eq!(*empty.leaves()[0].1, Data::Outcome(Outcome::Plain(0x1f)));
-    // Once results may say more, they do.
+    // Extended results, once enabled.
     assert_eq!(net.set("FEPO", "EResultAdmin", "2"), []);
     let empty = ask(&mut net, OperationKind::Get, selected(range(2, 4), Data::None));
     assert_eq!(*empty.leaves()[0].1, Data::Outcome(Outcome::of(ResultCode::EMPTY, true)));
@@ -283,7 +283,7 @@ fn large_tables_come_in_parts() {
     let answer = net.answer(correlator);
     assert!(net.messages - before > 2, "{}", net.messages - before);
     assert_eq!(answer.values(&library::standard()).unwrap()[&place], table);
-    // What is asked for beside it comes too, and properties count rows.
+    // Other requested parts are in the response too, and properties have the number of rows.
     let operation = Operation::on(
         OperationKind::GetProperties,
         vec![PathData::named([1]), PathData::named([1, 7])],
@@ -309,7 +309,7 @@ fn a_response_that_is_longer_than_its_request_fits() {
         let correlator = net.ce(CE).configure(selects, Mode::Continue).unwrap();
         let failures = net.answer(correlator).failures();
         assert!(failures.iter().all(|(_, code)| *code == ResultCode::NOT_FOUND));
-        // What one message does not hold comes in several.
+        // A response that is too long for one message has several.
         assert_eq!(failures.len() as u32, rows);
     }
 }
@@ -330,7 +330,7 @@ fn rows_are_set_by_a_range_of_their_table() {
     };
     let done = |keys: &[u32]| (Vec::new(), keys.to_vec());
     assert_eq!(set((5, 9), &[5, 7]), done(&[5, 7]));
-    // Rows that are not given stay, in the range and beside it.
+    // Other rows stay unchanged, inside the range and outside.
     assert_eq!(set((7, 20), &[12]), done(&[5, 7, 12]));
     let refused = |keys: &[u32]| (vec![ResultCode::INVALID_PARAMETERS], keys.to_vec());
     assert_eq!(set((5, 9), &[8, 10]), refused(&[5, 7, 12]), "10 is none of the range");

@@ -1,4 +1,4 @@
-//! Classes with everything that they have of their own and of their parents.
+//! Resolves classes with their own and inherited parts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::model::fault::Problem;
 use crate::model::{Access, DataType};
 use crate::value::Value;
 
-/// Everything that is needed to resolve a class.
+/// State for resolving classes.
 struct Resolver<'a, 'b> {
     catalog: &'b mut Catalog,
     scopes: &'a Scopes<'a>,
     types: &'b mut Types<'a>,
     faults: &'b mut Faults<'a>,
-    /// By library and row: those that are resolved, `None` if they cannot be.
+    /// Resolved classes by library and index; `None` if resolving failed.
     done: HashMap<(usize, usize), Option<Arc<Class>>>,
-    /// What classes have taken over from parents so far.
+    /// Inherited parts so far.
     total: usize,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn resolve<'a>(
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// Resolves a class and first all that it adds to, the furthest first.
+    /// Resolves a class after all its ancestors, the farthest first.
     fn class(&mut self, library: usize, index: usize) {
         let mut chain = vec![(library, index)];
         while let Some(&(library, index)) = chain.last() {
@@ -76,7 +76,7 @@ impl<'a> Resolver<'a, '_> {
         self.faults.enter(label, def.place, format!("class {}", def.name));
     }
 
-    /// Takes a class into the catalog; there is one of an id and of a name.
+    /// Adds a class to the catalog; IDs and names are unique.
     fn register(&mut self, class: &Arc<Class>) {
         let label = self.scopes.libraries.iter().find(|it| it.provides == class.library);
         if let Some(Library { provides, .. }) = label {
@@ -87,7 +87,7 @@ impl<'a> Resolver<'a, '_> {
             self.faults.add(Problem::IdTwice { what: "class", id: class.id, first });
             return;
         }
-        // Two of one library were told already.
+        // Duplicates within a library are already reported.
         if let Some(id) = self.catalog.class_names.get(&class.name) {
             let there = self.catalog.classes.get(id);
             if there.is_some_and(|there| there.library != class.library) {
@@ -100,7 +100,7 @@ impl<'a> Resolver<'a, '_> {
         self.catalog.classes.insert(class.id, class.clone());
     }
 
-    /// The class that one adds to; `Err` if there should be one and is none.
+    /// Returns the parent class; `Err` if it is declared but does not exist.
     fn parent(&mut self, library: usize, def: &'a ClassDef) -> Result<Option<Arc<Class>>, ()> {
         let Some((name, version)) = &def.derived_from else { return Ok(None) };
         let Some(parent) = self.scopes.find(library, What::Class, name) else {
@@ -184,7 +184,8 @@ impl<'a> Resolver<'a, '_> {
         Some(class)
     }
 
-    /// Counts what a class takes over, so that many that add to a large one stay small.
+    /// Counts inherited parts. The limit bounds memory when many classes are derived from a large
+    /// one.
     fn count(&mut self, parent: &Class) -> Option<()> {
         self.total += weight(parent);
         if self.total > INHERITED_TOTAL_MAX {
@@ -209,10 +210,10 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Adds a component; what a parent has may only be replaced by what adds to it.
+    /// Adds a component. It may replace an inherited one only with an augmentation.
     fn component(&mut self, class: &mut Class, new: Component, inherited: &BTreeSet<u32>) {
         if new.id == 0 {
-            // The wire knows it as the LFB's own properties (RFC 7408 section 2.6).
+            // On the wire this is the LFB's own properties (RFC 7408 section 2.6).
             self.faults.add(Problem::IdZero { what: "component", name: new.name.clone() });
         }
         let same = |there: &Component| there.id == new.id || there.name == new.name;
@@ -308,7 +309,8 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-/// How much a class has: components, ports, events, and one more for each 64 octets of text.
+/// Returns the weight of a class: components, ports and events, plus one for each 64 octets of
+/// text.
 fn weight(class: &Class) -> usize {
     let text = |text: &str| text.len() / 64 + 1;
     let components = class.components.iter().map(|it| text(&it.name) + text(&it.synopsis));
@@ -348,7 +350,7 @@ fn produced(all: &[Produced]) -> usize {
     all.iter().map(one).sum()
 }
 
-/// The common class that every class is derived from.
+/// Returns the common class that every class is derived from.
 fn empty() -> Class {
     Class {
         id: 0,

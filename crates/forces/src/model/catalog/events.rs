@@ -1,7 +1,7 @@
-//! What an event watches and reports: names of components and fields become paths.
+//! Resolves targets and reports of events: names of components and fields become paths.
 //!
-//! Source: RFC 5812 sections 4.7.6.1 to 4.7.6.3. A row stands behind every array on the way; where
-//! it has a name instead of an index, the event is one of all rows.
+//! Source: RFC 5812 sections 4.7.6.1 to 4.7.6.3. Every array in a path is followed by a subscript.
+//! A name as subscript, not an index, means all rows.
 
 use super::Faults;
 use crate::model::class::{Class, Event, ReportPart};
@@ -9,7 +9,7 @@ use crate::model::declared::{ClassDef, Condition, EventDef, PathPart};
 use crate::model::fault::Problem;
 use crate::model::{Base, DataType};
 
-/// Adds the events that a class declares itself.
+/// Adds the events that a class itself declares.
 pub(super) fn add(class: &mut Class, def: &ClassDef, faults: &mut Faults<'_>) {
     match (class.event_base, def.event_base) {
         (Some(parent), Some(own)) if parent != own => {
@@ -36,12 +36,12 @@ pub(super) fn add(class: &mut Class, def: &ClassDef, faults: &mut Faults<'_>) {
     }
 }
 
-/// A path while it is followed.
+/// A path while it is resolved.
 struct Walk<'a> {
     class: &'a Class,
     event: &'a str,
     within: Option<&'a DataType>,
-    /// Whether the last step was a row's.
+    /// Whether the last step was a subscript.
     ends_in_row: bool,
 }
 
@@ -80,7 +80,7 @@ fn resolve(class: &Class, def: &EventDef, faults: &mut Faults<'_>) -> Option<Eve
     Some(Event { id, name, synopsis, target, condition: def.condition, reports })
 }
 
-/// Whether the target can meet the condition.
+/// Checks that the event's condition applies to the type of its target.
 fn condition(def: &EventDef, walk: &Walk<'_>, faults: &mut Faults<'_>) -> Option<()> {
     let atomic = walk.within.and_then(DataType::atomic);
     let is_number = atomic.is_some_and(|atomic| {
@@ -97,7 +97,7 @@ fn condition(def: &EventDef, walk: &Walk<'_>, faults: &mut Faults<'_>) -> Option
 }
 
 impl<'a> Walk<'a> {
-    /// The id or index of a step, and `Some(None)` for any row.
+    /// Resolves a step to an ID or index; `Some(None)` for any row.
     fn step(&mut self, part: &PathPart, faults: &mut Faults<'_>) -> Option<Option<u32>> {
         self.ends_in_row = matches!(part, PathPart::Subscript(_));
         match part {

@@ -1,5 +1,5 @@
-//! Which definitions a library sees: its own and those of all libraries that it loads, directly or
-//! not.
+//! Visibility of definitions: a library sees its own and those of all libraries that it loads,
+//! directly or indirectly.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use crate::model::Base;
 use crate::model::declared::Library;
 use crate::model::fault::{Place, Problem};
 
-/// What a name is a name of.
+/// Kind of a defined name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum What {
     Frame,
@@ -28,12 +28,12 @@ impl What {
     }
 }
 
-/// The names of all libraries, and which of them see which.
+/// The names of all libraries, and which libraries each one sees.
 pub(super) struct Scopes<'a> {
     pub(super) libraries: &'a [Library],
-    /// For each library what its names are, as indices into its own rows.
+    /// For each library, the index of each name's definition.
     own: Vec<HashMap<(What, &'a str), usize>>,
-    /// For each library those that it sees, itself first.
+    /// For each library, the libraries that it sees, itself first.
     seen: Vec<Vec<usize>>,
 }
 
@@ -55,20 +55,21 @@ impl<'a> Scopes<'a> {
         scopes
     }
 
-    /// Where a name that a library uses is defined: which library, which of its rows.
+    /// Returns the definition of a name that a library uses, as library and index.
     pub(super) fn find(&self, library: usize, what: What, name: &str) -> Option<(usize, usize)> {
         let there = |at: &usize| Some((*at, *self.own[*at].get(&(what, name))?));
         self.seen[library].iter().find_map(there)
     }
 
-    /// The label of a library that has the name, seen or not.
+    /// Returns the label of any library that defines the name.
     pub(super) fn elsewhere(&self, what: What, name: &str) -> Option<String> {
         let at = self.own.iter().position(|own| own.contains_key(&(what, name)))?;
         Some(self.libraries[at].provides.clone())
     }
 
-    /// Names are unique among all that a library sees. Classes are unique everywhere, and looked
-    /// after elsewhere.
+    /// Checks that names are unique among all that a library sees.
+    ///
+    /// Class names are unique across all libraries; class registration checks them.
     fn check_unique(&self, faults: &mut Faults<'a>) {
         for (at, seen) in self.seen.iter().enumerate() {
             let library = &self.libraries[at];
@@ -78,7 +79,7 @@ impl<'a> Scopes<'a> {
             for &there in seen {
                 for &(what, name) in self.own[there].keys() {
                     let other = *names.entry((what, name)).or_insert(there);
-                    // Two that are loaded and see each other say it themselves.
+                    // Two loaded libraries that see each other report the duplicate themselves.
                     let told =
                         self.seen[other].contains(&there) || self.seen[there].contains(&other);
                     if other != there && what != What::Class && (!told || other == at) {
@@ -93,7 +94,7 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// The names that a library defines; the first of two with the same name.
+/// Returns the names that a library defines; for duplicates, the first definition.
 fn own_names<'a>(library: &'a Library, faults: &mut Faults<'a>) -> HashMap<(What, &'a str), usize> {
     let frames = library.frames.iter().map(|def| (What::Frame, &def.name, def.place)).enumerate();
     let types = library.data_types.iter().map(|def| (What::Type, &def.name, def.place)).enumerate();
@@ -118,7 +119,7 @@ fn own_names<'a>(library: &'a Library, faults: &mut Faults<'a>) -> HashMap<(What
     own
 }
 
-/// Whether it is one of XML's NMTOKENs.
+/// Returns whether the name is an XML NMTOKEN.
 pub(super) fn is_name(name: &str) -> bool {
     let part = |part: char| part.is_alphanumeric() || matches!(part, '.' | '-' | '_' | ':');
     !name.is_empty() && name.chars().all(part)
@@ -142,7 +143,7 @@ fn loaded<'a>(
     loaded
 }
 
-/// A library and all that it loads, each once; libraries may load each other.
+/// Returns a library and all that it loads, each once; loads may be cyclic.
 fn closure(at: usize, loads: &[Vec<usize>]) -> Vec<usize> {
     let mut seen = vec![at];
     let mut next = 0;

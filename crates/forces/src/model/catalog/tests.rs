@@ -1,4 +1,4 @@
-//! Libraries that break a rule, a case for each; what is resolved is what they say.
+//! Tests of valid libraries, and of libraries that break one rule each.
 
 use crate::library;
 use crate::model::*;
@@ -38,7 +38,7 @@ fn components(all: &[String]) -> String {
     format!("<components>{}</components>", all.concat())
 }
 
-/// The faults of some libraries, a line each, without columns.
+/// Checks the faults of some libraries, one line each, without columns.
 fn check(libraries: Vec<Library>, expected: &[&str]) {
     let faults = Catalog::new(libraries).err().unwrap_or_default();
     let told = faults.iter().map(|fault| match fault.within.as_str() {
@@ -120,7 +120,7 @@ fn large_and_deep_types_are_refused() {
     let fixed =
         |inner: String| format!("<array type=\"fixed-size\" length=\"4000000000\">{inner}</array>");
     assert_eq!(grow(1, &fixed), Some(Problem::TypeTooLarge));
-    // Many that add to a large one.
+    // Many types derived from a large one.
     let fields: Vec<_> = (1..=4000).map(|id| component(id, &format!("c{id}"), UINT)).collect();
     let large = format!("<struct>{}</struct>", fields.concat());
     let small =
@@ -259,7 +259,7 @@ fn classes_are_added_to() {
             + &components(&[component(2, "y", UINT)])
             + &events("", 2, "<eventField>y</eventField>")),
     );
-    // The child stands first, so that the order does not matter.
+    // The child comes first; the order does not matter.
     let catalog =
         Catalog::new(vec![library("L", &[], &classes(&[child, parent.clone()]))]).unwrap();
     let child = catalog.class("Child").unwrap();

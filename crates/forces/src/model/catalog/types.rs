@@ -1,4 +1,4 @@
-//! Data types with every name in them replaced by what it stands for.
+//! Resolves the names in data types.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::model::fault::Problem;
 use crate::model::{Atomic, Base, SpecialValue, TYPE_DEPTH_MAX, TYPE_PARTS_MAX};
 use crate::value::ValueFault;
 
-/// The types that are resolved so far.
+/// Resolved data types.
 pub(super) struct Types<'a> {
     scopes: &'a Scopes<'a>,
-    /// By library and row.
+    /// By library and index.
     done: HashMap<(usize, usize), State>,
-    /// How many names and declarations deep.
+    /// Current nesting depth of names and declarations.
     depth: usize,
-    /// Fields and named values taken over so far.
+    /// Inherited fields and special values so far.
     total: usize,
 }
 
-/// How far a definition is resolved.
+/// State of a definition.
 enum State {
-    /// It is being resolved: who needs it now needs itself.
+    /// Being resolved; a reference to it is a loop.
     Open,
-    /// It cannot be, and why was told.
+    /// Resolving failed, and the fault is reported.
     Failed,
     Done(Arc<DataType>),
 }
@@ -36,7 +36,7 @@ impl<'a> Types<'a> {
         Types { scopes, done: HashMap::new(), depth: 0, total: 0 }
     }
 
-    /// The type that a library's row defines. What is wrong with it is told once.
+    /// Returns the data type of a library's definition. Reports its faults only once.
     pub(super) fn defined(
         &mut self,
         library: usize,
@@ -57,7 +57,7 @@ impl<'a> Types<'a> {
         let label = &self.scopes.libraries[library].provides;
         faults.enter(label, def.place, format!("data type {}", def.name));
         let resolved = match (&def.decl, &def.derived_from) {
-            // The schema lets a definition say it beside its struct, too.
+            // The schema allows derivedFrom next to the struct, too.
             (TypeDecl::Struct(decl), Some(parent)) if decl.derived_from.is_none() => {
                 let decl = StructDecl { derived_from: Some(parent.clone()), ..decl.clone() };
                 self.resolve(&TypeDecl::Struct(decl), library, faults)
@@ -85,7 +85,7 @@ impl<'a> Types<'a> {
         named
     }
 
-    /// A declaration that stands in a library, resolved.
+    /// Resolves a declaration in a library.
     pub(super) fn resolve(
         &mut self,
         decl: &TypeDecl,
@@ -175,8 +175,9 @@ impl<'a> Types<'a> {
         Some(Arc::new(data_type))
     }
 
-    /// Counts fields and values that are taken over, each by the octets of its text, so that many
-    /// types that add to a large one stay small.
+    /// Counts inherited fields and special values by the octets of their text.
+    ///
+    /// The limit bounds memory when many types are derived from a large one.
     fn count(&mut self, texts: impl Iterator<Item = usize>, faults: &mut Faults<'a>) -> Option<()> {
         self.total += texts.map(|octets| 1 + octets / 64).sum::<usize>();
         if self.total > PARTS_TOTAL_MAX {
@@ -327,7 +328,7 @@ impl<'a> Types<'a> {
     }
 }
 
-/// A content key: its fields as paths within a row.
+/// Resolves a content key: its fields as paths within a row.
 fn content_key(
     id: u32,
     fields: &[String],
@@ -358,7 +359,8 @@ fn content_key(
     Some(ContentKey { id, fields: paths, data_type })
 }
 
-/// The path and type of a key's field, its parts parted by dots (RFC 5812 section 4.5.3.1).
+/// Returns path and type of a key's field, whose parts are separated by dots (RFC 5812 section
+/// 4.5.3.1).
 fn key_field(text: &str, element: &Arc<DataType>) -> Option<(Vec<u32>, Arc<DataType>)> {
     let (mut path, mut within) = (Vec::new(), element);
     for step in text.split('.').map(str::trim) {

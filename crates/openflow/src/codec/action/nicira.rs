@@ -1,7 +1,7 @@
-//! Nicira's actions that say what 1.0 has no action for.
+//! Nicira actions, for actions that 1.0 does not have.
 //!
-//! Source: the `NXAST_*` structures of Open vSwitch. After the vendor comes a subtype. Those that
-//! have no twin among the actions of later versions stay what they are: experimenter's bytes.
+//! Source: the `NXAST_*` structures of Open vSwitch. A subtype follows the vendor ID. Actions
+//! without an equivalent in later versions remain experimenter data.
 //! ```text
 //! reg_load: subtype:2 offset:10bits bits-1:6bits field:4 value:8
 //! reg_move: subtype:2 bits:2 source_offset:2 destination_offset:2 source:4 destination:4
@@ -25,7 +25,7 @@ const SET_MPLS_TTL: u16 = 25;
 const DEC_MPLS_TTL: u16 = 26;
 const REG_LOAD2: u16 = 33;
 
-/// Appends vendor, subtype and arguments.
+/// Appends vendor ID, subtype and arguments.
 pub(super) fn put_arguments(action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
     out.put_u32(NICIRA);
     match action {
@@ -68,8 +68,10 @@ fn put_word(subtype: u16, word: u16, out: &mut Vec<u8>) {
     out.put_zeros(4);
 }
 
-/// The header by which these actions name a field. Those whose bits stand otherwise in NXM than
-/// in OXM are left out, and so is the tag, which NXM has in one with its priority.
+/// Returns the header that these actions use for a field.
+///
+/// There is none for fields that NXM encodes differently from OXM, and for the VLAN tag, which NXM
+/// combines with its priority.
 fn header(field: Field) -> Option<u32> {
     if matches!(field, Field::InPort | Field::IpDscp) {
         return None;
@@ -82,7 +84,7 @@ fn field_of(wire: u32) -> Option<Field> {
     (header(field) == Some(wire) && place.header(false).to_wire() == wire).then_some(field)
 }
 
-/// Few bits in a row are loaded; others are set with a mask.
+/// Appends a reg_load for up to 64 contiguous bits, otherwise a reg_load2 with a mask.
 fn put_field(row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
     let wire = header(row.field).ok_or(What::Field(row.field))?;
     let offset = row.mask.trailing_zeros();
@@ -103,7 +105,7 @@ fn put_field(row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
     Ok(())
 }
 
-/// The action in a vendor action's body, if it is one of these.
+/// Decodes the body of a vendor action, if it is one of these.
 pub(super) fn read(mut body: Reader) -> Option<Action> {
     if body.u32().ok()? != NICIRA {
         return None;
@@ -141,7 +143,7 @@ pub(super) fn read(mut body: Reader) -> Option<Action> {
         }
         _ => return None,
     };
-    // What is wrong with it, its own reader says; here it stays as it came.
+    // An invalid action remains experimenter data.
     (body.left() == 0 && super::check_value(&action).is_ok()).then_some(action)
 }
 

@@ -1,11 +1,11 @@
-//! Counters of entries as a row of types, lengths and values (OXS).
+//! Encodes and decodes flow entry statistics as a list of types, lengths and values (OXS).
 //!
 //! Source: OpenFlow 1.5.1 section 7.2.4 (`ofp_stats`).
 //! ```text
 //! reserved:2 length:2   then for each: class:2 number:7bits reserved:1bit length:1 value:n
 //! ```
-//! The row is padded to eight bytes, which its length does not count. Counters of other classes
-//! are passed over.
+//! The list is padded to eight bytes; its length does not include the padding. Decoding ignores
+//! counters of other classes.
 
 use packet::error::{Malformed, Why};
 
@@ -14,7 +14,7 @@ use super::super::span::{put_span, read_span};
 use super::super::{Fault, What};
 use crate::model::instruction::Counters;
 
-/// The class of the counters of the specification.
+/// The OXS class of the specification's counters.
 const CLASS_BASIC: u16 = 0x8002;
 
 const PREFIX_BYTES: usize = 4;
@@ -25,7 +25,7 @@ const FLOWS: u8 = 3;
 const PACKETS: u8 = 4;
 const BYTES: u8 = 5;
 
-/// Appends the counters that there are.
+/// Appends the counters that are present.
 pub(in crate::codec) fn put_counters(counters: &Counters, out: &mut Vec<u8>) -> Result<(), What> {
     let start = out.len();
     out.put_u16(0);
@@ -57,7 +57,7 @@ fn put_header(number: u8, bytes: u8, out: &mut Vec<u8>) {
     out.put_u8(bytes);
 }
 
-/// Reads counters, and the padding after them.
+/// Reads counters and the padding after them.
 pub(in crate::codec) fn read_counters(reader: &mut Reader) -> Result<Counters, Fault> {
     reader.skip(2)?;
     let mut row = read_length(reader, PREFIX_BYTES, 2)?;

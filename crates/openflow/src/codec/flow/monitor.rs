@@ -1,4 +1,4 @@
-//! News of entries, as bytes.
+//! Encodes and decodes flow monitor requests and updates.
 //!
 //! Source: OpenFlow 1.4.1 section 7.3.5.19.
 
@@ -17,10 +17,10 @@ use crate::model::flow::monitor::{
 };
 use crate::version::{ErrorCode, Version};
 
-/// Bytes of a row without match and instructions.
+/// Bytes of a full update without match and instructions.
 const FULL_BYTES_MIN: usize = 24;
 
-/// Bytes of the smallest row.
+/// Bytes of the smallest update.
 const UPDATE_BYTES_MIN: usize = 8;
 
 const INITIAL: u16 = 0;

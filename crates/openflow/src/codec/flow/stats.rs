@@ -1,8 +1,9 @@
-//! Entries and their counters, as bytes.
+//! Encodes and decodes flow statistics.
 //!
 //! Source: OpenFlow 1.0.0 section 5.3.5, 1.1.0 section A.3.5 and 1.5.1 sections 7.3.5.3 to 7.3.5.5.
-//! 1.5 tells what an entry does and what it has counted in a row (`ofp_flow_desc`), or what it has
-//! counted alone (`ofp_flow_stats`), with counters by name.
+//!
+//! 1.5 has two row formats, both with OXS counters: with instructions (`ofp_flow_desc`) and without
+//! (`ofp_flow_stats`).
 
 use packet::error::{Malformed, Why};
 
@@ -24,16 +25,16 @@ use crate::model::multipart::{AggregateStats, FlowStats, FlowStatsRequest};
 use crate::model::port::stats::COUNTER_UNKNOWN;
 use crate::version::Version;
 
-/// Bytes of an entry before its actions in 1.0.
+/// Bytes of a row before its actions in 1.0.
 const FLOW_BYTES_MIN_1_0: usize = 88;
-/// Bytes of an entry before its match.
+/// Bytes of a row before its match.
 const FLOW_BYTES_MIN: usize = 48;
-/// Bytes of an entry before its match in 1.5.
+/// Bytes of a row before its match in 1.5.
 const FLOW_BYTES_MIN_1_5: usize = 24;
-/// Bytes of an entry's counters before its match.
+/// Bytes of a counters row before its match in 1.5.
 const COUNTERS_BYTES_MIN: usize = 8;
 
-/// Appends which entries are asked for.
+/// Appends the filter of a request.
 pub(in crate::codec) fn put_which(
     version: Version,
     which: &FlowStatsRequest,
@@ -61,7 +62,7 @@ pub(in crate::codec) fn put_which(
     put_match(version, &which.matching, out)
 }
 
-/// Reads which entries are asked for.
+/// Reads the filter of a request.
 pub(in crate::codec) fn read_which(
     version: Version,
     reader: &mut Reader,
@@ -82,7 +83,7 @@ pub(in crate::codec) fn read_which(
     Ok(FlowStatsRequest { matching, table, out_port, out_group, cookie, cookie_mask })
 }
 
-/// Appends a sum.
+/// Appends aggregate statistics.
 pub(in crate::codec) fn put_aggregate(
     version: Version,
     sum: &AggregateStats,
@@ -104,7 +105,7 @@ pub(in crate::codec) fn put_aggregate(
     Ok(())
 }
 
-/// Reads a sum.
+/// Reads aggregate statistics.
 pub(in crate::codec) fn read_aggregate(
     version: Version,
     reader: &mut Reader,
@@ -193,7 +194,8 @@ fn read_1_0(row: &mut Reader) -> Result<FlowStats, Fault> {
     })
 }
 
-/// Flags are told from 1.3 on, importance from 1.4 on; others leave zeros there.
+/// Appends a row. Flags exist from 1.3 on, importance from 1.4 on; earlier versions have zeros
+/// there.
 fn put_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
     out.put_u8(row.table);
     out.put_zeros(1);

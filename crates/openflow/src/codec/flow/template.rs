@@ -1,9 +1,11 @@
-//! Rows of entries that differ in their values only, written from the bytes of the first of them.
+//! Templates that encode flow statistics rows of the same form quickly.
 //!
-//! Source: OpenFlow 1.2.0 section A.3.5.2, 1.4.1 section 7.3.5.2 (`ofp_flow_stats`). A switch that
-//! tells of a million entries of a few forms encodes one of each form; of the others it copies the
-//! form and writes the values into their places. Invariant: what comes out is what encoding the row
-//! would give.
+//! Source: OpenFlow 1.2.0 section A.3.5.2, 1.4.1 section 7.3.5.2 (`ofp_flow_stats`).
+//!
+//! Large tables have many entries that differ in their values only. The switch encodes one row of
+//! each form. For the others it copies that row and overwrites the values.
+//!
+//! Invariant: the result equals the encoding of the row itself.
 
 use super::super::bytes::put_length;
 use super::super::multipart::Row;
@@ -14,25 +16,27 @@ use crate::model::message::Message;
 use crate::model::multipart::{FlowStats, MultipartReply, MultipartReplyBody};
 use crate::version::Version;
 
-/// Where the match begins in a row, and its fields in a match.
+/// Offset of the match in a row, and of its fields.
 const MATCH_AT: usize = 48;
 const FIELDS_AT: usize = MATCH_AT + 4;
-/// The class of the fields of the specifications, the upper half of a field's header.
+/// The OXM class of the specification's fields, the upper half of a field header.
 const CLASS_BASIC: [u8; 2] = [0x80, 0x00];
-/// The lowest bit of a field's third byte says that there is a mask.
+/// The mask bit in a field's third byte.
 const HAS_MASK: u8 = 1;
 
-/// The bytes of a row, and where the values of its fields are.
+/// An encoded row, with the positions of its field values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowTemplate {
     bytes: Vec<u8>,
-    /// Beginning and length of each field's value, in the order of the match's fields.
+    /// Offset and length of each field's value, in the order of the match fields.
     values: Vec<(u16, u16)>,
 }
 
 impl FlowTemplate {
-    /// The template of rows like this one; none where a version has no such rows, or where the
-    /// match has masks or fields of somebody else's.
+    /// Returns the template for rows like this one.
+    ///
+    /// There is none for versions other than 1.2 to 1.4, and for matches with masks, packet type or
+    /// experimenter fields.
     pub fn of(version: Version, row: &FlowStats) -> Option<FlowTemplate> {
         if !(Version::V1_2..=Version::V1_4).contains(&version) {
             return None;
@@ -53,18 +57,19 @@ impl FlowTemplate {
         is_plain.then_some(FlowTemplate { bytes, values })
     }
 
-    /// Bytes of each row.
+    /// Returns the bytes of each row.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether a row has no bytes, which none has.
+    /// Returns whether a row has no bytes; always false.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Appends the row that has these numbers; the values of the fields are put into what is
-    /// returned. Flags, table and instructions are the template's.
+    /// Appends a row with these numbers. The caller puts the field values into the returned row.
+    ///
+    /// Flags, table and instructions are those of the template.
     #[inline]
     pub fn begin<'a>(&'a self, numbers: &FlowNumbers, out: &'a mut Vec<u8>) -> FlowRow<'a> {
         let start = out.len();
@@ -85,20 +90,19 @@ impl FlowTemplate {
     }
 }
 
-/// A row whose fields have yet to get their values.
+/// A row that still needs its field values.
 pub struct FlowRow<'a> {
     row: &'a mut [u8],
     values: std::slice::Iter<'a, (u16, u16)>,
 }
 
 impl FlowRow<'_> {
-    /// The value of the next field, in the order of the match's fields. One more than there are fields
-    /// is ignored.
+    /// Sets the value of the next field, in the order of the match fields; ignores excess values.
     #[inline]
     pub fn put(&mut self, value: u128) {
         let Some(&(at, bytes)) = self.values.next() else { return };
         let row = &mut self.row[usize::from(at)..];
-        // Lengths that are known cost a store each, others a call.
+        // A constant length compiles to one store, a variable one to a call.
         match bytes {
             1 => row[0] = value as u8,
             2 => row[..2].copy_from_slice(&(value as u16).to_be_bytes()),
@@ -116,23 +120,23 @@ impl FlowRow<'_> {
 /// The numbers in which rows of one form differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowNumbers {
-    /// How long the entry has been there.
+    /// Time since the entry was installed.
     pub age: packet::time::Nanos,
     /// Its priority.
     pub priority: u16,
-    /// Its idle time-out.
+    /// Its idle timeout.
     pub idle_timeout_s: u16,
-    /// Its hard time-out.
+    /// Its hard timeout.
     pub hard_timeout_s: u16,
     /// Its cookie.
     pub cookie: u64,
-    /// Frames that it matched.
+    /// Matched frames.
     pub packets: u64,
-    /// Bytes of those.
+    /// Matched bytes.
     pub bytes: u64,
 }
 
-/// Appends a row as any other, where the version can say it.
+/// Appends a row without a template. Returns false if the version cannot express it.
 pub fn put_flow_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let said = row.put(version, out).is_ok();
@@ -142,10 +146,10 @@ pub fn put_flow_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> boo
     said
 }
 
-/// Most bytes of rows in one part.
+/// Maximum bytes of the rows in one message.
 pub const ROWS_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 16;
 
-/// Appends a part of flow statistics whose rows are these bytes.
+/// Appends a part of a flow statistics reply with these encoded rows.
 pub fn put_flow_rows(
     version: Version,
     xid: Xid,

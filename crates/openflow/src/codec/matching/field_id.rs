@@ -1,9 +1,11 @@
-//! Names of fields in lists, as bytes.
+//! Encodes and decodes field IDs without values.
 //!
-//! Source: OpenFlow 1.3.5 sections 7.2.3.2 and 7.3.5.5.2 (`oxm_ids`). A name is the header of the
-//! field: class, number, mask bit and length of what would follow, and for an experimenter's field
-//! their number. Names that the version does not have are kept: switches tell of fields that came
-//! later.
+//! Source: OpenFlow 1.3.5 sections 7.2.3.2 and 7.3.5.5.2 (`oxm_ids`).
+//!
+//! - An ID is the OXM header: class, number, mask bit and length of the value. An experimenter
+//!   field has the experimenter ID after it.
+//! - Decoding keeps IDs that the version does not have, because switches report fields of later
+//!   versions.
 
 use super::super::bytes::Put;
 use super::super::property::Property;
@@ -12,13 +14,13 @@ use super::oxm::{CLASS_BASIC, CLASS_EXPERIMENTER};
 use crate::model::matching::field_id::FieldId;
 use crate::version::{Version, oxm_bytes, oxm_field, oxm_number};
 
-/// The header's mask bit.
+/// Mask bit of the header.
 const MASK_BIT: u32 = 1 << 8;
 
-/// The field's header without its mask bit and length.
+/// The header without mask bit and length.
 const NAME_BITS: u32 = 0xffff_fe00;
 
-/// Appends names.
+/// Appends field IDs.
 pub(in crate::codec) fn put_field_ids(
     version: Version,
     ids: &[FieldId],
@@ -46,7 +48,7 @@ fn put_field_id(version: Version, id: &FieldId, out: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// Reads a property that is a list of names.
+/// Reads a property that is a list of field IDs.
 pub(in crate::codec) fn read_field_ids(
     version: Version,
     property: Property,
@@ -60,7 +62,7 @@ pub(in crate::codec) fn read_field_ids(
     })
 }
 
-/// The field that a header names, if the specification defines it.
+/// Returns the field with this header, if the specification defines it.
 fn known(version: Version, header: u32) -> Option<FieldId> {
     if header >> 16 != u32::from(CLASS_BASIC) {
         return None;

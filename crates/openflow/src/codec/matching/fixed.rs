@@ -1,17 +1,19 @@
-//! The match of 1.0: twelve fields in fixed places.
+//! The 1.0 match: twelve fields at fixed positions.
 //!
 //! Source: OpenFlow 1.0.0 section 5.2.3.
 //! ```text
 //! wildcards:4 in_port:2 eth_src:6 eth_dst:6 vlan_vid:2 vlan_pcp:1 pad:1
 //! eth_type:2 tos:1 proto:1 pad:2 ip_src:4 ip_dst:4 transport_src:2 transport_dst:2
 //! ```
-//! A set wildcard bit means that the field does not count; the six bits for an IP address say how
-//! many of its low bits do not, and 32 or more mean none does. Fields that do not count are
-//! written as zero and not looked at when read. A field of a header that the other fields do not
-//! ask for does not count either (section 3.4); a priority without an identifier asks for any tag.
-//! The fields of IP and of what it carries, addresses aside, are read for IPv6 too: the text does not
-//! mention IPv6, but an entry without them would match more than the controller asked for. Of an
-//! ICMP type or code only the low byte is matched (table 3).
+//!
+//! - A set wildcard bit means that the field is ignored. Six bits for each IP address have the
+//!   number of its low bits that are ignored; 32 or more ignore the address.
+//! - Encoding writes ignored fields as zero; decoding does not read them.
+//! - A field without its prerequisites is ignored too (section 3.4).
+//! - A VLAN priority without a VLAN ID matches any tag.
+//! - The fields of IP and transport, except addresses, apply to IPv6 too. The text does not mention
+//!   IPv6, but without them an entry would match more than the controller requested.
+//! - Only the low byte of an ICMP type or code is matched (table 3).
 
 use super::super::bytes::Reader;
 use super::super::port::{port_from_wire, port_to_wire};
@@ -23,17 +25,17 @@ use crate::model::matching::{
 /// Bytes of a 1.0 match.
 const MATCH_BYTES: usize = 40;
 
-/// `vlan_vid` of a frame without a tag.
+/// `vlan_vid` of an untagged frame.
 const VLAN_NONE: u16 = 0xffff;
 
-/// Wildcards of a match that names no field.
+/// Wildcards of a match without fields.
 const NOTHING_NAMED: u32 = 0x0038_20ff;
 
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
 
-/// The fields that share a place, and the lowest of their wildcard bits.
+/// The lowest wildcard bit of each position, and the fields that share the position.
 const PLACES: [(u32, &[Field]); 12] = [
     (0, &[Field::InPort]),
     (1, &[Field::VlanVid]),
@@ -52,7 +54,7 @@ const PLACES: [(u32, &[Field]); 12] = [
 const IP_SRC_SHIFT: u32 = 8;
 const IP_DST_SHIFT: u32 = 14;
 
-/// The wildcard bits of an IP address that may be left open: all six.
+/// The six wildcard bits of an IP address.
 const IP_WILDCARD: u32 = 63;
 
 mod wildcard {
@@ -68,14 +70,14 @@ mod wildcard {
     pub const IP_DSCP: u32 = 1 << 21;
 }
 
-/// The fields that have been written, and the wildcards for those that have not.
+/// The encoded fields, and the wildcards for the others.
 struct Writer {
     bytes: [u8; MATCH_BYTES],
     wildcards: u32,
 }
 
 impl Writer {
-    /// Writes the low `N` bytes of a value and takes its wildcard away.
+    /// Writes the low `N` bytes of a value and clears its wildcard.
     fn put<const N: usize>(&mut self, at: usize, bit: u32, value: u64) {
         self.bytes[at..at + N].copy_from_slice(&value.to_be_bytes()[8 - N..]);
         self.wildcards &= !bit;
@@ -88,11 +90,11 @@ impl Writer {
         Ok(())
     }
 
-    /// The identifier; any tag is said by the priority alone.
+    /// Writes the VLAN ID; a match on any tag has the priority only.
     fn put_vlan(&mut self, row: &FieldMatch, has_pcp: bool) -> Result<(), What> {
         match row.value {
-            // A frame without a tag has priority zero: that is named too, so that a match which
-            // names all that a frame can have has no wildcard.
+            // Also write the priority of an untagged frame, which is zero. A match with all fields
+            // then has no wildcards.
             0 if row.is_exact() => {
                 self.put::<2>(18, wildcard::VLAN | wildcard::VLAN_PCP, VLAN_NONE.into());
             }
@@ -109,7 +111,7 @@ impl Writer {
     }
 }
 
-/// Refuses masks that leave a bit open.
+/// Rejects partial masks.
 pub(super) fn whole(row: &FieldMatch) -> Result<u64, What> {
     if row.is_exact() { Ok(row.value as u64) } else { Err(What::Mask(row.field)) }
 }
@@ -141,7 +143,7 @@ pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
     Ok(())
 }
 
-/// Writes a field that knows no mask.
+/// Writes a field that has no masks.
 fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Result<(), What> {
     let field = row.field;
     let is_ip = matches!(eth_type, Some(IPV4 | IPV6));
@@ -175,7 +177,7 @@ fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Re
     Ok(())
 }
 
-/// What has been read of a match.
+/// A match while it is decoded.
 struct Parts {
     bytes: [u8; MATCH_BYTES],
     wildcards: u32,
@@ -198,7 +200,7 @@ impl Parts {
         self.bytes[at..at + 6].iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte))
     }
 
-    /// The address whose low bits, as many as its wildcards say, do not count.
+    /// Returns the IP address with the mask of its wildcard bits.
     fn ip(&self, field: Field, at: usize, shift: u32) -> FieldMatch {
         let open = (self.wildcards >> shift & IP_WILDCARD).min(32);
         FieldMatch::masked(field, self.u32(at), prefix_mask((32 - open) as u8))
@@ -254,7 +256,7 @@ fn read_tag(parts: &Parts, matching: &mut Match) {
     }
 }
 
-/// Adds the fields of IP other than addresses, and those of the transport header.
+/// Adds the fields of IP, except addresses, and of the transport header.
 fn read_ip(parts: &Parts, eth_type: u16, mut matching: Match) -> Match {
     if parts.counts(wildcard::IP_DSCP) {
         matching.set(FieldMatch::exact(Field::IpDscp, parts.bytes[24] >> 2));
@@ -286,15 +288,16 @@ fn read_arp(parts: &Parts, matching: &mut Match) {
     matching.set(parts.ip(Field::ArpTpa, 32, IP_DST_SHIFT));
 }
 
-/// The 1.0 wildcard bits of fields that may be left open: one for each place, six for an IP
-/// address. A field that 1.0 has no place for has no bit.
+/// Returns the 1.0 wildcard bits of these fields: one for each position, six for an IP address.
+///
+/// Fields without a position in 1.0 have no bit.
 pub(crate) fn wildcards_to_wire(fields: FieldSet) -> u32 {
     let bits = |shift| if is_ip(shift) { IP_WILDCARD << shift } else { 1 << shift };
     let open = PLACES.iter().filter(|(_, named)| named.iter().any(|&field| fields.has(field)));
     open.fold(0, |wire, &(shift, _)| wire | bits(shift))
 }
 
-/// The fields of the places of which any wildcard bit is set.
+/// Returns the fields of all positions with any wildcard bit set.
 pub(crate) fn wildcards_from_wire(wire: u32) -> FieldSet {
     let bits = |shift| if is_ip(shift) { IP_WILDCARD << shift } else { 1 << shift };
     let open = PLACES.iter().filter(|&&(shift, _)| wire & bits(shift) != 0);

@@ -1,14 +1,15 @@
-//! Fields as a row of types, lengths and values: OXM of 1.2 and later, and Nicira's NXM.
+//! Match fields as a list of types, lengths and values: OXM of 1.2 and later, and Nicira's NXM.
 //!
 //! Source: OpenFlow 1.3.5 section 7.2.3; `nicira-ext.h` of Open vSwitch for classes 0 and 1.
 //! ```text
 //! class:2 number:7bits has_mask:1bit length:1 value:n mask:n
 //! ```
-//! A field stands after those that say a frame has it, and at most once; a value has no bits where
-//! its mask has none. Fields of other classes are kept as they came, but for those of which a twin
-//! is among the basic ones.
+//!
+//! - A field follows its prerequisites and occurs at most once.
+//! - A value has no bits outside its mask.
+//! - Decoding leaves fields of other classes as received, unless a basic field is equivalent.
 
-/// Fields as almost all of them come.
+/// Fast path for unmasked basic fields.
 mod plain;
 
 use packet::error::{Malformed, Why};
@@ -19,30 +20,30 @@ use super::super::{Fault, What};
 use crate::model::matching::{Basis, ExperimenterField, Field, FieldMatch, Match, VLAN_PRESENT};
 use crate::version::{ErrorCode, Version, oxm_bytes, oxm_field, oxm_number};
 
-/// The class of the fields of the specifications.
+/// The OXM class of the specification's fields.
 pub(crate) const CLASS_BASIC: u16 = 0x8000;
-/// The class of fields whose value starts with the number of an experimenter.
+/// The OXM class of experimenter fields, whose value starts with the experimenter ID.
 pub(crate) const CLASS_EXPERIMENTER: u16 = 0xffff;
 const CLASS_NXM_0: u16 = 0;
 const CLASS_NXM_1: u16 = 1;
 
-/// The Open Networking Foundation's number as an experimenter.
+/// Experimenter ID of the Open Networking Foundation.
 const ONF: u32 = 0x4f4e_4600;
 
-/// The greatest number of a field: it has seven bits.
+/// Maximum field number, of seven bits.
 const NUMBER_MAX: u8 = 0x7f;
 
-/// Bytes of a header.
+/// Bytes of an OXM header.
 const HEADER_BYTES: usize = 4;
 
-/// Bytes that a field in a row takes, or more: so many fields are made room for.
+/// Assumed bytes of a field, for the capacity of a match.
 const FIELD_BYTES: usize = 6;
 
-/// `NXM_OF_VLAN_TCI`: priority, tag present and identifier in one.
+/// `NXM_OF_VLAN_TCI`: VLAN priority, tag bit and VLAN ID in one field.
 const NXM_VLAN_TCI: u8 = 4;
 const TCI_PCP_SHIFT: u32 = 13;
 
-/// A field's header, taken apart.
+/// The parts of an OXM header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FieldHeader {
     pub class: u16,
@@ -69,14 +70,14 @@ impl FieldHeader {
     }
 }
 
-/// How a field stands on the wire.
+/// Encoding of a field on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     class: u16,
     number: u8,
     /// Bytes of the value.
     bytes: usize,
-    /// How far the value is moved up in them.
+    /// Left shift of the value.
     shift: u32,
 }
 
@@ -85,7 +86,7 @@ impl Place {
         Place { class: CLASS_BASIC, number, bytes: oxm_bytes(field), shift: 0 }
     }
 
-    /// Bytes of an experimenter's number.
+    /// Returns the bytes of the experimenter ID.
     fn extra(self) -> usize {
         if self.class == CLASS_EXPERIMENTER { 4 } else { 0 }
     }
@@ -96,7 +97,7 @@ impl Place {
     }
 }
 
-/// Nicira's numbers of the fields that it had before there was OXM.
+/// NXM numbers of fields.
 const NXM: [(u16, u8, Field); 30] = [
     (CLASS_NXM_0, 1, Field::EthDst),
     (CLASS_NXM_0, 2, Field::EthSrc),
@@ -130,7 +131,7 @@ const NXM: [(u16, u8, Field); 30] = [
     (CLASS_NXM_0, 5, Field::IpDscp),
 ];
 
-/// The place of one of Nicira's fields.
+/// Returns the encoding of a Nicira field.
 fn nxm_place(class: u16, number: u8, field: Field) -> Place {
     let (bytes, shift) = match field {
         Field::InPort => (2, 0),
@@ -140,7 +141,9 @@ fn nxm_place(class: u16, number: u8, field: Field) -> Place {
     Place { class, number, bytes, shift }
 }
 
-/// Where a version has a field. 1.0 stands for NXM, which takes OXM for fields that it lacks.
+/// Returns the encoding of a field in a version, if it has one.
+///
+/// 1.0 uses NXM, and OXM for fields that NXM does not have.
 pub(crate) fn place(version: Version, field: Field) -> Option<Place> {
     if version == Version::V1_0 {
         let row = NXM.iter().find(|row| row.2 == field);
@@ -161,7 +164,9 @@ pub(crate) fn place(version: Version, field: Field) -> Option<Place> {
     }
 }
 
-/// The field that stands so. `experimenter` is the number at the start of the body, in that class.
+/// Returns the field with this header.
+///
+/// `experimenter` is the experimenter ID at the start of the body, for the experimenter class.
 pub(crate) fn field_of(
     version: Version,
     header: FieldHeader,
@@ -176,7 +181,7 @@ pub(crate) fn field_of(
         }
         CLASS_NXM_0 | CLASS_NXM_1 => {
             let row = NXM.iter().find(|row| (row.0, row.1) == (class, number));
-            // A field that the version has no own name for stays Nicira's.
+            // Keep a Nicira field that has no equivalent in the version.
             let has_own = |field| version == Version::V1_0 || place(version, field).is_some();
             row.filter(|row| has_own(row.2))
                 .map(|&(class, number, field)| (field, nxm_place(class, number, field)))
@@ -195,7 +200,7 @@ pub(crate) fn put_fields(version: Version, value: &Match, out: &mut Vec<u8>) -> 
     if let Some(field) = value.unmet() {
         return Err(What::Prerequisite(field));
     }
-    // What the packet type says comes before all that needs it.
+    // The packet type is a prerequisite of other fields, so it comes first.
     let is_type = |row: &&FieldMatch| row.field == Field::PacketType;
     let rest = value.fields().iter().filter(|row| !is_type(row));
     for row in value.fields().iter().filter(is_type).chain(rest) {
@@ -213,12 +218,12 @@ pub(crate) fn put_fields(version: Version, value: &Match, out: &mut Vec<u8>) -> 
     value.experimenter().iter().try_for_each(|field| put_other(version, field, out))
 }
 
-/// Whether bits of the field may be left open; rows of fields of 1.0 are Nicira's.
+/// Returns whether the field may have a mask. For 1.0 the rules are Nicira's.
 fn takes_mask(version: Version, field: Field) -> bool {
     field.maskable() || version == Version::V1_0 && field.maskable_by_nicira()
 }
 
-/// Appends a field that is not known; one that this version knows would be read as that.
+/// Appends an unknown field. Fails for one that this version would decode as a known field.
 fn put_other(version: Version, field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), What> {
     let length = field.body.len() as u8;
     let ExperimenterField { class, number, has_mask, .. } = *field;
@@ -229,12 +234,12 @@ fn put_other(version: Version, field: &ExperimenterField, out: &mut Vec<u8>) -> 
     }
 }
 
-/// Appends one field with its value, and its mask if that leaves bits open.
+/// Appends a field with its value, and with its mask if that is partial.
 pub(crate) fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
     put_field_masked(version, row, !row.is_exact(), out)
 }
 
-/// Appends one field with its value, and its mask if that is wanted.
+/// Appends a field with its value, and with its mask if `has_mask`.
 pub(crate) fn put_field_masked(
     version: Version,
     row: &FieldMatch,
@@ -264,7 +269,7 @@ fn put_number(value: u128, bytes: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&value.to_be_bytes()[16 - bytes..]);
 }
 
-/// Appends tag and priority as NXM has them.
+/// Appends VLAN tag and priority as NXM encodes them.
 fn put_tci(value: &Match, out: &mut Vec<u8>) {
     let (vid, mut mask) = value.get(Field::VlanVid).unwrap_or_default();
     let (pcp, pcp_mask) = value.get(Field::VlanPcp).unwrap_or_default();
@@ -299,17 +304,17 @@ fn put_experimenter(field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// A field that has been read.
+/// A decoded field.
 pub(crate) enum Read {
-    /// One that has a meaning here.
+    /// A known field.
     Known(FieldMatch, FieldHeader),
-    /// One of somebody else's.
+    /// An unknown field.
     Other(ExperimenterField),
-    /// Nicira's tag control information: value and mask.
+    /// Nicira's VLAN TCI: value and mask.
     Tci(u16, u16),
 }
 
-/// What is wrong with a field, and where.
+/// A fault in a field, with the error to reply with.
 pub(crate) struct Wrong {
     pub malformed: Malformed,
     pub answer: ErrorCode,
@@ -334,7 +339,7 @@ pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, 
         return read_tci(header, &mut body).map_err(short);
     }
     let Some((field, place)) = field_of(version, header, experimenter) else {
-        // Fields of later versions come from peers that know no better.
+        // Peers of earlier versions may send fields of later ones; keep them as received.
         let is_later = oxm_field(Version::V1_5, header.number).is_some();
         return match header.class {
             CLASS_BASIC if !is_later => Err(wrong(at, wire, ErrorCode::MatchBadField)),
@@ -372,7 +377,7 @@ pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, 
     Err(wrong(at + HEADER_BYTES + place.extra(), value as u32, answer))
 }
 
-/// A port of 16 bits as one of 32.
+/// Converts a 16-bit port number to 32 bits.
 fn widened(row: FieldMatch, place: Place) -> FieldMatch {
     match row.field {
         Field::InPort if place.bytes == 2 => {
@@ -445,8 +450,9 @@ pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match
     Ok(matching)
 }
 
-/// Asks for fields of others, each with its offset. There may be thousands in one message: sorted,
-/// one that is there twice stands beside itself.
+/// Adds unknown fields, each with its offset, to a match.
+///
+/// One message can have thousands. Sorting makes duplicates adjacent, which avoids quadratic time.
 fn set_others(
     matching: &mut Match,
     mut others: Vec<(usize, ExperimenterField)>,
@@ -464,15 +470,14 @@ fn set_others(
     Ok(())
 }
 
-/// Asks for what Nicira's tag control information does: no tag, a tag, its identifier, its
-/// priority.
+/// Adds Nicira's VLAN TCI to a match: untagged, any tag, VLAN ID or priority.
 fn set_tci(matching: &mut Match, value: u16, mask: u16) -> Result<(), ErrorCode> {
     let (value, mask) = (u128::from(value), u128::from(mask));
     let vid = FieldMatch::masked(Field::VlanVid, value, mask);
     let (pcp, pcp_mask) = (value >> TCI_PCP_SHIFT, mask >> TCI_PCP_SHIFT);
     matching.set(vid);
     if vid.value & VLAN_PRESENT == 0 {
-        // Without a tag there is neither identifier nor priority.
+        // An untagged frame has neither VLAN ID nor priority.
         let is_whole = vid.mask & VLAN_PRESENT != 0 && value == 0;
         if is_whole {
             matching.set(FieldMatch::exact(Field::VlanVid, 0u8));

@@ -1,4 +1,4 @@
-//! Small matches, byte for byte, and what is wrong with others.
+//! Tests of small matches byte for byte, and of invalid ones.
 
 use super::*;
 use crate::model::matching::{ExperimenterField, Field, VLAN_PRESENT};
@@ -46,17 +46,17 @@ fn a_wrong_row_is_answered_with_what_is_wrong() {
         ("0000 0004 00000000", ErrorCode::MatchBadType),
         ("0001 0003 00000000", ErrorCode::MatchBadLength),
         ("0001 0010 80000a02 08000000", ErrorCode::MatchBadLength),
-        // A number that no version has.
+        // A number that does not exist in any version.
         ("0001 000a 8000fe02 0800 000000000000", ErrorCode::MatchBadField),
         ("0001 0009 80000a01 08 00000000000000", ErrorCode::MatchBadLength),
-        // A DSCP of seven bits, an identifier without the bit for a tag.
+        // A DSCP of seven bits; a VLAN ID without the tag bit.
         ("0001 000f 80000a02 0800 80001001 40 00", ErrorCode::MatchBadValue),
         ("0001 000a 80000c02 0007 000000000000", ErrorCode::MatchBadValue),
         ("0001 000c 80000b04 0800 ff00 00000000", ErrorCode::MatchBadMask),
         ("0001 0010 80000708 0a00000000000000", ErrorCode::MatchBadLength),
         ("0001 000c 80000d04 1001 1000 00000000", ErrorCode::MatchBadWildcards),
         ("0001 000c 80001604 0a000001 00000000", ErrorCode::MatchBadPrerequisite),
-        // The type behind the address that needs it.
+        // The Ethernet type after the address that requires it.
         ("0001 0012 80001604 0a000001 80000a02 0800 000000000000", ErrorCode::MatchBadPrerequisite),
         ("0001 0010 80000a02 0800 80000a02 0800", ErrorCode::MatchDuplicateField),
     ] {
@@ -76,7 +76,7 @@ fn fields_of_others_come_back_as_they_came() {
 
 #[test]
 fn a_field_of_others_is_there_once_wherever_it_stands() {
-    // Class, number, mask bit and length; whose it is.
+    // Class, number, mask bit and length; then the experimenter ID.
     let (one, two, three) = ("ffff0004 00000001", "ffff0004 00000002", "ffff0004 00000003");
     let masked_one = "ffff0104 00000001";
     let row = |fields: [&str; 3]| format!("0001 001c {} 00000000", fields.concat());

@@ -1,4 +1,4 @@
-//! The match of 1.1: fields in fixed places, with masks for addresses and metadata.
+//! The 1.1 match: fields at fixed positions, with masks for addresses and metadata.
 //!
 //! Source: OpenFlow 1.1.0 section A.2.3.
 //! ```text
@@ -6,9 +6,11 @@
 //! pad:1 eth_type:2 tos:1 proto:1 ip_src:4 mask:4 ip_dst:4 mask:4 transport_src:2
 //! transport_dst:2 mpls_label:4 mpls_tc:1 pad:3 metadata:8 mask:8
 //! ```
-//! A set wildcard bit means that the field does not count, and so does a set bit of a mask for its
-//! bit. A field of a header that the other fields do not ask for does not count either. Of an ICMP type
-//! or code only the low byte is matched (table 4).
+//!
+//! - A set wildcard bit means that the field is ignored; a set mask bit means that its bit is
+//!   ignored.
+//! - A field without its prerequisites is ignored too.
+//! - Only the low byte of an ICMP type or code is matched (table 4).
 
 use packet::error::{Malformed, Why};
 
@@ -20,12 +22,12 @@ use crate::version::ErrorCode;
 
 /// Bytes of the structure.
 const MATCH_BYTES: usize = 88;
-/// The type of the structure.
+/// Match type of the structure.
 const STANDARD: u16 = 0;
 
-/// `vlan_vid` that asks for any tag.
+/// `vlan_vid` for any tag.
 const VLAN_ANY: u16 = 0xfffe;
-/// `vlan_vid` that asks for no tag.
+/// `vlan_vid` for untagged frames.
 const VLAN_NONE: u16 = 0xffff;
 
 const MPLS: [u16; 2] = [0x8847, 0x8848];
@@ -48,7 +50,7 @@ mod wildcard {
 struct Fields {
     in_port: u32,
     wildcards: u32,
-    /// Source and destination: value and bits that do not count.
+    /// Source and destination: value and ignored bits.
     macs: [(u64, u64); 2],
     vlan: u16,
     pcp: u8,
@@ -247,7 +249,7 @@ pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
     Ok(())
 }
 
-/// Reads a match. Wildcard bits without a meaning are refused.
+/// Reads a match. Rejects unknown wildcard bits.
 pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
     let at = reader.at();
     let bad = |at, why, answer| Fault::new(Malformed { at, why }, answer);
@@ -282,7 +284,7 @@ pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
     Ok(matching)
 }
 
-/// The value, if it fits the field; or the value.
+/// Returns an exact match on the value, or the value as an error if it does not fit.
 fn exact(field: Field, value: u32) -> Result<FieldMatch, u64> {
     match u128::from(value) <= field.ones() {
         true => Ok(FieldMatch::exact(field, value)),

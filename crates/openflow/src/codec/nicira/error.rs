@@ -1,27 +1,27 @@
-//! Errors of Nicira's extensions: what 1.0 has no numbers for, as its extended messages are refused.
+//! Nicira error messages, for errors that 1.0 does not have.
 //!
-//! Source: `ofp-errors.h` (numbers) and `nicira-ext.h` (`struct nx_vendor_error`) of Open vSwitch. The
-//! error's type says that somebody else defines it; its data begins so:
+//! Source: `ofp-errors.h` (numbers) and `nicira-ext.h` (`struct nx_vendor_error`) of Open vSwitch.
+//! The error type is that of vendor errors; the data begins with
 //!
 //! ```text
 //! experimenter:4 type:2 code:2
 //! ```
 //!
-//! Behind it follows the offending message.
+//! and then has the offending message.
 
 use crate::codec::bytes::Put;
 use crate::model::message::{ErrorMessage, OFFENDING_BYTES};
 use crate::model::nicira::NICIRA;
 use crate::version::{ErrorCode, Version};
 
-/// The type of errors that somebody else defines, and its code for those with a type of their own.
+/// Type of vendor errors, and its code for those that have a type in the data.
 const DEFINED_ELSEWHERE: ErrorCode = ErrorCode::Other { family: 0xb0c2, code: 0 };
 
-/// Types of an experimenter's message and of a request for statistics in 1.0.
+/// Message types of experimenter messages and of statistics requests in 1.0.
 const EXPERIMENTER: u8 = 4;
 const STATISTICS: u8 = 16;
 
-/// Nicira's type and code for an error that 1.0 does not have.
+/// Returns Nicira's type and code for an error that 1.0 does not have.
 fn numbers(code: ErrorCode) -> Option<(u16, u16)> {
     Some(match code {
         ErrorCode::MatchBadField => (0, 263),
@@ -45,7 +45,7 @@ fn numbers(code: ErrorCode) -> Option<(u16, u16)> {
     })
 }
 
-/// Whether a message of 1.0 that begins with these bytes is one of Nicira's.
+/// Returns whether these bytes start a Nicira message of 1.0.
 fn is_nicira(request: &[u8]) -> bool {
     let place = match request.get(1) {
         Some(&EXPERIMENTER) => 8,
@@ -55,8 +55,9 @@ fn is_nicira(request: &[u8]) -> bool {
     request.get(place..place + 4) == Some(&NICIRA.to_be_bytes())
 }
 
-/// How one of Nicira's messages, which began with these bytes, is refused for a reason that 1.0 has
-/// no number for; `None` if it is none of them or Nicira has no number either.
+/// Returns Nicira's error in reply to a Nicira message that starts with these bytes.
+///
+/// `None` if 1.0 has the error, the message is not Nicira's, or Nicira does not have the error.
 pub fn refusal(code: ErrorCode, request: &[u8]) -> Option<ErrorMessage> {
     if code.to_wire(Version::V1_0).is_some() || !is_nicira(request) {
         return None;

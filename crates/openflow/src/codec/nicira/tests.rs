@@ -1,4 +1,4 @@
-//! Bodies as Open vSwitch 3.1.0 sends them, and what they mean.
+//! Tests of bodies that Open vSwitch 3.1.0 sends.
 
 use std::net::Ipv4Addr;
 
@@ -24,7 +24,7 @@ fn ipv4() -> Match {
 
 #[test]
 fn entries_of_a_dump_have_their_idle_age() {
-    // dump-flows with its default format: one entry, five seconds idle.
+    // dump-flows with its default format: one entry, idle for five seconds.
     let reply = vendor(
         "00000000 00000000 0060 01 00 00000007 066ff300 000a 0000 001e 0018 0006 0000
          0000000000000001 0000000000000002 0000000000000078

@@ -1,4 +1,4 @@
-//! What ports are, count and can be told beyond Ethernet, as bytes.
+//! Encodes and decodes port properties.
 //!
 //! Source: OpenFlow 1.4.1 sections 7.2.1, 7.3.4.3 and 7.3.5.6; 1.5.1 section 7.2.1.2.
 
@@ -14,10 +14,10 @@ use crate::model::port::property::{
 };
 use crate::version::{ErrorCode, Version};
 
-/// Type of the property of an Ethernet port, in descriptions, changes and statistics.
+/// Type of the Ethernet property, in descriptions, port-mods and statistics.
 pub(super) const ETHERNET: u16 = 0;
 
-/// Type of the property of an optical port, in descriptions, changes and statistics.
+/// Type of the optical property, in descriptions, port-mods and statistics.
 const OPTICAL: u16 = 1;
 
 const PIPELINE_INPUT: u16 = 2;
@@ -56,7 +56,7 @@ pub(super) fn put_port_property(
     }
 }
 
-/// Reads a property of a description other than the one of Ethernet.
+/// Reads a property of a description, except the Ethernet property.
 pub(super) fn read_port_property(
     version: Version,
     property: Property,
@@ -106,7 +106,7 @@ pub(super) fn put_mod_property(
     }
 }
 
-/// Reads a property of a port-mod other than the one of Ethernet.
+/// Reads a property of a port-mod, except the Ethernet property.
 pub(super) fn read_mod_property(
     version: Version,
     property: Property,
@@ -152,7 +152,7 @@ pub(super) fn put_stats_property(
     }
 }
 
-/// Reads a property of statistics other than the one of Ethernet.
+/// Reads a property of statistics, except the Ethernet property.
 pub(super) fn read_stats_property(
     version: Version,
     property: Property,

@@ -1,7 +1,7 @@
-//! What ports have counted, as bytes.
+//! Encodes and decodes port statistics.
 //!
-//! Source: OpenFlow 1.0.0 section 5.3.5, 1.3.5 and 1.4.1 section 7.3.5.6. From 1.4 on what only
-//! Ethernet counts is a property.
+//! Source: OpenFlow 1.0.0 section 5.3.5, 1.3.5 and 1.4.1 section 7.3.5.6. From 1.4 on the counters
+//! specific to Ethernet are in a property.
 
 use packet::error::Malformed;
 
@@ -73,7 +73,7 @@ fn put_with_properties(version: Version, stats: &PortStats, out: &mut Vec<u8>) -
     put_length("port statistics", out, start, 0)
 }
 
-/// Whether any counter of Ethernet is known.
+/// Returns whether the port supports any Ethernet counter.
 fn counts_ethernet(stats: &PortStats) -> bool {
     ethernet(stats).iter().any(|counter| *counter != COUNTER_UNKNOWN)
 }
@@ -108,7 +108,7 @@ fn read_with_properties(version: Version, reader: &mut Reader) -> Result<PortSta
     Ok(stats)
 }
 
-/// Appends what every port counts.
+/// Appends the counters of all ports.
 fn put_common(stats: &PortStats, out: &mut Vec<u8>) {
     for counter in [
         stats.rx_packets,
@@ -140,7 +140,7 @@ fn read_common(stats: &mut PortStats, reader: &mut Reader) -> Result<(), Malform
     Ok(())
 }
 
-/// Appends what Ethernet ports count.
+/// Appends the counters of Ethernet ports.
 fn put_ethernet(stats: &PortStats, out: &mut Vec<u8>) {
     ethernet(stats).into_iter().for_each(|counter| out.put_u64(counter));
 }

@@ -1,7 +1,7 @@
-//! What each table can do, as bytes.
+//! Encodes and decodes table features.
 //!
-//! Source: OpenFlow 1.3.5, 1.4.1 and 1.5.1 section 7.3.5.5. Instructions and actions are named by
-//! the first four bytes of their header, and an experimenter's by their number behind it.
+//! Source: OpenFlow 1.3.5, 1.4.1 and 1.5.1 section 7.3.5.5. The ID of an instruction or action is
+//! the first four bytes of its header; an experimenter's has the experimenter ID after them.
 
 use packet::error::Malformed;
 use packet::field::Field;
@@ -26,10 +26,10 @@ use crate::version::{ActionKind, ErrorCode, InstructionKind, Version, oxm_bytes,
 /// Bytes of a table's features without properties.
 const BYTES_MIN: usize = 64;
 
-/// Bytes of the name of an instruction or action.
+/// Bytes of the ID of an instruction or action.
 const ID_BYTES: usize = 4;
 
-/// Types of properties; one more for the table-miss entry.
+/// Property types; plus one for the table-miss entry.
 mod kind {
     pub const INSTRUCTIONS: u16 = 0;
     pub const NEXT_TABLES: u16 = 2;
@@ -127,7 +127,7 @@ fn read_flags(version: Version, row: &mut Reader) -> Result<TableFeatureFlags, F
     Ok(flags)
 }
 
-/// Reads properties, of which each type but the experimenters' may be there once.
+/// Reads properties. Each type occurs at most once, except the experimenter's.
 fn read_each_once(version: Version, row: &mut Reader) -> Result<Vec<TableProperty>, Fault> {
     let mut seen = Vec::new();
     read_properties(row, |property| {
@@ -244,7 +244,7 @@ fn read_tables(property: Property) -> Result<Vec<u8>, Fault> {
     property.read(|body| Ok(body.rest().to_vec()))
 }
 
-/// The header of a packet type in a list.
+/// Returns the OXM header of a packet type in a list.
 fn packet_type_header(version: Version) -> Result<u32, What> {
     let field = Field::PacketType;
     let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
@@ -268,7 +268,7 @@ fn read_packet_types(version: Version, property: Property) -> Result<TableProper
     }
 }
 
-/// Appends a name: a code, its length, and for an experimenter theirs.
+/// Appends an ID: code, length, and experimenter data if any.
 fn put_id(code: u16, experimenter: Option<&Experimenter>, out: &mut Vec<u8>) -> Result<(), What> {
     let start = out.len();
     out.put_u16(code);
@@ -296,7 +296,7 @@ fn put_action_id(version: Version, id: &ActionId, out: &mut Vec<u8>) -> Result<(
     put_id(kind.code(version).ok_or(What::Action(kind))?, experimenter, out)
 }
 
-/// Reads names: each a code, and what follows its length.
+/// Reads IDs: each a code and the bytes after its length.
 fn read_ids(property: Property) -> Result<Vec<(u16, Vec<u8>)>, Fault> {
     property.list(|body| {
         let code = body.u16()?;
@@ -305,7 +305,7 @@ fn read_ids(property: Property) -> Result<Vec<(u16, Vec<u8>)>, Fault> {
     })
 }
 
-/// Somebody else's name, from what follows its length.
+/// Returns the experimenter data from the bytes after the length.
 fn experimenter(bytes: &[u8]) -> Option<Experimenter> {
     let (number, body) = bytes.split_first_chunk::<4>()?;
     Some(Experimenter { experimenter: u32::from_be_bytes(*number), body: body.to_vec() })
@@ -357,7 +357,7 @@ mod tests {
         TableFeatures { table: 2, entries_max: 9, properties, ..TableFeatures::default() }
     }
 
-    /// The bytes of features without properties, that say that they are this long.
+    /// Returns the bytes of features without properties, with this length field.
     fn start(length: &str) -> String {
         let zeros = "00".repeat(32 + 16 + 4);
         format!("000c 0000 00000000 {length} 02 00 00000000 {zeros} 00000009")

@@ -1,4 +1,4 @@
-//! The counters of an entry without what it does (1.5).
+//! Counters of a flow entry, without its instructions (1.5).
 //!
 //! Source: OpenFlow 1.5.1 section 7.3.5.4 (`ofp_flow_stats`).
 
@@ -7,22 +7,22 @@ use std::fmt;
 use super::super::instruction::Counters;
 use super::super::matching::Match;
 
-/// Why an entry's counters are told (`ofp_flow_stats_reason`).
+/// Why the switch sends the counters (`ofp_flow_stats_reason`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FlowStatsReason {
-    /// Somebody asked.
+    /// In reply to a request.
     #[default]
     Request,
-    /// One of them has passed a threshold.
+    /// A counter passed a threshold of a stat-trigger instruction.
     Trigger,
 }
 
-/// An entry and its counters.
+/// A flow entry and its counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowCounters {
-    /// The table that it is in.
+    /// The entry's table.
     pub table: u8,
-    /// Why this is told.
+    /// Why the switch sends the counters.
     pub reason: FlowStatsReason,
     /// Its priority.
     pub priority: u16,

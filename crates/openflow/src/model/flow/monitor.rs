@@ -1,4 +1,4 @@
-//! News of entries that come, go and change.
+//! Flow monitors: updates about added, removed and modified flow entries.
 //!
 //! Source: OpenFlow 1.4.1 section 7.3.5.19 (`ofp_flow_monitor_request`, `ofp_flow_update_*`).
 
@@ -14,104 +14,104 @@ use crate::header::Xid;
 use crate::version::NO;
 
 bits! {
-    /// What a monitor tells (`ofp_flow_monitor_flags`).
+    /// Contents of a monitor's updates (`ofp_flow_monitor_flags`).
     FlowMonitorFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// Entries that there are at its beginning.
+        /// Existing entries when the monitor starts.
         INITIAL "initial"                            [NO, NO, NO, NO,  0,  0];
-        /// Entries that come.
+        /// Added entries.
         ADD "add"                                    [NO, NO, NO, NO,  1,  1];
-        /// Entries that go.
+        /// Removed entries.
         REMOVED "removed"                            [NO, NO, NO, NO,  2,  2];
-        /// Entries that change.
+        /// Modified entries.
         MODIFY "modify"                              [NO, NO, NO, NO,  3,  3];
-        /// What they do.
+        /// Include the instructions.
         INSTRUCTIONS "instructions"                  [NO, NO, NO, NO,  4,  4];
-        /// The controller's own changes in full.
+        /// Report the controller's own changes in full.
         NO_ABBREVIATION "no_abbreviation"            [NO, NO, NO, NO,  5,  5];
-        /// The controller's own changes only.
+        /// Report only the controller's own changes.
         ONLY_OWN "only_own"                          [NO, NO, NO, NO,  6,  6];
     }
 }
 
-/// What becomes of a monitor (`ofp_flow_monitor_command`).
+/// Command of a flow monitor request (`ofp_flow_monitor_command`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FlowMonitorCommand {
-    /// It is new.
+    /// Adds a monitor.
     #[default]
     Add,
-    /// It changes.
+    /// Modifies a monitor.
     Modify,
-    /// It ends.
+    /// Deletes a monitor.
     Delete,
 }
 
-/// Sets a monitor up, changes or ends it.
+/// Adds, modifies or deletes a flow monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowMonitorRequest {
-    /// The controller's number for it.
+    /// Monitor ID, chosen by the controller.
     pub id: u32,
-    /// What becomes of it.
+    /// The command.
     pub command: FlowMonitorCommand,
-    /// What it tells.
+    /// Contents of the updates.
     pub flags: FlowMonitorFlags,
-    /// Entries within this match.
+    /// Monitors entries within this match.
     pub matching: Match,
-    /// Their table, or [`TABLE_ALL`].
+    /// The table, or [`TABLE_ALL`].
     pub table: u8,
-    /// Only those that output to this port; [`reserved::NONE`] for all.
+    /// Only entries with this output port; [`reserved::NONE`] for all.
     pub out_port: PortNo,
-    /// Only those that send to this group; 0xffff_ffff for all.
+    /// Only entries with this output group; 0xffff_ffff for all.
     pub out_group: u32,
 }
 
-/// What became of entries (`ofp_flow_update_event`).
+/// An update (`ofp_flow_update_event`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlowUpdate {
-    /// An entry came, went, changed or was there.
+    /// Full description of an entry's change or initial state.
     Full(FlowUpdateFull),
-    /// The controller's own flow-mod was done.
+    /// Completion of the controller's own flow-mod.
     Abbreviated {
-        /// Its transaction id.
+        /// Transaction ID of the flow-mod.
         xid: Xid,
     },
-    /// The news stop for want of room.
+    /// The switch paused the updates because its buffer is full.
     Paused,
-    /// The news go on.
+    /// The switch resumed the updates.
     Resumed,
 }
 
-/// What became of an entry.
+/// Full description of an entry's change or initial state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowUpdateFull {
-    /// What.
+    /// The event.
     pub event: FlowEvent,
-    /// Its table.
+    /// The entry's table.
     pub table: u8,
-    /// Its match.
+    /// The entry's match.
     pub matching: Match,
-    /// Its priority.
+    /// The entry's priority.
     pub priority: u16,
-    /// The controller's own number for it.
+    /// The entry's cookie.
     pub cookie: u64,
-    /// Its idle time-out in seconds.
+    /// The entry's idle timeout in seconds.
     pub idle_timeout_s: u16,
-    /// Its hard time-out in seconds.
+    /// The entry's hard timeout in seconds.
     pub hard_timeout_s: u16,
-    /// What it does, if the monitor asks for it and it is not gone.
+    /// The entry's instructions, if the monitor requests them and the entry still exists.
     pub instructions: Vec<Instruction>,
 }
 
-/// What became of an entry.
+/// Event of a flow entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowEvent {
-    /// It was there at the monitor's beginning.
+    /// The entry existed when the monitor started.
     Initial,
-    /// It came.
+    /// The entry was added.
     Added,
-    /// It went.
+    /// The entry was removed.
     Removed(FlowRemovedReason),
-    /// It changed.
+    /// The entry was modified.
     Modified,
 }
 

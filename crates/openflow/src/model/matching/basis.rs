@@ -1,14 +1,13 @@
-//! Whether fields stand on what they need: [`Ground`] in the words of OpenFlow, which has two names for
-//! an Ethernet type.
+//! Prerequisites of match fields: [`Ground`] with OpenFlow's two fields for an Ethernet type.
 
 use packet::field::{Field, Ground, VLAN_PRESENT};
 
 use super::{FieldMatch, Match};
 
-/// The name space of Ethernet types among packet types (OpenFlow 1.5.1 section 7.2.3.11).
+/// Namespace of Ethernet types in packet types (OpenFlow 1.5.1 section 7.2.3.11).
 const ETHER_TYPES: u128 = 1;
 
-/// What a match asks of the fields that others need.
+/// The fields of a match that are prerequisites of others.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Basis {
     ground: Ground,
@@ -17,20 +16,20 @@ pub(crate) struct Basis {
 }
 
 impl Basis {
-    /// What this match asks of them.
+    /// Collects the prerequisite fields of this match.
     pub(crate) fn of(matching: &Match) -> Basis {
         let mut basis = Basis::default();
         matching.fields().iter().for_each(|row| basis.note(row));
         basis
     }
 
-    /// Takes in what is asked of one field.
+    /// Adds one field.
     #[inline]
     pub(crate) fn note(&mut self, row: &FieldMatch) {
         match row.field {
             Field::VlanVid => self.wants_tag = row.value & VLAN_PRESENT != 0,
             Field::InPort => self.names_port = true,
-            // An Ethernet type that is named as such counts, wherever it stands.
+            // `eth_type` takes precedence over the packet type, in either order.
             Field::PacketType if self.ground.eth_type().is_none() => {
                 if row.is_exact() && row.value >> 16 == ETHER_TYPES {
                     let field = Field::EthType;
@@ -41,7 +40,7 @@ impl Basis {
         }
     }
 
-    /// Whether every frame that matches has this field.
+    /// Returns whether the match has the prerequisites of this field.
     #[inline]
     pub(crate) fn bears(&self, field: Field) -> bool {
         match field {

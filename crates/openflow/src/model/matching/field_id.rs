@@ -1,44 +1,44 @@
-//! Names of fields in lists, without values.
+//! Field IDs without values.
 //!
 //! Source: OpenFlow 1.3.5 section 7.3.5.5.2 (`ofp_table_feature_prop_oxm`) and 1.5.1 section
-//! 7.2.1.2 (`ofp_port_desc_prop_oxm`). A name says whether a mask goes along.
+//! 7.2.1.2 (`ofp_port_desc_prop_oxm`). An ID includes whether the field has a mask.
 
 use std::fmt;
 
 use packet::field::{Field, FieldSet};
 
-/// A field, by its name.
+/// ID of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldId {
-    /// One that the specification defines.
+    /// A field of the specification.
     Known {
-        /// Which.
+        /// The field.
         field: Field,
-        /// Whether a mask goes along.
+        /// Whether it has a mask.
         masked: bool,
     },
-    /// One that somebody else defines, or another version.
+    /// An experimenter field, or a field of another version.
     Other {
-        /// Its header on the wire: class, number, mask bit and length.
+        /// OXM header: class, number, mask bit and length.
         header: u32,
-        /// Whose, if the class says that it is an experimenter's.
+        /// Experimenter ID, if the class is that of experimenters.
         experimenter: Option<u32>,
     },
 }
 
 impl FieldId {
-    /// The fields of a set, each without a mask.
+    /// Returns the IDs of the fields, without masks.
     pub fn plain(fields: FieldSet) -> Vec<FieldId> {
         fields.iter().map(|field| FieldId::Known { field, masked: false }).collect()
     }
 
-    /// The fields of a set, each with a mask if it can have one.
+    /// Returns the IDs of the fields, with a mask where the field allows one.
     pub fn maskable(fields: FieldSet) -> Vec<FieldId> {
         let id = |field: Field| FieldId::Known { field, masked: field.maskable() };
         fields.iter().map(id).collect()
     }
 
-    /// The fields that the specification defines.
+    /// Returns the fields of the specification among these IDs.
     pub fn known(ids: &[FieldId]) -> FieldSet {
         let field = |id: &FieldId| match *id {
             FieldId::Known { field, .. } => Some(field),

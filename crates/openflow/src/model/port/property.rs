@@ -1,8 +1,10 @@
-//! What ports are, count and can be told beyond Ethernet.
+//! Port properties: descriptions, configuration and statistics beyond Ethernet.
 //!
 //! Source: OpenFlow 1.4.1 sections 7.2.1, 7.3.4.3 and 7.3.5.6 (properties of `ofp_port`,
-//! `ofp_port_mod` and `ofp_port_stats`), 1.5.1 section 7.2.1.2. Frequencies are in MHz or, unless
-//! the flag says so, wavelengths in nanometres times 100; powers in dBm times 10.
+//! `ofp_port_mod` and `ofp_port_stats`), 1.5.1 section 7.2.1.2.
+//!
+//! Units: frequencies in MHz with the flag `USE_FREQUENCY`, otherwise wavelengths in nanometres
+//! times 100; powers in dBm times 10.
 
 use std::fmt;
 
@@ -14,116 +16,116 @@ use super::{PortNo, ShowPort};
 use crate::version::NO;
 
 bits! {
-    /// What an optical port can do (`ofp_optical_port_features`).
+    /// Features of an optical port (`ofp_optical_port_features`).
     OpticalFeatures {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// Its receiver can be tuned.
+        /// The receiver is tunable.
         RX_TUNE "rx_tune"                            [NO, NO, NO, NO,  0,  0];
-        /// Its transmitter can be tuned.
+        /// The transmitter is tunable.
         TX_TUNE "tx_tune"                            [NO, NO, NO, NO,  1,  1];
-        /// Its power can be set.
+        /// The transmit power is configurable.
         TX_POWER "tx_power"                          [NO, NO, NO, NO,  2,  2];
-        /// Light is given as a frequency.
+        /// Values are frequencies, not wavelengths.
         USE_FREQUENCY "use_frequency"                [NO, NO, NO, NO,  3,  3];
     }
 }
 
 bits! {
-    /// What an optical port measures (`ofp_port_stats_optical_flags`).
+    /// Valid values of an optical port's statistics (`ofp_port_stats_optical_flags`).
     OpticalStatsFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// To what its receiver is tuned.
+        /// Tuning of the receiver.
         RX_TUNE "rx_tune"                            [NO, NO, NO, NO,  0,  0];
-        /// To what its transmitter is tuned.
+        /// Tuning of the transmitter.
         TX_TUNE "tx_tune"                            [NO, NO, NO, NO,  1,  1];
-        /// The power that it sends.
+        /// Transmit power.
         TX_POWER "tx_power"                          [NO, NO, NO, NO,  2,  2];
-        /// The power that it receives.
+        /// Receive power.
         RX_POWER "rx_power"                          [NO, NO, NO, NO,  4,  4];
-        /// The bias current of the laser.
+        /// Bias current of the laser.
         TX_BIAS "tx_bias"                            [NO, NO, NO, NO,  5,  5];
-        /// The temperature of the laser.
+        /// Temperature of the laser.
         TX_TEMPERATURE "tx_temperature"              [NO, NO, NO, NO,  6,  6];
     }
 }
 
-/// What a port is beyond Ethernet (`ofp_port_desc_prop_type`).
+/// Property of a port description (`ofp_port_desc_prop_type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortProperty {
-    /// Its light.
+    /// Optical features.
     Optical(OpticalPort),
-    /// Pipeline fields that it gives to frames (1.5).
+    /// Pipeline fields that the port provides for received frames (1.5).
     PipelineInput(Vec<FieldId>),
-    /// Pipeline fields that it uses of frames (1.5).
+    /// Pipeline fields that the port consumes of sent frames (1.5).
     PipelineOutput(Vec<FieldId>),
-    /// Ports that frames sent here come in on again (1.5).
+    /// Ports on which frames sent to this port re-enter the switch (1.5).
     Recirculate(Vec<PortNo>),
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter(Experimenter),
 }
 
-/// Light of a port.
+/// Optical features of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpticalPort {
-    /// What the port can do.
+    /// Supported features.
     pub supported: OpticalFeatures,
-    /// Range and step of the transmitter: lowest, highest, grid.
+    /// Tuning range of the transmitter: minimum, maximum, grid spacing.
     pub tx: [u32; 3],
-    /// Range and step of the receiver: lowest, highest, grid.
+    /// Tuning range of the receiver: minimum, maximum, grid spacing.
     pub rx: [u32; 3],
-    /// Lowest power.
+    /// Minimum transmit power.
     pub tx_power_min: u16,
-    /// Highest power.
+    /// Maximum transmit power.
     pub tx_power_max: u16,
 }
 
-/// How a port is to behave beyond Ethernet (`ofp_port_mod_prop_type`).
+/// Property of a port-mod (`ofp_port_mod_prop_type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortModProperty {
-    /// Its light.
+    /// Optical configuration.
     Optical(OpticalMod),
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter(Experimenter),
 }
 
-/// Light that a port is to send.
+/// Optical configuration of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpticalMod {
-    /// What is to be set.
+    /// The features to configure.
     pub configure: OpticalFeatures,
-    /// The centre.
+    /// Center frequency or wavelength.
     pub center: u32,
-    /// How far off it.
+    /// Signed offset from the center.
     pub offset: i32,
-    /// The width.
+    /// Spectral width.
     pub span: u32,
-    /// The power.
+    /// Transmit power.
     pub tx_power: u32,
 }
 
-/// What a port measures beyond Ethernet (`ofp_port_stats_prop_type`).
+/// Property of port statistics (`ofp_port_stats_prop_type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortStatsProperty {
-    /// Its light.
+    /// Optical statistics.
     Optical(OpticalStats),
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter(Experimenter),
 }
 
-/// Light that a port measures.
+/// Optical statistics of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpticalStats {
-    /// What is measured.
+    /// The valid values.
     pub flags: OpticalStatsFlags,
-    /// Of the transmitter: centre, offset, width.
+    /// Transmitter: center, offset, width.
     pub tx: [u32; 3],
-    /// Of the receiver: centre, offset, width.
+    /// Receiver: center, offset, width.
     pub rx: [u32; 3],
-    /// Power sent.
+    /// Transmit power.
     pub tx_power: u16,
-    /// Power received.
+    /// Receive power.
     pub rx_power: u16,
-    /// Bias current in milliampere times 10.
+    /// Bias current in milliamperes times 10.
     pub bias_current: u16,
     /// Temperature in degrees Celsius times 10.
     pub temperature: u16,

@@ -1,7 +1,6 @@
-//! What ports have counted.
+//! Port statistics.
 //!
-//! Source: OpenFlow 1.0.0 section 5.3.5, 1.4.1 section 7.3.5.6 (`ofp_port_stats`). A counter that
-//! the switch does not have is [`COUNTER_UNKNOWN`].
+//! Source: OpenFlow 1.0.0 section 5.3.5, 1.4.1 section 7.3.5.6 (`ofp_port_stats`).
 
 use std::fmt;
 
@@ -10,13 +9,13 @@ use packet::time::Nanos;
 use super::property::PortStatsProperty;
 use super::{PortNo, ShowPort};
 
-/// A counter that the switch does not have.
+/// Value of a counter that the switch does not support.
 pub const COUNTER_UNKNOWN: u64 = u64::MAX;
 
-/// One port and its counters (`ofp_port_stats`); [`COUNTER_UNKNOWN`] for what it does not count.
+/// A port and its counters (`ofp_port_stats`); [`COUNTER_UNKNOWN`] for unsupported counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortStats {
-    /// Its number.
+    /// Port number.
     pub port: PortNo,
     /// Frames received.
     pub rx_packets: u64,
@@ -30,25 +29,25 @@ pub struct PortStats {
     pub rx_dropped: u64,
     /// Frames dropped instead of being sent.
     pub tx_dropped: u64,
-    /// Receive errors of every kind.
+    /// Receive errors of all types.
     pub rx_errors: u64,
-    /// Transmit errors of every kind.
+    /// Transmit errors of all types.
     pub tx_errors: u64,
     /// Frames with alignment errors.
     pub rx_frame_errors: u64,
-    /// Frames lost to overrun.
+    /// Frames lost to receive overruns.
     pub rx_overruns: u64,
-    /// Frames with a wrong check sequence.
+    /// Frames with a wrong frame check sequence.
     pub rx_crc_errors: u64,
     /// Collisions.
     pub collisions: u64,
-    /// How long it has been there (from 1.3 on).
+    /// Time since the port was configured (from 1.3 on).
     pub age: Option<Nanos>,
-    /// What it measures beyond Ethernet (from 1.4 on).
+    /// Properties (from 1.4 on).
     pub properties: Vec<PortStatsProperty>,
 }
 
-/// A counter as text.
+/// A counter as text; "?" if unknown.
 pub(crate) struct Counter(pub u64);
 
 impl fmt::Display for Counter {

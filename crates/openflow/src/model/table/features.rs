@@ -1,8 +1,9 @@
-//! What each table can do, to be looked at and to be set.
+//! Table features, as reported and as configured.
 //!
-//! Source: OpenFlow 1.3.5, 1.4.1 and 1.5.1 section 7.3.5.5 (`ofp_table_features`). Most properties
-//! come twice: for entries in general and for the table-miss entry; without the second, the first
-//! holds for both.
+//! Source: OpenFlow 1.3.5, 1.4.1 and 1.5.1 section 7.3.5.5 (`ofp_table_features`).
+//!
+//! Most properties exist twice: for flow entries in general and for the table-miss entry. Without
+//! the second, the first applies to both.
 
 use std::fmt;
 
@@ -13,141 +14,141 @@ use super::super::text::{Hex, Text, list};
 use super::{ShowTable, TableConfig};
 use crate::version::{ActionKind, InstructionKind, NO};
 
-/// What a request does with the tables that it names (`ofp_table_features_command`, 1.5).
+/// Command of a table features request (`ofp_table_features_command`, 1.5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TableFeaturesCommand {
-    /// They are the whole pipeline.
+    /// Replaces the whole pipeline with these tables.
     #[default]
     Replace,
-    /// They get these features.
+    /// Modifies the features of these tables.
     Modify,
-    /// They are in use.
+    /// Enables these tables.
     Enable,
-    /// They are out of use.
+    /// Disables these tables.
     Disable,
 }
 
 bits! {
-    /// Where in the pipeline a table may stand (`ofp_table_feature_flag`, 1.5).
+    /// Position of a table in the pipeline (`ofp_table_feature_flag`, 1.5).
     TableFeatureFlags {
         //                                            1.0 1.1 1.2 1.3 1.4 1.5
-        /// Before output.
+        /// The table can be an ingress table.
         INGRESS "ingress"                            [NO, NO, NO, NO, NO,  0];
-        /// After output.
+        /// The table can be an egress table.
         EGRESS "egress"                              [NO, NO, NO, NO, NO,  1];
-        /// It is the first after output.
+        /// The table is the first egress table.
         FIRST_EGRESS "first_egress"                  [NO, NO, NO, NO, NO,  4];
     }
 }
 
-/// What a table can do.
+/// Features of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableFeatures {
-    /// Its number.
+    /// Table number.
     pub table: u8,
-    /// What a request does with it (1.5).
+    /// Command of the request (1.5).
     pub command: TableFeaturesCommand,
-    /// Where it may stand (1.5).
+    /// Position in the pipeline (1.5).
     pub flags: TableFeatureFlags,
     /// Its name, at most 31 bytes.
     pub name: Text,
-    /// Bits of the metadata that may be asked for.
+    /// Metadata bits that entries may match.
     pub metadata_match: u64,
-    /// Bits of the metadata that may be written.
+    /// Metadata bits that entries may write.
     pub metadata_write: u64,
-    /// How it can behave.
+    /// Supported configuration.
     pub capabilities: TableConfig,
-    /// Entries that it can hold.
+    /// Maximum number of flow entries.
     pub entries_max: u32,
-    /// What its entries can do.
+    /// Properties of its flow entries.
     pub properties: Vec<TableProperty>,
 }
 
-/// What the entries of a table can do (`ofp_table_feature_prop_type`).
+/// Property of the table features (`ofp_table_feature_prop_type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableProperty {
-    /// Instructions.
+    /// Supported instructions.
     Instructions {
-        /// Of the table-miss entry.
+        /// Whether it is for the table-miss entry.
         miss: bool,
-        /// Which.
+        /// The instructions.
         ids: Vec<InstructionId>,
     },
-    /// Tables to go on to.
+    /// Tables for goto-table.
     NextTables {
-        /// From the table-miss entry.
+        /// Whether it is for the table-miss entry.
         miss: bool,
-        /// Which.
+        /// Table numbers.
         tables: Vec<u8>,
     },
-    /// Actions.
+    /// Supported actions.
     Actions {
-        /// In which instruction.
+        /// The instruction that contains them.
         when: When,
-        /// Of the table-miss entry.
+        /// Whether it is for the table-miss entry.
         miss: bool,
-        /// Which.
+        /// The actions.
         ids: Vec<ActionId>,
     },
-    /// Fields that may be asked for.
+    /// Fields that entries may match.
     Match(Vec<FieldId>),
-    /// Fields that may be left open.
+    /// Fields that entries may wildcard.
     Wildcards(Vec<FieldId>),
-    /// Fields that may be set.
+    /// Fields that set-field actions may set.
     SetField {
-        /// In which instruction.
+        /// The instruction that contains the actions.
         when: When,
-        /// By the table-miss entry.
+        /// Whether it is for the table-miss entry.
         miss: bool,
-        /// Which.
+        /// The fields.
         ids: Vec<FieldId>,
     },
-    /// Fields that may be copied (1.5).
+    /// Fields that copy-field actions may write (1.5).
     CopyField {
-        /// In which instruction.
+        /// The instruction that contains the actions.
         when: When,
-        /// By the table-miss entry.
+        /// Whether it is for the table-miss entry.
         miss: bool,
-        /// Which.
+        /// The fields.
         ids: Vec<FieldId>,
     },
-    /// Tables whose entries become this table's too (1.4).
+    /// Tables whose entries the switch synchronizes to this table (1.4).
     SynchronizedFrom(Vec<u8>),
-    /// Packet types that may come in (1.5).
+    /// Supported packet types (1.5).
     PacketTypes(Vec<u32>),
-    /// What somebody else says.
+    /// An experimenter property.
     Experimenter {
-        /// Of the table-miss entry.
+        /// Whether it is for the table-miss entry.
         miss: bool,
-        /// What.
+        /// The property.
         body: Experimenter,
     },
 }
 
-/// In which instruction actions stand.
+/// The instruction that contains actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum When {
-    /// Write-actions: they are put into the action set.
+    /// Write-actions: merges them into the action set.
     Write,
-    /// Apply-actions: they are done at once.
+    /// Apply-actions: executes them immediately.
     Apply,
 }
 
-/// An instruction, by its name.
+/// ID of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstructionId {
-    /// One that the specification defines.
+    /// An instruction of the specification.
     Known(InstructionKind),
-    /// Somebody else's.
+    /// An experimenter instruction.
     Experimenter(Experimenter),
 }
 
-/// An action, by its name.
+/// ID of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionId {
-    /// One that the specification defines.
+    /// An action of the specification.
     Known(ActionKind),
-    /// Somebody else's.
+    /// An experimenter action.
     Experimenter(Experimenter),
 }
 

@@ -1,15 +1,16 @@
-//! What a version says instead of an error that it does not have.
+//! Maps an error to the nearest one of a version that does not have it.
 //!
-//! Source: the enums of codes of the OpenFlow Switch Specifications 1.0.0 to 1.5.1, and what Open
-//! vSwitch answers in the versions that lack one. Whoever refuses something names the error of the
-//! version that has the best word for it; here, and nowhere else, older words are found.
+//! Source: the enums of codes of the OpenFlow Switch Specifications 1.0.0 to 1.5.1, and the replies
+//! of Open vSwitch in the versions that lack an error.
+//!
+//! Other code uses the most precise error of any version; only this module maps it to older
+//! versions.
 
 use super::{ErrorCode, ErrorType};
 use crate::version::Version;
 
 impl ErrorCode {
-    /// This error, or what this version has that says most of it. Every version can say the
-    /// result.
+    /// Returns this error, or the nearest one that this version has. Every version can encode it.
     #[must_use]
     pub fn nearest(self, version: Version) -> ErrorCode {
         let is_known = |error: &ErrorCode| error.to_wire(version).is_some();
@@ -20,7 +21,7 @@ impl ErrorCode {
             .unwrap_or(ErrorCode::RequestPermission)
     }
 
-    /// Errors that say nearly the same, those that say more of it first.
+    /// Returns errors with a similar meaning, the nearest first.
     fn stand_ins(self) -> &'static [ErrorCode] {
         use ErrorCode::*;
         match self {
@@ -44,7 +45,7 @@ impl ErrorCode {
         }
     }
 
-    /// Errors that say what it is about.
+    /// Returns general errors of the same subject.
     fn of_family(self) -> &'static [ErrorCode] {
         use ErrorCode::*;
         let Some(row) = self.row() else { return &[] };

@@ -1,29 +1,31 @@
-//! Fields of the basic class without a mask, which is how almost all of them come: what can be said of
-//! them ahead stands in a table. Whatever is unusual about a field is left to who reads all of them.
+//! Fast path for basic fields without a mask, which nearly all fields are.
+//!
+//! A table has everything that is known of them in advance. The general decoder handles all other
+//! fields.
 
 use super::{CLASS_BASIC, FieldHeader, HEADER_BYTES};
 use crate::codec::bytes::Reader;
 use crate::model::matching::{Field, FieldMatch, VLAN_PRESENT};
 use crate::version::{Version, oxm_bytes, oxm_since};
 
-/// Bytes of the longest value that is plain.
+/// Maximum bytes of a value in the table.
 const VALUE_BYTES_MAX: usize = 8;
 
-/// Numbers in the header's seven bits.
+/// Number of values of the header's seven-bit field number.
 const NUMBERS: usize = 128;
 
-/// A field.
+/// A field in the table.
 #[derive(Debug, Clone, Copy)]
 struct Plain {
     field: Field,
     since: Version,
-    /// The header that it has to have.
+    /// The expected header.
     header: u32,
     bytes: usize,
     ones: u64,
 }
 
-/// The plain fields by their numbers.
+/// The fields by number.
 static FIELDS: [Option<Plain>; NUMBERS] = {
     let mut fields = [None; NUMBERS];
     let mut at = 0;
@@ -41,8 +43,10 @@ static FIELDS: [Option<Plain>; NUMBERS] = {
     fields
 };
 
-/// The field that comes next and how many bytes it has with its header, if it is a plain one that this
-/// version has and asks for what it may. Nothing is read.
+/// Returns the next field and its bytes with the header, if this version has it and its value is
+/// valid.
+///
+/// The reader does not advance.
 #[inline]
 pub(super) fn look(version: Version, reader: &Reader) -> Option<(FieldMatch, usize)> {
     let rest = reader.ahead();
@@ -59,7 +63,7 @@ pub(super) fn look(version: Version, reader: &Reader) -> Option<(FieldMatch, usi
             body.get(..plain.bytes)?.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
         }
     };
-    // One bit says that there is a tag; an identifier without it means nothing.
+    // A VLAN ID without the tag bit is invalid.
     let tag = u128::from(value);
     let is_idle = plain.field == Field::VlanVid && (1..VLAN_PRESENT).contains(&tag);
     if value & !plain.ones != 0 || is_idle {
