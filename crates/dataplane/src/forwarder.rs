@@ -63,10 +63,10 @@ pub trait Forwarder {
     /// Rewrites the headers of a frame that the last call of [`Forwarder::decide`] sends out, and
     /// returns its new length.
     ///
-    /// `place` is the frame's index in that call. `head` has the first bytes of the frame and
-    /// begins with the space by which the frame grows. If the frame shrinks, its payload begins as
-    /// many bytes later in `head`. The new length is the old one plus the growth, or less if `head`
-    /// has the whole frame.
+    /// `place` is the frame's index in that call. `head` has the first bytes of the frame, after the
+    /// space by which the frame grows. If the frame shrinks, the rewritten frame begins as many bytes
+    /// later in `head`. The new length is the old one plus the growth, or less if `head` has the
+    /// whole frame.
     fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
         bytes
     }
