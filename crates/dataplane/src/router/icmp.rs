@@ -51,7 +51,7 @@ pub(super) struct Limiter {
 
 impl Limiter {
     pub(super) fn new(limit: IcmpLimit) -> Limiter {
-        // With rate zero, the cost is never affordable.
+        // With rate zero, the interval between errors is the longest possible.
         let cost = 1_000_000_000_u64.checked_div(limit.errors_per_s.into()).unwrap_or(u64::MAX);
         let full = cost.saturating_mul(limit.burst.into());
         let saved = if limit.errors_per_s == 0 { 0 } else { full };
