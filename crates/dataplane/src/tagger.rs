@@ -259,7 +259,7 @@ impl Forwarder for Tagger {
             match self.judge(port, frame.bytes(), frame.len()) {
                 Ok(Change::Pass) => {}
                 Ok(Change::Push(word)) => {
-                    // The length was checked above.
+                    // `judge` has checked that there is space.
                     frame.insert(TYPE.start, vlan::TAG_BYTES);
                     write_tag(&mut frame.bytes_mut()[TYPE.start..], word);
                 }
