@@ -141,8 +141,8 @@ impl Action {
         )
     }
 
-    /// Whether both actions have the same destination, whatever the queue and the length for the
-    /// controller.
+    /// Whether both actions have the same destination, regardless of the queue and of the length
+    /// for the controller.
     pub fn same_destination(&self, other: &Action) -> bool {
         if let (Action::Group(here), Action::Group(there)) = (self, other) {
             return here == there;

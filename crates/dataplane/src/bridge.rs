@@ -15,8 +15,8 @@
 //! There is no spanning tree: a loop causes a broadcast storm. Without `Learning::PerVlan`, tags
 //! are forwarded and ignored.
 //!
-//! Invariant: every frame leaves as one or more copies, each queued or counted as dropped with one
-//! reason, or is itself counted as dropped with one reason.
+//! Invariant: a frame either leaves as one or more copies, or is counted as dropped with one
+//! reason. Each copy is queued, or counted as dropped with one reason.
 
 use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ethernet::{self, Mac, TYPE_VLAN};
@@ -65,7 +65,7 @@ impl Default for Settings {
 /// Whether VLANs have separate addresses (shared or independent learning).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learning {
-    /// An address has one port, whatever the tags (802.1D).
+    /// An address has one port, regardless of tags (802.1D).
     Shared,
     /// An address may have a different port in each VLAN of the outermost tag.
     PerVlan,

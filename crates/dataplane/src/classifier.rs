@@ -14,7 +14,7 @@ pub mod many;
 pub mod routes;
 /// Wildcard matches, in the structure that suits their number.
 pub mod rest;
-/// Hash tables that are replaced a few rows at a time.
+/// Hash tables that are replaced in steps of a few rows.
 pub mod store;
 /// Wildcard matches by tuple space search.
 pub mod tuple_space;

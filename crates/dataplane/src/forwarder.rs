@@ -23,8 +23,7 @@ pub trait Forwarder {
     /// their buffers may have been swapped for others when this returns.
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs);
 
-    /// Executes what is due at `now` (timeouts, ageing, retries) and returns when to call it again,
-    /// if ever.
+    /// Executes due timeouts, ageing and retries, and returns when to call it again, if ever.
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
 
     /// Whether [`Forwarder::decide`] is supported.
@@ -63,10 +62,10 @@ pub trait Forwarder {
     /// Rewrites the headers of a frame that the last call of [`Forwarder::decide`] sends out, and
     /// returns its new length.
     ///
-    /// `place` is the frame's index in that call. `head` has the first bytes of the frame, after the
-    /// space by which the frame grows. If the frame shrinks, the rewritten frame begins as many bytes
-    /// later in `head`. The new length is the old one plus the growth, or less if `head` has the
-    /// whole frame.
+    /// `place` is the frame's index in that call. `head` has the first bytes of the frame, after
+    /// the space that the frame needs to grow. If the frame shrinks, the rewritten frame begins as
+    /// many bytes later in `head`. The new length is the old one plus the growth, or less if `head`
+    /// has the whole frame.
     fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
         bytes
     }
@@ -76,7 +75,7 @@ pub trait Forwarder {
     fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
 }
 
-/// Maximum number of bytes by which a frame may grow at its front in the receive buffer.
+/// Maximum number of bytes that a frame may grow at its front in the receive buffer.
 pub const GROWS_MAX: usize = 64;
 
 /// Maximum number of frames per call of [`Forwarder::decide`].

@@ -148,9 +148,9 @@ pub struct GroupRecord {
 pub enum GroupError {
     /// A group with this number exists already.
     GroupExists(GroupNo),
-    /// The group number is invalid, or the buckets do not fit the type: a weight outside of a
-    /// select group, no watch port or watch group in a fast failover group, or not exactly one
-    /// bucket in an indirect group.
+    /// The group number is invalid, or the buckets do not fit the type. Only select groups have
+    /// weights. Buckets of fast failover groups need a watch port or watch group. An indirect group
+    /// has exactly one bucket.
     InvalidGroup(GroupNo),
     /// The table is full; this is its capacity.
     OutOfGroups(usize),
@@ -182,7 +182,7 @@ pub enum GroupError {
     BadOutGroup(GroupNo),
 }
 
-/// The groups, by number. A clone is cheap, whatever the number of groups; shared groups have
+/// The groups, by number. A clone is cheap, regardless of the number of groups; shared groups have
 /// common counters.
 #[derive(Debug)]
 pub struct GroupTable {

@@ -2,7 +2,7 @@
 //!
 //! Source: OpenFlow switch specification 1.3.5, section 5.9 (1.5.1, section 5.5, for statistics
 //! triggers). An entry has each instruction at most once. They execute in the order of the fields
-//! here, whatever their order in the message. An action list of OpenFlow 1.0 is an `apply`.
+//! here, regardless of their order in the message. An action list of OpenFlow 1.0 is an `apply`.
 
 use std::sync::Arc;
 

@@ -17,8 +17,8 @@
 //! field:
 //! - The outermost 802.1Q or 802.1ad tag is the VLAN; the type after all tags is the Ethernet type
 //!   (OpenFlow switch specification 1.1.0, section 4.4).
-//! - The type of the second tag is a separate field, because OpenFlow 1.0 parses one tag and takes
-//!   the next type for the Ethernet type (1.0.0, section 3.4, figure 4).
+//! - The type of the second tag is a separate field. OpenFlow 1.0 parses one tag and takes the next
+//!   type for the Ethernet type (1.0.0, section 3.4, figure 4).
 //! - An 802.3 frame with a SNAP header of organization 0 has the type in that header. Any other
 //!   802.3 frame has [`ETH_TYPE_NONE`].
 //! - ARP has its operation (low 8 bits) as protocol and its protocol addresses as IP addresses.

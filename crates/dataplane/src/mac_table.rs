@@ -4,18 +4,19 @@
 //! [`crate::fast::buckets`], which flow tables use too, maps addresses to entries. An entry has 16
 //! bytes, so four entries share a cache line. A lookup can be done in steps, so that the cache
 //! misses of many frames overlap. A [timing wheel](crate::wheel) finds silent addresses. Frames do
-//! not touch the wheel: when an entry is due but was seen again, the wheel reschedules it. Memory
-//! is reserved at creation, and frames never increase it: a full table learns nothing. A seed for
+//! not touch the wheel: when an entry is due but was refreshed, the wheel reschedules it. Memory is
+//! reserved at creation, and frames never increase it: a full table learns nothing. A seed for
 //! hashing protects against chosen addresses that collide.
 //!
-//! A flush and a change of the ageing time affect lookups immediately: an entry last seen before
-//! the flush is not found any more. A sweep over the entries then frees them, a few steps per call.
+//! A flush and a change of the ageing time affect lookups immediately: an entry that was learned
+//! before the flush is not found any more. A sweep over the entries then frees them, a few steps
+//! per call.
 //!
 //! Invariants:
 //! - The buckets hold the numbers of all entries with a key.
 //! - The wheel holds all entries that age, due no later than they expire, except entries that the
 //!   sweep has not reached.
-//! - No learned entry that the sweep has passed was last seen before the last flush.
+//! - No learned entry that the sweep has passed is older than the last flush.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -180,7 +181,7 @@ pub struct MacTable {
     entries_max: usize,
     /// Ageing time in stored units; `NEVER` disables ageing.
     ageing: u64,
-    /// Entries last seen before this time are flushed.
+    /// Entries with an earlier time are flushed.
     flushed: u64,
     /// Number of static entries.
     statics: usize,
@@ -260,7 +261,7 @@ impl MacTable {
         }
     }
 
-    /// Records that the address was seen at `port`. Ports are below 65,536.
+    /// Learns the address at `port`, or refreshes it. Ports are below 65,536.
     #[inline]
     pub fn learn(&mut self, key: MacKey, port: PortNo, now: Nanos) -> Learned {
         self.learn_at(key, self.hint(key), port, now)
@@ -461,7 +462,7 @@ impl MacTable {
         }
     }
 
-    /// Schedules the expiry of a learned address, if it is not seen again.
+    /// Schedules the expiry of a learned address, if it is not refreshed.
     fn watch(&mut self, entry: u32) {
         let due = self.seen(entry).moment().saturating_add(self.ageing);
         match due.checked_mul(1 << MOMENT_SHIFT) {
@@ -476,8 +477,8 @@ impl MacTable {
             && (moment(now).saturating_sub(seen.moment()) >= self.ageing || self.is_flushed(seen))
     }
 
-    /// Whether the entry was last seen before the last flush. Static entries have the latest
-    /// possible time.
+    /// Whether the entry is older than the last flush. Static entries have the latest possible
+    /// time.
     #[inline]
     fn is_flushed(&self, seen: Seen) -> bool {
         seen.moment() < self.flushed

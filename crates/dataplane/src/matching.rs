@@ -1,8 +1,8 @@
 //! Match of a flow entry: a value and a mask for each field of the key.
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 3.4 and 5.2.3; 1.3.5, section 7.2.3. A
-//! field is significant only if the match includes its prerequisites: an IP address requires the
-//! Ethernet type of IP or ARP, and a port requires the protocol TCP, UDP or ICMP. The constructors
+//! field is significant only if the match includes its prerequisites. An IP address requires the
+//! Ethernet type of IP or ARP. A port requires the protocol TCP, UDP or ICMP. The constructors
 //! resolve prerequisites once, so that lookup, comparison and overlap checks are plain arithmetic.
 //!
 //! Invariants: a match is canonical.
@@ -51,7 +51,7 @@ impl Match {
         Match::asking_each(fields.iter().copied())
     }
 
-    /// Like [`Match::asking`], for an iterator that can be traversed more than once.
+    /// Like [`Match::asking`](Match::asking), for an iterator that can be traversed more than once.
     pub fn asking_each(fields: impl Iterator<Item = Asked> + Clone) -> Match {
         let mut ground = Ground::default();
         fields.clone().for_each(|(field, value, mask)| ground.note(field, value, mask));

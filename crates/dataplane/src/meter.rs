@@ -3,7 +3,7 @@
 //! Source: OpenFlow Switch Specification 1.3.5, sections 5.7 (meter table) and 7.3.4.4 (meter
 //! modification). Each band of a meter measures the rate with its own token bucket ([`band`]).
 //! Among the bands whose rate a frame exceeds, the one with the highest rate applies. Bands with
-//! lower rates do not count that frame (as with the two rates of RFC 2698), so frames dropped above
+//! lower rates do not count that frame, as with the two rates of RFC 2698. So frames dropped above
 //! one rate do not use tokens of a lower rate.
 //!
 //! Invariant: the result of a meter depends only on the lengths and times of frames.
@@ -116,8 +116,8 @@ pub enum MeterError {
     OutOfBands(usize),
 }
 
-/// The meters, by number. A clone is cheap, whatever the number of meters; shared meters measure
-/// for both clones.
+/// The meters, by number. A clone is cheap, regardless of the number of meters; shared meters
+/// measure for both clones.
 #[derive(Debug, Clone)]
 pub struct MeterTable {
     limits: MeterLimits,

@@ -4,7 +4,7 @@
 //! define ageing, the limit of one request per second and neighbor, and the queue of waiting
 //! frames. A learned address is valid for `Timing::reachable`. If it was used in that time, a new
 //! request is sent, and the address stays in use until the retries fail. Static addresses stay. The
-//! table sends nothing itself: it returns what is `Due`.
+//! table sends nothing itself: it returns `Due` items.
 //!
 //! Invariants:
 //! - Only entries that wait for a reply have frames.

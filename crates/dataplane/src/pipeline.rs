@@ -173,7 +173,7 @@ impl Pipeline {
         Pipeline { tables, shared, worker, has_workers: false, gone: None }
     }
 
-    /// Creates one more worker, which forwards frames in a thread of its own. The caller passes the
+    /// Creates one more worker, which forwards frames in its own thread. The caller passes the
     /// worker's events to [`Pipeline::heard`].
     ///
     /// The first worker replaces the pipeline's own, which counts in the entries' lines. From then

@@ -200,7 +200,7 @@ impl Queues {
         gone.waiting()
     }
 
-    /// Queues a frame by swapping buffers, and sends what is due. Without a valid queue number, the
+    /// Queues a frame by swapping buffers, and sends due frames. Without a valid queue number, the
     /// frame goes to the port's default queue.
     pub fn send(
         &mut self,

@@ -1,8 +1,8 @@
 //! Cache of destinations in front of the route table.
 //!
-//! The kernel in bianco2010, section III, had a route cache (Linux removed it in 3.6), so a router
-//! here can have one too; it is off by default. Each destination has one slot, which the last
-//! looked-up destination occupies. Any change of a route invalidates the cache.
+//! The kernel in bianco2010, section III, had a route cache; Linux removed it in 3.6. A router here
+//! can have one too; it is off by default. Each destination has one slot, which the last looked-up
+//! destination occupies. Any change of a route invalidates the cache.
 //!
 //! Invariant: the cache returns what the table would.
 

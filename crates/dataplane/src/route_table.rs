@@ -163,7 +163,7 @@ pub struct RouteTable<H = NextHop, A = Ipv4Addr> {
     pub generation: u64,
     /// Liveness of the staged copy, while there is one.
     heir: Mutex<Weak<()>>,
-    /// Held by a staged copy to mark its existence.
+    /// A staged copy owns this to mark its existence.
     _is_heir: Option<Arc<()>>,
 }
 

@@ -155,7 +155,8 @@ struct Flow {
     table: u8,
     /// Trigger state of an entry that has reached a limit.
     told: Option<Box<trigger::Told>>,
-    /// Expiry time by which the eviction order sorts the entry, if it is in the order.
+    /// Expiry time that determines the entry's position in the eviction order, if it is in the
+    /// order.
     stands_until: Option<Nanos>,
 }
 
@@ -289,7 +290,7 @@ impl Tables {
         self.leaving.set_out(self.common.epochs.advance());
     }
 
-    /// Whether every lookup thread has seen all changes so far.
+    /// Whether every lookup thread uses all changes so far.
     pub fn is_settled(&mut self) -> bool {
         self.publish();
         self.common.epochs.settled() >= self.common.epochs.now()

@@ -12,7 +12,7 @@
 //! only the addresses move.
 //!
 //! The rules are compiled into a bitmap for each DSCP and for each UDP port in a rule. The first
-//! common bit of both is the first matching rule, whatever the number of rules.
+//! common bit of both is the first matching rule, regardless of the number of rules.
 //!
 //! Invariant: every frame leaves by the other port, or is counted as dropped with one reason.
 

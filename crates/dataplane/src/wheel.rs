@@ -1,9 +1,9 @@
 //! Timing wheel: finds the next due entries at a constant cost per entry.
 //!
 //! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987), scheme 7.
-//! Level 0 has a slot for each of the next 64 ticks, level 1 a slot for each 64 of those, and so on
-//! over the whole range of the clock. An entry is on the level of the highest group of six bits in
-//! which its due tick differs from the current one. It moves down when its slot is reached.
+//! Level 0 has a slot for each of the next 64 ticks. Level 1 has a slot for each 64 of those, and
+//! so on over the whole range of the clock. An entry is on the level of the highest group of six
+//! bits in which its due tick differs from the current one. It moves down when its slot is reached.
 //!
 //! Invariant: no occupied slot begins before the current tick, except the slot that is being moved
 //! to lower levels. The slot that begins first is processed next.

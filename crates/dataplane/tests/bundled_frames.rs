@@ -1,7 +1,7 @@
 //! Tests of workers that forward frames while bundles change two tables, a group and a meter.
 //!
-//! All frames of a batch use the same state, whether an entry sends them to a port, a group copies
-//! them, or one table passes them to the next. No frame sees a part of a bundle.
+//! All frames of a batch use the same state. An entry sends them to a port, a group copies them, or
+//! one table passes them to the next. No frame sees a part of a bundle.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64,

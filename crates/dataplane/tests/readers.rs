@@ -1,9 +1,8 @@
 //! Tests of lookup threads while another thread changes the tables.
 //!
 //! Entries that are present all the time are always found with their latest actions, and every
-//! frame is counted once. Other entries are added and removed in the meantime: in buckets that fill
-//! up and move entries, in tuples that are created and removed, and in bit sets that are
-//! recompiled.
+//! frame is counted once. Other entries are added and removed in the meantime. This makes buckets
+//! fill up and move entries, creates and removes tuples, and recompiles bit sets.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

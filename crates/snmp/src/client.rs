@@ -41,7 +41,7 @@ const REPETITIONS: u32 = 32;
 /// Maximum number of reports of a different clock before the request fails.
 const CLOCKS_MAX: u32 = 3;
 
-/// Maximum time by which an agent's clock may be behind the expected one (RFC 3414, section 2.2.3).
+/// Maximum time that an agent's clock may be behind the expected one (RFC 3414, section 2.2.3).
 const TIME_WINDOW_S: u32 = 150;
 
 /// A request.
@@ -177,7 +177,7 @@ impl Client {
         !self.open.is_empty()
     }
 
-    /// Opens a request. [`Client::poll`] returns the result, including an invalid request.
+    /// Opens a request. [`Client::poll`] returns the result, also if the request is invalid.
     pub fn ask(&mut self, question: Question, now: Nanos) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);

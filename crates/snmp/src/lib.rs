@@ -1,7 +1,7 @@
 //! SNMP without I/O: a manager, and an agent for simulations.
 //!
-//! An agent is an independent source: the counters of a switch's interfaces and its processor load
-//! can be compared with the frames that the tester sent and received. The crate supports versions
+//! An agent is an independent source. A test can compare the interface counters and the processor
+//! load of a switch with the frames that the tester sent and received. The crate supports versions
 //! 2c (RFC 1901, 3416) and 3 with the User-based Security Model (RFC 3412, 3414, 3826, 7860).
 //! [`rasn_snmp`] defines the wire format; this crate implements the protocol, keys and ciphers.
 //!

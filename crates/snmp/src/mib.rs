@@ -261,7 +261,7 @@ impl Refusal {
         oid(&[1, 3, 6, 1, 6, 3, 15, 1, 1, self as u32 + 1, 0])
     }
 
-    /// Returns a message that says what to check.
+    /// Returns a message with a hint for the user.
     pub fn words(self) -> &'static str {
         match self {
             Refusal::SecurityLevel => "the agent does not offer this user that level of security",
@@ -291,7 +291,7 @@ mod tests {
         };
         let all = [port(1, 5_000_000_000), port(2, 9)];
         assert_eq!(interfaces(&bindings(&all)), all);
-        // An agent without 64-bit counters, one of which wrapped.
+        // An agent with 32-bit counters only; one of them wrapped.
         let wide: Vec<Oid> = [7, 11].map(|it| Column::WideIn(it).root()).to_vec();
         let narrow = |frames| {
             let mut bindings = bindings(&[port(1, frames)]);

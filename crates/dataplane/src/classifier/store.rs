@@ -1,8 +1,8 @@
-//! Hash buckets that are replaced a few rows at a time, for the writer.
+//! Hash buckets that are replaced in steps of a few rows, for the writer.
 //!
 //! If the buckets are full, or if readers must keep their view, new buckets of larger or equal size
 //! are filled in parallel. Each change copies [`ROWS_STEP`] rows, so that no change takes long,
-//! whatever the number of entries. Readers use the new buckets when these are complete and
+//! regardless of the number of entries. Readers use the new buckets when these are complete and
 //! published; a lookup never needs more than one set of buckets.
 //!
 //! Invariant: during copying, no entry moves to another row. `skip` has the entries of the old
@@ -26,9 +26,9 @@ pub struct Store {
     shown: Arc<Buckets>,
     next: Option<Box<Next>>,
     entries: usize,
-    /// Factor by which entries count against the capacity.
+    /// Number of times that each entry counts against the capacity.
     share: usize,
-    /// Whether `shown` must not change.
+    /// Whether the readers' buckets must not change.
     stays: bool,
     /// Whether only `next` has the latest changes.
     apart: bool,

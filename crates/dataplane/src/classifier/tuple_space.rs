@@ -44,7 +44,7 @@ pub const MASKS_PLAIN: usize = 12;
 /// Maximum number of tuples when masks are merged: one for each group of a sieve.
 pub const TUPLES_MAX: usize = GROUPS;
 
-/// With more entries, the owner merges and reorders them, a few entries at a time.
+/// With more entries, the owner merges and reorders them in steps of a few entries.
 const ENTRIES_FEW: usize = 256;
 
 /// Minimum number of additions and removals before merged entries are reordered, if there are as

@@ -12,7 +12,7 @@ use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
 use crate::meter::CONTROLLER;
 use crate::queue::{QueueNo, Queued};
 
-/// Maximum number of empty frames kept for copies.
+/// Maximum number of empty frames in reserve for copies.
 const SPARES_MAX: usize = 32;
 
 /// Maximum number of frames that wait for the egress tables: copies of one frame, which groups

@@ -42,8 +42,8 @@ fn remark(frame: &mut Frame, levels: u8) {
 }
 
 /// Returns the code point with a drop precedence raised by `levels`, at most to the third level.
-/// Returns `None` if it is not an assured forwarding code point: classes 1 to 4 in the upper three
-/// bits, precedences 1 to 3 in the next two.
+/// Returns `None` for other code points than those of assured forwarding. These have classes 1 to 4
+/// in the upper three bits and precedences 1 to 3 in the next two.
 fn raised(dscp: u8, levels: u8) -> Option<u8> {
     let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
     let assured = (1..=4).contains(&class) && precedence > 0 && dscp & 1 == 0;

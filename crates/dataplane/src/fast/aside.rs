@@ -109,8 +109,8 @@ mod model {
     use crate::fast::published::Published;
     use crate::fast::slab::Slab;
 
-    /// An entry changes while another thread reads it, once before the change is published and once
-    /// at any time.
+    /// An entry changes while another thread reads it twice: before the change is published, and at
+    /// any time.
     #[test]
     fn an_entry_that_is_changed_is_all_old_or_all_new_as_its_edition_is() {
         let mut model = loom::model::Builder::new();

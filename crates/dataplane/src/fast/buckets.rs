@@ -17,9 +17,9 @@
 //!   in its first. While it moves, it is in both buckets.
 //! - An empty slot has signature 0, and no hash has this signature.
 //! - A slot's number is written before its signature.
-//! - The writer increments the versions of both buckets after it copied an entry to its new bucket
-//!   and before it removes it from the old one. So a reader that missed an entry that was present
-//!   all the time sees that it must retry.
+//! - To move an entry, the writer copies it to its new bucket, increments the versions of both
+//!   buckets, and removes it from the old bucket. So a reader that misses a present entry sees a
+//!   new version and retries.
 
 #![allow(unsafe_code)]
 
@@ -392,8 +392,8 @@ impl Buckets {
         true
     }
 
-    /// Frees a slot in a full bucket. Finds a chain of entries that can each take the slot of the
-    /// next one, and moves them from the end of the chain, so that every entry can be found all the
+    /// Frees a slot in a full bucket. Finds a chain of entries, each of which can take the slot of
+    /// the next one. Moves them from the end of the chain, so that every entry can be found all the
     /// time.
     fn make_room(&self, bucket: usize, hash_of: &impl Fn(u32) -> u64) -> bool {
         let mut chain: Vec<(usize, usize)> = Vec::new();

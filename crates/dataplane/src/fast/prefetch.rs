@@ -11,7 +11,7 @@ pub fn read<T: ?Sized>(what: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch accesses nothing, whatever the address; every x86-64 has SSE.
+        // SAFETY: a prefetch accesses nothing, for any address; every x86-64 has SSE.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast()) };
     }
     #[cfg(any(not(target_arch = "x86_64"), miri))]

@@ -14,7 +14,7 @@ use super::sync::{
 };
 use std::sync::{Arc, PoisonError, TryLockError};
 
-/// The value, and how often it was replaced.
+/// The value, and the number of replacements.
 #[derive(Debug)]
 pub struct Published<T> {
     generation: AtomicU64,

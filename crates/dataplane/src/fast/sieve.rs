@@ -1,9 +1,10 @@
 //! Determines from parts of a key which of up to [`GROUPS`] groups of matches it may meet.
 //!
-//! For each value of a part (the upper half of each address, a port, the protocol), there is the
-//! set of groups with a match that permits this value. Only the intersection of the sets of a key's
-//! parts must be searched. A match on a prefix of a part is recorded for all values with this
-//! prefix, in a small array of the first eight bits if the prefix is shorter than that.
+//! The parts of a key are the upper half of each address, a port, and the protocol. For each value
+//! of a part, there is the set of groups with a match that permits this value. Only the
+//! intersection of the sets of a key's parts must be searched. A match on a prefix of a part is
+//! recorded for all values with this prefix. Prefixes of less than eight bits use a small array,
+//! indexed by the first eight bits.
 //!
 //! Source: the pruned tuple space of V. Srinivasan, S. Suri and G. Varghese, "Packet classification
 //! using tuple space search" (SIGCOMM 1999), section 5.

@@ -106,7 +106,7 @@ unsafe impl Zero for WideLine {}
 #[cfg(not(loom))]
 unsafe impl Zero for MaskLine {}
 
-/// Number of ticks (31 days) by which a match may be later than the slab's clock.
+/// Maximum number of ticks (31 days) that a match may be later than the slab's clock.
 const AHEAD: u64 = 1 << 28;
 
 /// Converts a time to ticks, rounded up. Only the low 32 bits are stored.

@@ -7,7 +7,7 @@
 //! prefix, in place; any number of others look up concurrently.
 //!
 //! To publish many changes together, they are made in a staged version of the trie
-//! ([`Trie::part`]), which shares nodes with the previous version and copies those that it changes.
+//! ([`Trie::part`]). It shares nodes with the previous version and copies those that it changes.
 //! After J. Driscoll et al., "Making data structures persistent" (STOC 1986): path copying.
 //!
 //! Invariants:

@@ -5,9 +5,9 @@
 //! bucket that watches nothing depends on the destination of its actions, so that a select group
 //! avoids a port that is down.
 //!
-//! After a change of a group or port, liveness is computed on demand: when a frame is sent to a
-//! group, for this group and the groups that it refers to. So the cost of a change does not depend
-//! on the number of groups.
+//! After a change of a group or port, liveness is computed on demand. When a frame is sent to a
+//! group, it is computed for this group and the groups that it refers to. So the cost of a change
+//! does not depend on the number of groups.
 //!
 //! Invariant: liveness is recomputed after every change and before its use.
 

@@ -56,7 +56,7 @@ const fn logarithms() -> [u64; STEPS + 1] {
     table
 }
 
-/// Returns log₂ of a number from 1 up to, but not including, 2, with 64 fraction bits. Squaring
+/// Returns log₂ of a number that is at least 1 and below 2, given with 64 fraction bits. Squaring
 /// doubles the logarithm and so yields its bits one by one.
 const fn logarithm(number: u128) -> u64 {
     let (mut number, mut log, mut bit) = (number >> 2, 0, 0);

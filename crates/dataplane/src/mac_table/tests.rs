@@ -163,7 +163,7 @@ fn what_is_due_is_found_in_steps_and_said() {
     let early = Nanos::from_secs(10);
     let next = table.age(early, 10_000).expect("they are due some day");
     assert!(next > early && table.len() == 1000, "{next:?}");
-    // Half of the addresses are seen again.
+    // Half of the addresses are refreshed.
     (1..=500).for_each(|address| _ = table.learn(key(address), 1, early));
     let late = Nanos::from_secs(12);
     assert!(table.age(late, 100).expect("more are due") <= late);

@@ -13,7 +13,7 @@ use packet::time::Nanos;
 
 use crate::counter::Traffic;
 
-/// Time by which frames may be early if a band has no burst.
+/// Time that frames may be early if a band has no burst.
 pub const SLACK: Nanos = Nanos::from_millis(10);
 
 /// Unit of a meter's rates and bursts.

@@ -21,7 +21,7 @@ fn table() -> NeighborTable {
     NeighborTable::new(100, Timing::default(), 1)
 }
 
-/// Collects what is due until `until`, polled every 100 ms.
+/// Collects the due items until `until`, polled every 100 ms.
 fn run(table: &mut NeighborTable, from: Nanos, until: Nanos) -> Vec<(Nanos, Due)> {
     let mut all = Vec::new();
     let mut now = from;

@@ -1,4 +1,5 @@
-//! Packet-outs: action lists for frames of the control plane, some of which go to the tables.
+//! Packet-outs: action lists for frames of the control plane. Some of these frames go to the
+//! tables.
 //!
 //! Source: OpenFlow switch specification 1.3.5, section 7.3.7, and 1.5.1, section 7.3.6
 //! (packet-out). The control plane specifies the ingress port and, from 1.5 on, other pipeline

@@ -280,7 +280,7 @@ impl Walk {
         for action in actions {
             let (key, words) = changes(action);
             self.stale = (self.stale.0.or(&key), self.stale.1 | words);
-            // Copied values, and the amount by which a meter remarks, depend on more than the key.
+            // Copied values, and the remarking of a meter, depend on more than the key.
             self.trodden = self.trodden.filter(|_| words == 0 && key == Key::ZERO);
         }
     }

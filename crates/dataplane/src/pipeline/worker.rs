@@ -45,7 +45,7 @@ pub struct Worker {
 pub(super) struct Stage {
     /// The initial fields of the frames.
     pub(super) begins: rewrite::Context,
-    /// Number of frames of which enough bytes were available.
+    /// Number of frames with enough available bytes.
     seen: usize,
     /// Number of keys.
     count: usize,

@@ -2,15 +2,15 @@
 //!
 //! Frames start one after the other. The port is free again when the last frame would have passed
 //! at the port's rate. A queue may send again when its last frame would have passed at its maximum
-//! rate. Among the queues that may send, one that is behind its minimum rate goes first (the one
-//! furthest behind, as in the real-time criterion of the hierarchical fair service curve, I. Stoica
-//! et al., SIGCOMM 1997). If none is behind, the remaining rate is shared evenly by bytes
-//! (start-time fair queuing, P. Goyal et al., SIGCOMM 1996).
+//! rate. Among the queues that may send, the one furthest behind its minimum rate goes first. This
+//! is the real-time criterion of the hierarchical fair service curve (I. Stoica et al., SIGCOMM
+//! 1997). If none is behind, the remaining rate is shared evenly by bytes (start-time fair queuing,
+//! P. Goyal et al., SIGCOMM 1996).
 //!
 //! The schedule uses the times at which frames arrived and could have left. So a late caller gets
-//! the same order and the same average rate as a punctual one. Times have 32 fraction bits of a
-//! nanosecond. Invariant: in any time span, a queue releases at most its maximum rate times the
-//! span and one frame, or two frames if the port delayed it. This requires that the caller is on
+//! the same order and the same average rate as one that is on time. Times have 32 fraction bits of
+//! a nanosecond. Invariant: in any time span, a queue releases at most its maximum rate times the
+//! span, and one frame (two frames if the port delayed it). This requires that the caller is on
 //! time.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Tests of shaped queues with a punctual caller: rates, shares, limits.
+//! Tests of shaped queues with a caller that is always on time: rates, shares, limits.
 
 use super::*;
 

@@ -1,9 +1,10 @@
 //! Pushing and popping of VLAN tags, MPLS entries and PBB headers.
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, sections 5.12 and 7.2.5. A pushed header is the
-//! outermost of its kind and copies the previous outermost one: VLAN identifier and priority; MPLS
-//! label, class and TTL (from IP, if there was no MPLS); service instance. Its priority is that of
-//! the VLAN. Fields without a source are zero.
+//! outermost of its kind and copies the previous outermost one. It copies VLAN identifier and
+//! priority, or MPLS label, class and TTL, or the service instance. Without a previous MPLS entry,
+//! the TTL is that of IP. The priority of a PBB header is that of the VLAN. Fields without a source
+//! are zero.
 //!
 //! An MPLS entry replaces a type field. The payload after the stack has no type, so a pop action
 //! supplies it. From 1.3 on, a pushed entry follows the Ethernet header, before the VLAN tags; in

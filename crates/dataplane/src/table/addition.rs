@@ -1,8 +1,8 @@
 //! Adding an entry within a budget: overlap check, space in a full table, and a free slot.
 //!
 //! Source: OpenFlow switch specification 1.3.5, section 6.4 (`OFPFF_CHECK_OVERLAP`); 1.4.1, section
-//! 7.3.4.1. The lookup structures find at once an overlapping entry that matches on no more bits
-//! than the new one. Other entries are scanned, with an [index](super::index) if the new match
+//! 7.3.4.1. The lookup structures immediately find an overlapping entry that matches on no more
+//! bits than the new one. Other entries are scanned, with an [index](super::index) if the new match
 //! covers them.
 
 use packet::time::Nanos;

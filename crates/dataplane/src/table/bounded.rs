@@ -1,4 +1,4 @@
-//! Tests that every call does a bounded amount of work, whatever the number of entries.
+//! Tests that every call does a bounded amount of work, regardless of the number of entries.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

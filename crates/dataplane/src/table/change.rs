@@ -246,7 +246,7 @@ impl Tables {
         }
         self.reclaim();
         if self.free.is_empty() && self.flows.places() >= self.places_max() {
-            // Threads that wait for frames have seen it by now.
+            // Threads that wait for frames use the published state by now.
             self.publish();
             self.reclaim();
         }
@@ -381,7 +381,7 @@ impl Tables {
         self.take_out(place, was_seen);
     }
 
-    /// Removes an entry from all structures. Frees its slot immediately if no thread can have seen
+    /// Removes an entry from all structures. Frees its slot immediately if no thread can have read
     /// it.
     pub(super) fn take_out(&mut self, place: u32, was_seen: bool) {
         self.leave_indexes(place);

@@ -3,7 +3,7 @@
 //! Source: OpenFlow switch specification 1.4.1, section 7.3.4.1. The least important entry is
 //! evicted first. Among equally important entries the one whose lifetime ends soonest goes first;
 //! among these, this implementation evicts the oldest. A table with eviction has a set of its
-//! entries in this order, which is built a few entries at a time.
+//! entries in this order, which is built in steps of a few entries.
 //!
 //! A matching frame postpones an idle timeout without a change of the set. So the set has expiry
 //! times that are not later than the actual ones. Before an eviction, the first entry is moved to

@@ -1,6 +1,6 @@
 //! Control plane data of entries, by slot.
 //!
-//! A table that once held many entries keeps their slots. Iterations use the set of slots in use.
+//! A table that once had many entries keeps their slots. Iterations use the set of slots in use.
 
 use super::Flow;
 use super::places::Places;

@@ -1,9 +1,9 @@
 //! Indexes for non-strict selection, by the values under a mask or by cookie.
 //!
 //! An index is a hash table with chains of slots. It serves every filter that matches on at least
-//! the bits of the index's mask. The second filter of a kind starts the construction of an index, a
-//! few slots at a time. An index that is unused for long is dropped. Memory is reserved in full at
-//! creation and committed on first use, so no change waits for an index to grow.
+//! the bits of the index's mask. The second filter of a kind starts the construction of an index,
+//! in steps of a few slots. An index that is unused for long is dropped. Memory is reserved in full
+//! at creation and committed on first use, so no change waits for an index to grow.
 //!
 //! Invariant: a complete index holds every entry whose match has all bits of the index's mask.
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Number of released items that justifies a publication of its own.
+/// Number of released items that justifies a separate publication.
 const MUCH: usize = 256;
 
 /// An item that can be reused.

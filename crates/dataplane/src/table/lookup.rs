@@ -338,8 +338,8 @@ impl Lookup {
     }
 
     /// Last step: finds the entry of each key, or [`NOWHERE`]. `wide` has one element per key, or
-    /// none if no entry matches on wide fields. Each entry found is in the table now, whatever
-    /// changed since the first step.
+    /// none if no entry matches on wide fields. Each entry found is in the table now, even if the
+    /// table changed since the first step.
     #[inline]
     pub fn conclude(
         &self,

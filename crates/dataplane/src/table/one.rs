@@ -161,7 +161,8 @@ impl Table {
         self.rest.rank_most() > self.exact_rank_least
     }
 
-    /// Creates the view to publish. `asked` is what entries of this and later tables match on.
+    /// Creates the view to publish. `asked` has the bits that entries of this and later tables
+    /// match on.
     pub(super) fn view(&self, asked: (Key, WordSet)) -> View {
         View {
             exact: self.exact.view(),

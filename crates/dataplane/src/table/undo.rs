@@ -6,7 +6,7 @@
 //! together.
 //!
 //! Until the commit, lookup threads use the published state. The first change of a hash table
-//! starts a copy that is filled a few rows at a time; a trie copies only what changes. Added
+//! starts a copy that is filled a few rows per change; a trie copies only what changes. Added
 //! entries get new slots. The previous actions of changed entries are stored separately.
 //! [`Tables::keep`] completes the copies, publishes everything with one store, and waits until
 //! every thread uses it. [`Tables::keep_some`] and [`Tables::take_back_some`] work within a budget,
@@ -16,8 +16,9 @@
 //!
 //! Invariants:
 //! - After `take_back`, every table has the contents that it had at `begin`.
-//! - The undo log has at most as many steps as there are entries at `begin`, entries both added and
-//!   removed since, and configured tables, however often entries change.
+//! - The length of the undo log does not depend on how many times entries change. It is at most the
+//!   number of entries at `begin`, of entries both added and removed since, and of configured
+//!   tables.
 //! - At most twice as many slots are in use as the tables have capacity for.
 
 use crate::fast::aside::Edition;
@@ -37,7 +38,7 @@ pub(super) struct Undo {
     /// Slots whose entry was added or changed since the beginning and not removed since. The log
     /// holds its previous state, or the entry is new.
     noted: Places,
-    /// Slots whose entry was added since the beginning: no lookup thread has seen it.
+    /// Slots whose entry was added since the beginning: no lookup thread has read it.
     born: Places,
     /// Slots of entries whose previous state is stored separately.
     aside: Vec<u32>,
@@ -275,7 +276,7 @@ impl Tables {
     }
 
     /// Records the entry in a slot before it is removed. Returns whether it was added since the
-    /// beginning, so that no thread has seen it.
+    /// beginning, so that no thread has read it.
     pub(super) fn note_removal(&mut self, place: u32) -> bool {
         let before = self.before(place);
         let Some(undo) = &mut self.undo else { return false };
@@ -344,8 +345,8 @@ impl Tables {
         self.schedule(place);
     }
 
-    /// Writes the state that lookup threads read, and increments the reference counts of what the
-    /// entry shares.
+    /// Writes the state that lookup threads read, and increments the reference counts of the
+    /// entry's shared data.
     fn write_back(&mut self, place: u32, before: Before) -> Flow {
         let Before { line: picture, wide, mut flow, cookie, base, may_be_gone } = before;
         let (instructions, program) = self.programs.share(&flow.instructions, &self.common);

@@ -45,9 +45,9 @@ impl Choices {
         self.0.len() - before
     }
 
-    /// Removes the choices that may change after a modification. `rising`: something may have
-    /// become live that was not, although the specification does not require it. Returns the number
-    /// of choices that must stay although a bucket was removed.
+    /// Removes the choices that may change after a modification. `rising`: a bucket may have become
+    /// live for which the specification defines no liveness. Returns the number of choices that
+    /// must stay although a bucket was removed.
     pub fn settle(&mut self, before: &Groups, after: &Groups, rising: bool) -> usize {
         let mut kept: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut smaller = BTreeSet::new();

@@ -1,9 +1,10 @@
 //! Groups by the specification text: live buckets, and the buckets that a frame may use.
 //!
 //! Source: OpenFlow switch specification 1.3.5, sections 5.6.1 and 6.5. The specification does not
-//! define which bucket of a select group a flow uses, so any live bucket with a weight is permitted
-//! ([`crate::choices`] requires that the choice stays the same). The switch may skip a bucket that
-//! watches nothing if its destination is down, so this model makes no statement about such buckets.
+//! define which bucket of a select group a flow uses. So any live bucket with a weight is
+//! permitted; [`crate::choices`] requires that the choice stays the same. The switch may skip a
+//! bucket that watches nothing if its destination is down, so this model makes no statement about
+//! such buckets.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! A switch by the specification text: a list of entries, one frame at a time, no caching.
+//! A switch by the specification text: a list of entries, frames in sequence, no caching.
 //!
 //! Source: OpenFlow switch specification 1.3.5, sections 5 and 6.4; 1.5.1, section 5, for newer
-//! features. It shares no code with the pipeline under test: frames are models that are rebuilt
+//! features. It shares no code with the pipeline under test. Frames are models that are rebuilt
 //! after each change, matches are lists of fields, and an action set is sorted action by action.
 //!
 //! Invariant: [`Switch::decide`] computes the effects of a frame without a change of state, so that

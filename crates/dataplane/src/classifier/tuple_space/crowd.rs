@@ -1,7 +1,7 @@
 //! Matches without a tuple: lists in rank order, each as bit sets.
 //!
-//! A lookup searches at most one list per 128 matches ([`crate::fast::bits`]), whatever the masks,
-//! and no list that ranks below an entry already found.
+//! For any masks, a lookup searches at most one list per 128 matches ([`crate::fast::bits`]), and
+//! no list that ranks below an entry already found.
 //!
 //! Invariant: across all lists, matches are in descending order of rank, and in order of arrival
 //! for equal ranks. No list is empty.

@@ -3,8 +3,8 @@
 //! Invariants:
 //! - Of the entries with the same match, only the one with the highest precedence can be found. The
 //!   others are hidden until it is removed.
-//! - If the entries' own masks are finer than the tuple's, at most [`CHAIN_MAX`] entries are equal
-//!   under the tuple's mask, and the own mask of each is in its mask line.
+//! - An entry may have a finer mask than the tuple. Its mask is then in its mask line, and at most
+//!   [`CHAIN_MAX`] entries are equal under the tuple's mask.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

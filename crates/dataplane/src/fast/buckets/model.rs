@@ -1,4 +1,4 @@
-//! Model checking of what readers see while an entry moves, is added or removed.
+//! Model checking of lookups while an entry moves, is added or removed.
 //!
 //! `loom` explores the orders that the processor and the compiler permit, with at most two
 //! preemptions and up to [`ORDERS_MAX`] orders per case. After C. Norris and B. Demsky,
