@@ -17,8 +17,7 @@
 //! Invariants:
 //! - After `take_back`, every table has the contents that it had at `begin`.
 //! - The length of the undo log does not depend on how many times entries change. It is at most the
-//!   number of entries at `begin`, of entries both added and removed since, and of configured
-//!   tables.
+//!   sum of entries at `begin`, entries both added and removed since, and configured tables.
 //! - At most twice as many slots are in use as the tables have capacity for.
 
 use crate::fast::aside::Edition;
