@@ -1,64 +1,64 @@
-//! What is done with a frame that an entry matched.
+//! Actions of a flow entry.
 //!
-//! The actions are those of the OpenFlow switch specifications 1.0.0, section 3.3, to 1.5.1, section
-//! 5.8. In a list they are done in order; changes to the frame are seen by the outputs after them.
-//! Which of them an entry may have is for the control plane to check: here an action on a header
-//! that the frame does not have does nothing.
+//! The actions are those of the OpenFlow switch specifications 1.0.0, section 3.3, to 1.5.1,
+//! section 5.8. A list executes in order; outputs see the changes of the actions before them. The
+//! control plane checks which actions an entry may have. Here, an action on a header that the frame
+//! does not have does nothing.
 
 use std::sync::Arc;
 
 use packet::field::Field;
 use packet::frame::PortNo;
 
-/// The port number under which the host itself may be attached to a forwarder.
+/// Port number of the local host, if it is attached to a forwarder.
 pub const LOCAL: PortNo = 0xfffe;
 
-/// What the output of an action set is called that has none.
+/// Output port of an action set without an output.
 pub const UNSET: PortNo = 0xfff7;
 
 /// A list of actions.
 pub type Actions = Arc<[Action]>;
 
-/// One thing done with a frame.
+/// An action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Send it out of a port, unless that is the one it came in on.
+    /// Sends the frame to a port, unless that is the ingress port.
     Output {
         /// The port.
         port: PortNo,
     },
-    /// Send it back out of the port that it came in on.
+    /// Sends the frame back to the ingress port.
     InPort,
-    /// Send it out of every port but the one it came in on.
+    /// Sends the frame to every port but the ingress port.
     All,
-    /// Send it out of every port but the one it came in on and those that are not to be flooded.
+    /// Sends the frame to every port but the ingress port and those with flooding disabled.
     Flood,
-    /// Hand it to the control plane.
+    /// Sends the frame to the controller.
     Controller {
-        /// Bytes of it that the controller wants.
+        /// Maximum number of bytes to send.
         bytes_max: u16,
     },
-    /// Forward it as a learning bridge does.
+    /// Forwards the frame as a learning bridge does.
     Normal,
-    /// Hand it to the host that is attached to port [`LOCAL`].
+    /// Sends the frame to the host at port [`LOCAL`].
     Local,
-    /// Look it up in the tables, as if it had come in just now. Only for frames that the control
-    /// plane sends: in an entry it drops the frame.
+    /// Looks the frame up in the tables, as if it had just been received. Valid only for
+    /// packet-outs: in an entry it drops the frame.
     Table,
-    /// Send it out of a port by way of one of the port's queues.
+    /// Sends the frame to a port through one of the port's queues.
     Enqueue {
         /// The port.
         port: PortNo,
         /// The queue's number on that port.
         queue: u32,
     },
-    /// Outputs after this go by way of the queue of this number on their port.
+    /// Selects the queue of this number for later outputs, on their ports.
     SetQueue(u32),
-    /// Let a group say what becomes of it.
+    /// Processes the frame in a group.
     Group(u32),
-    /// Let it pass a meter, which may drop it and so end the list.
+    /// Applies a meter, which may drop the frame; this ends the list.
     Meter(u32),
-    /// Set a field, if the frame has it: the bits of `mask` to those of `value`.
+    /// Sets the bits of `mask` in a field to those of `value`, if the frame has the field.
     SetField {
         /// The field.
         field: Field,
@@ -67,64 +67,64 @@ pub enum Action {
         /// Which bits are set.
         mask: u128,
     },
-    /// Copy bits of one field into another, if the frame has both.
+    /// Copies bits of one field to another, if the frame has both.
     CopyField {
-        /// The field that is read.
+        /// The source field.
         from: Field,
-        /// Its lowest bit that is read.
+        /// Its lowest bit to read.
         from_bit: u8,
-        /// The field that is written.
+        /// The destination field.
         to: Field,
-        /// Its lowest bit that is written.
+        /// Its lowest bit to write.
         to_bit: u8,
-        /// How many bits.
+        /// Number of bits.
         bits: u8,
     },
-    /// Add an outermost tag of this type (0x8100, 0x88a8) with what the tag before it said, or zero.
+    /// Pushes an outermost tag of this type (0x8100, 0x88a8). It has the contents of the previous
+    /// outermost tag, or zero.
     PushVlan(u16),
-    /// Remove the outermost tag, if there is one.
+    /// Pops the outermost tag, if there is one.
     PopVlan,
-    /// Add an outermost MPLS entry before any tag, which makes this the Ethernet type (0x8847,
-    /// 0x8848).
+    /// Pushes an outermost MPLS entry before any tag, and sets the Ethernet type to this one
+    /// (0x8847, 0x8848).
     PushMpls(u16),
-    /// The same as before OpenFlow 1.3: it goes behind the VLAN tags.
+    /// Pushes an MPLS entry after the VLAN tags, as before OpenFlow 1.3.
     PushMplsBehindVlan(u16),
-    /// Remove the outermost MPLS entry; this is the Ethernet type of what is behind it.
+    /// Pops the outermost MPLS entry, and sets the Ethernet type to this one.
     PopMpls(u16),
-    /// Add an outermost backbone header with a service tag of this type (0x88e7).
+    /// Pushes an outermost PBB header with a service tag of this type (0x88e7).
     PushPbb(u16),
-    /// Remove the outermost backbone header, if there is one.
+    /// Pops the outermost PBB header, if there is one.
     PopPbb,
-    /// Copy the time to live of the second outermost header that has one to the outermost.
+    /// Copies the TTL of the second outermost header with a TTL to the outermost one.
     CopyTtlOut,
-    /// Copy the time to live of the outermost header that has one to the second outermost.
+    /// Copies the TTL of the outermost header with a TTL to the second outermost one.
     CopyTtlIn,
-    /// Set the time to live of the outermost MPLS entry.
+    /// Sets the TTL of the outermost MPLS entry.
     SetMplsTtl(u8),
-    /// Take one off the time to live of the outermost MPLS entry; a frame with none left is
-    /// invalid.
+    /// Decrements the TTL of the outermost MPLS entry; a frame without TTL left is invalid.
     DecMplsTtl,
-    /// Set the time to live (the hop limit) of IP.
+    /// Sets the IP TTL or hop limit.
     SetIpTtl(u8),
-    /// Take one off the time to live of IP; a frame with none left is invalid.
+    /// Decrements the IP TTL or hop limit; a frame without TTL left is invalid.
     DecIpTtl,
-    /// Set the VLAN identifier (12 bits), adding a tag of priority 0 to a frame without.
+    /// Sets the VLAN identifier (12 bits); adds a tag of priority 0 to a frame without one.
     SetVlan(u16),
-    /// Set the VLAN priority (3 bits), adding a tag of identifier 0 to a frame without.
+    /// Sets the VLAN priority (3 bits); adds a tag of identifier 0 to a frame without one.
     SetVlanPriority(u8),
-    /// Set the source port of TCP, UDP or SCTP, if there is one.
+    /// Sets the source port of TCP, UDP or SCTP, if there is one.
     SetL4Src(u16),
-    /// Set the destination port of TCP, UDP or SCTP, if there is one.
+    /// Sets the destination port of TCP, UDP or SCTP, if there is one.
     SetL4Dst(u16),
 }
 
 impl Action {
-    /// Sets a whole field.
+    /// Creates an action that sets a whole field.
     pub const fn set(field: Field, value: u128) -> Action {
         Action::SetField { field, value, mask: field.ones() }
     }
 
-    /// Whether it sends the frame somewhere (and does not change it).
+    /// Whether the action sends the frame somewhere (and does not change it).
     pub const fn is_output(&self) -> bool {
         matches!(
             self,
@@ -141,8 +141,8 @@ impl Action {
         )
     }
 
-    /// Whether both send the frame to the same place: by whichever queue, and however much of it
-    /// the controller wants.
+    /// Whether both actions have the same destination, regardless of the queue and of the length
+    /// for the controller.
     pub fn same_destination(&self, other: &Action) -> bool {
         if let (Action::Group(here), Action::Group(there)) = (self, other) {
             return here == there;
@@ -156,7 +156,8 @@ impl Action {
         }
     }
 
-    /// The number, reserved ones within 16 bits, by which a match asks for its destination.
+    /// Returns the destination as a 16-bit port number, with the reserved numbers, as in a flow
+    /// filter.
     pub fn port_asked(&self) -> Option<PortNo> {
         match self {
             Action::InPort => Some(0xfff8),
@@ -169,7 +170,7 @@ impl Action {
         }
     }
 
-    /// The port that it names.
+    /// Returns the port that the action names.
     pub fn port(&self) -> Option<PortNo> {
         match self {
             Action::Output { port } | Action::Enqueue { port, .. } => Some(*port),

@@ -1,34 +1,34 @@
-//! The action set of a frame: what the tables wrote, done when no table goes on.
+//! Action set of a frame: tables write it, and it executes after the last table.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 5.10 (1.5.1, section 5.6, for meters). The set
-//! holds at most one action of each kind, the last one written, and of `SetField` one for each field.
-//! They are done in the order of the kinds: copy the time to live inwards, pop, push MPLS, push PBB, push
-//! VLAN, copy the time to live outwards, decrement it, set, meter and queue, group, output. A group
-//! does the output's work, so that with one the output is not done.
+//! Source: OpenFlow switch specification 1.3.5, section 5.10 (1.5.1, section 5.6, for meters). The
+//! set holds at most one action of each kind, the last one written, and one `SetField` per field.
+//! They execute in this order: copy TTL inwards, pop, push MPLS, push PBB, push VLAN, copy TTL
+//! outwards, decrement TTL, set, meter and queue, group, output. With a group, the output does not
+//! execute.
 //!
 //! Invariant: the actions are sorted by [`slot`] and no two have the same.
 
 use crate::action::{Action, UNSET};
 use packet::frame::PortNo;
 
-/// The set.
+/// An action set.
 #[derive(Debug, Clone, Default)]
 pub struct ActionSet {
     actions: Vec<Action>,
 }
 
 impl ActionSet {
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }
 
-    /// Forgets everything.
+    /// Removes all actions.
     pub fn clear(&mut self) {
         self.actions.clear();
     }
 
-    /// Puts actions in, each in place of the one of its kind.
+    /// Writes actions; each replaces the one of its kind.
     pub fn write(&mut self, actions: &[Action]) {
         for action in actions {
             match self.actions.binary_search_by_key(&slot(action), slot) {
@@ -38,7 +38,7 @@ impl ActionSet {
         }
     }
 
-    /// The actions in the order in which they are done.
+    /// Returns the actions in execution order.
     pub fn actions(&self) -> &[Action] {
         match &self.actions[..] {
             [.., Action::Group(_), _] => &self.actions[..self.actions.len() - 1],
@@ -46,13 +46,13 @@ impl ActionSet {
         }
     }
 
-    /// The port that the set would send to, or [`UNSET`].
+    /// Returns the output port of the set, or [`UNSET`].
     pub fn output(&self) -> PortNo {
         self.actions().last().and_then(Action::port_asked).unwrap_or(UNSET)
     }
 }
 
-/// Where an action stands in the set.
+/// Returns the position of an action in the execution order.
 fn slot(action: &Action) -> u8 {
     match action {
         Action::CopyTtlIn => 0,

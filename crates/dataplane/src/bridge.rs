@@ -1,20 +1,22 @@
-//! A learning bridge: frames go to where their destination was last seen.
+//! Learning bridge.
 //!
-//! IEEE 802.1D-2004 sections 7.7 to 7.9: relay, learning, filtering. A frame for an address behind
-//! another port goes there, one for an address behind the same port goes nowhere, and one for an
-//! unknown or group address goes to every other port. Addresses 01-80-C2-00-00-00 to 0F are never
-//! relayed (section 7.12.6). Group addresses are never learned, and a frame that claims to come
-//! from one is dropped, as Linux does.
+//! Source: IEEE 802.1D-2004, sections 7.7 to 7.9 (relay, learning, filtering).
+//! - A frame for an address at another port is sent there; one for an address at the ingress port
+//!   is filtered.
+//! - A frame for an unknown or group address is flooded to all other ports.
+//! - Addresses 01-80-C2-00-00-00 to 0F are never relayed (section 7.12.6).
+//! - Group addresses are never learned. A frame with a group address as source is dropped, as in
+//!   Linux.
 //!
-//! Frames are looked at in rows: first what their lookups will read is asked for, then they are decided one
-//! after the other, each with what was learned from those before it. Those that stay where they are
-//! need no more than their first bytes, as long as no row has one that is to go to several ports.
+//! Frames are processed in rows. First, the memory for all lookups is prefetched. Then each frame
+//! is decided with what was learned from the frames before it. Frames in receive buffers need only
+//! their first bytes, unless one of the row goes to several ports.
 //!
-//! There is no spanning tree: whoever cables a loop gets a storm. Without `Learning::PerVlan`
-//! tags are carried and not looked at.
+//! There is no spanning tree: a loop causes a broadcast storm. Without `Learning::PerVlan`, tags
+//! are forwarded and ignored.
 //!
-//! Invariant: every frame leaves as one or more copies, each queued or counted as dropped for one
-//! reason, or is itself counted as dropped for one reason.
+//! Invariant: a frame either leaves as one or more copies, or is counted as dropped with one
+//! reason. Each copy is queued, or counted as dropped with one reason.
 
 use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ethernet::{self, Mac, TYPE_VLAN};
@@ -25,27 +27,27 @@ use crate::counter::{DropCounters, DropReason};
 use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
 use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Hint, Learned, MacKey, MacTable};
 
-/// Frames that are looked at together.
+/// Frames that are processed together.
 mod row;
 
 use row::{Pair, Row};
 
-/// Addresses that one tick looks at: few, so that no frame waits for long.
+/// Maximum number of addresses that one tick examines: few, so that no frame waits for long.
 pub const AGE_STEPS: usize = 256;
 
-/// The longest pause between two looks for silent addresses.
+/// Maximum interval between two ageing runs.
 pub const AGE_PAUSE_MAX: Nanos = Nanos::from_secs(1);
 
-/// How a bridge is set up.
+/// Settings of a bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Addresses that it can know.
+    /// Capacity of the MAC table.
     pub addresses_max: usize,
-    /// Time after which a silent address is forgotten, `None` for never.
+    /// Ageing time; `None` disables ageing.
     pub ageing: Option<Nanos>,
-    /// Whether VLANs are told apart.
+    /// Whether VLANs have separate addresses.
     pub learning: Learning,
-    /// What makes the places of addresses in the table unpredictable.
+    /// Secret for hashing addresses.
     pub seed: u64,
 }
 
@@ -60,34 +62,34 @@ impl Default for Settings {
     }
 }
 
-/// Whether VLANs are told apart when addresses are learned.
+/// Whether VLANs have separate addresses (shared or independent learning).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learning {
-    /// An address is in one place, whatever the tags say (802.1D).
+    /// An address has one port, regardless of tags (802.1D).
     Shared,
-    /// An address may be in another place in each VLAN of the outermost tag.
+    /// An address may have a different port in each VLAN of the outermost tag.
     PerVlan,
 }
 
-/// Where a frame is to go.
+/// Destination of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// To this port.
+    /// This port.
     Port(PortNo),
-    /// To every port but the one that it came in on.
+    /// Every port but the ingress port.
     Flood,
-    /// Nowhere.
+    /// None: the frame is dropped.
     Nowhere(DropReason),
 }
 
-/// Frames by what was decided.
+/// Numbers of frames by destination.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BridgeCounters {
-    /// Frames that went to one known port.
+    /// Frames to one known port.
     pub forwarded: u64,
-    /// Frames for group addresses, which went to all ports.
+    /// Flooded frames with group addresses.
     pub flooded_group: u64,
-    /// Frames for unknown addresses, which went to all ports.
+    /// Flooded frames with unknown addresses.
     pub flooded_unknown: u64,
 }
 
@@ -95,23 +97,23 @@ pub struct BridgeCounters {
 #[derive(Debug)]
 pub struct Bridge {
     ports: Vec<PortNo>,
-    /// What it knows.
+    /// MAC address table.
     pub table: MacTable,
     learning: Learning,
-    /// Frames by what was decided.
+    /// Numbers of frames by destination.
     pub counters: BridgeCounters,
-    /// Frames and copies that were lost.
+    /// Dropped frames and copies.
     pub drops: DropCounters,
-    /// The frames at hand.
+    /// The current frames.
     row: Box<Row>,
-    /// Those after them, where they are known: what their lookups will read comes meanwhile.
+    /// The next frames, if they are known: the memory for their lookups is being prefetched.
     ahead: Box<Row>,
-    /// Whether there are some.
+    /// Whether `ahead` has frames.
     is_ahead: bool,
 }
 
 impl Bridge {
-    /// A bridge between these ports that knows nothing yet.
+    /// Creates a bridge between these ports with an empty MAC table.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Bridge {
         Bridge {
             ports: ports.to_vec(),
@@ -125,7 +127,7 @@ impl Bridge {
         }
     }
 
-    /// The key of an address in a VLAN, as this bridge tells them apart.
+    /// Returns the table key of an address in a VLAN.
     pub fn key(&self, mac: Mac, vid: u16) -> MacKey {
         match self.learning {
             Learning::Shared => MacKey::new(mac, 0),
@@ -133,8 +135,8 @@ impl Bridge {
         }
     }
 
-    /// Learns from a frame that `port` received, and says where it is to go. Counts nothing but
-    /// what was learned: for whoever forwards by a bridge's knowledge and other rules besides.
+    /// Learns from a frame that `port` received, and returns its destination. Updates the learning
+    /// counters only: for callers that apply further rules.
     #[inline]
     pub fn decide_one(&mut self, port: PortNo, bytes: &[u8], now: Nanos) -> Destination {
         match Pair::of(bytes, self.learning) {
@@ -146,7 +148,7 @@ impl Bridge {
         }
     }
 
-    /// Where a frame is to go that no port of the bridge received: nothing is learned from it.
+    /// Returns the destination of a frame that no port of the bridge received; learns nothing.
     pub fn look_up(&self, bytes: &[u8], now: Nanos) -> Destination {
         if bytes.len() < ethernet::HEADER_BYTES {
             return Destination::Nowhere(DropReason::TooShort);
@@ -155,7 +157,7 @@ impl Bridge {
         self.find(key, self.table.hint(key), PortNo::MAX, now)
     }
 
-    /// What was learned of the source, and where the frame is to go.
+    /// Learns the source, and returns the result and the frame's destination.
     #[inline]
     fn learn_and_find(
         &mut self,
@@ -185,8 +187,8 @@ impl Bridge {
         }
     }
 
-    /// Decides the frames of the row, one after the other, and says whether each is to go to one port of
-    /// this bridge or nowhere.
+    /// Decides the frames of the row in order. Returns whether each has at most one destination,
+    /// which is a port of this bridge.
     #[inline]
     fn conclude(&mut self, port: PortNo, now: Nanos) -> bool {
         let mut last: Option<(Pair, Destination)> = None;
@@ -201,7 +203,7 @@ impl Bridge {
                     None => {
                         let hints = self.row.hints(place);
                         let (learned, decided) = self.learn_and_find(&pair, hints, port, now);
-                        // What is not learned is counted for every frame.
+                        // A full table counts every frame that it cannot learn from.
                         last = (learned != Learned::Full).then_some((pair, decided));
                         decided
                     }
@@ -258,8 +260,8 @@ impl Bridge {
         }
     }
 
-    /// Sets the port behind which an address is: it does not age and is not learned over. False
-    /// if the table is full.
+    /// Sets a static address: it does not age and is not learned at another port. Returns false if
+    /// the table is full.
     pub fn set_static(&mut self, mac: Mac, vid: u16, port: PortNo) -> bool {
         let key = self.key(mac, vid);
         self.table.set_static(key, port)
@@ -329,21 +331,21 @@ impl Forwarder for Bridge {
         }
     }
 
-    /// Forgets some of the addresses that are too old; they count as forgotten before that.
+    /// Removes some of the expired addresses, which lookups ignore already.
     fn tick(&mut self, now: Nanos, _out: &mut Outputs) -> Option<Nanos> {
         let pause = now.saturating_add(AGE_PAUSE_MAX);
-        // Frames that come in meanwhile may be learned from, so there is always a next look.
+        // Frames in the meantime may add addresses, so a next run is always scheduled.
         let next = self.table.age(now, AGE_STEPS);
         Some(next.map_or(pause, |due| due.clamp(now, pause)))
     }
 }
 
-/// The bytes that are seen of frames.
+/// Returns the visible bytes of the frames.
 fn heads<'a>(sights: &'a [Sight<'a>]) -> impl ExactSizeIterator<Item = &'a [u8]> {
     sights.iter().map(|sight| sight.head)
 }
 
-/// The VLAN in which the frame's addresses are learned.
+/// Returns the VLAN in which the frame's addresses are learned.
 #[inline]
 fn vid_of(bytes: &[u8], learning: Learning) -> u16 {
     let tagged = learning == Learning::PerVlan

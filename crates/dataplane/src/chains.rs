@@ -1,41 +1,41 @@
-//! A hash table of numbers with chains, which never moves what it holds.
+//! Chained hash table of numbers, which never moves its contents.
 //!
-//! The heads are reserved at once and not touched before they are used; links grow with the highest
-//! number. So no change takes long, where a map of the standard library hashes all its keys again when
-//! it is full. Chains become longer instead: the heads should be about as many as the numbers.
+//! The heads are reserved at creation and committed on first use; links grow with the highest
+//! number. So no change takes long, whereas a map of the standard library rehashes all keys when it
+//! is full. Instead, chains become longer: there should be about as many heads as numbers.
 //!
-//! What the numbers stand for is the caller's: it passes their hashes.
+//! The caller interprets the numbers and passes their hashes.
 
 /// A number's neighbors in its chain. All zero means that the number is in no chain.
 #[derive(Debug, Clone, Copy, Default)]
 struct Link {
-    /// The next number and one; 0 at the end.
+    /// The next number plus one; 0 at the end.
     next: u32,
-    /// The number before and two; 1 at the head.
+    /// The previous number plus two; 1 at the head.
     before: u32,
 }
 
 /// Numbers by hash.
 #[derive(Debug)]
 pub struct Chains {
-    /// The first number of each chain and one.
+    /// The first number of each chain plus one.
     heads: Vec<u32>,
     links: Vec<Link>,
     len: usize,
 }
 
 impl Chains {
-    /// No numbers, in so many chains, rounded up to a power of two.
+    /// Creates a table without numbers. `heads` is rounded up to a power of two.
     pub fn new(heads: usize) -> Chains {
         Chains { heads: vec![0; heads.next_power_of_two()], links: Vec::new(), len: 0 }
     }
 
-    /// How many numbers it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// How many chains there are.
+    /// Returns the number of chains.
     pub fn count_heads(&self) -> usize {
         self.heads.len()
     }
@@ -44,7 +44,7 @@ impl Chains {
         (hash >> 32) as usize & (self.heads.len() - 1)
     }
 
-    /// Adds a number below 2^31 that it does not hold.
+    /// Adds a number below 2^31 that is not in the table.
     pub fn add(&mut self, number: u32, hash: u64) {
         let (at, place) = (number as usize, self.place(hash));
         if at >= self.links.len() {
@@ -58,7 +58,7 @@ impl Chains {
         self.len += 1;
     }
 
-    /// Removes a number. Returns false if it does not hold it.
+    /// Removes a number. Returns false if it is not in the table.
     pub fn remove(&mut self, number: u32, hash: u64) -> bool {
         let link = self.links.get(number as usize).copied().unwrap_or_default();
         let place = self.place(hash);
@@ -75,7 +75,7 @@ impl Chains {
         true
     }
 
-    /// The numbers in the chain of a hash: those that have it, and perhaps others.
+    /// Returns the numbers in the chain of a hash, including numbers with other hashes.
     pub fn chain(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
         let mut next = self.heads[self.place(hash)];
         std::iter::from_fn(move || {

@@ -1,46 +1,46 @@
-//! Ways to find the entry for a key: a hash table of whole keys, and for matches with open fields sets of
-//! bits, hash tables for masks, the longest prefix, or a list in order of rank.
+//! Packet classifiers: a hash table of whole keys, and for wildcard matches bit sets, tuple space
+//! search, longest prefixes, or a list in rank order.
 //!
-//! They keep the numbers of entries, not the entries: a [`Line`](crate::fast::slab::Line) holds what the
-//! path of a frame touches.
+//! Classifiers store entry numbers, not entries: a [`Line`](crate::fast::slab::Line) holds the data
+//! that the fast path needs.
 
 /// Exact matches: a hash table with one cache line for eight entries.
 pub mod exact;
-/// Matches with open fields, searched one after the other.
+/// Wildcard matches by linear search.
 pub mod linear;
-/// Many matches with open fields: a routing table, and tuples.
+/// Many wildcard matches: a routing table, and tuples.
 pub mod many;
-/// Matches that make up a routing table.
+/// Matches that form a routing table.
 pub mod routes;
-/// Matches with open fields, in the structure that suits how many they are.
+/// Wildcard matches, in the structure that suits their number.
 pub mod rest;
-/// Hash tables that are replaced a few rows at a time.
+/// Hash tables that are replaced in steps of a few rows.
 pub mod store;
-/// Matches with open fields, searched mask by mask.
+/// Wildcard matches by tuple space search.
 pub mod tuple_space;
 
-/// How matches with open fields are found.
+/// Classifier for wildcard matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Classifier {
-    /// As suits those that there are.
+    /// Selected by the number and kind of the matches.
     #[default]
     Automatic,
-    /// One after the other in order of rank: the linear table of the study.
+    /// Linear search in rank order: the linear table of bianco2010.
     Linear,
-    /// By a hash for each mask that occurs.
+    /// Tuple space search: a hash table for each mask.
     TupleSpace,
 }
 
-/// Whether an entry of some rank overlaps a match: some frame would match both.
+/// Whether an entry of some rank overlaps a match, so that a frame could match both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Overlap {
-    /// None does.
+    /// No entry overlaps.
     No,
-    /// If one does, the match covers it.
+    /// If an entry overlaps, the match covers it.
     Covered,
-    /// Only the entries tell.
+    /// Only a scan of the entries can decide.
     Unknown,
-    /// One does.
+    /// An entry overlaps.
     Yes,
 }
 
@@ -50,29 +50,29 @@ impl From<bool> for Overlap {
     }
 }
 
-/// With more entries of a rank in lists, whether one of them overlaps a match is left to the caller.
+/// With more entries of a rank in lists, the caller must scan for overlaps.
 const RANK_FEW: usize = 256;
 
-/// No entry.
+/// Not a valid entry number.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// What a list of actions comes to: the two common cases need no list.
+/// Precomputed result of instructions: the two common cases need no action list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// No action: drop.
+    /// No action: drop the frame.
     Drop,
-    /// One action: send it, unchanged, out of this port.
+    /// One action: output to this port, unchanged.
     Output(u16),
-    /// Go through the list of actions; there are no other instructions.
+    /// Execute the action list; there are no other instructions.
     List,
-    /// Follow the instructions.
+    /// Execute the instructions.
     Program,
 }
 
 impl Verdict {
     const KIND: u32 = 30;
 
-    /// As a number.
+    /// Encodes the verdict as a number.
     #[inline]
     pub fn pack(self) -> u32 {
         match self {
@@ -83,7 +83,7 @@ impl Verdict {
         }
     }
 
-    /// What [`Verdict::pack`] made a number of.
+    /// Decodes a number from [`Verdict::pack`].
     #[inline]
     pub fn unpack(number: u32) -> Verdict {
         match number >> Verdict::KIND {

@@ -1,26 +1,27 @@
-//! Everything that happens to a frame is counted once: forwarded, or lost for a named reason.
+//! Frame and byte counters.
 //!
-//! A forwarding core cannot fail, so what would be an error elsewhere is a [`DropReason`] here,
-//! and the sum of all of them and of what left a port accounts for every frame (and for every
-//! copy of a frame, where an entry sends several).
+//! A forwarding core cannot fail, so every error is a [`DropReason`]. The sum of all drops and of
+//! the frames that left a port accounts for every frame (and for every copy, if an entry sends
+//! several).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Declares [`DropReason`]: variant, name on reports, meaning.
+/// Declares [`DropReason`]: variant, name in reports, meaning.
 macro_rules! drop_reasons {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
-        /// Why a frame, or one copy of it, went nowhere.
+        /// Reason for dropping a frame, or one copy of it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum DropReason {
             $(#[doc = $meaning] $variant,)*
         }
 
         impl DropReason {
-            /// All reasons, in the order in which they are declared.
+            /// All reasons, in order of declaration.
             pub const ALL: &'static [DropReason] = &[$(DropReason::$variant,)*];
 
-            /// The reason's name on reports: stable, lower case, words joined by underscores.
+            /// Returns the reason's name in reports: stable, lower case, words joined by
+            /// underscores.
             pub fn name(self) -> &'static str {
                 match self {
                     $(DropReason::$variant => $name,)*
@@ -71,7 +72,7 @@ drop_reasons! {
     ShaperFull "shaper_full" "The shaped queue of the port that it should leave by was full.",
 }
 
-/// How many frames were lost for each reason.
+/// Numbers of dropped frames by reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropCounters {
     frames: [u64; DropReason::ALL.len()],
@@ -84,36 +85,36 @@ impl Default for DropCounters {
 }
 
 impl DropCounters {
-    /// Counts one lost frame.
+    /// Counts one dropped frame.
     #[inline]
     pub fn add(&mut self, why: DropReason) {
         self.frames[why as usize] += 1;
     }
 
-    /// Counts `frames` lost frames.
+    /// Counts `frames` dropped frames.
     #[inline]
     pub fn add_many(&mut self, why: DropReason, frames: u64) {
         self.frames[why as usize] += frames;
     }
 
-    /// Frames lost for this reason.
+    /// Returns the number of frames dropped for this reason.
     pub fn of(&self, why: DropReason) -> u64 {
         self.frames[why as usize]
     }
 
-    /// Frames lost for any reason.
+    /// Returns the number of frames dropped for any reason.
     pub fn total(&self) -> u64 {
         self.frames.iter().sum()
     }
 
-    /// The reasons that occurred, each with its count.
+    /// Returns the reasons with nonzero counts.
     pub fn occurred(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
         let counts = DropReason::ALL.iter().map(|&why| (why, self.of(why)));
         counts.filter(|&(_, frames)| frames > 0)
     }
 }
 
-/// The same as one thread counts it while others read.
+/// Drop counters that one thread updates while others read.
 #[derive(Debug)]
 pub struct SharedDrops {
     frames: [AtomicU64; DropReason::ALL.len()],
@@ -126,14 +127,14 @@ impl Default for SharedDrops {
 }
 
 impl SharedDrops {
-    /// Counts one lost frame. Only one thread may do so.
+    /// Counts one dropped frame. Only one thread may call this.
     #[inline]
     pub fn add(&self, why: DropReason) {
         let frames = &self.frames[why as usize];
         frames.store(frames.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Adds what was counted to a sum.
+    /// Adds the counters to a sum.
     pub fn add_to(&self, sum: &mut DropCounters) {
         for (sum, frames) in sum.frames.iter_mut().zip(&self.frames) {
             *sum += frames.load(Relaxed);
@@ -141,47 +142,47 @@ impl SharedDrops {
     }
 }
 
-/// The account of one port, as whoever moves frames between ports and forwarder keeps it.
+/// Counters of one port, maintained by the code that moves frames between ports and forwarder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortAccount {
-    /// Frames received.
+    /// Received frames.
     pub rx_frames: u64,
-    /// Bytes of those, without frame check sequence.
+    /// Received bytes, without frame check sequence.
     pub rx_bytes: u64,
-    /// Frames sent.
+    /// Sent frames.
     pub tx_frames: u64,
-    /// Bytes of those, without frame check sequence.
+    /// Sent bytes, without frame check sequence.
     pub tx_bytes: u64,
-    /// Received frames that were lost before the forwarder saw them.
+    /// Received frames that were dropped before the forwarder.
     pub rx_dropped: u64,
-    /// Frames that the forwarder sent here and that the port did not take.
+    /// Frames from the forwarder that the port did not accept.
     pub tx_dropped: u64,
 }
 
-/// The account of one table.
+/// Statistics of one table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableAccount {
-    /// Entries in it now.
+    /// Number of entries.
     pub entries: usize,
-    /// Entries that fit.
+    /// Capacity.
     pub entries_max: usize,
-    /// Frames looked up in it.
+    /// Number of frames looked up.
     pub lookups: u64,
-    /// Frames that found an entry in it.
+    /// Number of frames that matched an entry.
     pub matched: u64,
 }
 
-/// Frames and bytes of one thing that forwards or queues.
+/// Frame and byte counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Frames.
     pub frames: u64,
-    /// Bytes of those, without frame check sequence.
+    /// Bytes, without frame check sequence.
     pub bytes: u64,
 }
 
 impl Traffic {
-    /// Counts one frame of so many bytes.
+    /// Counts one frame of `bytes` bytes.
     #[inline]
     pub fn add(&mut self, bytes: usize) {
         self.frames += 1;
@@ -189,13 +190,12 @@ impl Traffic {
     }
 }
 
-/// Traffic that several versions of a thing count together: clones are of the same account. Who counts
-/// has the lock of all of it.
+/// Traffic counters that clones share. A thread that counts must have the lock of the owner.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedTraffic(Arc<[AtomicU64; 2]>);
 
 impl SharedTraffic {
-    /// Counts one frame of so many bytes.
+    /// Counts one frame of `bytes` bytes.
     #[inline]
     pub(crate) fn add(&self, bytes: usize) {
         let [frames, sum] = &*self.0;

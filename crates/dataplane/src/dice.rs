@@ -1,18 +1,18 @@
-//! Random choices that repeat: a small generator (xorshift64) for property tests.
+//! Reproducible random choices: a small generator (xorshift64) for property tests.
 //!
-//! A failing test names its seed; the same seed gives the same choices.
+//! A failing test prints its seed; the same seed gives the same choices.
 
 /// The generator.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// A generator for this seed, which may be any number.
+    /// Creates a generator with this seed, which may be any number.
     pub fn new(seed: u64) -> Dice {
         Dice((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `sides`.
+    /// Returns a number below `sides`.
     pub fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -20,7 +20,7 @@ impl Dice {
         (self.0 >> 11) % sides
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.roll(choices.len() as u64) as usize]
     }

@@ -1,11 +1,11 @@
-//! Where decided frames go: the actions done in order, port by port, every loss counted.
+//! Executes actions and delivers frames to ports; counts every drop.
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 3.3, 5.2.1 (port configuration) and 5.2.4
-//! (actions); 1.3.5, sections 5.6 (groups), 5.7 (meters), 5.8 (queues) and 5.12. A frame is copied only
-//! when it is still needed: the last place that it goes to gets the frame itself.
+//! (actions); 1.3.5, sections 5.6 (groups), 5.7 (meters), 5.8 (queues) and 5.12. A frame is copied
+//! only if it is still needed: its last destination gets the frame itself.
 //!
-//! Invariant: a frame (and each copy of it) either enters an output queue or becomes an event, or
-//! is counted as dropped for one reason.
+//! Invariant: a frame (and each copy of it) enters an output queue, becomes an event, or is counted
+//! as dropped with one reason.
 
 use std::collections::VecDeque;
 
@@ -21,13 +21,13 @@ use crate::meter::{MeterLimits, MeterTable};
 use crate::queue::{QueueNo, Queues};
 use crate::rewrite;
 
-/// Frames that leave: by a port, by a shaped queue of one, or to the control plane.
+/// Delivery of frames to a port, a shaped queue or the control plane.
 mod deliver;
-/// Frames that pass meters.
+/// Metering of frames.
 mod metering;
-/// What ports are set to do, and whether they are live.
+/// Port settings and liveness.
 mod port;
-/// Frames that go by groups.
+/// Processing of frames in groups.
 mod spread;
 
 pub use port::PortSettings;
@@ -35,35 +35,34 @@ pub use spread::GROUP_COPIES_MAX;
 
 use port::Gate;
 
-/// Queues (of all ports that have none configured) whose traffic is counted; that of others is not.
+/// Maximum number of unconfigured queues (of all ports together) with traffic counters.
 pub const QUEUES_COUNTED_MAX: usize = 1024;
 
-/// The ports, their settings, what shapes and spreads frames, and the account of what was lost.
+/// Ports and their settings, groups, meters, queues, and drop counters.
 #[derive(Debug)]
 pub struct Egress {
     ports: Vec<PortNo>,
     /// By port number.
     gates: Vec<Gate>,
-    /// Frames lost, by reason.
+    /// Dropped frames, by reason.
     pub drops: DropCounters,
-    /// What [`Action::Normal`] goes by; without it such frames are dropped.
+    /// Bridge for [`Action::Normal`]; without it, such frames are dropped.
     pub normal: Option<Bridge>,
-    /// Whether frames whose time to live is used up go to the control plane, as they do until this
-    /// is changed, or are dropped.
+    /// Whether frames with an invalid TTL are sent to the controller (the default) or dropped.
     pub tell_invalid_ttl: bool,
     pub(crate) groups: GroupTable,
     /// The meters.
     pub meters: MeterTable,
     shaped: Queues,
-    /// Traffic by queues that are named and not configured.
+    /// Traffic of queues that actions name but that are not configured.
     queues: Vec<((PortNo, QueueNo), Traffic)>,
-    /// Buckets that the frame at hand may still go by for the action at hand.
+    /// Number of buckets that the current action may still execute for the current frame.
     copies_left: usize,
-    /// Groups that the frame at hand is in.
+    /// Nesting depth of groups for the current frame.
     depth: usize,
-    /// Emptied frames, to be copied to.
+    /// Empty frames for copies.
     spares: Vec<Frame>,
-    /// Whether frames that are about to leave by a port wait for the egress tables.
+    /// Whether frames for a port wait for the egress tables.
     pub(crate) defers: bool,
     deferred: VecDeque<Deferred>,
 }
@@ -72,35 +71,35 @@ pub struct Egress {
 #[derive(Debug)]
 pub(crate) struct Deferred {
     pub(crate) frame: Frame,
-    /// With the port that it is to leave by.
+    /// Includes the output port.
     pub(crate) context: Context,
 }
 
-/// Where a frame comes from, and where it can go.
+/// Origin and outputs of a frame.
 pub struct Way<'a> {
-    /// The port that it came in on.
+    /// The ingress port.
     pub in_port: PortNo,
-    /// When it did, or is taken to have.
+    /// Time of reception, actual or assumed.
     pub now: Nanos,
-    /// Where frames leave.
+    /// The outputs.
     pub out: &'a mut Outputs,
-    /// Where in the pipeline it is.
+    /// Position in the pipeline.
     pub context: Context,
 }
 
-/// What became of a frame by a list of actions.
+/// Result of an action list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
-    /// It was sent somewhere, were it to a counted loss.
+    /// The frame was sent somewhere, or dropped and counted on the way.
     Sent,
-    /// No action sent it anywhere. Unless later actions do, that is a loss to be counted.
+    /// No action sent the frame anywhere. Unless later actions do, the caller must count a drop.
     Nowhere,
-    /// It is gone and counted: a meter dropped it, or its time to live is used up. What would be
-    /// done later is not for it any more.
+    /// The frame was dropped and counted: by a meter, or for an invalid TTL. Later actions do not
+    /// apply.
     Over,
 }
 
-/// The place that a frame is about to go to, while it is not known whether it is needed after.
+/// The next destination of a frame, while it is unknown whether the frame is needed later.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Port(PortNo, Option<QueueNo>),
@@ -109,8 +108,8 @@ enum Next {
 }
 
 impl Egress {
-    /// Nothing lost yet, and every port set to do everything. With settings for it, there is a
-    /// bridge for [`Action::Normal`]. `seed` is a secret for choosing among a group's buckets.
+    /// Creates an egress with default port settings, and with a bridge for [`Action::Normal`] if
+    /// `normal` is given. `seed` is a secret for the choice of group buckets.
     pub fn new(
         ports: &[PortNo],
         normal: Option<&bridge::Settings>,
@@ -136,7 +135,7 @@ impl Egress {
         }
     }
 
-    /// Sends the frame out of one port, as an action that names that port does.
+    /// Sends the frame to one port, as an output action does.
     #[inline]
     pub fn output(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
         match self.barrier(port, way.in_port) {
@@ -145,8 +144,8 @@ impl Egress {
         }
     }
 
-    /// Does the actions in order. The frame is used up unless `keep` says that it is needed
-    /// afterwards, as the actions left it. [`Action::Table`] is not for here.
+    /// Executes actions in order. Consumes the frame unless `keep` is set; then the frame has the
+    /// changes of the actions. [`Action::Table`] is not supported here.
     pub fn run(&mut self, actions: &[Action], frame: &mut Frame, keep: bool, way: &mut Way) -> Ran {
         let mut next = None;
         let mut sent = false;
@@ -155,7 +154,7 @@ impl Egress {
                 sent |= self.line_up(action, frame, &mut next, way);
                 continue;
             }
-            // What was lined up goes as the frame is now.
+            // The pending destination gets the frame before the change.
             self.send_copy(next.take(), frame, way);
             let goes_on = match *action {
                 Action::SetQueue(queue) => {
@@ -177,12 +176,12 @@ impl Egress {
         if sent { Ran::Sent } else { Ran::Nowhere }
     }
 
-    /// Sends it to the controller, because no entry matched.
+    /// Sends the frame to the controller because of a table miss.
     pub fn miss(&mut self, frame: &mut Frame, way: &mut Way) {
         self.packet_in(frame, None, PacketInReason::NoMatch, way);
     }
 
-    /// Changes the frame. False if its time to live is used up: then it is gone.
+    /// Changes the frame. Returns false if its TTL is invalid; then the frame is consumed.
     fn change(&mut self, action: &Action, frame: &mut Frame, way: &mut Way) -> bool {
         let changed = rewrite::apply(action, frame, &mut way.context.fields);
         if changed.is_err() && self.tell_invalid_ttl {
@@ -193,8 +192,8 @@ impl Egress {
         changed.is_ok()
     }
 
-    /// Puts the places that an action sends to last in line. False if it leads nowhere, without
-    /// that being counted yet.
+    /// Makes an action's destination the pending one. Returns false if the action has no
+    /// destination, without counting a drop.
     fn line_up(
         &mut self,
         action: &Action,
@@ -241,8 +240,8 @@ impl Egress {
         }
     }
 
-    /// Where a learning bridge would send it. It learns from frames as the actions before left
-    /// them, and only behind ports.
+    /// Adds the destination that a learning bridge selects. The bridge learns from frames as
+    /// changed by previous actions, and only from frames of its ports.
     fn line_up_normal(&mut self, frame: &Frame, next: &mut Option<Next>, way: &mut Way) -> bool {
         let from_port = self.ports.contains(&way.in_port);
         let to = match &mut self.normal {
@@ -280,7 +279,7 @@ impl Egress {
         any
     }
 
-    /// Another place is to get the frame, so the one lined up before gets a copy.
+    /// Sets the pending destination, and sends a copy of the frame to the previous one.
     fn replace(&mut self, with: Next, frame: &Frame, next: &mut Option<Next>, way: &mut Way) {
         let before = next.replace(with);
         self.send_copy(before, frame, way);

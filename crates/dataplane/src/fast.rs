@@ -1,30 +1,30 @@
-//! The structures that frames are looked up in, made for caches and for threads that share them.
+//! Lookup structures designed for CPU caches and for concurrent readers.
 //!
-//! One thread changes them, any number of others look things up meanwhile and never wait: what is
-//! shared is atomic, an entry is written before it can be found, and a place is not used again before
-//! every reader has let go of it. This is the only part of the crate in which `unsafe` is allowed.
+//! One thread changes them while any number of others look up and never wait. Shared state is
+//! atomic, an entry is written before it can be found, and a slot is reused only after every reader
+//! has released it. This is the only part of the crate that permits `unsafe`.
 
-/// What entries did before they were changed, for who does not see the change yet.
+/// Previous actions of changed entries, for readers of the previous edition.
 pub mod aside;
-/// Sets of matches, a bit for each, found half a byte of the key at a time.
+/// Bit sets of matches, indexed by the nibbles of the key.
 pub mod bits;
-/// Which entry has a hash: buckets of one cache line.
+/// Hash buckets of one cache line.
 pub mod buckets;
-/// When nobody can still be looking at what was taken away.
+/// Epoch-based reclamation.
 pub mod epoch;
-/// Which groups of matches a key may meet, by parts of it alone.
+/// Determines from parts of a key which groups of matches it may meet.
 pub mod sieve;
-/// Zeroed memory that is not touched before it is used.
+/// Zeroed memory that the system commits on first use.
 pub mod memory;
-/// Telling the processor what will be read.
+/// Prefetch instructions.
 pub mod prefetch;
-/// One value that a writer replaces and readers hold on to.
+/// A value that a writer replaces while readers keep the old one.
 pub mod published;
-/// The entry of the longest prefix that holds an address.
+/// Longest-prefix match.
 pub mod trie;
-/// What a model can stand in for.
+/// Atomics that a model checker can replace.
 mod sync;
-/// What one more reader counts.
+/// Counters of an additional reader.
 pub mod tally;
-/// What the path of a frame touches of each entry: one cache line.
+/// Fast path data of each entry: one cache line.
 pub mod slab;

@@ -1,8 +1,7 @@
-//! An installed entry, as the control plane says it and as it is told about it.
+//! Flow entries as the control plane requests them and as statistics report them.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 3.1, 3.6 and 4.6; 1.4.1, sections 5.2, 5.5,
-//! 6.4, 7.3.4.1 and 7.4.2. These are plain values; the tables that hold them are in
-//! [`crate::table`].
+//! Source: OpenFlow switch specification 1.0.0, sections 3.1, 3.6 and 4.6; 1.4.1, sections 5.2,
+//! 5.5, 6.4, 7.3.4.1 and 7.4.2. These types are plain values; the tables are in [`crate::table`].
 
 use std::sync::Arc;
 
@@ -13,28 +12,28 @@ use crate::action::Action;
 use crate::instruction::Instructions;
 use crate::matching::Match;
 
-/// The rank of an exact match where such go first (OpenFlow 1.0): above all priorities.
+/// Rank of an exact match if exact matches go first (OpenFlow 1.0): above all priorities.
 pub const RANK_EXACT: u32 = 1 << 16;
 
-/// The rank of a match where exact ones go before all others, as in OpenFlow 1.0. Elsewhere the
+/// Returns the rank of a match if exact matches go first, as in OpenFlow 1.0. In later versions the
 /// rank is the priority.
 pub fn rank_exact_first(matching: &Match, priority: u16) -> u32 {
     if matching.is_exact() { RANK_EXACT } else { u32::from(priority) }
 }
 
-/// Who ordered a change: passed through to the news of it and not looked at.
+/// Origin of a change: copied to its events and not interpreted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The connection.
     pub owner: u32,
-    /// The message.
+    /// The transaction identifier of the message.
     pub xid: u32,
 }
 
-/// What the control plane wrote into a match beyond what frames depend on; statistics repeat it.
+/// Details of a requested match that do not affect matching but that statistics repeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Named {
-    /// The fields that it named.
+    /// The fields that the match named.
     pub fields: FieldSet,
     /// The upper bytes of a 16-bit ICMP type and code (OpenFlow 1.0 and 1.1), which no frame has.
     pub icmp_upper: [u8; 2],
@@ -46,67 +45,67 @@ impl From<FieldSet> for Named {
     }
 }
 
-/// What the control plane asks to be installed, or to be changed.
+/// A request to install or modify an entry.
 #[derive(Debug, Clone)]
 pub struct FlowSpec {
-    /// The table that it is for.
+    /// The table of the entry.
     pub table: u8,
-    /// Frames that it is for.
+    /// The frames that the entry matches.
     pub matching: Match,
-    /// The fields of the match as they were sent, to be found again in [`FlowRecord::named`].
+    /// The fields of the match as sent; [`FlowRecord::named`] returns them.
     pub named: Named,
-    /// The priority as it was said.
+    /// The priority as sent.
     pub priority: u16,
-    /// Where it stands among the table's entries, higher first: [`rank_exact_first`], or the
-    /// priority. Two entries of a table never have the same match and rank.
+    /// Precedence among the table's entries, highest first: [`rank_exact_first`], or the priority.
+    /// No two entries of a table have the same match and rank.
     pub rank: u32,
-    /// A number for the control plane's own use.
+    /// Opaque number of the control plane.
     pub cookie: u64,
-    /// Remove the entry when no frame has matched for so long; zero for never.
+    /// Removes the entry after this time without a match; zero means never.
     pub idle_timeout: Nanos,
-    /// Remove the entry when it is so old; zero for never.
+    /// Removes the entry at this age; zero means never.
     pub hard_timeout: Nanos,
-    /// How much it matters: less important entries are evicted first.
+    /// Importance: less important entries are evicted first.
     pub importance: u16,
     /// Flags.
     pub flags: FlowFlags,
-    /// What to do with the frames; nothing means to drop them.
+    /// Instructions for the frames; none means to drop them.
     pub instructions: Arc<Instructions>,
-    /// Who asks for it.
+    /// Origin of the request.
     pub source: Source,
 }
 
-/// What is special about an entry, or about adding it.
+/// Flags of an entry, or of a request to add it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FlowFlags {
-    /// Tell the control plane when the entry goes.
+    /// Notify the control plane when the entry is removed.
     pub notify_removed: bool,
-    /// Refuse the entry if one of the same rank could match the same frame.
+    /// Reject the entry if one of the same rank could match the same frame.
     pub check_overlap: bool,
-    /// Set its counters to zero if it is changed or replaces one that is like it. Without, the
-    /// entry that is like it hands its counters on.
+    /// Reset the counters if the entry is modified or replaces an identical one. Otherwise, the
+    /// counters of the replaced entry continue.
     pub reset_counts: bool,
-    /// Frames need not be counted: they are told as [`NOT_COUNTED`].
+    /// Do not count frames: the counter is reported as [`NOT_COUNTED`].
     pub no_frame_counts: bool,
-    /// Bytes need not be counted: they are told as [`NOT_COUNTED`].
+    /// Do not count bytes: the counter is reported as [`NOT_COUNTED`].
     pub no_byte_counts: bool,
-    /// It is a table-miss entry: what it sends to the controller goes as
+    /// This is a table-miss entry: its packet-ins have the reason
     /// [`PacketInReason::NoMatch`](crate::forwarder::PacketInReason::NoMatch).
     pub miss: bool,
 }
 
-/// What a counter says that is not kept.
+/// Reported value of a disabled counter.
 pub const NOT_COUNTED: u64 = u64::MAX;
 
 impl FlowSpec {
-    /// An entry of table 0 that does these actions, of rank `priority`, without time-outs, cookie
-    /// or flags.
+    /// Creates an entry of table 0 with an apply-actions instruction, with rank `priority` and
+    /// without timeouts, cookie or flags.
     pub fn new(matching: Match, priority: u16, actions: &[Action]) -> FlowSpec {
         FlowSpec::doing(matching, priority, Instructions::apply(actions))
     }
 
-    /// An entry of table 0 with these instructions, of rank `priority`, without time-outs, cookie
-    /// or flags.
+    /// Creates an entry of table 0 with these instructions, with rank `priority` and without
+    /// timeouts, cookie or flags.
     pub fn doing(matching: Match, priority: u16, instructions: Instructions) -> FlowSpec {
         FlowSpec {
             table: 0,
@@ -124,7 +123,7 @@ impl FlowSpec {
         }
     }
 
-    /// The same as OpenFlow 1.0 has it: an exact match goes before every priority.
+    /// Sets the rank by the rules of OpenFlow 1.0: an exact match precedes every priority.
     #[must_use]
     pub fn exact_first(mut self) -> FlowSpec {
         self.rank = rank_exact_first(&self.matching, self.priority);
@@ -132,72 +131,73 @@ impl FlowSpec {
     }
 }
 
-/// Which part of a table an entry is in.
+/// Part of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// The hash table of exact matches.
     Exact,
-    /// The matches with open fields, and exact ones that share their key with another.
+    /// Wildcard matches, and exact matches that share their key with another.
     Wildcard,
 }
 
 /// An installed entry and its counters at one moment.
 #[derive(Debug, Clone)]
 pub struct FlowRecord {
-    /// Where a walk over the entries stands at this one; it goes on at `place + 1`.
+    /// The entry's slot; an iteration continues at `place + 1`.
     pub place: usize,
-    /// The table that it is in.
+    /// The table of the entry.
     pub table: u8,
     /// The part of that table.
     pub part: Part,
-    /// Frames that it is for.
+    /// The frames that the entry matches.
     pub matching: Match,
-    /// The fields of the match as they were sent.
+    /// The fields of the match as sent.
     pub named: Named,
-    /// Its priority as it was given.
+    /// The priority as sent.
     pub priority: u16,
-    /// Where it stands among the table's entries.
+    /// Precedence among the table's entries.
     pub rank: u32,
-    /// The control plane's number.
+    /// Opaque number of the control plane.
     pub cookie: u64,
-    /// Idle time-out, zero for never.
+    /// Idle timeout; zero means none.
     pub idle_timeout: Nanos,
-    /// Hard time-out, zero for never.
+    /// Hard timeout; zero means none.
     pub hard_timeout: Nanos,
-    /// How much it matters.
+    /// Importance for eviction.
     pub importance: u16,
-    /// Its flags, as they were when it was added.
+    /// Flags at the time of addition.
     pub flags: FlowFlags,
-    /// What it does.
+    /// Instructions.
     pub instructions: Arc<Instructions>,
-    /// Frames that matched it, or [`NOT_COUNTED`].
+    /// Number of matched frames, or [`NOT_COUNTED`].
     pub frames: u64,
-    /// Bytes of those, without frame check sequence, or [`NOT_COUNTED`].
+    /// Number of matched bytes without frame check sequence, or [`NOT_COUNTED`].
     pub bytes: u64,
-    /// Time since it was installed.
+    /// Time since the installation.
     pub age: Nanos,
-    /// Time since a frame last matched it (or since it was installed, if none has).
+    /// Time since the last match, or since the installation if no frame has matched.
     pub idle: Nanos,
 }
 
-/// Entries that a dump, a modification or a deletion is about.
+/// Filter of a dump, a modification or a deletion.
 #[derive(Debug, Clone)]
 pub struct FlowFilter {
     /// Only entries in this table.
     pub table: Option<u8>,
     /// Only entries in this part of a table.
     pub part: Option<Part>,
-    /// Entries for no other frames than these.
+    /// Only entries whose match this one covers.
     pub matching: Match,
-    /// Only the entry with this very match and this rank, not all those that it covers.
+    /// Only the entry with exactly this match and this rank, instead of all entries that the match
+    /// covers.
     pub strict_rank: Option<u32>,
-    /// Value and mask: only entries that have these bits in their cookie.
+    /// Value and mask: only entries with these bits in their cookie.
     pub cookie: (u64, u64),
-    /// Only entries with an action that sends frames to the same place as this one does.
+    /// Only entries with an action that sends frames to the same destination as this action.
     pub destination: Option<Action>,
     /// Only entries with an action that sends frames to this group.
     pub group: Option<u32>,
-    /// Who asks for it.
+    /// Origin of the request.
     pub source: Source,
 }
 
@@ -214,79 +214,79 @@ impl FlowFilter {
         source: Source { owner: 0, xid: 0 },
     };
 
-    /// The entries that `matching` covers.
+    /// Selects the entries that `matching` covers.
     pub fn covered_by(matching: Match) -> FlowFilter {
         FlowFilter { matching, ..FlowFilter::ALL }
     }
 
-    /// The entries with this match and rank (see [`FlowSpec::rank`]), one in each table.
+    /// Selects the entries with this match and rank (see [`FlowSpec::rank`]), one in each table.
     pub fn strictly(matching: Match, rank: u32) -> FlowFilter {
         FlowFilter { matching, strict_rank: Some(rank), ..FlowFilter::ALL }
     }
 }
 
-/// What changing entries does besides: the versions differ.
+/// Rules of a modify command, which differ between OpenFlow versions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModifyRules {
-    /// Install the entry if there is none to change (1.0, and 1.1 where no cookie was asked for).
+    /// Add the entry if there is none to modify (1.0, and 1.1 if the request has no cookie mask).
     pub add: bool,
-    /// Take over the cookie (1.0).
+    /// Set the cookie (1.0).
     pub cookie: bool,
 }
 
-/// Sums over the entries that a filter lets through.
+/// Sums over the entries that pass a filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowTotals {
-    /// Frames that matched them.
+    /// Number of matched frames.
     pub frames: u64,
-    /// Bytes of those, without frame check sequence.
+    /// Number of matched bytes without frame check sequence.
     pub bytes: u64,
-    /// Entries.
+    /// Number of entries.
     pub entries: usize,
 }
 
-/// Why an entry went.
+/// Reason for the removal of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlowRemovedReason {
-    /// No frame had matched for the idle time-out.
+    /// No frame matched during the idle timeout.
     IdleTimeout,
-    /// The hard time-out was over.
+    /// The hard timeout expired.
     HardTimeout,
-    /// The control plane deleted it.
+    /// The control plane deleted the entry.
     Deleted,
-    /// The control plane deleted a group that it sends to.
+    /// The control plane deleted a group that the entry sends to.
     GroupDelete,
-    /// The control plane deleted a meter that it passes.
+    /// The control plane deleted a meter that the entry uses.
     MeterDelete,
-    /// It made room for another.
+    /// Another entry took its place in a full table.
     Eviction,
 }
 
-/// What happened to an entry, for who watches.
+/// Change of an entry, for flow monitors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlowChange {
-    /// It was installed.
+    /// The entry was installed.
     Added,
-    /// It does something else now, or has another cookie.
+    /// Its instructions or its cookie changed.
     Modified,
-    /// It is gone.
+    /// It was removed.
     Removed(FlowRemovedReason),
 }
 
-/// Why an entry was not installed or changed. Nothing was done.
+/// Error of installing or modifying an entry. The tables are unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlowError {
-    /// The table has no room for it.
+    /// The table is full.
     TableFull(u8),
     /// An entry of the same rank could match the same frame.
     Overlap,
-    /// There is no such table.
+    /// The table does not exist.
     NoSuchTable(u8),
-    /// It goes on in a table that does not exist, or not after its own.
+    /// The goto-table instruction names a table that does not exist or does not come later.
     BadGoto(u8),
-    /// It sends frames to a group that does not exist.
+    /// An action refers to a group that does not exist.
     NoSuchGroup(u32),
-    /// Its frames are to pass a meter that does not exist.
+    /// An instruction or action refers to a meter that does not exist.
     NoSuchMeter(u32),
 }
 

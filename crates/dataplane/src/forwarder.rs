@@ -1,10 +1,9 @@
-//! What every data plane is: frames in, frames and events out.
+//! Interface of every data plane: frames in, frames and events out.
 //!
-//! A [`Forwarder`] takes the frames that one port received and decides where they go, by moving
-//! them into the [`Outputs`]. It knows no socket, clock or thread, and cannot fail: a frame that
-//! goes nowhere is a counted reason. The process that runs it (or a simulation) moves frames
-//! between ports and forwarders; what the forwarder wants to tell its control plane are
-//! [`Event`]s.
+//! A [`Forwarder`] takes the frames that one port received, decides where they go, and moves them
+//! into the [`Outputs`]. It uses no socket, clock or thread and cannot fail: every dropped frame is
+//! counted with a reason. The process that runs it (or a simulation) moves frames between ports and
+//! forwarders. The forwarder reports to its control plane with [`Event`]s.
 
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
@@ -12,29 +11,31 @@ use packet::time::Nanos;
 use crate::flow::{FlowChange, FlowRecord, FlowRemovedReason, Source};
 use crate::rewrite;
 
-/// Frames that one port may have waiting before they are dropped and counted.
+/// Maximum number of frames in a port's output queue; more are dropped and counted.
 pub const OUTPUT_FRAMES_MAX: usize = 1024;
 
-/// Events that may wait for the control plane before further ones are dropped and counted.
+/// Maximum number of pending events; more are dropped and counted.
 pub const EVENTS_MAX: usize = 4096;
 
-/// A data plane: a bridge, a router, an OpenFlow pipeline.
+/// A data plane: a bridge, a router or an OpenFlow pipeline.
 pub trait Forwarder {
-    /// Forwards the frames that `port` received at about `now`. The batch's frames are used up:
+    /// Forwards the frames that `port` received at about `now`. Consumes the frames of the batch:
     /// their buffers may have been swapped for others when this returns.
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs);
 
-    /// Does what is due at `now` (time-outs, ageing, retries) and says when to come back, if ever.
+    /// Executes due timeouts, ageing and retries, and returns when to call it again, if ever.
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
 
-    /// Whether [`Forwarder::decide`] may decide something.
+    /// Whether [`Forwarder::decide`] is supported.
     fn decides(&self) -> bool {
         false
     }
 
-    /// Decides the first ones of frames that stay where they are, at most [`SIGHTS_MAX`], by their first
-    /// bytes. What came of it is in the first of `decisions`. The second ones are those that are
-    /// decided by the next call, if it is known: it must be for these then.
+    /// Decides on frames in their receive buffers, at most [`SIGHTS_MAX`], from their first bytes.
+    ///
+    /// The first slice has the frames to decide on; their decisions are in `decisions`. The second
+    /// slice has the frames of the next call, if they are known; the next call must then be for
+    /// these.
     fn decide(
         &mut self,
         _port: PortNo,
@@ -45,163 +46,167 @@ pub trait Forwarder {
         Decided::Done(0)
     }
 
-    /// Whether frames that the last call of [`Forwarder::decide`] let out leave with other headers than they
-    /// came with: then [`Forwarder::rewrite`] has to be asked for these.
+    /// Whether frames that the last call of [`Forwarder::decide`] sends out need new headers. If
+    /// so, the caller must call [`Forwarder::rewrite`] for each of them.
     fn rewrites(&self) -> bool {
         false
     }
 
-    /// By how many bytes in front a frame grows that the last call of [`Forwarder::decide`] let out, at most
-    /// [`GROWS_MAX`]; it shrinks if that is negative. `place` is its place among those that were decided.
+    /// Returns by how many bytes the front of a frame grows that the last call of
+    /// [`Forwarder::decide`] sends out, at most [`GROWS_MAX`]. A negative number means that it
+    /// shrinks. `place` is the frame's index in that call.
     fn grows(&self, _place: usize) -> isize {
         0
     }
 
-    /// Makes the first bytes of a frame that the last call of [`Forwarder::decide`] let out what they
-    /// are as it leaves, and says how many bytes it has then: as many as before and as it grows, or fewer if
-    /// all of them are in `head`. This begins with the room by which it grows; where it shrinks, what is
-    /// behind begins as many bytes later. `place` is its place among those that were decided.
+    /// Rewrites the headers of a frame that the last call of [`Forwarder::decide`] sends out, and
+    /// returns its new length.
+    ///
+    /// `place` is the frame's index in that call. `head` has the first bytes of the frame, after
+    /// the space that the frame needs to grow. If the frame shrinks, the rewritten frame begins as
+    /// many bytes later in `head`. The new length is the old one plus the growth, or less if `head`
+    /// has the whole frame.
     fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
         bytes
     }
 
-    /// Goes on with the frames of which the last call of [`Forwarder::decide`] said that it needs
-    /// them, in the same order. They are used up as those of [`Forwarder::forward`] are.
+    /// Continues with the frames for which the last call of [`Forwarder::decide`] returned
+    /// [`Decided::Needs`], in the same order. Consumes the frames as [`Forwarder::forward`] does.
     fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
 }
 
-/// Bytes by which a frame may grow in front where it lies.
+/// Maximum number of bytes that a frame may grow at its front in the receive buffer.
 pub const GROWS_MAX: usize = 64;
 
-/// Frames that are decided at once where they lie.
+/// Maximum number of frames per call of [`Forwarder::decide`].
 pub const SIGHTS_MAX: usize = 32;
 
-/// What is seen of a frame that stays where it is.
+/// View of a frame in its receive buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight<'a> {
-    /// Its first bytes, or all of them.
+    /// The first bytes, or all of them.
     pub head: &'a [u8],
-    /// How many bytes it has.
+    /// Length of the frame in bytes.
     pub bytes: usize,
 }
 
-/// What becomes of a frame that stays where it is.
+/// Decision on a frame in its receive buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It is dropped and counted.
+    /// The frame is dropped and counted.
     Dropped,
-    /// It leaves by this port: unchanged, or as [`Forwarder::rewrite`] has it.
+    /// The frame leaves by this port, unchanged or rewritten by [`Forwarder::rewrite`].
     Output(PortNo),
 }
 
-/// How far frames were decided where they are.
+/// Result of [`Forwarder::decide`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decided {
-    /// The first so many. Those behind them are to be forwarded.
+    /// The first so many frames are decided. The others must be forwarded.
     Done(usize),
-    /// The first so many are needed as frames, for [`Forwarder::resume`]. Those behind them are to
-    /// be forwarded after that.
+    /// The first so many frames must be passed to [`Forwarder::resume`]. The others must be
+    /// forwarded after that.
     Needs(usize),
 }
 
-/// What leaves a forwarder: a queue of frames for each port, and events for the control plane.
+/// Output of a forwarder: a queue of frames for each port, and events for the control plane.
 pub struct Outputs {
-    /// Place in `queues` by port number, or `None` where there is no such port.
+    /// Index in `queues` by port number, or `None` if the port does not exist.
     place: Vec<Option<u16>>,
     queues: Vec<(PortNo, Batch)>,
-    /// Events in the order in which they happened; whoever runs the forwarder drains them.
+    /// Events in order of occurrence; the caller of the forwarder drains them.
     pub events: Vec<Event>,
-    /// Events lost because [`EVENTS_MAX`] were waiting.
+    /// Events lost because [`EVENTS_MAX`] were pending.
     pub events_lost: u64,
-    /// When the forwarder has to be ticked, if that is earlier than its last tick said; whoever
-    /// runs it takes this.
+    /// Time of the next tick, if it is earlier than the last tick returned; the caller of the
+    /// forwarder takes this value.
     pub wake: Option<Nanos>,
 }
 
-/// What became of a frame that was handed to an output port.
+/// Result of sending a frame to an output port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// It waits in the port's queue.
+    /// The frame is in the port's queue.
     Queued,
-    /// There is no such port.
+    /// The port does not exist.
     NoSuchPort,
     /// The port's queue is full.
     QueueFull,
 }
 
-/// What a forwarder tells its control plane.
+/// An event for the control plane.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A frame for the controller.
     PacketIn {
-        /// The port that the frame came in on.
+        /// The ingress port.
         port: PortNo,
-        /// Bytes of it that the controller asked for (by the action's limit), if it said.
+        /// Maximum number of bytes for the controller, if the action has one.
         bytes_max: Option<u16>,
-        /// Why, and where in the pipeline it was.
+        /// The reason, and the position in the pipeline.
         context: Context,
         /// The whole frame.
         frame: Frame,
     },
-    /// An entry is gone that had asked for this to be told.
+    /// An entry with the flow-removed flag was removed.
     FlowRemoved {
         /// The entry with its last counters.
         flow: Box<FlowRecord>,
-        /// Why it went.
+        /// The reason.
         why: FlowRemovedReason,
     },
-    /// A frame matched an entry that may have reached a limit of its trigger: for
-    /// [`Pipeline::heard`](crate::pipeline::Pipeline::heard), which tells of it if so.
+    /// A frame matched an entry that may have reached a limit of its trigger.
+    /// [`Pipeline::heard`](crate::pipeline::Pipeline::heard) checks this and reports it.
     FlowReached {
-        /// The entry's place.
+        /// The entry's slot.
         place: u32,
     },
-    /// An entry was added, changed or removed, and somebody watches
-    /// (see [`crate::table::Tables::watch`]).
+    /// An entry was added, changed or removed while flow monitoring is enabled (see
+    /// [`crate::table::Tables::watch`]).
     FlowChanged {
-        /// The entry as it is now, or as it was last.
+        /// The entry after the change, or before its removal.
         flow: Box<FlowRecord>,
-        /// What happened to it.
+        /// The change.
         change: FlowChange,
-        /// Who ordered it, if it was ordered.
+        /// Origin of the request, if there was one.
         source: Option<Source>,
     },
-    /// The counters of an entry reached what it has a trigger for.
+    /// The counters of an entry reached a limit of its trigger.
     FlowTriggered {
         /// The entry with its counters.
         flow: Box<FlowRecord>,
     },
-    /// So much room is left in a table that it was to be told.
+    /// The space left in a table crossed a threshold.
     Vacancy {
         /// The table.
         table: u8,
-        /// Whether there is less room than the lower limit; else more than the upper one.
+        /// True if the space is below the lower threshold, false if it is above the upper one.
         down: bool,
     },
 }
 
-/// Where in a pipeline a frame is, for whoever is told of it.
+/// Position and fields of a frame in a pipeline, for packet-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
-    /// Why it goes to the controller where an action sends it there.
+    /// Reason of a packet-in that an action causes here.
     pub why: PacketInReason,
-    /// The table that it is in.
+    /// The current table.
     pub table: u8,
-    /// The cookie of the entry that it matched.
+    /// The cookie of the matched entry.
     pub cookie: u64,
-    /// The fields that are not in its bytes.
+    /// The fields that are not in the frame's bytes.
     pub fields: rewrite::Context,
-    /// In an egress table, the port that it is about to leave by.
+    /// In an egress table, the output port.
     pub actset_output: Option<PortNo>,
-    /// The queue by which it leaves, once an action said so.
+    /// The queue of the output, if an action selected one.
     pub queue: Option<u32>,
 }
 
-/// What the cookie is of a frame that no entry matched.
+/// Cookie of a frame that matched no entry.
 pub const NO_COOKIE: u64 = u64::MAX;
 
 impl Context {
-    /// A frame that has not met a table.
+    /// A frame before the first table.
     pub const START: Context = Context {
         why: PacketInReason::Action,
         table: 0,
@@ -212,25 +217,25 @@ impl Context {
     };
 }
 
-/// Why a frame goes to the controller.
+/// Reason of a packet-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketInReason {
-    /// No entry matched it, or the one for such frames.
+    /// The frame matched no entry, or a table-miss entry.
     NoMatch,
-    /// An action of an entry's list sent it there.
+    /// An action of an apply-actions list sent it.
     Action,
-    /// Its time to live is used up.
+    /// The TTL is invalid.
     InvalidTtl,
-    /// An action of the action set sent it there.
+    /// An action of the action set sent it.
     ActionSet,
-    /// An action of a group's bucket sent it there.
+    /// An action of a group bucket sent it.
     Group,
-    /// An action of the control plane's own sent it there.
+    /// An action of a packet-out sent it.
     PacketOut,
 }
 
 impl Outputs {
-    /// Empty queues for these ports. Port numbers are below 65,536.
+    /// Creates empty queues for these ports. Port numbers are below 65,536.
     pub fn new(ports: &[PortNo]) -> Self {
         let mut outputs = Outputs {
             place: Vec::new(),
@@ -250,12 +255,12 @@ impl Outputs {
         outputs
     }
 
-    /// The queues, in the order in which the ports were named.
+    /// Returns the queues, in the order of the ports in [`Outputs::new`].
     pub fn queues(&self) -> &[(PortNo, Batch)] {
         &self.queues
     }
 
-    /// The queues, to be emptied.
+    /// Returns the queues mutably, so that the caller can drain them.
     pub fn queues_mut(&mut self) -> &mut [(PortNo, Batch)] {
         &mut self.queues
     }
@@ -266,7 +271,7 @@ impl Outputs {
         Some(&mut self.queues[place as usize].1)
     }
 
-    /// Queues the frame on `port` by swapping buffers: afterwards `frame` holds an old buffer.
+    /// Queues the frame on `port` by swapping buffers: afterwards, `frame` has a recycled buffer.
     #[inline]
     pub fn send(&mut self, port: PortNo, frame: &mut Frame) -> Sent {
         match self.queue(port).map(|queue| queue.push_swap(frame)) {
@@ -276,8 +281,8 @@ impl Outputs {
         }
     }
 
-    /// A frame with unspecified contents at the end of the queue of `port`, to be written; `None`
-    /// if there is no such port, or no room.
+    /// Returns a frame with unspecified contents at the end of the queue of `port`, for the caller
+    /// to write. Returns `None` if the port does not exist or its queue is full.
     #[inline]
     pub fn slot(&mut self, port: PortNo) -> Option<&mut Frame> {
         self.queue(port)?.push_slot()
@@ -298,19 +303,19 @@ impl Outputs {
         }
     }
 
-    /// Asks for the forwarder to be ticked at this moment, if at any.
+    /// Requests a tick at this time, if any.
     #[inline]
     pub fn wake_at(&mut self, due: Option<Nanos>) {
         self.wake = self.wake.into_iter().chain(due).min();
     }
 
-    /// How many more events may wait.
+    /// Returns how many more events fit.
     #[inline]
     pub fn events_room(&self) -> usize {
         EVENTS_MAX.saturating_sub(self.events.len())
     }
 
-    /// Adds an event, or counts it as lost when too many wait. Says whether it was added.
+    /// Adds an event, or counts it as lost if too many are pending. Returns whether it was added.
     pub fn event(&mut self, event: Event) -> bool {
         let room = self.events_room() > 0;
         if room {

@@ -1,13 +1,13 @@
-//! Groups: frames sent to one go by all of its buckets, by one that is chosen, or by the first live.
+//! Groups: all, select, indirect and fast failover.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, sections 5.6 (group table), 6.5 (group modification)
-//! and 7.3.4.2; 1.5.1, section 7.3.4.3 (single buckets inserted and removed). A bucket's actions
-//! are done as an action set ([`crate::action_set`]) on a copy of the frame of its own. Which buckets
-//! are live follows from ports and from other groups ([`live`]); which one a select group chooses,
-//! from the frame's flow and the buckets' weights ([`select`]).
+//! Source: OpenFlow Switch Specification 1.3.5, sections 5.6 (group table), 6.5 (group
+//! modification) and 7.3.4.2; 1.5.1, section 7.3.4.3 (inserting and removing single buckets). A
+//! bucket's actions execute as an action set ([`crate::action_set`]) on its own copy of the frame.
+//! The liveness of buckets depends on ports and on other groups ([`live`]). A select group chooses
+//! a bucket by the frame's flow and the buckets' weights ([`select`]).
 //!
-//! Invariant: a group refers only to groups that exist, never through others to itself, and through
-//! at most [`CHAIN_MAX`] groups one after the other.
+//! Invariant: a group refers only to existing groups, never to itself through others, and through
+//! at most [`CHAIN_MAX`] groups in a chain.
 
 use std::sync::Arc;
 
@@ -18,42 +18,42 @@ use shared::Shared;
 use crate::action::Actions;
 use crate::counter::{SharedTraffic, Traffic};
 
-/// What is checked before a group is taken, and how groups hang together.
+/// Validation of groups and of chains.
 mod chain;
-/// Adding, changing and deleting groups and single buckets.
+/// Adding, modifying and deleting groups and single buckets.
 mod change;
-/// The flow that a frame belongs to, as one word.
+/// Hash of the flow that a frame belongs to.
 pub mod flow;
-/// Which buckets and groups are live.
+/// Liveness of buckets and groups.
 mod live;
-/// Which bucket of several a flow goes by.
+/// Choice of a bucket for a flow.
 pub mod select;
 
 pub use change::GroupChange;
 use live::Live;
 
-/// The number by which a group is known.
+/// Number of a group.
 pub type GroupNo = u32;
-/// The number by which a group knows a bucket.
+/// Number of a bucket in its group.
 pub type BucketNo = u32;
 
 /// Highest number of a group.
 pub const GROUP_NO_MAX: GroupNo = 0xffff_ff00;
-/// All groups, in commands and questions.
+/// All groups, in commands and requests.
 pub const GROUPS_ALL: GroupNo = 0xffff_fffc;
 /// Highest number of a bucket.
 pub const BUCKET_NO_MAX: BucketNo = 0xffff_ff00;
-/// Groups that a frame can go through one after the other.
+/// Maximum length of a chain of groups.
 pub const CHAIN_MAX: usize = 16;
 
-/// How much a table of groups holds.
+/// Limits of a group table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupLimits {
-    /// Groups.
+    /// Maximum number of groups.
     pub groups_max: usize,
-    /// Buckets of all groups together.
+    /// Maximum number of buckets in all groups.
     pub buckets_max: usize,
-    /// Buckets of one group.
+    /// Maximum number of buckets in a group.
     pub group_buckets_max: usize,
 }
 
@@ -63,50 +63,50 @@ impl Default for GroupLimits {
     }
 }
 
-/// By which of its buckets a group sends a frame.
+/// Type of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupKind {
-    /// By every one.
+    /// Sends the frame to every bucket.
     All,
-    /// By one that is live, chosen by the frame's flow, in proportion to the weights.
+    /// Sends the frame to one live bucket, chosen by the frame's flow in proportion to the weights.
     Select,
-    /// By the only one.
+    /// Sends the frame to its only bucket.
     Indirect,
-    /// By the first that is live.
+    /// Sends the frame to the first live bucket.
     FastFailover,
 }
 
-/// A group as the control plane describes it.
+/// Description of a group, as requested by the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupSpec {
-    /// Its number.
+    /// The group number.
     pub number: GroupNo,
-    /// Which of its buckets are used.
+    /// The group type.
     pub kind: GroupKind,
-    /// The buckets, first to last.
+    /// The buckets, in order.
     pub buckets: Vec<BucketSpec>,
 }
 
-/// A bucket as the control plane describes it.
+/// Description of a bucket, as requested by the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketSpec {
-    /// Its number in the group; where the control plane gives none, its place.
+    /// The bucket number in the group; its index if the control plane assigns none.
     pub id: BucketNo,
-    /// Its share of the flows in a select group; zero for none, and zero in all other groups.
+    /// Share of the flows in a select group. Zero means none; other groups require zero.
     pub weight: u16,
-    /// It is live while this port is.
+    /// The bucket is live while this port is live.
     pub watch_port: Option<PortNo>,
-    /// It is live while this group is.
+    /// The bucket is live while this group is live.
     pub watch_group: Option<GroupNo>,
-    /// Its actions, in any order.
+    /// The actions, in any order.
     pub actions: Actions,
-    /// The `max_len` of each output among them to other than the control plane, as sent; empty if
-    /// all are zero. Frames do not depend on it: it is kept for group descriptions.
+    /// The `max_len` of each output to other ports than the controller, as sent. Empty if all are
+    /// zero. Frames do not depend on it; group descriptions report it.
     pub output_bytes_max: Arc<[u16]>,
 }
 
 impl BucketSpec {
-    /// A bucket that watches nothing.
+    /// Creates a bucket without watch port and watch group.
     pub fn new(id: BucketNo, weight: u16, actions: &[crate::action::Action]) -> BucketSpec {
         let actions = actions.into();
         let output_bytes_max = Arc::default();
@@ -114,88 +114,89 @@ impl BucketSpec {
     }
 }
 
-/// Which buckets of a group a command is about, or where it puts new ones.
+/// Buckets of a group that a command applies to, or position of new buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BucketPlace {
-    /// The first one; new ones go before it.
+    /// The first bucket; new buckets go before it.
     First,
-    /// The last one; new ones go behind it.
+    /// The last bucket; new buckets go after it.
     Last,
-    /// Every one; new ones have no such place.
+    /// All buckets; not a position for new buckets.
     All,
-    /// The one with this number; new ones go behind it.
+    /// The bucket with this number; new buckets go after it.
     Id(BucketNo),
 }
 
 /// A group and its counters at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupRecord {
-    /// The group as it was described.
+    /// The group's description.
     pub spec: GroupSpec,
-    /// Frames and bytes that it was sent.
+    /// Frames and bytes sent to the group.
     pub traffic: Traffic,
-    /// Frames and bytes that went by each bucket.
+    /// Frames and bytes sent to each bucket.
     pub buckets: Vec<Traffic>,
-    /// How many groups send to it. Entries that do are the pipeline's to count.
+    /// Number of groups that refer to it. The pipeline counts references of flow entries.
     pub references: usize,
-    /// Time since it was added.
+    /// Time since the group was added.
     pub age: Nanos,
 }
 
-/// Why a command about groups is refused. The table gives those that depend on what it holds; the
-/// others are for whoever translates a protocol into [`GroupSpec`].
+/// Error of a group command. The table returns the errors that depend on its contents; protocol
+/// decoders return the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupError {
-    /// There is a group of this number already.
+    /// A group with this number exists already.
     GroupExists(GroupNo),
-    /// No group can have this number, or its buckets do not suit its kind: a weight where nothing
-    /// is chosen, nothing to watch for a fast failover, or not exactly one bucket for an indirect
-    /// group.
+    /// The group number is invalid, or the buckets do not fit the type. Only select groups have
+    /// weights. Buckets of fast failover groups need a watch port or watch group. An indirect group
+    /// has exactly one bucket.
     InvalidGroup(GroupNo),
-    /// The table holds as many groups as it may.
+    /// The table is full; this is its capacity.
     OutOfGroups(usize),
-    /// A group, or all of them together, may not have more buckets than this.
+    /// A group, or all groups together, would have more buckets than this.
     OutOfBuckets(usize),
-    /// A frame would go through more groups than [`CHAIN_MAX`].
+    /// A chain of groups would exceed [`CHAIN_MAX`].
     ChainTooLong(usize),
-    /// Frames would come back to the group.
+    /// The group would refer to itself.
     Loop(GroupNo),
-    /// There is no group of this number.
+    /// No group has this number.
     UnknownGroup(GroupNo),
-    /// Another group refers to it, so that it cannot go.
+    /// Another group refers to this group, so it cannot be deleted.
     ChainedGroup(GroupNo),
-    /// No group is of this type.
+    /// The group type is unknown.
     BadType(u8),
-    /// No command has this number.
+    /// The command is unknown.
     BadCommand(u16),
-    /// A bucket cannot have this number, or there is no such place for it.
+    /// The bucket number or position is invalid.
     BadBucket(BucketNo),
     /// A bucket watches a port that does not exist.
     BadWatchPort(PortNo),
     /// A bucket watches a group that does not exist.
     BadWatchGroup(GroupNo),
-    /// The group has no bucket of this number, or none at all.
+    /// The group has no bucket with this number, or none at all.
     UnknownBucket(Option<BucketNo>),
-    /// The group has a bucket of this number already.
+    /// The group has a bucket with this number already.
     BucketExists(BucketNo),
-    /// A bucket sends frames to a group that does not exist.
+    /// A bucket sends to a group that does not exist.
     BadOutGroup(GroupNo),
 }
 
-/// The groups, by number. A clone costs little however many there are; it counts together what both have in common.
+/// The groups, by number. A clone is cheap, regardless of the number of groups; shared groups have
+/// common counters.
 #[derive(Debug)]
 pub struct GroupTable {
     limits: GroupLimits,
     groups: Shared<GroupNo, Arc<Group>>,
-    /// How many groups refer to each one that any refers to.
+    /// Number of groups that refer to each referenced group.
     referrers: Shared<GroupNo, usize>,
-    /// Buckets of all groups together.
+    /// Number of buckets in all groups.
     buckets: usize,
-    /// The ports, and whether each is live.
+    /// The ports and their liveness.
     ports: Vec<(PortNo, bool)>,
-    /// How often what is live may have changed.
+    /// Number of changes that may have affected liveness.
     changes: u64,
-    /// Which buckets are live, of groups that frames went by.
+    /// Live buckets of groups that frames were sent to.
     live: Shared<GroupNo, Arc<Live>>,
     seed: u64,
 }
@@ -219,7 +220,7 @@ impl Clone for GroupTable {
 struct Group {
     kind: GroupKind,
     buckets: Vec<Bucket>,
-    /// Groups that it refers to, each once.
+    /// Groups that this group refers to, each once.
     targets: Vec<GroupNo>,
     traffic: SharedTraffic,
     added_at: Nanos,
@@ -228,29 +229,29 @@ struct Group {
 #[derive(Debug)]
 struct Bucket {
     spec: BucketSpec,
-    /// Its actions in the order in which they are done.
+    /// The actions in execution order.
     set: Actions,
-    /// What it does, as one word: buckets of one group differ in it.
+    /// Hash of the actions, made unique within the group.
     identity: u64,
     traffic: SharedTraffic,
 }
 
-/// Which buckets a frame goes by.
+/// Buckets chosen for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chosen {
-    /// There is no such group.
+    /// The group does not exist.
     NoGroup,
-    /// None of those that could be chosen is live.
+    /// No eligible bucket is live.
     None,
-    /// The one in this place.
+    /// The bucket with this index.
     One(usize),
-    /// All of so many.
+    /// All buckets; this is their number.
     All(usize),
 }
 
 impl GroupTable {
-    /// No groups yet, between these ports, which are live. `seed` is a secret that decides which
-    /// flow goes by which bucket.
+    /// Creates an empty table with these ports, which are live. `seed` is a secret for the choice
+    /// of buckets.
     pub fn new(ports: &[PortNo], limits: GroupLimits, seed: u64) -> GroupTable {
         GroupTable {
             limits,
@@ -264,22 +265,22 @@ impl GroupTable {
         }
     }
 
-    /// How much fits.
+    /// Returns the limits.
     pub fn limits(&self) -> GroupLimits {
         self.limits
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub fn count(&self) -> usize {
         self.groups.len()
     }
 
-    /// Whether there is a group of this number.
+    /// Whether a group with this number exists.
     pub fn contains(&self, number: GroupNo) -> bool {
         self.groups.contains_key(&number)
     }
 
-    /// The group of this number, or all for [`GROUPS_ALL`], in the order of their numbers.
+    /// Returns the group with this number, or all with [`GROUPS_ALL`], ordered by number.
     pub fn records(&self, number: GroupNo, now: Nanos) -> Vec<GroupRecord> {
         let record = |(number, group): (&GroupNo, &Arc<Group>)| {
             group.record(*number, self.count_referrers(*number), now)
@@ -292,13 +293,13 @@ impl GroupTable {
         }
     }
 
-    /// The first group whose number is not below `from`, and how many buckets it has.
+    /// Returns the first group with a number from `from` on, and its number of buckets.
     pub fn next(&self, from: GroupNo) -> Option<(GroupNo, usize)> {
         let next = self.groups.range(from..).next();
         next.map(|(number, group)| (*number, group.buckets.len()))
     }
 
-    /// By which buckets a frame goes that is sent to a group, which counts it.
+    /// Chooses the buckets for a frame, and counts the frame in the group.
     pub fn choose(&mut self, number: GroupNo, bytes: &[u8]) -> Chosen {
         let Some(group) = self.groups.get(&number) else { return Chosen::NoGroup };
         group.traffic.add(bytes.len());
@@ -319,14 +320,14 @@ impl GroupTable {
         }
     }
 
-    /// What is done with a frame that goes by a bucket, which counts it.
+    /// Returns a bucket's actions for a frame, and counts the frame in the bucket.
     pub fn open(&mut self, number: GroupNo, place: usize, bytes: usize) -> Option<Actions> {
         let bucket = self.groups.get(&number)?.buckets.get(place)?;
         bucket.traffic.add(bytes);
         Some(bucket.set.clone())
     }
 
-    /// Takes over which ports are live.
+    /// Copies the liveness of the ports from another table.
     pub(crate) fn take_ports(&mut self, other: &GroupTable) {
         if self.ports != other.ports {
             self.ports.clone_from(&other.ports);
@@ -334,8 +335,8 @@ impl GroupTable {
         }
     }
 
-    /// Frees what it holds, a step of the budget for each group and bucket, but for what clones hold too. Returns
-    /// whether nothing is left.
+    /// Frees groups and buckets, one step each, except those that clones share. Returns whether
+    /// nothing is left.
     pub(crate) fn free_some(&mut self, budget: &mut usize) -> bool {
         let freed = |group: &Arc<Group>| match Arc::strong_count(group) {
             1 => group.buckets.len(),
@@ -346,7 +347,7 @@ impl GroupTable {
             && self.live.clear_some(|_| 0, budget)
     }
 
-    /// How many groups refer to one.
+    /// Returns the number of groups that refer to a group.
     fn count_referrers(&self, number: GroupNo) -> usize {
         self.referrers.get(&number).copied().unwrap_or(0)
     }

@@ -1,7 +1,7 @@
-//! One word hashed: what places things in the tables of bridge and router.
+//! Hash of one word, for the tables of bridge and router.
 //!
-//! A folded multiplication (64 by 64 to 128 bits, halves combined), as in wyhash, with a seed, so
-//! that whoever chooses addresses cannot choose places. Not for keeping secrets.
+//! A folded multiplication (64 by 64 to 128 bits, halves combined), as in wyhash. The seed protects
+//! against chosen addresses that collide. Not cryptographic.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -18,11 +18,11 @@ fn fold(a: u64, b: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Makes maps whose places depend on a seed and on nothing else, so that runs can be repeated.
+/// Creates maps whose iteration order depends only on a seed, so that runs are reproducible.
 #[derive(Debug, Clone, Copy)]
 pub struct Seeded(pub u64);
 
-/// Hashes what a key consists of, word by word.
+/// Hashes a key word by word.
 #[derive(Debug)]
 pub struct SeededHasher(u64);
 
@@ -66,7 +66,7 @@ mod tests {
             for word in 0..1u64 << 16 {
                 places[(mix(word, seed) >> 54) as usize] += 1;
             }
-            // 64 are expected in each; a spread of eight standard deviations is not chance.
+            // The expected value is 64; the bounds are at least six standard deviations away.
             assert!(places.iter().all(|&count| (16..=128).contains(&count)), "seed {seed}");
         }
     }

@@ -1,8 +1,8 @@
-//! What an entry does with the frames that match it: its instructions.
+//! Instructions of a flow entry.
 //!
 //! Source: OpenFlow switch specification 1.3.5, section 5.9 (1.5.1, section 5.5, for statistics
-//! triggers). An entry has each kind at most once, and they are done in the order of the fields here,
-//! whatever the order in which they were said. A list of actions of OpenFlow 1.0 is an `apply`.
+//! triggers). An entry has each instruction at most once. They execute in the order of the fields
+//! here, regardless of their order in the message. An action list of OpenFlow 1.0 is an `apply`.
 
 use std::sync::Arc;
 
@@ -13,59 +13,60 @@ use crate::action::{Action, Actions};
 /// The instructions of an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Instructions {
-    /// Tell when the entry's counters reach this.
+    /// Reports the entry when its counters reach these limits.
     pub trigger: Option<StatTrigger>,
-    /// The meter that the frame has to pass first.
+    /// The meter that the frame passes first.
     pub meter: Option<u32>,
-    /// Actions done at once, in order.
+    /// Actions that execute immediately, in order.
     pub apply: Actions,
-    /// Forget the action set.
+    /// Clears the action set.
     pub clear: bool,
-    /// Actions put into the action set, each in place of one of its kind.
+    /// Actions to write to the action set; each replaces one of its kind.
     pub write: Actions,
-    /// Value and mask: bits of the metadata to set, for the tables that follow.
+    /// Value and mask: metadata bits to set for later tables.
     pub metadata: Option<(u64, u64)>,
-    /// The table that goes on; without one the action set is done.
+    /// The next table; without one, the action set executes.
     pub goto: Option<u8>,
-    /// The `max_len` of each output of `apply`, then of `write`, to other than the control plane, as
-    /// sent; empty if all are zero. Frames do not depend on it: it is kept for flow statistics.
+    /// The `max_len` of each output to other ports than the controller, first of `apply`, then of
+    /// `write`, as sent. Empty if all are zero. Frames do not depend on it; flow statistics report
+    /// it.
     pub output_bytes_max: Arc<[u16]>,
 }
 
-/// When an entry's statistics are told without being asked for. At least one limit is set.
+/// Limits at which an entry's statistics are sent unsolicited. At least one limit is set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct StatTrigger {
-    /// Tell at every multiple of a limit, not only when it is first reached.
+    /// Report at every multiple of a limit, not only at the first.
     pub periodic: bool,
-    /// Tell only when the first of the limits is reached.
+    /// Report only when the first of the limits is reached.
     pub only_first: bool,
-    /// Frames that matched.
+    /// Number of matched frames.
     pub frames: Option<u64>,
-    /// Bytes of those.
+    /// Number of matched bytes.
     pub bytes: Option<u64>,
-    /// Time since the entry was installed.
+    /// Time since the installation.
     pub age: Option<Nanos>,
-    /// Time without a frame that matched.
+    /// Time without a match.
     pub idle: Option<Nanos>,
 }
 
 impl Instructions {
-    /// Do these actions, in order, and nothing else.
+    /// Creates an apply-actions instruction with these actions, in order.
     pub fn apply(actions: &[Action]) -> Instructions {
         Instructions { apply: actions.into(), ..Instructions::default() }
     }
 
-    /// Put these actions into the action set, and do it.
+    /// Creates a write-actions instruction with these actions.
     pub fn write(actions: &[Action]) -> Instructions {
         Instructions { write: actions.into(), ..Instructions::default() }
     }
 
-    /// All actions, those done at once first.
+    /// Returns all actions, those of apply-actions first.
     pub fn actions(&self) -> impl Iterator<Item = &Action> {
         self.apply.iter().chain(self.write.iter())
     }
 
-    /// The groups that frames are sent to.
+    /// Returns the groups that the actions refer to.
     pub fn groups(&self) -> impl Iterator<Item = u32> {
         self.actions().filter_map(|action| match action {
             Action::Group(group) => Some(*group),
@@ -73,7 +74,7 @@ impl Instructions {
         })
     }
 
-    /// The meters that frames are to pass.
+    /// Returns the meters that the instructions refer to.
     pub fn meters(&self) -> impl Iterator<Item = u32> {
         let listed = self.actions().filter_map(|action| match action {
             Action::Meter(meter) => Some(*meter),

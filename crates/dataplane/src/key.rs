@@ -1,7 +1,7 @@
-//! The fields by which a frame is classified: those of OpenFlow 1.0 packed into four words.
+//! Key of a frame: the match fields of OpenFlow 1.0, packed into four words.
 //!
-//! Twelve fields are those of the OpenFlow switch specification 1.0.0, section 3.4 and
-//! table 3. They are packed so that comparing and hashing a key is straight-line code:
+//! The twelve fields are those of the OpenFlow switch specification 1.0.0, section 3.4 and table 3.
+//! The packing makes comparison and hashing straight-line code:
 //!
 //! ```text
 //!          63       48 47     40 39     32 31                16 15               0
@@ -13,40 +13,40 @@
 //! dscp, 2: 6 bits DSCP, 2 bits type of the second tag
 //! ```
 //!
-//! Invariant: a field that a frame does not have is zero. What counts as having it:
-//! - the outermost 802.1Q or 802.1ad tag is the VLAN, the type behind all tags is the Ethernet type
-//!   (OpenFlow switch specification 1.1.0, section 4.4);
-//! - the type of the tag behind the outermost one is a field of its own, since OpenFlow 1.0 parses one
-//!   tag and takes what follows for the Ethernet type (1.0.0, section 3.4, figure 4);
-//! - an 802.3 frame with a SNAP header of organisation 0 has the type that SNAP names, any other
-//!   802.3 frame has [`ETH_TYPE_NONE`];
-//! - ARP has its operation (low 8 bits) as protocol and its protocol addresses as IP addresses;
-//! - ICMP has its type and code as L4 source and destination;
-//! - of a fragmented IPv4 datagram no fragment has L4 fields, so that all of them match alike;
-//! - an IPv4 header that contradicts itself or the frame's length gives no IP fields.
+//! Invariant: a field that a frame does not have is zero. These rules decide whether a frame has a
+//! field:
+//! - The outermost 802.1Q or 802.1ad tag is the VLAN; the type after all tags is the Ethernet type
+//!   (OpenFlow switch specification 1.1.0, section 4.4).
+//! - The type of the second tag is a separate field. OpenFlow 1.0 parses one tag and takes the next
+//!   type for the Ethernet type (1.0.0, section 3.4, figure 4).
+//! - An 802.3 frame with a SNAP header of organization 0 has the type in that header. Any other
+//!   802.3 frame has [`ETH_TYPE_NONE`].
+//! - ARP has its operation (low 8 bits) as protocol and its protocol addresses as IP addresses.
+//! - ICMP has its type and code as L4 source and destination.
+//! - No fragment of an IPv4 datagram has L4 fields, so that all fragments match alike.
+//! - An IPv4 header that contradicts itself or the frame's length gives no IP fields.
 
 use packet::frame::PortNo;
 use packet::header::{arp, ethernet, ipv4, u16_at, vlan};
 
 use crate::locate::{Fragment, Headers, Network, Transport};
 
-/// The fields that these four words have no room for.
+/// Match fields that do not fit into the four words.
 pub mod wide;
 
-/// Words in a key.
+/// Number of words in a key.
 pub const WORDS: usize = 4;
 
-/// The Ethernet type of 802.3 frames that name none (OpenFlow 1.0's `OFP_DL_TYPE_NOT_ETH_TYPE`).
+/// Ethernet type of 802.3 frames without a type (OpenFlow 1.0's `OFP_DL_TYPE_NOT_ETH_TYPE`).
 pub const ETH_TYPE_NONE: u16 = ethernet::TYPE_NONE;
 
-/// The bit of [`Field::Vlan`] that says that the frame has a tag; the lower 12 bits are the
-/// identifier.
+/// Bit of [`Field::Vlan`] that is set if the frame has a tag; the lower 12 bits are the identifier.
 pub const VLAN_PRESENT: u64 = 0x1000;
 
 /// One of the twelve fields, or the type of a second tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// The port that the frame came in on, 16 bits.
+    /// Ingress port, 16 bits.
     InPort,
     /// Destination address, 48 bits.
     EthDst,
@@ -58,7 +58,7 @@ pub enum Field {
     VlanPriority,
     /// Type of the second VLAN tag, 2 bits: a value of [`second_tag`], or zero without one.
     SecondTag,
-    /// Ethernet type behind the tags, 16 bits.
+    /// Ethernet type after the tags, 16 bits.
     EthType,
     /// IPv4 DSCP, 6 bits.
     IpDscp,
@@ -92,7 +92,7 @@ impl Field {
         Field::L4Dst,
     ];
 
-    /// Word, lowest bit and number of bits.
+    /// Returns the word, the lowest bit and the number of bits.
     pub(crate) const fn place(self) -> (usize, u32, u32) {
         match self {
             Field::InPort => (0, 48, 16),
@@ -111,19 +111,19 @@ impl Field {
         }
     }
 
-    /// The field's value with all bits set.
+    /// Returns the field's value with all bits set.
     pub const fn full(self) -> u64 {
         u64::MAX >> (64 - self.place().2)
     }
 }
 
-/// The value of [`Field::SecondTag`] for a tag of this type; zero if no VLAN tag has it.
+/// Returns the value of [`Field::SecondTag`] for a tag type; zero if it is no VLAN tag type.
 pub fn second_tag(tag_type: u16) -> u64 {
     let place = vlan::TAG_TYPES.iter().position(|&known| known == tag_type);
     place.map_or(0, |place| place as u64 + 1)
 }
 
-/// The type of the tag that [`second_tag`] made this value of.
+/// Returns the tag type of a [`second_tag`] value.
 pub fn second_tag_type(value: u64) -> Option<u16> {
     vlan::TAG_TYPES.get((value as usize).checked_sub(1)?).copied()
 }
@@ -138,14 +138,14 @@ impl Key {
     /// Every bit of every field set.
     pub const FULL: Key = Key([u64::MAX; WORDS]);
 
-    /// A field's value.
+    /// Returns a field's value.
     #[inline]
     pub const fn get(&self, field: Field) -> u64 {
         let (word, shift, _) = field.place();
         (self.0[word] >> shift) & field.full()
     }
 
-    /// Sets a field to `value`; bits that the field does not have are ignored.
+    /// Sets a field to `value`; excess bits are ignored.
     #[inline]
     pub const fn set(&mut self, field: Field, value: u64) {
         let (word, shift, _) = field.place();
@@ -153,34 +153,34 @@ impl Key {
             (self.0[word] & !(field.full() << shift)) | ((value & field.full()) << shift);
     }
 
-    /// This key with a field set.
+    /// Returns this key with a field set.
     pub const fn with(mut self, field: Field, value: u64) -> Key {
         self.set(field, value);
         self
     }
 
-    /// Whether both are the same, word by word: a wide comparison would wait for words that were just
-    /// written one by one.
+    /// Compares word by word. A vector comparison would stall on words that were just written
+    /// separately.
     #[inline(always)]
     pub fn is(&self, other: &Key) -> bool {
         let differ = |word: usize| self.0[word] ^ other.0[word];
         (differ(0) | differ(1)) | (differ(2) | differ(3)) == 0
     }
 
-    /// The bits that both have.
+    /// Returns the bitwise AND.
     #[inline]
     pub fn and(&self, other: &Key) -> Key {
         Key(std::array::from_fn(|word| self.0[word] & other.0[word]))
     }
 
-    /// The bits that either has.
+    /// Returns the bitwise OR.
     pub fn or(&self, other: &Key) -> Key {
         Key(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
-    /// A hash of all words, well mixed in all 64 bits, that cannot be foreseen without `seed`.
+    /// Hashes all words with a secret `seed`; all 64 bits of the result are well mixed.
     ///
-    /// Two folded multiplications (64 by 64 to 128 bits, halves combined) take in two words each,
+    /// Two folded multiplications (64 by 64 to 128 bits, halves combined) take two words each, and
     /// a third joins them.
     #[inline]
     pub fn hash(&self, seed: u64) -> u64 {
@@ -207,7 +207,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// The key of a frame that came in on `port`. Any bytes have one: what is missing is zero.
+/// Extracts the key of a frame received on `port`. Any bytes have a key: missing fields are zero.
 #[inline]
 pub fn extract(port: PortNo, bytes: &[u8]) -> Key {
     match extract_plain(port, bytes, bytes.len()) {
@@ -216,15 +216,15 @@ pub fn extract(port: PortNo, bytes: &[u8]) -> Key {
     }
 }
 
-/// The key of a frame of `frame_bytes` bytes of which `head` are the first: an untagged,
-/// unfragmented IPv4 frame without options that carries UDP or TCP and contradicts itself nowhere.
-/// `None` for every other frame.
+/// Extracts the key of a plain frame of `frame_bytes` bytes that begins with `head`. A plain frame
+/// is an untagged, unfragmented, consistent IPv4 frame without options that carries UDP or TCP.
+/// Returns `None` for every other frame.
 #[inline]
 pub(crate) fn extract_plain(port: PortNo, head: &[u8], frame_bytes: usize) -> Option<Key> {
     const HEADERS_BYTES: usize = ethernet::HEADER_BYTES + 20 + 8;
     let head: &[u8; HEADERS_BYTES] = head.first_chunk()?;
     let type_to_length = be64(head, 10);
-    // The last two bytes of eth_src, type, version and length, service, total length.
+    // The last two bytes of eth_src, type, version and IHL, service, total length.
     let total_length = (type_to_length & 0xffff) as usize;
     let fragment_to_proto = be32(head, 20);
     let proto = fragment_to_proto as u8;
@@ -263,7 +263,7 @@ fn be32<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     u32::from_be_bytes(four)
 }
 
-/// The key of any frame, header by header.
+/// Extracts the key of any frame, header by header.
 pub(crate) fn extract_any(port: PortNo, bytes: &[u8]) -> Key {
     let mut key = Key::ZERO.with(Field::InPort, u64::from(port));
     if bytes.len() < ethernet::HEADER_BYTES {
@@ -307,7 +307,7 @@ fn extract_ipv4(key: &mut Key, headers: &Headers, bytes: &[u8]) {
     }
 }
 
-/// The operation has eight bits in the key.
+/// The key has eight bits of the operation.
 fn extract_arp(key: &mut Key, bytes: &[u8]) {
     let Some(arp) = arp::View::new(bytes) else { return };
     key.set(Field::IpProto, u64::from(arp.operation()));
@@ -315,12 +315,12 @@ fn extract_arp(key: &mut Key, bytes: &[u8]) {
     key.set(Field::IpDst, u64::from(arp.target_ip().to_bits()));
 }
 
-/// Big-endian number of up to eight bytes.
+/// Reads a big-endian number of up to eight bytes.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, &byte| (number << 8) | u64::from(byte))
 }
 
-/// Whether the frame is a part of a fragmented IPv4 or IPv6 datagram.
+/// Whether the frame is a fragment of an IPv4 or IPv6 datagram.
 pub fn is_fragment(bytes: &[u8]) -> bool {
     Headers::of(bytes).fragment != Fragment::Whole
 }

@@ -1,65 +1,66 @@
-//! The forwarding core: deterministic, cannot fail, knows no control protocol.
+//! Forwarding core: deterministic, infallible and independent of the control protocol.
 //!
-//! Modules are listed in the order in which a frame meets them. Time and seeds are arguments.
+//! Modules are listed in the order in which they process a frame. Time and random seeds are
+//! arguments.
 
-/// What every data plane is: frames in, frames and events out.
+/// Interface of every data plane: frames in, frames and events out.
 pub mod forwarder;
-/// Everything that happens to a frame is counted once.
+/// Frame and byte counters.
 pub mod counter;
-/// The OpenFlow data plane: key, tables, actions, for a batch at a time.
+/// OpenFlow data plane that processes batches: key, tables, actions.
 pub mod pipeline;
-/// The fields by which a frame is classified, packed into four words.
+/// Header fields of a frame, packed into four words.
 pub mod key;
-/// Where in a frame the headers are that a pipeline matches and changes.
+/// Positions of the headers that a pipeline matches and changes.
 pub mod locate;
-/// Which frames an entry is for.
+/// Matches of flow entries.
 pub mod matching;
-/// An installed entry, as the control plane says it and as it is told about it.
+/// Flow entries: requests to install them and records of them.
 pub mod flow;
-/// The installed entries: found by key, changed by command, removed in time.
+/// Flow tables: lookup, flow-mods and timeouts.
 pub mod table;
-/// Values that many entries have in common.
+/// Values that many entries share.
 mod shared;
-/// Ways to find the entry for a key.
+/// Packet classifiers.
 pub mod classifier;
-/// The structures that frames are looked up in, made for caches and for threads that share them.
+/// Lookup structures designed for CPU caches and for concurrent readers.
 pub mod fast;
-/// A timing wheel: which of many entries is due next.
+/// Timing wheel for timeouts.
 pub mod wheel;
-/// What is done with a frame that an entry matched.
+/// Actions of a flow entry.
 pub mod action;
-/// What tables wrote to be done in the end.
+/// OpenFlow action set.
 pub mod action_set;
-/// What an entry does: actions at once, actions at the end, and where to go on.
+/// Instructions of a flow entry: apply-actions, write-actions, goto-table and others.
 pub mod instruction;
-/// Frames that go by several ways, by one that is chosen, or by the first that works.
+/// Groups: all, select, indirect and fast failover.
 pub mod group;
-/// How fast frames come, and what is done with those too many.
+/// Meters: rate measurement and bands.
 pub mod meter;
-/// Where decided frames go: the actions done in order, every loss counted.
+/// Executes actions and delivers frames to ports; counts every drop.
 pub mod egress;
-/// Queues of a port, each with its rates.
+/// Port queues with rate limits.
 pub mod queue;
-/// Changing a field of a frame in place, with its checksums.
+/// Rewrites header fields in place and updates checksums.
 pub mod rewrite;
-/// A learning bridge.
+/// Learning bridge.
 pub mod bridge;
-/// What a bridge knows: behind which port each address was seen last.
+/// MAC address table of a bridge.
 pub mod mac_table;
-/// A VLAN tagger.
+/// VLAN tagger.
 pub mod tagger;
-/// An IPv4 router.
+/// IPv4 router.
 pub mod router;
-/// The longest prefix that holds an address, in one to three steps.
+/// Longest-prefix match in one to three steps.
 pub mod route_table;
-/// What was looked up lately: a cache of destinations before the route table.
+/// Cache of destinations in front of the route table.
 pub mod route_cache;
-/// Whose hardware address is known, and which frames wait for one.
+/// Neighbor cache: hardware addresses, and frames that wait for one.
 pub mod neighbor;
-/// One word hashed.
+/// Hash of one word.
 pub mod hash;
-/// A hash table of numbers with chains.
+/// Chained hash table of numbers.
 mod chains;
-/// Random choices that repeat, for property tests.
+/// Reproducible random choices for property tests.
 #[cfg(test)]
 mod dice;

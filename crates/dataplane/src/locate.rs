@@ -1,33 +1,33 @@
-//! Where in a frame the headers are that a pipeline matches and changes.
+//! Positions of the headers that a pipeline matches and changes.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, sections 5.3 (what a match sees) and 7.2.3.7 (what
-//! each field is). From the outside in: any number of VLAN tags, then the type behind them, which
-//! decides what is looked at next: an 802.1ah tag and an MPLS stack hide everything behind
-//! themselves, ARP and IP have fields of their own, IP a transport header. IEEE 802.3 frames have
-//! the type of their SNAP header if its organisation is 0, and [`ethernet::TYPE_NONE`] else.
+//! Source: OpenFlow Switch Specification 1.3.5, sections 5.3 (matching) and 7.2.3.7 (fields).
+//! Parsing starts with any number of VLAN tags. The type after them determines the next header. An
+//! 802.1ah tag and an MPLS stack hide everything after them. ARP and IP have their own fields, and
+//! IP has a transport header. An IEEE 802.3 frame has the type of its SNAP header if the
+//! organization is 0, and otherwise [`ethernet::TYPE_NONE`].
 //!
-//! What has a field for matching has it for changing: keys and [`crate::rewrite`] both ask here.
-//! One difference is theirs to make: the first fragment of a datagram holds the transport header,
-//! so that it can be changed there, but no fragment matches by it, so that all of them match alike
+//! Matching and changing agree on the fields of a frame, since keys and [`crate::rewrite`] both use
+//! this module. There is one difference. The first fragment of a datagram has the transport header,
+//! so its fields can be changed. But no fragment matches on them, so that all fragments match alike
 //! ([`Headers::transport_to_match`]).
 //!
-//! Invariant: for any bytes, what is said to be somewhere is there entirely, within the lengths
-//! that the headers around it give; a header that contradicts itself or the frame is not there.
+//! Invariant: for any bytes, a reported header is completely present, within the lengths in the
+//! headers around it. A header that contradicts itself or the frame is not reported.
 
 use packet::header::{arp, ethernet, mpls, pbb, u16_at, vlan};
 pub use packet::parse::{Fragment, Transport};
 
-/// IPv4, IPv6 and what they carry.
+/// IPv4, IPv6 and their payload.
 mod ip;
-/// Where each field stands, and what it is.
+/// Positions and values of fields.
 mod place;
 
 pub use place::{Covered, Place};
 
-/// What the frame carries, as far as its header makes sense.
+/// Network header of a frame, if it is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// Something else, or a header that contradicts itself.
+    /// Another header, or an invalid one.
     None,
     /// ARP for IPv4 over Ethernet.
     Arp,
@@ -41,53 +41,53 @@ pub enum Network {
     Pbb,
 }
 
-/// Where the headers of a frame are. Offsets count from the frame's first byte.
+/// Positions of a frame's headers. Offsets count from the frame's first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Headers {
-    /// VLAN tags: the outermost one's own type is at offset 12, each is 4 bytes long.
+    /// Number of VLAN tags. The first type is at offset 12, and each tag has 4 bytes.
     pub tags: u16,
-    /// The type behind the tags, or [`ethernet::TYPE_NONE`].
+    /// The type after the tags, or [`ethernet::TYPE_NONE`].
     pub eth_type: u16,
-    /// Offset of that type; of the length of an IEEE 802.3 frame that has none.
+    /// Offset of that type, or of the length of an IEEE 802.3 frame without a type.
     pub type_at: u16,
-    /// What the frame carries.
+    /// The network header.
     pub network: Network,
-    /// Offset of what the frame carries: behind tags, LLC and SNAP.
+    /// Offset of the network header: after tags, LLC and SNAP.
     pub network_at: u16,
-    /// Where it ends: by the lengths of IEEE 802.3 and IP, or with the frame.
+    /// End of the payload: by the lengths of IEEE 802.3 and IP, or at the end of the frame.
     pub end: u16,
-    /// Whether the IP packet is whole.
+    /// Whether the IP packet is a fragment.
     pub fragment: Fragment,
-    /// Protocol of IPv4 or, behind its extension headers, IPv6; zero without IP.
+    /// Protocol of IPv4, or of IPv6 after its extension headers; zero without IP.
     pub proto: u8,
-    /// Offset of the byte that says so; zero without IP.
+    /// Offset of the protocol byte; zero without IP.
     pub proto_at: u16,
-    /// Which IPv6 extension headers there are: the bits of `ipv6_exthdr`.
+    /// Set of IPv6 extension headers: the bits of `ipv6_exthdr`.
     pub exthdr: u16,
-    /// Whether an IPv6 routing header still has addresses to visit, so that the transport's
-    /// checksum was made for another destination than the one in the header.
+    /// Whether an IPv6 routing header has addresses left to visit. Then the transport checksum
+    /// refers to another destination than the one in the header.
     pub routed: bool,
-    /// What the IP packet carries, in its first fragment too.
+    /// Transport header of the IP packet, also in its first fragment.
     pub transport: Transport,
-    /// Offset of what the IP packet carries.
+    /// Offset of the transport header.
     pub transport_at: u16,
-    /// Type of the ICMPv6 message if it is a neighbour solicitation or advertisement with its
-    /// target address.
+    /// Type of the ICMPv6 message if it is a neighbor solicitation or advertisement with a target
+    /// address.
     pub neighbour: Option<u8>,
-    /// Offset of the link-layer address in the first option that a neighbour solicitation
-    /// (its source's) or advertisement (its target's) has for one; zero without.
+    /// Offset of the link-layer address in the first matching option of a neighbor solicitation
+    /// (source address) or advertisement (target address); zero without one.
     pub link_option_at: u16,
 }
 
 impl Headers {
-    /// The headers of any bytes. What is past 65,535 bytes is not looked at.
+    /// Parses the headers of any bytes. Bytes beyond 65,535 are ignored.
     #[inline]
     pub fn of(bytes: &[u8]) -> Headers {
         Headers::plain(bytes).unwrap_or_else(|| Headers::any(bytes))
     }
 
-    /// The headers of what most frames are: an untagged, whole UDP or TCP packet in IPv4 without
-    /// options. `None` for all others; what it gives is what [`Headers::any`] gives.
+    /// Parses the most frequent frames: an untagged, unfragmented UDP or TCP packet in IPv4 without
+    /// options. Returns `None` for all others, and else the result of [`Headers::any`].
     #[inline]
     fn plain(bytes: &[u8]) -> Option<Headers> {
         let head: &[u8; 42] = bytes.first_chunk()?;
@@ -114,7 +114,7 @@ impl Headers {
         })
     }
 
-    /// The headers of any bytes, one after the other.
+    /// Parses the headers of any bytes, one after the other.
     fn any(bytes: &[u8]) -> Headers {
         let bytes = &bytes[..bytes.len().min(u16::MAX.into())];
         let mut headers = Headers::nothing(bytes.len());
@@ -131,7 +131,7 @@ impl Headers {
             ethernet::TYPE_MPLS | ethernet::TYPE_MPLS_MULTICAST if room >= mpls::ENTRY_BYTES => {
                 headers.network = Network::Mpls;
             }
-            // The customer's frame goes on with a type.
+            // The customer's frame continues with a type.
             ethernet::TYPE_PBB if room >= pbb::TAG_BYTES + 2 => headers.network = Network::Pbb,
             _ => {}
         }
@@ -159,7 +159,7 @@ impl Headers {
         }
     }
 
-    /// Follows tags, LLC and SNAP to the type of what the frame carries.
+    /// Skips tags, LLC and SNAP to find the type of the network header.
     fn read_link(&mut self, bytes: &[u8]) {
         let mut at = ethernet::TYPE.start;
         while vlan::is_tag(u16_at(bytes, at)) && at + 2 + vlan::TAG_BYTES <= bytes.len() {
@@ -174,7 +174,8 @@ impl Headers {
         }
     }
 
-    /// What looks like a type is an 802.3 length: the type is in the SNAP header, if any.
+    /// Parses LLC: the field is an 802.3 length, and the type is in the SNAP header, if there is
+    /// one.
     fn read_llc(&mut self, bytes: &[u8], at: usize) {
         let end = at + usize::from(self.eth_type);
         self.end = if end <= bytes.len() { end } else { bytes.len() } as u16;
@@ -189,7 +190,7 @@ impl Headers {
         }
     }
 
-    /// ARP for IPv4 over Ethernet; other address kinds have no fields.
+    /// Parses ARP for IPv4 over Ethernet; other address types have no fields.
     fn read_arp(&mut self, inside: &[u8]) {
         let view = arp::View::new(&inside[self.network_at.into()..]);
         if view.is_some_and(|view| view.is_ipv4_over_ethernet()) {
@@ -197,17 +198,17 @@ impl Headers {
         }
     }
 
-    /// Whether the frame is of IEEE 802.3, so that a length stands before LLC and SNAP.
+    /// Whether this is an IEEE 802.3 frame, with a length before LLC and SNAP.
     pub fn has_length(&self) -> bool {
         self.eth_type == ethernet::TYPE_NONE || self.length_at() != self.type_at
     }
 
-    /// Offset of the type or length behind the tags.
+    /// Returns the offset of the type or length after the tags.
     pub fn length_at(&self) -> u16 {
         (ethernet::TYPE.start + vlan::TAG_BYTES * usize::from(self.tags)) as u16
     }
 
-    /// The transport header by whose fields the frame matches: that of whole packets only.
+    /// Returns the transport header for matching: only unfragmented packets have one.
     #[inline]
     pub fn transport_to_match(&self) -> Transport {
         match self.fragment {

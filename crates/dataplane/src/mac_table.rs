@@ -1,21 +1,22 @@
-//! What a bridge knows: behind which port each address was seen last, and when.
+//! MAC address table of a bridge: the port and time at which each address was last seen.
 //!
-//! IEEE 802.1D-2004 section 7.9 (the filtering database). Which entry has an address say the buckets that
-//! the tables of flows have too ([`crate::fast::buckets`]); an entry is sixteen bytes beside three others on a line of the
-//! cache. Lookups can be done in steps, so that those of many frames wait for memory together. Silent
-//! addresses are found by a [timing wheel](crate::wheel), which a frame does not touch: what was
-//! seen meanwhile is put off when its time has come. Memory is reserved when the table is made, and what
-//! frames bring never makes it more: a full table learns nothing. Places depend on a seed, so that chosen
-//! addresses do not meet in one.
+//! Source: IEEE 802.1D-2004, section 7.9 (the filtering database). The bucketed hash table
+//! [`crate::fast::buckets`], which flow tables use too, maps addresses to entries. An entry has 16
+//! bytes, so four entries share a cache line. A lookup can be done in steps, so that the cache
+//! misses of many frames overlap. A [timing wheel](crate::wheel) finds silent addresses. Frames do
+//! not touch the wheel: when an entry is due but was refreshed, the wheel reschedules it. Memory is
+//! reserved at creation, and frames never increase it: a full table learns nothing. A seed for
+//! hashing protects against chosen addresses that collide.
 //!
-//! A flush and another ageing time act on lookups at once: an entry that was last seen before the flush is
-//! not found any more. A sweep over the entries follows a few steps at a time, and gives their room back.
+//! A flush and a change of the ageing time affect lookups immediately: an entry that was learned
+//! before the flush is not found any more. A sweep over the entries then frees them, a few steps
+//! per call.
 //!
 //! Invariants:
-//! - The buckets hold the numbers of the entries that have a key.
-//! - The wheel holds those of them that age, not later than they are due; but for entries that the sweep
-//!   has yet to look at.
-//! - No learned entry that the sweep has passed was last seen before the last flush.
+//! - The buckets hold the numbers of all entries with a key.
+//! - The wheel holds all entries that age, due no later than they expire, except entries that the
+//!   sweep has not reached.
+//! - No learned entry that the sweep has passed is older than the last flush.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -30,30 +31,30 @@ use crate::fast::prefetch;
 use crate::hash::mix;
 use crate::wheel::Wheel;
 
-/// Addresses that a table holds unless told otherwise: as many as the study's exact-match table.
+/// Default capacity: the size of the exact-match table in bianco2010.
 pub const ADDRESSES_MAX_DEFAULT: usize = 131_072;
 
-/// Most addresses that a table can be made for.
+/// Maximum capacity of a table.
 pub const ADDRESSES_MAX: usize = 1 << 24;
 
-/// Time after which an address is forgotten unless told otherwise (802.1D table 7-5).
+/// Default ageing time (802.1D, table 7-5).
 pub const AGEING_DEFAULT: Nanos = Nanos::from_secs(300);
 
-/// Moments are kept in units of 2^16 ns (65.5 us), so that they fit in 48 bits.
+/// Times are stored in units of 2^16 ns (65.5 us), so that they fit in 48 bits.
 const MOMENT_SHIFT: u32 = 16;
-/// Entries that the sweep looks at to make room for an address in a full table.
+/// Number of entries that the sweep examines to free space in a full table.
 const SWEEP_STEPS_OF_FULL: usize = 256;
-/// The moment of what does not age.
+/// Stored time of an entry that does not age.
 const STATIC: u64 = (1 << 48) - 1;
-/// The bit of a key that says that the slot is taken.
+/// Bit of a key that marks the entry as used.
 const TAKEN: u64 = 1 << 63;
 
-/// An address in a VLAN (0 for bridges that do not tell VLANs apart), as one word.
+/// An address in a VLAN (0 for bridges with shared learning), as one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MacKey(u64);
 
 impl MacKey {
-    /// The key of this address in this VLAN.
+    /// Creates the key of an address in a VLAN.
     #[inline]
     pub fn new(mac: Mac, vid: u16) -> MacKey {
         let [a, b, c, d, e, f] = mac;
@@ -61,28 +62,28 @@ impl MacKey {
         MacKey(TAKEN | u64::from(vid & 0xfff) << 48 | mac)
     }
 
-    /// The address.
+    /// Returns the address.
     pub fn mac(self) -> Mac {
         let [_, _, mac @ ..] = self.0.to_be_bytes();
         mac
     }
 
-    /// Whether it is that of a group of stations.
+    /// Whether this is a group address.
     #[inline]
     pub fn is_group(self) -> bool {
         self.0 >> 40 & 1 == 1
     }
 
-    /// The VLAN.
+    /// Returns the VLAN.
     pub fn vid(self) -> u16 {
         (self.0 >> 48) as u16 & 0xfff
     }
 }
 
-/// An entry as it stands in memory: its key or 0, and [`Seen`].
+/// An entry in memory: its key or 0, and [`Seen`].
 type Line = [AtomicU64; 2];
 
-/// The moment when an address was last seen, and in the low 16 bits the port.
+/// The time when an address was last seen, and the port in the low 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen(u64);
 
@@ -108,7 +109,7 @@ impl Seen {
     }
 }
 
-/// How far a lookup has come: a hash, and which entry it probably leads to.
+/// State of a lookup in steps: the hash and the probable entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Hint {
     hash: u64,
@@ -116,88 +117,88 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// Of nothing.
+    /// An empty hint.
     pub const NONE: Hint = Hint { hash: 0, entry: NOWHERE };
 }
 
-/// No entry's number.
+/// Not a valid entry number.
 const NOWHERE: u32 = u32::MAX;
 
-/// One address that is known.
+/// A learned or static address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacEntry {
     /// The address.
     pub mac: Mac,
-    /// The VLAN that it is in, 0 without.
+    /// The VLAN, or 0 without one.
     pub vid: u16,
-    /// The port behind which it is.
+    /// The port of the address.
     pub port: PortNo,
-    /// Time since it was seen (known to 0.1 ms), or `None` if it was set and does not age.
+    /// Time since the address was last seen (resolution 0.1 ms), or `None` for a static address.
     pub age: Option<Nanos>,
-    /// Its number, which is its own as long as it is known.
+    /// Entry number, which does not change while the address is known.
     pub place: u32,
 }
 
-/// What became of an address that was seen.
+/// Result of learning an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learned {
-    /// It was known behind this port.
+    /// The address was known at this port.
     Known,
-    /// It was not known before.
+    /// The address was unknown.
     New,
-    /// It was known behind another port.
+    /// The address was known at another port.
     Moved,
-    /// It was set, and what is set is not learned over.
+    /// The address is static and is not learned again.
     Static,
     /// The table is full.
     Full,
 }
 
-/// How often each thing happened.
+/// Event counters of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MacCounters {
-    /// Addresses that were new.
+    /// Newly learned addresses.
     pub learned: u64,
     /// Addresses that moved to another port.
     pub moved: u64,
-    /// Addresses that were forgotten because they were silent for too long.
+    /// Addresses that aged out.
     pub aged: u64,
-    /// Addresses that were seen and not learned because the table was full.
+    /// Addresses not learned because the table was full.
     pub full: u64,
 }
 
-/// Addresses and the ports behind which they are.
+/// MAC addresses and their ports.
 #[derive(Debug)]
 pub struct MacTable {
     buckets: Buckets,
     lines: Zeroed<Line>,
-    /// Numbers below this were given to entries once; those of `free` are not in use now.
+    /// Numbers below this have been assigned; those in `free` are not in use now.
     given: u32,
     free: Vec<u32>,
-    /// When entries that age are to be looked at.
+    /// Times at which to examine ageing entries.
     wheel: Wheel,
     seed: u64,
     entries_max: usize,
-    /// In units of moments; `NEVER` for what does not age.
+    /// Ageing time in stored units; `NEVER` disables ageing.
     ageing: u64,
-    /// The least moment of an entry that was not flushed.
+    /// Entries with an earlier time are flushed.
     flushed: u64,
-    /// Entries that were set.
+    /// Number of static entries.
     statics: usize,
-    /// Entries that were flushed and still have a key.
+    /// Number of flushed entries that still have a key.
     dead: usize,
-    /// Entries that have yet to be looked at after a flush or a change of the ageing time.
+    /// Entries left to examine after a flush or a change of the ageing time.
     sweep: Range<u32>,
-    /// How often each thing happened.
+    /// Event counters.
     pub counters: MacCounters,
 }
 
-/// More moments than pass.
+/// Longer than any time span.
 const NEVER: u64 = u64::MAX;
 
 impl MacTable {
-    /// An empty table for `entries_max` addresses (at most [`ADDRESSES_MAX`]) that forgets after
-    /// `ageing`, or never.
+    /// Creates an empty table for `entries_max` addresses (at most [`ADDRESSES_MAX`]) with this
+    /// ageing time, or without ageing.
     pub fn new(entries_max: usize, ageing: Option<Nanos>, seed: u64) -> MacTable {
         let entries_max = entries_max.min(ADDRESSES_MAX);
         let mut table = MacTable {
@@ -219,29 +220,29 @@ impl MacTable {
         table
     }
 
-    /// Addresses that are known, those that are too old and not yet forgotten included.
+    /// Returns the number of known addresses, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.buckets.len() - self.dead
     }
 
-    /// Whether none is known.
+    /// Whether no address is known.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Addresses that fit.
+    /// Returns the capacity.
     pub fn entries_max(&self) -> usize {
         self.entries_max
     }
 
-    /// Sets the time after which a silent address is forgotten, `None` for never. It counts from
-    /// when each was last seen, and acts on lookups at once; [`MacTable::age`] does the rest.
+    /// Sets the ageing time; `None` disables ageing. The time counts from when each address was
+    /// last seen. Lookups use the new time immediately; [`MacTable::age`] removes expired entries.
     pub fn set_ageing(&mut self, ageing: Option<Nanos>) {
         self.ageing = ageing.map_or(NEVER, |span| span.0 >> MOMENT_SHIFT);
         self.sweep = 0..self.given;
     }
 
-    /// First step of a lookup: asks for what says which entry has the key.
+    /// First step of a lookup: prefetches the bucket of the key.
     #[inline]
     pub fn hint(&self, key: MacKey) -> Hint {
         let hash = mix(key.0, self.seed);
@@ -249,7 +250,7 @@ impl MacTable {
         Hint { hash, entry: NOWHERE }
     }
 
-    /// Second step: asks for the entry that it probably is.
+    /// Second step: prefetches the probable entry.
     #[inline]
     pub fn guess(&self, hint: &mut Hint) {
         if let Some(entry) = self.buckets.guess(hint.hash)
@@ -260,13 +261,13 @@ impl MacTable {
         }
     }
 
-    /// Notes that the address was seen behind `port`. Ports are below 65,536.
+    /// Learns the address at `port`, or refreshes it. Ports are below 65,536.
     #[inline]
     pub fn learn(&mut self, key: MacKey, port: PortNo, now: Nanos) -> Learned {
         self.learn_at(key, self.hint(key), port, now)
     }
 
-    /// Last step of learning. What changed since the steps before does not matter.
+    /// Last step of learning. The table may have changed since the earlier steps.
     #[inline]
     pub fn learn_at(&mut self, key: MacKey, hint: Hint, port: PortNo, now: Nanos) -> Learned {
         let seen = Seen::new(moment(now).max(self.flushed), port);
@@ -314,7 +315,7 @@ impl MacTable {
         Learned::New
     }
 
-    /// Makes an entry for a key that has none, if there is room.
+    /// Adds an entry for a key that has none, if there is space.
     fn put(&mut self, key: MacKey, hash: u64, seen: Seen) -> Option<u32> {
         let mut steps = SWEEP_STEPS_OF_FULL;
         while self.buckets.len() >= self.entries_max {
@@ -335,21 +336,21 @@ impl MacTable {
         Some(entry)
     }
 
-    /// The port behind which the address is, if that is known and not too long ago.
+    /// Returns the port of the address, if it is known and not expired.
     #[inline]
     pub fn lookup(&self, key: MacKey, now: Nanos) -> Option<PortNo> {
         self.lookup_at(key, self.hint(key), now)
     }
 
-    /// Last step of a lookup. What changed since the steps before does not matter.
+    /// Last step of a lookup. The table may have changed since the earlier steps.
     #[inline]
     pub fn lookup_at(&self, key: MacKey, hint: Hint, now: Nanos) -> Option<PortNo> {
         let seen = self.seen(self.find(key, hint)?);
         (!self.is_old(seen, now)).then(|| seen.port())
     }
 
-    /// Sets the port behind which the address is: it does not age and is not learned over. False
-    /// if the table is full.
+    /// Sets a static address: it does not age and is not learned at another port. Returns false if
+    /// the table is full.
     pub fn set_static(&mut self, key: MacKey, port: PortNo) -> bool {
         let (hint, seen) = (self.hint(key), Seen::new(STATIC, port));
         match self.find(key, hint) {
@@ -369,7 +370,7 @@ impl MacTable {
         }
     }
 
-    /// Forgets the address, set or learned. False if it was not known.
+    /// Removes an address, static or learned. Returns false if it was unknown.
     pub fn remove(&mut self, key: MacKey) -> bool {
         let Some(entry) = self.find(key, self.hint(key)) else { return false };
         let was_known = !self.is_flushed(self.seen(entry));
@@ -389,29 +390,30 @@ impl MacTable {
         self.free.push(entry);
     }
 
-    /// Forgets what was learned; what was set stays. Returns how many were forgotten. Lookups do not find
-    /// them any more; [`MacTable::age`] gives their room back.
+    /// Removes all learned addresses and returns their number; static addresses stay. Lookups no
+    /// longer find them; [`MacTable::age`] frees the entries.
     pub fn flush(&mut self, now: Nanos) -> usize {
         let forgotten = self.len() - self.statics;
         self.dead += forgotten;
-        // What is learned from now on is later than all that was learned before.
+        // Any address learned from now on has a later time than all learned before.
         self.flushed = self.flushed.max(moment(now)).saturating_add(1).min(STATIC - 1);
         self.sweep = 0..self.given;
         forgotten
     }
 
-    /// The addresses that are known at `now`, in no order that means anything.
+    /// Returns the addresses known at `now`, in arbitrary order.
     pub fn iter(&self, now: Nanos) -> impl Iterator<Item = MacEntry> + '_ {
         (0..self.given).filter_map(move |place| self.entry(place, now))
     }
 
-    /// Numbers of entries are below this.
+    /// Returns the upper bound of entry numbers (exclusive).
     pub fn places_end(&self) -> u32 {
         self.given
     }
 
-    /// The address that the entry of this number has at `now`, if any. An address keeps its entry as long
-    /// as it is known, so a walk over the numbers in several turns finds each that is known all the time once.
+    /// Returns the address of an entry that is known at `now`. An address keeps its entry while it
+    /// is known, so an iteration over the numbers in several calls visits each continuously known
+    /// address exactly once.
     pub fn entry(&self, place: u32, now: Nanos) -> Option<MacEntry> {
         let (key, seen) = (MacKey(self.key(place)), self.seen(place));
         if key.0 == 0 || self.is_old(seen, now) {
@@ -422,8 +424,8 @@ impl MacTable {
         Some(MacEntry { mac: key.mac(), vid: key.vid(), port: seen.port(), age, place })
     }
 
-    /// Forgets flushed and silent addresses, of at most `steps` entries that it looks at, and says when to
-    /// come back, if ever: not later than now if there is more to do.
+    /// Frees flushed and expired entries; examines at most `steps` entries. Returns when to call it
+    /// again, if ever: not later than `now` if entries are left to examine.
     pub fn age(&mut self, now: Nanos, mut steps: usize) -> Option<Nanos> {
         while steps > 0 && !self.sweep.is_empty() {
             self.sweep_one(&mut steps);
@@ -445,7 +447,7 @@ impl MacTable {
         self.wheel.next()
     }
 
-    /// Looks at the next entry after a flush or a change of the ageing time.
+    /// Examines the next entry after a flush or a change of the ageing time.
     fn sweep_one(&mut self, steps: &mut usize) {
         *steps -= 1;
         let Some(entry) = self.sweep.next() else { return };
@@ -460,7 +462,7 @@ impl MacTable {
         }
     }
 
-    /// Lets the wheel say when a learned address is too old, if it is not seen again.
+    /// Schedules the expiry of a learned address, if it is not refreshed.
     fn watch(&mut self, entry: u32) {
         let due = self.seen(entry).moment().saturating_add(self.ageing);
         match due.checked_mul(1 << MOMENT_SHIFT) {
@@ -475,7 +477,8 @@ impl MacTable {
             && (moment(now).saturating_sub(seen.moment()) >= self.ageing || self.is_flushed(seen))
     }
 
-    /// Whether it was last seen before the last flush. Static entries have the latest moment of all.
+    /// Whether the entry is older than the last flush. Static entries have the latest possible
+    /// time.
     #[inline]
     fn is_flushed(&self, seen: Seen) -> bool {
         seen.moment() < self.flushed
@@ -491,7 +494,7 @@ impl MacTable {
         Seen(self.lines[entry as usize][1].load(Relaxed))
     }
 
-    /// The entry that has the key.
+    /// Finds the entry with the key.
     #[inline]
     fn find(&self, key: MacKey, hint: Hint) -> Option<u32> {
         let has_key = |entry: u32| {
@@ -505,7 +508,7 @@ impl MacTable {
     }
 }
 
-/// The hash of an entry that has a key.
+/// Returns the hash of an entry with a key.
 fn hash_of(lines: &[Line], seed: u64, entry: u32) -> u64 {
     mix(lines[entry as usize][0].load(Relaxed), seed)
 }

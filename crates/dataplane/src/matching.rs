@@ -1,14 +1,15 @@
-//! Which frames an entry is for: a value and a mask for each field of the key.
+//! Match of a flow entry: a value and a mask for each field of the key.
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 3.4 and 5.2.3; 1.3.5, section 7.2.3. A
-//! field means something only where its prerequisites are matched too (an IP address needs the
-//! Ethernet type of IP or ARP, a port needs the protocol of TCP, UDP or ICMP). This is resolved once,
-//! when a match is made, so that looking up, comparing and overlapping are plain arithmetic
-//! afterwards.
+//! field is significant only if the match includes its prerequisites. An IP address requires the
+//! Ethernet type of IP or ARP. A port requires the protocol TCP, UDP or ICMP. The constructors
+//! resolve prerequisites once, so that lookup, comparison and overlap checks are plain arithmetic.
 //!
-//! Invariant: a match is canonical. Value bits outside of the mask are zero; a field whose
-//! prerequisites are left open is left open; a field that no matching frame can have is required to
-//! be zero, as it is in the key of such a frame. Two matches that ask for the same are equal.
+//! Invariants: a match is canonical.
+//! - Value bits outside of the mask are zero.
+//! - A field whose prerequisites are wildcarded is wildcarded.
+//! - A field that no matching frame can have must be zero, as in the key of such a frame.
+//! - Two matches with the same meaning are equal.
 
 use packet::field::{self, FieldSet, Ground};
 
@@ -29,7 +30,7 @@ pub struct Match {
     wide_mask: Wide,
 }
 
-/// A field, the value that it must have, and the bits of it that count.
+/// A field, its required value, and the mask of significant bits.
 pub type Asked = (field::Field, u128, u128);
 
 impl Match {
@@ -37,19 +38,20 @@ impl Match {
     pub const ANY: Match =
         Match { value: Key::ZERO, mask: Key::ZERO, wide_value: Wide::ZERO, wide_mask: Wide::ZERO };
 
-    /// Matches frames whose key has `value` in the bits of `mask`, made canonical.
+    /// Creates the canonical match of frames whose key has `value` in the bits of `mask`.
     pub fn new(value: Key, mask: Key) -> Match {
         Match { value, mask, ..Match::ANY }.settled()
     }
 
-    /// Matches frames that have these bits in these fields, made canonical. A field whose
-    /// prerequisites are not asked for as [`field::Field::needs`] says is left open. Port numbers
-    /// are those of ports; OpenFlow 1.0 asks for the lower half of `arp_op` only.
+    /// Creates the canonical match of frames with these bits in these fields.
+    ///
+    /// A field without its prerequisites (see [`field::Field::needs`]) is wildcarded. Port numbers
+    /// are the forwarder's. OpenFlow 1.0 matches on the lower byte of `arp_op` only.
     pub fn asking(fields: &[Asked]) -> Match {
         Match::asking_each(fields.iter().copied())
     }
 
-    /// The same for fields that are said one by one, more than once.
+    /// Like [`Match::asking`](Match::asking), for an iterator that can be traversed more than once.
     pub fn asking_each(fields: impl Iterator<Item = Asked> + Clone) -> Match {
         let mut ground = Ground::default();
         fields.clone().for_each(|(field, value, mask)| ground.note(field, value, mask));
@@ -63,9 +65,9 @@ impl Match {
         matching.settled()
     }
 
-    /// The same with the Ethernet type of OpenFlow 1.0, whose flow chart parses one tag (1.0.0,
-    /// section 3.4, figure 4): the type of a frame with two tags is that of the second tag, and nothing
-    /// behind it is a field.
+    /// Interprets the Ethernet type as in OpenFlow 1.0, whose flow chart parses one tag (1.0.0,
+    /// section 3.4, figure 4). A frame with two tags has the type of the second tag, and no fields
+    /// after it.
     #[must_use]
     pub fn behind_one_tag(mut self) -> Match {
         if !self.wants(Field::EthType) {
@@ -83,7 +85,7 @@ impl Match {
         self.settled()
     }
 
-    /// What it asks of these fields, in order; of those that it leaves open, nothing.
+    /// Returns what the match requires of these fields, in order, without wildcarded fields.
     pub fn asked(&self, fields: FieldSet) -> Vec<Asked> {
         let family = self.family();
         let asked = fields.iter().map(|field| {
@@ -99,8 +101,8 @@ impl Match {
         asked.filter(|asked| asked.2 != 0).collect()
     }
 
-    /// The fields that it asks for something. Those that it requires to be zero because no frame
-    /// that it matches has them are not among them.
+    /// Returns the fields that the match requires a value of. Fields that must be zero because no
+    /// matching frame has them are not included.
     pub fn fields_asked(&self) -> FieldSet {
         let (mut set, mut ground) = (FieldSet::NONE, Ground::default());
         let untagged = self.value.get(Field::Vlan) & VLAN_PRESENT == 0;
@@ -113,7 +115,7 @@ impl Match {
         set
     }
 
-    /// The wide words that it asks for something.
+    /// Returns the wide words that the match depends on.
     pub fn wide_words(&self) -> WordSet {
         self.wide_mask.used()
     }
@@ -137,7 +139,7 @@ impl Match {
         self
     }
 
-    /// Matches frames that have these whole fields, made canonical.
+    /// Creates the canonical match of frames with these values of whole fields.
     pub fn of(fields: &[(Field, u64)]) -> Match {
         let (mut value, mut mask) = (Key::ZERO, Key::ZERO);
         for &(field, wanted) in fields {
@@ -147,49 +149,49 @@ impl Match {
         Match::new(value, mask)
     }
 
-    /// Matches frames that have exactly this key.
+    /// Creates the match of frames with exactly this key.
     pub fn exact(key: Key) -> Match {
         Match::new(key, Key::FULL)
     }
 
-    /// The values, zero where nothing is asked.
+    /// Returns the values; wildcarded bits are zero.
     pub fn value(&self) -> &Key {
         &self.value
     }
 
-    /// The bits that are asked for.
+    /// Returns the mask of significant bits.
     pub fn mask(&self) -> &Key {
         &self.mask
     }
 
-    /// The values of the wide fields, zero where nothing is asked.
+    /// Returns the values of the wide fields; wildcarded bits are zero.
     pub fn wide_value(&self) -> &Wide {
         &self.wide_value
     }
 
-    /// The bits of the wide fields that are asked for.
+    /// Returns the mask of significant bits of the wide fields.
     pub fn wide_mask(&self) -> &Wide {
         &self.wide_mask
     }
 
-    /// The match with these values and masks, which were a match's.
+    /// Recreates a match from its own values and masks.
     pub(crate) fn again(value: Key, mask: Key, wide: Option<&(Wide, Wide)>) -> Match {
         let (wide_value, wide_mask) = wide.copied().unwrap_or_default();
         Match { value, mask, wide_value, wide_mask }
     }
 
-    /// A field's value and mask.
+    /// Returns a field's value and mask.
     pub fn field(&self, field: Field) -> (u64, u64) {
         (self.value.get(field), self.mask.get(field))
     }
 
-    /// Whether every bit of the key is asked for, and nothing else.
+    /// Whether the match has every bit of the key, and nothing else.
     pub fn is_exact(&self) -> bool {
         self.mask == Key::FULL && self.wide_mask == Wide::ZERO
     }
 
-    /// Whether every field is asked for that a frame that matches can have, the wide ones aside, which
-    /// are left open. Matches of OpenFlow 1.1 and later cannot name the second tag.
+    /// Whether the match names every field that a matching frame can have, apart from the wide
+    /// fields, which are wildcarded. Matches of OpenFlow 1.1 and later cannot name the second tag.
     pub fn names_every_field(&self) -> bool {
         let mut named = self.mask.with(Field::SecondTag, u64::MAX);
         if self.value.get(Field::SecondTag) != 0 {
@@ -199,7 +201,7 @@ impl Match {
         named == Key::FULL && self.wide_mask == Wide::ZERO
     }
 
-    /// Whether every bit of the key is asked for, and perhaps more.
+    /// Whether the match has every bit of the key, and perhaps wide fields.
     pub fn asks_whole_key(&self) -> bool {
         self.mask == Key::FULL
     }
@@ -224,7 +226,7 @@ impl Match {
             && self.matches(&other.value, &other.wide_value)
     }
 
-    /// Whether it asks for every bit that `other` asks for.
+    /// Whether the mask includes every bit of the mask of `other`.
     pub fn asks_all_of(&self, other: &Match) -> bool {
         let mut words = other.wide_mask.0.iter().zip(self.wide_mask.0);
         self.mask.and(&other.mask).is(&other.mask)
@@ -261,7 +263,8 @@ impl Match {
         mask & VLAN_PRESENT != 0 && value & VLAN_PRESENT == 0
     }
 
-    /// Without a tag there is no priority and no second tag; asking for one of them asks for a tag.
+    /// A frame without a tag has no priority and no second tag, so a match on one of these requires
+    /// a tag.
     fn settle_vlan(&mut self) {
         let has_second = self.value.and(&self.mask).get(Field::SecondTag) != 0;
         if self.requires_no_tag() {
@@ -272,7 +275,7 @@ impl Match {
         }
     }
 
-    /// What the Ethernet type says about the IP fields.
+    /// Resolves the IP fields by the Ethernet type.
     fn settle_eth_type(&mut self) {
         if !self.wants(Field::EthType) {
             self.leave_open(&IP_FIELDS);
@@ -292,7 +295,7 @@ impl Match {
         }
     }
 
-    /// L4 fields depend on the protocol.
+    /// Resolves the L4 fields by the protocol.
     fn settle_ipv4(&mut self) {
         if self.wants(Field::IpProto) && self.value.get(Field::IpProto) == 1 {
             self.settle_icmp();
@@ -304,7 +307,7 @@ impl Match {
         }
     }
 
-    /// Type and code have 8 bits; the upper half of what is theirs is zero.
+    /// Limits ICMP type and code to 8 bits; the upper half of their fields is zero.
     fn settle_icmp(&mut self) {
         for field in L4_FIELDS {
             let (value, mask) = self.field(field);
@@ -314,19 +317,19 @@ impl Match {
     }
 }
 
-/// The bits of a field that a key has: a port's number is shorter there.
+/// Returns the bits of a field that a key has: port numbers are shorter there.
 fn in_key(field: field::Field) -> u128 {
     if field == field::Field::InPort { 0xffff } else { u128::MAX }
 }
 
-/// The bits of `mask` in which the wide fields of two frames differ, all words laid over each other.
+/// Returns the OR over all wide words of the masked differences.
 #[inline]
 pub(crate) fn differing_wide(one: &Wide, other: &Wide, mask: &Wide) -> u64 {
     let differ = |word: usize| (one.0[word] ^ other.0[word]) & mask.0[word];
     (0..wide::WORDS).fold(0, |bits, word| bits | differ(word))
 }
 
-/// The bits of `mask` in which two keys differ, all words laid over each other.
+/// Returns the OR over all key words of the masked differences.
 #[inline]
 pub(crate) fn differing(one: &Key, other: &Key, mask: &Key) -> u64 {
     (0..WORDS).fold(0, |bits, word| bits | ((one.0[word] ^ other.0[word]) & mask.0[word]))
@@ -384,7 +387,7 @@ mod tests {
         assert!(matching.matches(&Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9), &Wide::ZERO));
     }
 
-    /// The key of a tagged IPv4 frame, with a second tag of this type.
+    /// Returns the key of a tagged IPv4 frame, with a second tag of this type.
     fn tagged(tag_type: u16) -> Key {
         let key = Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9);
         key.with(Field::SecondTag, second_tag(tag_type)).with(Field::EthType, ETH_TYPE_IPV4)
@@ -423,7 +426,7 @@ mod tests {
         assert!(second.names_every_field() && !second.is_exact());
         let open = Match::new(*second.value(), second.mask().with(Field::EthSrc, 0));
         assert!(!open.names_every_field());
-        // Without a tag there is no second one.
+        // A frame without a tag has no second tag.
         let untagged = Match::new(*whole.value(), *whole.mask());
         let untagged = Match::new(untagged.value().with(Field::Vlan, 0), *untagged.mask());
         assert!(untagged.is_exact());

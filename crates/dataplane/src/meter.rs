@@ -1,12 +1,12 @@
-//! Meters: how fast the frames that are led through one come, and what is done with those too many.
+//! Meters: rate measurement and bands.
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, sections 5.7 (meter table) and 7.3.4.4 (meter
-//! modification). A meter has bands; each measures the rate on its own, by a bucket of tokens
-//! ([`band`]). Among the bands whose rate a frame exceeds the one with the highest rate says what
-//! is done with it, and bands of lower rates do not count that frame (as the two rates of RFC 2698),
-//! so that what is dropped above one rate takes nothing from what may pass below another.
+//! modification). Each band of a meter measures the rate with its own token bucket ([`band`]).
+//! Among the bands whose rate a frame exceeds, the one with the highest rate applies. Bands with
+//! lower rates do not count that frame, as with the two rates of RFC 2698. So frames dropped above
+//! one rate do not use tokens of a lower rate.
 //!
-//! Invariant: what a meter lets pass depends on the frames' lengths and times alone.
+//! Invariant: the result of a meter depends only on the lengths and times of frames.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,31 +15,31 @@ use shared::Shared;
 
 use crate::counter::{SharedTraffic, Traffic};
 
-/// One band's bucket of tokens.
+/// Token bucket of a band.
 pub mod band;
 
 pub use band::{Band, BandKind, Unit};
 
 use band::Bucket;
 
-/// The number by which a meter is known.
+/// Number of a meter.
 pub type MeterNo = u32;
 
-/// Highest number of a meter that flows can name; the lowest is 1.
+/// Highest number of a meter that flow entries can use; the lowest is 1.
 pub const METER_NO_MAX: MeterNo = 0xffff_0000;
-/// The meter of the slow path. Here every frame takes the same path, so it measures none.
+/// Meter of the slow path. There is no slow path here, so it measures no frames.
 pub const SLOWPATH: MeterNo = 0xffff_fffd;
-/// The meter through which frames for the control plane go.
+/// Meter of frames for the controller.
 pub const CONTROLLER: MeterNo = 0xffff_fffe;
-/// All meters, in commands and questions.
+/// All meters, in commands and requests.
 pub const METERS_ALL: MeterNo = 0xffff_ffff;
 
-/// How much a table of meters holds.
+/// Limits of a meter table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeterLimits {
-    /// Meters, without the slow path's and the controller's.
+    /// Maximum number of meters, without those of the slow path and the controller.
     pub meters_max: usize,
-    /// Bands of one meter.
+    /// Maximum number of bands in a meter.
     pub bands_max: usize,
 }
 
@@ -49,16 +49,16 @@ impl Default for MeterLimits {
     }
 }
 
-/// A meter as the control plane describes it.
+/// Description of a meter, as requested by the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterSpec {
-    /// Its number.
+    /// The meter number.
     pub number: MeterNo,
-    /// What rates and bursts count.
+    /// The unit of rates and bursts.
     pub unit: Unit,
-    /// Whether the bands' bursts are to be used.
+    /// Whether to use the bands' bursts.
     pub burst: bool,
-    /// Whether the control plane wants counters. They cost nothing and are kept in any case.
+    /// Whether the control plane requests counters. They are free and always maintained.
     pub stats: bool,
     /// The bands, in any order.
     pub bands: Vec<Band>,
@@ -67,56 +67,57 @@ pub struct MeterSpec {
 /// A meter and its counters at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterRecord {
-    /// The meter as it was described.
+    /// The meter's description.
     pub spec: MeterSpec,
-    /// Frames and bytes that went into it.
+    /// Frames and bytes measured.
     pub traffic: Traffic,
-    /// Frames and bytes that each band was applied to, in the order of the bands.
+    /// Frames and bytes to which each band was applied, in the order of the bands.
     pub bands: Vec<Traffic>,
-    /// Time since it was added.
+    /// Time since the meter was added.
     pub age: Nanos,
 }
 
-/// What a meter decides about a frame.
+/// Result of measuring a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterVerdict {
-    /// It goes on.
+    /// The frame passes.
     Pass,
-    /// It goes on with its drop precedence raised by so many levels.
+    /// The frame passes, and its drop precedence is raised by this many levels.
     Remark(u8),
-    /// It is dropped.
+    /// The frame is dropped.
     Drop,
 }
 
-/// Why a command about meters is refused. The table gives those that depend on what it holds;
-/// the others are for whoever translates a protocol into [`MeterSpec`].
+/// Error of a meter command. The table returns the errors that depend on its contents; protocol
+/// decoders return the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MeterError {
-    /// There is a meter of this number already.
+    /// A meter with this number exists already.
     MeterExists(MeterNo),
-    /// No meter can have this number, or none can be added under it.
+    /// The meter number is invalid, or invalid for adding a meter.
     InvalidMeter(MeterNo),
-    /// There is no meter of this number.
+    /// No meter has this number.
     UnknownMeter(MeterNo),
-    /// No command has this number.
+    /// The command is unknown.
     BadCommand(u16),
-    /// These flags contradict each other or are not known.
+    /// The flags are contradictory or unknown.
     BadFlags(u16),
-    /// No band can have this rate.
+    /// The rate is invalid.
     BadRate(u32),
-    /// No band can have this burst.
+    /// The burst is invalid.
     BadBurst(u32),
-    /// No band is of this type.
+    /// The band type is unknown.
     BadBand(u16),
-    /// A band of this type cannot have this value.
+    /// The value is invalid for a band of this type.
     BadBandValue(u32),
-    /// The table holds as many meters as it may.
+    /// The table is full; this is its capacity.
     OutOfMeters(usize),
-    /// A meter may not have more bands than this.
+    /// The meter would have more bands than this.
     OutOfBands(usize),
 }
 
-/// The meters, by number. A clone costs little however many there are; what both have in common measures for both.
+/// The meters, by number. A clone is cheap, regardless of the number of meters; shared meters
+/// measure for both clones.
 #[derive(Debug, Clone)]
 pub struct MeterTable {
     limits: MeterLimits,
@@ -127,7 +128,7 @@ pub struct MeterTable {
 struct Meter {
     spec: MeterSpec,
     buckets: Vec<Bucket>,
-    /// Places of the bands, highest rate first.
+    /// Indexes of the bands, highest rate first.
     order: Vec<usize>,
     traffic: SharedTraffic,
     added_at: Nanos,
@@ -140,28 +141,28 @@ impl Default for MeterTable {
 }
 
 impl MeterTable {
-    /// No meters yet.
+    /// Creates an empty table.
     pub fn new(limits: MeterLimits) -> MeterTable {
         MeterTable { limits, meters: Shared::new() }
     }
 
-    /// How much fits.
+    /// Returns the limits.
     pub fn limits(&self) -> MeterLimits {
         self.limits
     }
 
-    /// How many meters there are, without the slow path's and the controller's.
+    /// Returns the number of meters, without those of the slow path and the controller.
     pub fn count(&self) -> usize {
         let unnumbered = [SLOWPATH, CONTROLLER];
         self.meters.len() - unnumbered.iter().filter(|number| self.contains(**number)).count()
     }
 
-    /// How many meters there are, the slow path's and the controller's included.
+    /// Returns the number of meters, including those of the slow path and the controller.
     pub(crate) fn len(&self) -> usize {
         self.meters.len()
     }
 
-    /// Whether there is a meter of this number.
+    /// Whether a meter with this number exists.
     pub fn contains(&self, number: MeterNo) -> bool {
         self.meters.contains_key(&number)
     }
@@ -183,8 +184,7 @@ impl MeterTable {
         Ok(())
     }
 
-    /// Puts another description in the place of a meter's. Its own counters and its age go on,
-    /// the bands begin anew.
+    /// Replaces a meter's description. The meter's counters and age continue; the bands are reset.
     pub fn modify(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
         self.check(&spec)?;
         let unknown = MeterError::UnknownMeter(spec.number);
@@ -197,8 +197,8 @@ impl MeterTable {
         Ok(())
     }
 
-    /// Deletes a meter, or all for [`METERS_ALL`], and returns a table of those that went:
-    /// entries that lead through them have to go too. A meter that does not exist is no error.
+    /// Deletes a meter, or all with [`METERS_ALL`], and returns the deleted meters, so that the
+    /// caller can delete entries that use them. A meter that does not exist is not an error.
     pub fn delete(&mut self, number: MeterNo) -> MeterTable {
         let mut gone = MeterTable::new(self.limits);
         if number == METERS_ALL {
@@ -209,7 +209,7 @@ impl MeterTable {
         gone
     }
 
-    /// The meter of this number, or all for [`METERS_ALL`], in the order of their numbers.
+    /// Returns the meter with this number, or all with [`METERS_ALL`], ordered by number.
     pub fn records(&self, number: MeterNo, now: Nanos) -> Vec<MeterRecord> {
         let record = |meter: &Arc<Mutex<Meter>>| lock(meter).record(now);
         match number {
@@ -218,19 +218,19 @@ impl MeterTable {
         }
     }
 
-    /// The first meter whose number is not below `from`.
+    /// Returns the first meter with a number from `from` on.
     pub fn next(&self, from: MeterNo) -> Option<MeterNo> {
         self.meters.range(from..).next().map(|(number, _)| *number)
     }
 
-    /// Frees what it holds, a step of the budget for each meter, but for what clones hold too. Returns whether
-    /// nothing is left.
+    /// Frees meters, one step each, except those that clones share. Returns whether nothing is
+    /// left.
     pub(crate) fn free_some(&mut self, budget: &mut usize) -> bool {
         self.meters.clear_some(|_| 0, budget)
     }
 
-    /// Leads a frame of so many bytes (without frame check sequence) through a meter. One that
-    /// does not exist lets everything pass.
+    /// Measures a frame of `bytes` bytes (without frame check sequence). A meter that does not
+    /// exist passes all frames.
     pub fn measure(&mut self, number: MeterNo, bytes: usize, now: Nanos) -> MeterVerdict {
         let meter = self.meters.get(&number);
         meter.map_or(MeterVerdict::Pass, |meter| lock(meter).measure(bytes, now))

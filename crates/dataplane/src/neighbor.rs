@@ -1,13 +1,14 @@
-//! Whose hardware address is known, who is being asked, and which frames wait for the answer.
+//! Neighbor cache: hardware addresses, pending requests, and frames that wait for replies.
 //!
-//! RFC 826 for what is asked and learned, RFC 1122 section 2.3.2 and RFC 1812 section 3.3.2 for
-//! ageing, the limit on questions (one a second for each neighbour) and the queue of frames that
-//! wait. A learned address is used for `Timing::reachable`; if it was used in that time it is
-//! asked for again, used meanwhile, and forgotten when no answer comes. Addresses that were set
-//! stay. The table asks and sends nothing itself: it says what is `Due`.
+//! RFC 826 defines requests and learning. RFC 1122, section 2.3.2, and RFC 1812, section 3.3.2,
+//! define ageing, the limit of one request per second and neighbor, and the queue of waiting
+//! frames. A learned address is valid for `Timing::reachable`. If it was used in that time, a new
+//! request is sent, and the address stays in use until the retries fail. Static addresses stay. The
+//! table sends nothing itself: it returns `Due` items.
 //!
-//! Invariant: an entry that waits, and no other, has frames; every entry that was not set is in
-//! the wheel.
+//! Invariants:
+//! - Only entries that wait for a reply have frames.
+//! - Every entry that is not static is in the wheel.
 
 use core::net::Ipv4Addr;
 use std::collections::{HashMap, VecDeque};
@@ -19,26 +20,26 @@ use packet::time::Nanos;
 use crate::hash::Seeded;
 use crate::wheel::Wheel;
 
-/// Neighbours that a table holds unless told otherwise.
+/// Default capacity.
 pub const NEIGHBORS_MAX_DEFAULT: usize = 1 << 17;
 
-/// Neighbours that may be asked for at the same time.
+/// Maximum number of neighbors with pending requests.
 pub const ASKED_MAX: usize = 1024;
 
-/// Frames that may wait for one neighbour's address.
+/// Maximum number of frames that wait for one neighbor.
 pub const WAITING_FRAMES_MAX: usize = 8;
 
-/// Entries that one tick looks at.
+/// Maximum number of entries that one tick examines.
 pub const STEPS_PER_TICK: usize = 4096;
 
-/// When questions are repeated and answers forgotten.
+/// Timing of requests and of ageing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// How long an answer is good.
+    /// Lifetime of a learned address.
     pub reachable: Nanos,
-    /// Pause between two questions.
+    /// Interval between two requests.
     pub retry: Nanos,
-    /// Questions before giving up.
+    /// Number of requests before giving up.
     pub tries: u8,
 }
 
@@ -48,59 +49,59 @@ impl Default for Timing {
     }
 }
 
-/// The number of a neighbour in its table. It may be given to another when its neighbour is
-/// forgotten, so [`NeighborTable::mac_at`] checks.
+/// Number of a neighbor in its table. A number is reused after its neighbor is removed, so
+/// [`NeighborTable::mac_at`] checks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NeighborId(u32);
 
-/// Where a neighbour is.
+/// Port and address of a neighbor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The port of the link.
     pub port: PortNo,
-    /// Its address.
+    /// The IP address.
     pub address: Ipv4Addr,
 }
 
-/// What is known of a neighbour.
+/// State of a neighbor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// Its address was set.
+    /// The hardware address is static.
     Static(Mac),
-    /// It said its address.
+    /// The hardware address was learned.
     Learned(Mac),
-    /// It is being asked.
+    /// A request is pending.
     Asked,
 }
 
-/// A frame that waits for a neighbour's address.
+/// A frame that waits for a neighbor's address.
 #[derive(Debug)]
 pub struct Waiting {
-    /// The frame, finished but for the destination address.
+    /// The frame, complete except for the destination address.
     pub frame: Frame,
-    /// The port that it came in on, or `None` if the router made it.
+    /// The ingress port, or `None` if the router created the frame.
     pub from: Option<PortNo>,
 }
 
-/// What became of a frame that should wait.
+/// Result of [`NeighborTable::wait`].
 #[derive(Debug)]
 pub enum Wait {
-    /// It waits, and the neighbour is to be asked now.
+    /// The frame waits; the caller must send a request now.
     Ask,
-    /// It waits, and the neighbour was asked before.
+    /// The frame waits for a pending request.
     Queued,
-    /// It waits, and the oldest that waited had to make room.
+    /// The frame waits and replaced the oldest waiting frame.
     Displaced(Waiting),
-    /// It cannot wait: too many neighbours are known or asked.
+    /// The frame cannot wait: too many neighbors are known or pending.
     Refused(Waiting),
 }
 
-/// What is due for a neighbour.
+/// Work that is due for a neighbor.
 #[derive(Debug)]
 pub enum Due {
-    /// Ask it (again).
+    /// Send a request (again).
     Ask(Place),
-    /// It did not answer: these frames waited in vain.
+    /// The neighbor did not reply: drop these frames.
     GivenUp(Place, VecDeque<Waiting>),
 }
 
@@ -108,14 +109,14 @@ pub enum Due {
 struct Neighbor {
     place: Place,
     known: Known,
-    /// Questions since the last answer.
+    /// Requests since the last reply.
     asked: u8,
-    /// Whether a frame went there since the last answer.
+    /// Whether a frame was sent there since the last reply.
     used: bool,
     waiting: VecDeque<Waiting>,
 }
 
-/// The neighbours on all links.
+/// The neighbors on all links.
 #[derive(Debug)]
 pub struct NeighborTable {
     entries: Vec<Option<Neighbor>>,
@@ -125,12 +126,12 @@ pub struct NeighborTable {
     timing: Timing,
     entries_max: usize,
     asked: usize,
-    /// Frames that wait now.
+    /// Number of waiting frames.
     pub frames_waiting: usize,
 }
 
 impl NeighborTable {
-    /// An empty table for this many neighbours.
+    /// Creates an empty table for this many neighbors.
     pub fn new(entries_max: usize, timing: Timing, seed: u64) -> NeighborTable {
         NeighborTable {
             entries: Vec::new(),
@@ -144,24 +145,24 @@ impl NeighborTable {
         }
     }
 
-    /// Neighbours that are known or asked.
+    /// Returns the number of neighbors that are known or pending.
     pub fn len(&self) -> usize {
         self.by_place.len()
     }
 
-    /// Whether there are none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.by_place.is_empty()
     }
 
-    /// The number of the neighbour at a place.
+    /// Returns the number of a neighbor.
     #[inline]
     pub fn find(&self, place: Place) -> Option<NeighborId> {
         self.by_place.get(&key(place)).map(|&id| NeighborId(id))
     }
 
-    /// The hardware address of the neighbour with this number, if it still is the one at `place`
-    /// and its address is known. Notes that it is used.
+    /// Returns the hardware address of the neighbor with this number, if it still belongs to
+    /// `place` and its address is known. Marks the entry as used.
     #[inline]
     pub fn mac_at(&mut self, id: NeighborId, place: Place) -> Option<Mac> {
         let entry = self.entries.get_mut(id.0 as usize)?.as_mut()?;
@@ -177,32 +178,32 @@ impl NeighborTable {
         }
     }
 
-    /// The neighbours, in no order that means anything.
+    /// Returns the neighbors, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (Place, Known)> + '_ {
         self.entries.iter().flatten().map(|entry| (entry.place, entry.known))
     }
 
-    /// Numbers of neighbours are below this.
+    /// Returns the upper bound of neighbor numbers (exclusive).
     pub fn places_end(&self) -> usize {
         self.entries.len()
     }
 
-    /// The neighbour of this number, which it keeps as long as it is known.
+    /// Returns the neighbor with this number. A neighbor keeps its number until it is removed.
     pub fn at(&self, number: usize) -> Option<(Place, Known)> {
         self.entries.get(number)?.as_ref().map(|entry| (entry.place, entry.known))
     }
 
-    /// Sets a neighbour's address, which then stays; frames that waited for it are returned. `None`
-    /// if the table is full.
+    /// Sets a static address and returns the frames that waited for it. Returns `None` if the table
+    /// is full.
     pub fn set(&mut self, place: Place, mac: Mac) -> Option<VecDeque<Waiting>> {
         let id = self.find(place).or_else(|| self.add(place, Known::Static(mac)))?;
         self.wheel.cancel(id.0);
         Some(self.answer(id, Known::Static(mac)))
     }
 
-    /// Takes in that a neighbour said its address; frames that waited for it are returned. With
-    /// `add` it is added if it was not known; otherwise only what was known or asked changes (RFC
-    /// 826, "merge").
+    /// Learns a neighbor's address and returns the frames that waited for it. With `add`, an
+    /// unknown neighbor is added; otherwise only a known or pending neighbor changes (RFC 826,
+    /// "merge").
     pub fn learn(&mut self, place: Place, mac: Mac, add: bool, now: Nanos) -> VecDeque<Waiting> {
         let known = self.find(place);
         let id = known.or_else(|| if add { self.add(place, Known::Learned(mac)) } else { None });
@@ -214,7 +215,7 @@ impl NeighborTable {
         self.answer(id, Known::Learned(mac))
     }
 
-    /// Lets a frame wait for the address of the neighbour at `place`, which is not known.
+    /// Queues a frame until the address of the neighbor at `place` is known.
     pub fn wait(&mut self, place: Place, waiting: Waiting, now: Nanos) -> Wait {
         let (id, ask) = match self.find(place) {
             Some(id) => (id, false),
@@ -244,7 +245,7 @@ impl NeighborTable {
         }
     }
 
-    /// What is due at `now`, one thing a call; each entry looked at on the way uses one of `steps`.
+    /// Returns one item that is due at `now`. Each examined entry uses one of `steps`.
     pub fn due(&mut self, now: Nanos, steps: &mut usize) -> Option<Due> {
         while let Some(id) = self.wheel.pop(now, steps).map(NeighborId) {
             let (retry, tries) = (self.timing.retry, self.timing.tries);
@@ -264,19 +265,19 @@ impl NeighborTable {
         None
     }
 
-    /// When to ask what is due again, if ever.
+    /// Returns when to call [`NeighborTable::due`] again, if ever.
     pub fn next_due(&self) -> Option<Nanos> {
         self.wheel.next()
     }
 
-    /// Forgets a neighbour, set or learned; frames that waited for it are returned. `None` if it
-    /// was not known.
+    /// Removes a neighbor, static or learned, and returns the frames that waited for it. Returns
+    /// `None` if it was unknown.
     pub fn remove(&mut self, place: Place) -> Option<VecDeque<Waiting>> {
         let id = self.find(place)?;
         Some(self.forget(id).waiting)
     }
 
-    /// Forgets all neighbours whose address was learned. Those that are asked stay.
+    /// Removes all learned neighbors. Pending neighbors stay.
     pub fn flush(&mut self) -> usize {
         let learned = |(place, known)| matches!(known, Known::Learned(_)).then_some(place);
         let places: Vec<Place> = self.iter().filter_map(learned).collect();

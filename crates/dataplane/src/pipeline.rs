@@ -1,17 +1,20 @@
-//! The OpenFlow data plane: key, tables, actions, for a batch at a time.
+//! OpenFlow data plane that processes batches: key, tables, actions.
 //!
-//! [`Pipeline`] is what is commanded; a [`Worker`] is what forwards, one for each thread. A batch goes
-//! through in stages of a few dozen frames: all keys, then all lookups, then all counters, then all
-//! actions, each a simple loop, so that cache misses of different frames overlap and a run of frames
-//! with the same key is decided once. In a table exact matches are looked up first (bianco2010, section
-//! II). Where every frame of a stage is dropped or leaves unchanged by one port, the worker does that by
-//! itself; all else is done by the engine, which the workers share: groups, meters, queues and the
-//! bridge are there. What comes to more than one output or one list of actions is followed frame by
-//! frame from table to table (`walk`). Actions and misses follow the OpenFlow switch specifications
-//! 1.0.0, sections 3.3 and 3.4, and 1.3.5, sections 5.1 to 5.4.
+//! [`Pipeline`] executes commands; a [`Worker`] forwards frames, one per thread. A batch is
+//! processed in stages of a few dozen frames: all keys, all lookups, all counters, all actions.
+//! Each step is a simple loop, so that cache misses of different frames overlap and a run of frames
+//! with the same key is decided once. In a table, exact matches are looked up first (bianco2010,
+//! section II).
 //!
-//! Invariant: frames of one worker leave in the order in which they came, and every frame is queued,
-//! handed to the control plane or counted as dropped for one reason.
+//! If every frame of a stage is dropped or leaves unchanged by one port, the worker does that
+//! itself. Otherwise, the engine, which all workers share, processes the stage: it has the groups,
+//! meters, queues and the bridge. Frames with more than a single output or action list are
+//! processed table by table (`walk`). Actions and table misses follow the OpenFlow switch
+//! specifications 1.0.0, sections 3.3 and 3.4, and 1.3.5, sections 5.1 to 5.4.
+//!
+//! Invariants:
+//! - Frames of one worker leave in the order of their arrival.
+//! - Every frame is queued, sent to the control plane, or counted as dropped with one reason.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,19 +34,19 @@ use crate::table::{
     Addition, Modification, Progress, Selection, TableConfig, TableSettings, Tables,
 };
 
-/// What the workers share for frames that need more than a port.
+/// Shared processing of frames that need more than one plain output.
 mod engine;
-/// What workers ask of a port without asking the engine.
+/// Port settings that workers read without locking the engine.
 mod gates;
-/// Frames that the control plane sends.
+/// Packet-outs.
 mod inject;
-/// Groups and meters as they are, and as a bundle makes them.
+/// Published and staged versions of groups and meters.
 mod spread;
-/// Commands about groups, meters, queues and ports.
+/// Commands for groups, meters, queues and ports.
 mod resources;
-/// One frame on its way through the tables.
+/// Processing of one frame in the tables.
 mod walk;
-/// What forwards, one for each thread.
+/// Forwarding, one worker per thread.
 mod worker;
 
 use engine::Engine;
@@ -52,23 +55,23 @@ pub use resources::Deletion;
 use spread::Spread;
 pub use worker::Worker;
 
-/// How a pipeline is made.
+/// Settings of a pipeline.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The tables, at most [`TABLES_MAX`](crate::table::TABLES_MAX).
     pub tables: Vec<TableSettings>,
-    /// A secret for hashing, so that nobody outside can choose keys that collide. The default is
-    /// no secret: it makes runs repeat.
+    /// Secret for hashing, so that an attacker cannot choose keys that collide. The default is a
+    /// constant, which makes runs reproducible.
     pub hash_seed: u64,
-    /// What becomes of frames that match no entry.
+    /// Action on a table miss.
     pub on_miss: OnMiss,
     /// Whether fragmented IPv4 datagrams are dropped before the tables.
     pub drop_fragments: bool,
-    /// The bridge that [`Action::Normal`] and [`OnMiss::Normal`] go by, if there is to be one.
+    /// Settings of the bridge for [`Action::Normal`] and [`OnMiss::Normal`], if there is one.
     pub normal: Option<bridge::Settings>,
-    /// How many groups fit.
+    /// Limits of the group table.
     pub groups: GroupLimits,
-    /// How many meters fit.
+    /// Limits of the meter table.
     pub meters: MeterLimits,
 }
 
@@ -86,37 +89,37 @@ impl Default for Settings {
     }
 }
 
-/// What becomes of frames that match no entry.
+/// Action on a table miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnMiss {
-    /// The control plane is asked.
+    /// Send the frame to the controller.
     Controller,
-    /// They are dropped: the control plane is lost and entries are all there is.
+    /// Drop the frame: the control channel is lost (fail-secure mode).
     Drop,
-    /// They are bridged: the control plane is lost and the switch gets along without.
+    /// Forward the frame with the bridge: the control channel is lost (fail-standalone mode).
     Normal,
 }
 
-/// The data plane of an OpenFlow switch.
+/// Data plane of an OpenFlow switch.
 #[derive(Debug)]
 pub struct Pipeline {
-    /// The entries, to be read; commands go through the pipeline.
+    /// The entries, for reading; commands go through the pipeline.
     tables: Tables,
     shared: Arc<Shared>,
-    /// What forwards where the pipeline itself is asked to.
+    /// Worker that forwards on behalf of the pipeline.
     worker: Worker,
     /// Whether there are other workers.
     has_workers: bool,
-    /// Groups and meters that a bundle left to nobody.
+    /// Groups and meters that a bundle replaced and that are being freed.
     gone: Option<Box<Spread>>,
 }
 
-/// What the pipeline and its workers share beside the tables.
+/// State that the pipeline and its workers share, apart from the tables.
 #[derive(Debug)]
 struct Shared {
     engine: Mutex<Engine>,
     gates: Gates,
-    /// Frames that workers dropped by themselves, each in an account of its own.
+    /// Frames that workers dropped themselves; each worker has its own counters.
     drops: Mutex<Vec<Arc<SharedDrops>>>,
 }
 
@@ -125,7 +128,7 @@ impl Shared {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An account for one more worker.
+    /// Creates drop counters for one more worker.
     fn account(&self) -> Arc<SharedDrops> {
         let drops = Arc::new(SharedDrops::default());
         self.drops.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&drops));
@@ -133,7 +136,7 @@ impl Shared {
     }
 }
 
-/// A part of what workers share, which they do without as long as this is held.
+/// A locked part of the engine; workers cannot use the engine while this guard exists.
 pub struct Held<'a, T> {
     engine: MutexGuard<'a, Engine>,
     part: fn(&Engine) -> &T,
@@ -148,7 +151,7 @@ impl<T> Deref for Held<'_, T> {
 }
 
 impl Pipeline {
-    /// A pipeline without entries between these ports.
+    /// Creates a pipeline without entries between these ports.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
         let mut tables = Tables::new(&settings.tables, settings.hash_seed);
         let shared = Arc::new(Shared {
@@ -161,8 +164,8 @@ impl Pipeline {
         Pipeline { tables, shared, worker, has_workers: false, gone: None }
     }
 
-    /// Further tables beside these, empty, made by the same settings: frames that go by them meet the same ports,
-    /// groups, meters, queues and bridge, and what is dropped is counted with the rest.
+    /// Creates a pipeline with its own empty tables from the same settings. It shares ports,
+    /// groups, meters, queues, the bridge and the drop counters with this one.
     pub fn twin(&self, settings: &Settings) -> Pipeline {
         let mut tables = Tables::new(&settings.tables, settings.hash_seed);
         let shared = Arc::clone(&self.shared);
@@ -170,11 +173,11 @@ impl Pipeline {
         Pipeline { tables, shared, worker, has_workers: false, gone: None }
     }
 
-    /// One more worker, to forward frames in a thread of its own. Whoever runs it hands the events
-    /// that it has to [`Pipeline::heard`].
+    /// Creates one more worker, which forwards frames in its own thread. The caller passes the
+    /// worker's events to [`Pipeline::heard`].
     ///
-    /// The first one takes the place of the pipeline's own, which counts where entries are found; from
-    /// then on the pipeline itself forwards the few frames that the control plane sends.
+    /// The first worker replaces the pipeline's own, which counts in the entries' lines. From then
+    /// on, the pipeline itself forwards only packet-outs.
     pub fn worker(&mut self) -> Worker {
         let fresh = Worker::new(self.tables.reader(), Arc::clone(&self.shared));
         match std::mem::replace(&mut self.has_workers, true) {
@@ -183,22 +186,22 @@ impl Pipeline {
         }
     }
 
-    /// The entries, their counters and the tables' accounts.
+    /// Returns the tables with entries and counters.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// Lets workers see every change so far, from their next batch on.
+    /// Publishes all changes: workers see them from their next batch on.
     pub fn publish(&mut self) {
         self.tables.publish();
     }
 
-    /// Whether every worker forwards by every change so far.
+    /// Whether every worker uses all changes so far.
     pub fn is_settled(&mut self) -> bool {
         self.tables.is_settled()
     }
 
-    /// Whether every change of an entry is told (see [`Tables::watch`]).
+    /// Sets whether every change of an entry is reported (see [`Tables::watch`]).
     pub fn watch(&mut self, watched: bool) {
         self.tables.watch = watched;
     }
@@ -213,12 +216,12 @@ impl Pipeline {
         set
     }
 
-    /// Changes what a table is set to do. False if there is no such table.
+    /// Changes a table's configuration. Returns false if the table does not exist.
     pub fn set_table(&mut self, table: u8, config: TableConfig) -> bool {
         self.tables.set_config(table, config)
     }
 
-    /// Sets what becomes of frames that match no entry.
+    /// Sets the action on a table miss.
     pub fn set_on_miss(&mut self, on_miss: OnMiss) {
         self.shared.engine().on_miss = on_miss;
     }
@@ -228,7 +231,7 @@ impl Pipeline {
         self.shared.gates.set_drop_fragments(drop);
     }
 
-    /// Frames lost, by reason.
+    /// Returns the numbers of dropped frames, by reason.
     pub fn drops(&self) -> DropCounters {
         let mut sum = self.shared.engine().egress.drops.clone();
         let workers = self.shared.drops.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,17 +239,17 @@ impl Pipeline {
         sum
     }
 
-    /// The ports' settings and the queues' account.
+    /// Returns the port settings and queue counters.
     pub fn egress(&self) -> Held<'_, Egress> {
         Held { engine: self.shared.engine(), part: |engine| &engine.egress }
     }
 
-    /// Sets what a port does. False if there is no such port.
+    /// Changes a port's settings. Returns false if the port does not exist.
     pub fn set_port(&mut self, port: PortNo, settings: PortSettings) -> bool {
         self.change_ports(|egress| egress.set_settings(port, settings))
     }
 
-    /// Changes something about ports, and lets workers know.
+    /// Changes ports, and updates the settings that workers read.
     fn change_ports<T>(&mut self, change: impl FnOnce(&mut Egress) -> T) -> T {
         let mut engine = self.shared.engine();
         let changed = change(&mut engine.egress);
@@ -254,14 +257,14 @@ impl Pipeline {
         changed
     }
 
-    /// Installs an entry (see [`Tables::add`]). The next [`Forwarder::tick`] may then be due
-    /// earlier than the last one said.
+    /// Installs an entry (see [`Tables::add`]). Afterwards, the next [`Forwarder::tick`] may be due
+    /// earlier than the last one returned.
     pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
         self.check_references(&spec.instructions)?;
         self.tables.add(spec, now, out)
     }
 
-    /// Changes entries (see [`Tables::modify`]).
+    /// Modifies entries (see [`Tables::modify`]).
     pub fn modify(
         &mut self,
         spec: &FlowSpec,
@@ -274,7 +277,7 @@ impl Pipeline {
         self.tables.modify(spec, filter, rules, now, out)
     }
 
-    /// Removes entries and returns how many (see [`Tables::delete`]).
+    /// Removes entries and returns their number (see [`Tables::delete`]).
     pub fn delete(&mut self, filter: &FlowFilter, now: Nanos, out: &mut Outputs) -> usize {
         self.tables.delete(filter, FlowRemovedReason::Deleted, now, out)
     }
@@ -284,7 +287,7 @@ impl Pipeline {
         self.tables.select(filter)
     }
 
-    /// Adds up counters within a budget (see [`Tables::totals_some`]).
+    /// Sums up counters within a budget (see [`Tables::totals_some`]).
     pub fn totals_some(
         &mut self,
         selection: &mut Selection,
@@ -294,7 +297,8 @@ impl Pipeline {
         self.tables.totals_some(selection, totals, budget)
     }
 
-    /// Adds an entry within a budget (see [`Tables::add_some`]). Fails too if a group or meter went between two calls.
+    /// Adds an entry within a budget (see [`Tables::add_some`]). Also fails if a group or meter was
+    /// deleted between two calls.
     pub fn add_some(
         &mut self,
         addition: &mut Addition,
@@ -306,8 +310,8 @@ impl Pipeline {
         self.tables.add_some(addition, now, out, budget)
     }
 
-    /// Changes selected entries within a budget (see [`Tables::modify_some`]). Fails too if a group or
-    /// meter went between two calls.
+    /// Modifies selected entries within a budget (see [`Tables::modify_some`]). Also fails if a
+    /// group or meter was deleted between two calls.
     pub fn modify_some(
         &mut self,
         modification: &mut Modification,
@@ -330,29 +334,30 @@ impl Pipeline {
         self.tables.delete_some(selection, FlowRemovedReason::Deleted, now, out, budget)
     }
 
-    /// Moves to the outputs the news that waits for room there.
+    /// Moves pending events to the outputs.
     pub fn tell(&mut self, out: &mut Outputs) {
         self.tables.tell(out);
     }
 
-    /// Counts frames for the entry at a place of a table, as if they had been forwarded by it here, the last of
-    /// them at this moment.
+    /// Adds frames to the counters of the entry in a table's slot, as if this pipeline had
+    /// forwarded them. `at` is the time of the last frame.
     pub fn credit(&mut self, (table, place): (u8, usize), (frames, bytes): (u64, u64), at: Nanos) {
         self.worker.lookup.count(table, place as u32, frames, bytes, at);
     }
 
-    /// Counts frames for which a table had no entry, as if they had been looked up here.
+    /// Adds frames to the misses of a table, as if this pipeline had looked them up.
     pub fn credit_misses(&mut self, table: u8, frames: u64, at: Nanos) {
         self.worker.lookup.count(table, NOWHERE, frames, 0, at);
     }
 
-    /// The place of the entry of table 0 that the first frame of the last batch met, if it met any.
+    /// Returns the slot of the entry of table 0 that the first frame of the last batch matched, if
+    /// any.
     pub fn found(&self) -> Option<usize> {
         self.worker.found()
     }
 
-    /// Takes in an event of a worker: what it has to do with entries comes out as others, all else as
-    /// it was.
+    /// Processes an event of a worker. Events about triggers result in other events; all others
+    /// pass unchanged.
     pub fn heard(&mut self, event: Event, now: Nanos, out: &mut Outputs) {
         match event {
             Event::FlowReached { place } => self.tables.look_at_trigger(place, now, out),
@@ -360,7 +365,7 @@ impl Pipeline {
         }
     }
 
-    /// The same for all events of the pipeline's own worker.
+    /// Processes all events of the pipeline's own worker.
     fn hear_all(&mut self, now: Nanos, out: &mut Outputs) {
         if std::mem::take(&mut self.worker.reached) {
             for event in std::mem::take(&mut out.events) {
@@ -391,7 +396,7 @@ impl Forwarder for Pipeline {
     ) -> Decided {
         self.tables.publish();
         let decided = self.worker.decide(port, sights, now, decisions);
-        // Nobody changes anything before the next call, even if more is foreseen by now.
+        // No change occurs before the next call, even if the next frames are prefetched already.
         if matches!(decided, Decided::Done(_)) {
             self.worker.rest();
         }

@@ -1,51 +1,51 @@
-//! Queues: frames of a port that wait so that each kind of traffic gets its rate.
+//! Port queues with rate limits.
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, sections 5.8 (set-queue), 7.2.2 (queue structures:
-//! minimum and maximum rate) and 7.3.5.8 (queue statistics). Queues are configured, never made by a
-//! controller. A port with queues has one that takes the frames that name none; a port
-//! without queues has no part in this.
+//! minimum and maximum rate) and 7.3.5.8 (queue statistics). Queues are part of the configuration;
+//! a controller cannot create them. A port with queues has a default queue for frames without a
+//! queue number. A port without queues bypasses this module.
 //!
-//! Invariant: a frame that enters either leaves by its port or was never taken.
+//! Invariant: a frame that is accepted leaves by its port.
 
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::forwarder::{Outputs, Sent};
 
-/// When the frames of one port may leave.
+/// Scheduler of one port.
 mod shaper;
 
 use shaper::Shaper;
 
-/// The number by which a port knows a queue.
+/// Number of a queue on its port.
 pub type QueueNo = u32;
 
-/// Highest number that a queue can have.
+/// Highest number of a queue.
 pub const QUEUE_NO_MAX: QueueNo = 0xffff_fffe;
-/// Frames that one queue holds unless it is told otherwise.
+/// Default length of a queue in frames.
 pub const QUEUE_FRAMES: usize = 256;
-/// Most frames that one queue may be told to hold.
+/// Maximum length of a queue in frames.
 pub const QUEUE_FRAMES_MAX: usize = 65_536;
-/// Most queues of one port.
+/// Maximum number of queues of a port.
 pub const PORT_QUEUES_MAX: usize = 64;
-/// Lowest rate in bit/s that a port or queue can have.
+/// Minimum rate of a port or queue in bit/s.
 pub const RATE_MIN: u64 = 1_000;
 
-/// The queues of one port. Rates count the bits of frames without frame check sequence.
+/// The queues of one port. Rates count frames without frame check sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortQueues {
     /// The port.
     pub port: PortNo,
-    /// What the port as a whole may send, in bit/s; without it the link sets the limit, and minimum
-    /// rates cannot be guaranteed.
+    /// Rate of the port in bit/s. Without it, the link sets the limit, and minimum rates cannot be
+    /// guaranteed.
     pub rate: Option<u64>,
-    /// The queues. One numbered 0 takes the frames that name no queue; without it they have a
-    /// queue of their own that has no number, no rates and no statistics.
+    /// The queues. Queue 0 is the default queue. If it is not configured, the default queue has no
+    /// number, rates or statistics.
     pub queues: Vec<QueueSpec>,
 }
 
 impl PortQueues {
-    /// Whether a port can have these queues.
+    /// Validates the configuration.
     pub fn check(&self) -> Result<(), QueueError> {
         let port = self.port;
         if self.queues.len() > PORT_QUEUES_MAX {
@@ -67,26 +67,26 @@ impl PortQueues {
     }
 }
 
-/// One queue as it is configured.
+/// Configuration of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSpec {
-    /// Its number.
+    /// The queue number.
     pub queue: QueueNo,
-    /// Rate in bit/s that is guaranteed while the port's rate is being shared.
+    /// Guaranteed rate in bit/s, if the port has a rate.
     pub min: Option<u64>,
-    /// Rate in bit/s beyond which its frames wait.
+    /// Maximum rate in bit/s.
     pub max: Option<u64>,
-    /// Frames that may wait in it.
+    /// Maximum number of waiting frames.
     pub frames_max: usize,
 }
 
 impl QueueSpec {
-    /// A queue without rates.
+    /// Creates a queue without rates.
     pub fn new(queue: QueueNo) -> QueueSpec {
         QueueSpec { queue, min: None, max: None, frames_max: QUEUE_FRAMES }
     }
 
-    /// Whether a port of this rate can have it.
+    /// Validates the queue for a port with this rate.
     fn check(&self, port: PortNo, port_max: u64) -> Result<(), QueueError> {
         if self.queue > QUEUE_NO_MAX {
             return Err(QueueError::BadNumber(port, self.queue));
@@ -103,57 +103,57 @@ impl QueueSpec {
 /// A queue and its counters at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueRecord {
-    /// Its port.
+    /// The port.
     pub port: PortNo,
-    /// The queue as it was configured.
+    /// The configuration.
     pub spec: QueueSpec,
-    /// What the port as a whole may send, in bit/s.
+    /// Rate of the port in bit/s.
     pub port_rate: Option<u64>,
-    /// Frames sent from it.
+    /// Sent frames.
     pub frames: u64,
-    /// Bytes of those, without frame check sequence.
+    /// Sent bytes, without frame check sequence.
     pub bytes: u64,
-    /// Frames that it did not take because it was full.
+    /// Frames rejected because the queue was full.
     pub errors: u64,
-    /// Frames that wait in it.
+    /// Waiting frames.
     pub waiting: usize,
-    /// Time since it was made.
+    /// Time since the queue was created.
     pub age: Nanos,
 }
 
-/// Why queues cannot be made.
+/// Error in a queue configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueError {
-    /// There is no such port.
+    /// The port does not exist.
     NoSuchPort(PortNo),
-    /// No queue can have this number.
+    /// The queue number is invalid.
     BadNumber(PortNo, QueueNo),
-    /// A port has two queues of the same number.
+    /// A port has two queues with the same number.
     Twice(PortNo, QueueNo),
     /// A port has more than [`PORT_QUEUES_MAX`] queues.
     TooMany(PortNo, usize),
     /// A rate is below [`RATE_MIN`], a minimum above its maximum, or either above the port's rate.
     BadRate(PortNo, QueueNo),
-    /// The minimum rates of a port's queues add up to more than the port's rate.
+    /// The sum of the minimum rates exceeds the port's rate.
     MinTooMuch(PortNo),
-    /// A queue holds no frame or more than [`QUEUE_FRAMES_MAX`].
+    /// The queue length is zero or above [`QUEUE_FRAMES_MAX`].
     BadLength(PortNo, usize),
 }
 
-/// All ports' queues.
+/// The queues of all ports.
 #[derive(Debug, Default)]
 pub struct Queues {
-    /// Place in `shapers` by port number, where the port has queues.
+    /// Index in `shapers` by port number, for ports with queues.
     place: Vec<Option<u16>>,
     shapers: Vec<Shaper>,
 }
 
-/// What became of a frame that was to be queued.
+/// Result of queueing a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queued {
-    /// It waits, or has already gone on.
+    /// The frame was queued or sent.
     Yes,
-    /// Its queue was full.
+    /// The queue is full.
     Full,
     /// The port has no queues.
     NoQueues,
@@ -171,9 +171,8 @@ impl Queues {
         self.shaper(port).is_some_and(|shaper| shaper.contains(queue))
     }
 
-    /// Gives a port the queues of this configuration (none at all takes them away) in place of
-    /// those that it had; frames that still wait in those go with them and are counted in the
-    /// result.
+    /// Replaces the queues of a port; an empty configuration removes them. Returns the number of
+    /// frames that were dropped from the old queues.
     pub fn set(&mut self, queues: &PortQueues, now: Nanos) -> Result<usize, QueueError> {
         queues.check()?;
         let lost = self.remove(queues.port);
@@ -201,8 +200,8 @@ impl Queues {
         gone.waiting()
     }
 
-    /// Queues a frame by swapping buffers, and lets go at once what may go. A queue that the port
-    /// does not have, or none, means the port's default queue.
+    /// Queues a frame by swapping buffers, and sends due frames. Without a valid queue number, the
+    /// frame goes to the port's default queue.
     pub fn send(
         &mut self,
         port: PortNo,
@@ -218,7 +217,7 @@ impl Queues {
         if taken { Queued::Yes } else { Queued::Full }
     }
 
-    /// The same with a copy of the frame.
+    /// Like [`Queues::send`], with a copy of the frame.
     pub fn send_copy(
         &mut self,
         port: PortNo,
@@ -232,18 +231,18 @@ impl Queues {
         self.send(port, queue, &mut copy, now, out)
     }
 
-    /// Lets go every frame whose time has come.
+    /// Sends every frame that is due.
     pub fn release(&mut self, now: Nanos, out: &mut Outputs) {
         self.shapers.iter_mut().for_each(|shaper| shaper.release(now, out));
     }
 
-    /// When the next frame may go, if one waits.
+    /// Returns when the next frame is due, if one waits.
     #[inline]
     pub fn due(&self) -> Option<Nanos> {
         self.shapers.iter().filter_map(Shaper::due).min()
     }
 
-    /// Every queue that has a number, by port and number.
+    /// Returns every queue that has a number, ordered by port and number.
     pub fn records(&self, now: Nanos) -> Vec<QueueRecord> {
         let mut records: Vec<QueueRecord> =
             self.shapers.iter().flat_map(|shaper| shaper.records(now)).collect();
@@ -262,7 +261,7 @@ impl Queues {
     }
 }
 
-/// Whether a port's output has no room; then frames wait on.
+/// Whether a port's output queue is full; then frames keep waiting.
 fn is_full(sent: Sent) -> bool {
     sent == Sent::QueueFull
 }

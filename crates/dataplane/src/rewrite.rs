@@ -1,31 +1,31 @@
-//! Changing a frame in place, with its checksums.
+//! Rewrites header fields in place and updates checksums.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 3.3 ("modify-field"), and 1.3.5, sections
-//! 5.12 and 7.2.5. Checksums follow from the old and the new field ([`sum`]), so no payload is read
-//! and a wrong checksum stays as wrong as it was. What a frame does not have is not changed: what it
-//! has is decided as for its key ([`crate::locate`]).
+//! 5.12 and 7.2.5. Checksums are updated incrementally from the old and the new field ([`sum`]). So
+//! no payload is read, and a wrong checksum stays equally wrong. Fields that a frame does not have
+//! are not changed; the same rules as for its key decide this ([`crate::locate`]).
 
 use packet::frame::Frame;
 
 use crate::action::Action;
 
-/// What a frame carries through the pipeline besides its bytes.
+/// Pipeline fields of a frame.
 mod context;
 /// Setting and copying fields.
 pub mod set;
-/// The checksums of a frame after one of its fields changed.
+/// Incremental checksum updates.
 pub mod sum;
-/// Tags pushed and popped.
+/// Pushing and popping tags.
 pub mod tag;
-/// The time to live.
+/// TTL actions.
 pub mod ttl;
 
 pub use context::Context;
 pub use tag::MplsPlace;
 pub use ttl::InvalidTtl;
 
-/// Does what an action asks to be changed; an action that sends changes nothing. The time to live
-/// that an action takes one off may be used up: then nothing was changed.
+/// Applies the change of an action; output actions change nothing. Fails without a change if a
+/// decrement would leave no TTL.
 pub fn apply(action: &Action, frame: &mut Frame, context: &mut Context) -> Result<(), InvalidTtl> {
     match *action {
         Action::SetField { field, value, mask } => {

@@ -1,17 +1,17 @@
-//! What was looked up lately: a cache of destinations before the route table.
+//! Cache of destinations in front of the route table.
 //!
-//! The kernel that the study measured had one (bianco2010, section III; Linux removed its route
-//! cache in 3.6), so a router here can have one too; it is off unless asked for. Each destination
-//! has one slot, and the last one to be looked up has it. Any change of a route empties the cache.
+//! The kernel in bianco2010, section III, had a route cache; Linux removed it in 3.6. A router here
+//! can have one too; it is off by default. Each destination has one slot, which the last looked-up
+//! destination occupies. Any change of a route invalidates the cache.
 //!
-//! Invariant: what the cache answers is what the table would.
+//! Invariant: the cache returns what the table would.
 
 use core::net::Ipv4Addr;
 
 use crate::hash::mix;
 use crate::route_table::HopId;
 
-/// Most destinations that a cache can be made for.
+/// Maximum number of entries.
 pub const CACHE_ENTRIES_MAX: usize = 1 << 24;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,27 +21,27 @@ struct Slot {
     hop: u32,
 }
 
-/// The cache, and how well it does.
+/// The cache, with hit and miss counters.
 #[derive(Debug)]
 pub struct RouteCache {
     slots: Vec<Slot>,
     seed: u64,
-    /// Lookups that it answered.
+    /// Number of lookups that hit the cache.
     pub hits: u64,
-    /// Lookups that it left to the table.
+    /// Number of lookups passed to the table.
     pub misses: u64,
 }
 
 impl RouteCache {
-    /// A cache for `entries` destinations, rounded up to a power of two and at most
-    /// [`CACHE_ENTRIES_MAX`]; none for zero.
+    /// Creates a cache for `entries` destinations, rounded up to a power of two and at most
+    /// [`CACHE_ENTRIES_MAX`]. Returns `None` for zero.
     pub fn new(entries: usize, seed: u64) -> Option<RouteCache> {
         let slots = vec![Slot::default(); entries.min(CACHE_ENTRIES_MAX).next_power_of_two()];
         (entries > 0).then_some(RouteCache { slots, seed, hits: 0, misses: 0 })
     }
 
-    /// The next hop for an address, or else that of `table`, which is then kept. `generation` is
-    /// the table's.
+    /// Returns the next hop for an address from the cache, or else from `table`, and caches it.
+    /// `generation` is the table's.
     #[inline]
     pub fn lookup(
         &mut self,
@@ -52,7 +52,7 @@ impl RouteCache {
         let address = address.to_bits();
         let place = mix(address.into(), self.seed) as usize & (self.slots.len() - 1);
         let slot = &mut self.slots[place];
-        // Empty slots have generation zero, which a table with a route is past.
+        // Empty slots have generation zero; a table with routes has a higher one.
         if slot.address == address && slot.generation == generation && generation != 0 {
             self.hits += 1;
             return Some(HopId(slot.hop));

@@ -1,13 +1,14 @@
-//! The longest prefix that holds an address, in one to three steps.
+//! Longest-prefix match in one to three steps.
 //!
-//! It is found by the [trie](crate::fast::trie) that tables of flows have too. An entry of it is the length of a prefix and the
-//! number of its next hop, so that a lookup reads nothing else, and lookups of many addresses are done level by
-//! level together. The routes themselves are kept in order beside it for changes and reports. RFC 1812
-//! section 5.2.4.3: the longest match wins.
+//! Lookup uses the [trie](crate::fast::trie) that flow tables use too. An entry of the trie has the
+//! prefix length and the number of the next hop, so a lookup reads nothing else. Lookups of many
+//! addresses proceed level by level together. The routes themselves are also kept in order, for
+//! changes and reports. RFC 1812, section 5.2.4.3: the longest match wins.
 //!
-//! Invariant: the trie has the entry of each route and no other, and no level that no route needs; every
-//! next hop that one names is used by a route. Nobody looks up while a route changes, so each removal gives
-//! its levels back at once.
+//! Invariants:
+//! - The trie has the entry of each route and no other, and no level that no route needs.
+//! - Every next hop is used by a route.
+//! - No lookup runs while a route changes, so each removal frees its levels immediately.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -21,25 +22,25 @@ use shared::Shared;
 use crate::fast::trie::{Address, Trie};
 use crate::forwarder::SIGHTS_MAX;
 
-/// Routes that a table holds unless told otherwise.
+/// Default capacity.
 pub const ROUTES_MAX_DEFAULT: usize = 1 << 20;
 
-/// Most different next hops: what fits into an entry beside a length.
+/// Maximum number of distinct next hops: an entry stores the number next to a length.
 pub const HOPS_MAX: usize = 1 << HOP_BITS;
 
-/// A length of 0 to 128 stands above them.
+/// The prefix length (0 to 128) is in the bits above.
 const HOP_BITS: u32 = 23;
 const HOP_MASK: u32 = (1 << HOP_BITS) - 1;
 
-/// Addresses of a kind.
+/// Addresses of one family.
 pub trait Net: Copy + Ord + fmt::Display {
-    /// How many bits they have.
+    /// Number of bits.
     const BITS: u8;
 
-    /// The bits from the first on, then zeros.
+    /// Returns the address bits, left-aligned and padded with zeros.
     fn wide(self) -> Address;
 
-    /// The address with these bits in front.
+    /// Creates an address from left-aligned bits.
     fn of_wide(bits: Address) -> Self;
 }
 
@@ -69,7 +70,7 @@ impl Net for Ipv6Addr {
     }
 }
 
-/// Addresses that share their first bits.
+/// An address prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix<A = Ipv4Addr> {
     address: A,
@@ -77,7 +78,8 @@ pub struct Prefix<A = Ipv4Addr> {
 }
 
 impl<A: Net> Prefix<A> {
-    /// The addresses that share their first `length` bits with this one; `None` if they have not so many.
+    /// Creates the prefix of the first `length` bits of an address. Returns `None` if the address
+    /// is shorter.
     pub fn new(address: A, length: u8) -> Option<Prefix<A>> {
         (length <= A::BITS).then(|| Prefix::within(address, length))
     }
@@ -86,22 +88,22 @@ impl<A: Net> Prefix<A> {
         Prefix { address: A::of_wide(address.wide() & mask(length)), length }
     }
 
-    /// The lowest address.
+    /// Returns the lowest address.
     pub fn address(self) -> A {
         self.address
     }
 
-    /// How many bits they share.
+    /// Returns the length in bits.
     pub fn length(self) -> u8 {
         self.length
     }
 
-    /// The highest address: that of directed broadcasts.
+    /// Returns the highest address, which is the directed broadcast address.
     pub fn last(self) -> A {
         A::of_wide(self.address.wide() | !mask(self.length))
     }
 
-    /// Whether the address is one of them.
+    /// Whether the prefix contains the address.
     pub fn holds(self, address: A) -> bool {
         address.wide() & mask(self.length) == self.address.wide()
     }
@@ -117,56 +119,56 @@ fn mask(length: u8) -> Address {
     Address::MAX.checked_shl(Address::BITS - u32::from(length)).unwrap_or(0)
 }
 
-/// Where a packet goes next.
+/// Next hop of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NextHop {
-    /// To a router on a link.
+    /// A router on a link.
     Gateway {
         /// The port of the link.
         port: PortNo,
         /// The router's address.
         via: Ipv4Addr,
     },
-    /// To its destination itself, which is on a link.
+    /// The destination itself, which is on a link.
     Link {
         /// The port of the link.
         port: PortNo,
     },
-    /// Nowhere: it is for the router itself.
+    /// The router itself.
     Local,
-    /// Nowhere: it is for all stations of a link, and such packets are not routed.
+    /// A broadcast on a link; such packets are not routed.
     Broadcast,
 }
 
-/// The number of a next hop in its table, good until a route changes.
+/// Number of a next hop in its table, valid until a route changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HopId(pub u32);
 
-/// The table is full: it holds this many routes.
+/// The table is full; it has this many routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteTableFull(pub usize);
 
-/// Routes, found by longest prefix. Where they lead is a router's next hop, or whatever else whoever
-/// has the table chooses by addresses.
+/// Routes with longest-prefix match. A route leads to a router's next hop, or to any other value
+/// that the owner of the table associates with addresses.
 #[derive(Debug)]
 pub struct RouteTable<H = NextHop, A = Ipv4Addr> {
     trie: Trie,
-    /// A map whose copies share: versions cost what they differ in.
+    /// A map with structural sharing: a copy costs only its differences.
     routes: Shared<Prefix<A>, HopId>,
     routes_max: usize,
     hops: Vec<(H, usize)>,
     hops_known: BTreeMap<H, HopId>,
     hops_free: Vec<HopId>,
-    /// Grows with every change.
+    /// Incremented with every change.
     pub generation: u64,
-    /// The version that was made of it and is changed apart, while there is one.
+    /// Liveness of the staged copy, while there is one.
     heir: Mutex<Weak<()>>,
-    /// Of a version apart, what says that there is one.
+    /// A staged copy owns this to mark its existence.
     _is_heir: Option<Arc<()>>,
 }
 
 impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
-    /// An empty table for this many routes.
+    /// Creates an empty table for this many routes.
     pub fn new(routes_max: usize) -> RouteTable<H, A> {
         RouteTable {
             trie: Trie::new(),
@@ -181,10 +183,12 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         }
     }
 
-    /// A version with the same routes, which is to take the place of this one: from now on only that may
-    /// be changed, until it is looked at, and this one goes on being looked at until then. Levels of the trie and parts of the
-    /// list of routes are shared, and copied where they change. `None` while there is such a version. No version
-    /// before this one may be looked at any more.
+    /// Creates a staged copy with the same routes, which will replace this table. Returns `None`
+    /// while a staged copy exists.
+    ///
+    /// Until the replacement, only the copy may change, and lookups use this table. Levels of the
+    /// trie and parts of the route list are shared, and copied on write. Versions before this one
+    /// must no longer be in use.
     pub fn part(&self) -> Option<RouteTable<H, A>> {
         let mut heir = self.heir.lock().unwrap_or_else(PoisonError::into_inner);
         if heir.upgrade().is_some() {
@@ -205,29 +209,29 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         })
     }
 
-    /// Routes in the table.
+    /// Returns the number of routes.
     pub fn len(&self) -> usize {
         self.routes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no routes.
     pub fn is_empty(&self) -> bool {
         self.routes.is_empty()
     }
 
-    /// The next hop for an address.
+    /// Returns the next hop for an address.
     #[inline]
     pub fn lookup(&self, address: A) -> Option<HopId> {
         self.trie.find(address.wide()).map(hop_of)
     }
 
-    /// The first step of a lookup: asks for what it will read first.
+    /// First step of a lookup: prefetches the memory that it reads first.
     #[inline]
     pub fn foresee(&self, address: A) {
         self.trie.prefetch(address.wide());
     }
 
-    /// The next hops of some addresses, at most as many as frames are decided at once.
+    /// Returns the next hops of up to [`SIGHTS_MAX`] addresses.
     #[inline]
     pub fn lookup_many(&self, addresses: &[A], hops: &mut [Option<HopId>; SIGHTS_MAX]) {
         let mut asked = [0; SIGHTS_MAX];
@@ -237,28 +241,28 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         self.trie.find_batch(&asked[..count], |at, entry| hops[at] = Some(hop_of(entry)));
     }
 
-    /// What a number that [`RouteTable::lookup`] gave stands for.
+    /// Returns the next hop for a number from [`RouteTable::lookup`].
     #[inline]
     pub fn hop(&self, id: HopId) -> H {
         self.hops[id.0 as usize].0
     }
 
-    /// Numbers of next hops are below this.
+    /// Returns the upper bound of next hop numbers (exclusive).
     pub fn hops_end(&self) -> usize {
         self.hops.len()
     }
 
-    /// Whether each number of a next hop stands for the same here and there.
+    /// Whether each next hop has the same number in both tables.
     pub fn has_hops_of(&self, other: &RouteTable<H, A>) -> bool {
         self.hops.iter().map(|(hop, _)| hop).eq(other.hops.iter().map(|(hop, _)| hop))
     }
 
-    /// The route for exactly this prefix.
+    /// Returns the route for exactly this prefix.
     pub fn get(&self, prefix: Prefix<A>) -> Option<H> {
         self.routes.get(&prefix).map(|&id| self.hop(id))
     }
 
-    /// The routes, by address and length.
+    /// Returns the routes, ordered by address and length.
     pub fn iter(&self) -> impl Iterator<Item = (Prefix<A>, H)> + '_ {
         self.routes.iter().map(|(&prefix, &id)| (prefix, self.hop(id)))
     }
@@ -283,7 +287,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         Ok(())
     }
 
-    /// Removes the route for exactly this prefix, and says where it led.
+    /// Removes the route for exactly this prefix, and returns its next hop.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Option<H> {
         let id = self.routes.remove(&prefix)?;
         self.generation += 1;
@@ -295,19 +299,20 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         Some(hop)
     }
 
-    /// Removes all routes but these, and returns what the others need, for [`RouteTable::dismantle`]. Numbers of
-    /// next hops stand for others from now on.
+    /// Removes all routes but these, and returns the rest for [`RouteTable::dismantle`]. Next hop
+    /// numbers change.
     pub fn keep_only(&mut self, kept: &[(Prefix<A>, H)]) -> RouteTable<H, A> {
         let mut table = RouteTable::new(self.routes_max);
         for &(prefix, hop) in kept {
-            // They had room in a table as large.
+            // The old table of the same capacity had space for these routes.
             let _ = table.insert(prefix, hop);
         }
         table.generation = self.generation + 1;
         std::mem::replace(self, table)
     }
 
-    /// Frees what the table needs, with a step for each route and next hop. False if there is nothing left.
+    /// Frees the table's memory, with one step for each route and next hop. Returns false if
+    /// nothing is left.
     pub fn dismantle(&mut self, steps: &mut usize) -> bool {
         while *steps > 0 {
             *steps -= 1;
@@ -315,7 +320,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
             if let Some(prefix) = first {
                 self.routes.remove(&prefix);
             } else if self.hops_known.pop_first().is_none() {
-                // As much work as the steps that are left.
+                // Freeing a piece of memory uses up the remaining steps.
                 *steps = 0;
                 return self.trie.free_some();
             }
@@ -323,7 +328,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         true
     }
 
-    /// The entry of the longest route that holds this prefix and is shorter.
+    /// Returns the entry of the longest shorter route that contains this prefix.
     fn shorter(&self, prefix: Prefix<A>) -> Option<u32> {
         let covering = |length: u8| {
             let shorter = Prefix::within(prefix.address, length);
@@ -332,7 +337,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         (0..prefix.length).rev().find_map(covering)
     }
 
-    /// The routes behind this one by address and length, or all.
+    /// Returns the routes after this one by address and length, or all.
     pub fn iter_after(
         &self,
         prefix: Option<Prefix<A>>,
@@ -342,7 +347,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         routes.map(|(&prefix, &id)| (prefix, self.hop(id)))
     }
 
-    /// Bytes that are in use for lookups.
+    /// Returns the memory of the lookup structure in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.trie.memory_bytes()
     }
@@ -377,13 +382,13 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
     }
 }
 
-/// Puts a route's entry where no longer one is.
+/// Writes a route's entry where there is no longer prefix.
 fn note<A: Net>(trie: &Trie, prefix: Prefix<A>, id: HopId) {
     let (address, length) = (prefix.address().wide(), u32::from(prefix.length));
     trie.insert(address, length, entry_of(prefix.length, id), |other| other >> HOP_BITS > length);
 }
 
-/// What stands in the trie for a route.
+/// Returns the trie entry of a route.
 fn entry_of(length: u8, id: HopId) -> u32 {
     u32::from(length) << HOP_BITS | id.0
 }

@@ -1,21 +1,26 @@
-//! An IPv4 router: each packet goes to the next hop of the longest prefix that holds its
-//! destination.
+//! IPv4 router: forwards each packet to the next hop of its longest matching prefix.
 //!
-//! RFC 1812: section 5.2.2 for what a header must fulfil, 5.2.1 for the order of the steps, 5.3.1
-//! for the time to live, 4.2.2.7 for fragments, 5.3.7 for addresses that no packet may have, 4.3
-//! for what is told to senders (`icmp`); RFC 826 for neighbours (`arp`); RFC 2644: directed
-//! broadcasts are not routed.
+//! Sources:
+//! - RFC 1812, section 5.2.2 for header checks, 5.2.1 for the order of the steps, 5.3.1 for the
+//!   TTL, 4.2.2.7 for fragmentation, 5.3.7 for invalid addresses, and 4.3 for ICMP errors (`icmp`);
+//! - RFC 826 for ARP (`arp`);
+//! - RFC 2644: directed broadcasts are not routed.
 //!
-//! What is absent: options are carried and not acted upon, source-routed packets are dropped;
-//! nothing is reassembled; no redirects are sent; one next hop for a prefix; tagged frames are not
-//! routed; there is no check that a source lies behind the port that it came from.
+//! Limitations:
+//! - Options are forwarded but not processed, and source-routed packets are dropped.
+//! - Packets are not reassembled.
+//! - The router sends no redirects.
+//! - A prefix has one next hop.
+//! - Tagged frames are not routed.
+//! - There is no reverse path check of source addresses.
 //!
-//! Frames are looked at in rows. Plain packets, which go on to a neighbour whose address is known, are routed by
-//! their first bytes, where these lie or in a copy; all else is dealt with frame by frame.
+//! Frames are processed in rows. Plain packets for a neighbor with a known address are routed by
+//! their first bytes, in the receive buffer or in a copy. All other frames are processed one by
+//! one.
 //!
-//! Invariant: frames received - packets fragmented + fragments made = forwarded + consumed +
-//! dropped, each for one reason, + waiting for a neighbour; what the router sends on its own is
-//! counted apart.
+//! Invariant: frames received - packets fragmented + fragments created = forwarded + consumed +
+//! dropped (each with one reason) + waiting for a neighbor. The router's own packets have separate
+//! counters.
 
 use core::net::Ipv4Addr;
 
@@ -29,15 +34,15 @@ use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wai
 use crate::route_cache::RouteCache;
 use crate::route_table::{HopId, NextHop, RouteTable};
 
-/// Questions to neighbours, and answers.
+/// ARP requests and replies.
 mod arp;
-/// A packet too long for its link, in pieces.
+/// Fragmentation of packets longer than the MTU.
 pub mod fragment;
-/// What the router tells senders, and answers to them.
+/// ICMP errors and echo replies.
 mod icmp;
-/// Packets that are looked at together.
+/// Packets that are processed together.
 mod row;
-/// What a router is told: interfaces, routes, neighbours.
+/// Configuration: interfaces, routes and neighbors.
 mod setup;
 
 use row::{Onward, Row};
@@ -45,22 +50,22 @@ use row::{Onward, Row};
 pub use icmp::IcmpLimit;
 pub use setup::{Interface, MTU_DEFAULT, MTU_MIN, RouterError, Settings};
 
-/// The longest time for which a router sleeps.
+/// Maximum interval between two ticks.
 pub const TICK_PAUSE_MAX: Nanos = Nanos::from_millis(100);
 
-/// Routes of flushed tables that one tick frees.
+/// Number of routes of flushed tables that one tick frees.
 const FREED_PER_TICK: usize = 512;
 
-/// What happened to frames, and what the router sent on its own.
+/// Counters of received frames and of the router's own packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RouterCounters {
-    /// Frames routed onwards.
+    /// Forwarded frames.
     pub forwarded: u64,
-    /// Frames for the router itself that it dealt with.
+    /// Frames for the router itself that it processed.
     pub consumed: u64,
-    /// Packets that were cut in pieces.
+    /// Packets that were fragmented.
     pub fragmented: u64,
-    /// Those pieces.
+    /// Fragments created.
     pub fragments: u64,
     /// ARP requests sent.
     pub arp_requests: u64,
@@ -70,9 +75,9 @@ pub struct RouterCounters {
     pub echo_replies: u64,
     /// ICMP errors sent.
     pub icmp_errors: u64,
-    /// ICMP errors not sent because too many were.
+    /// ICMP errors suppressed by the rate limit.
     pub icmp_limited: u64,
-    /// Frames of its own that got lost on the way out.
+    /// The router's own packets that were dropped on output.
     pub own_lost: u64,
 }
 
@@ -80,49 +85,49 @@ pub struct RouterCounters {
 #[derive(Debug)]
 pub struct Router {
     interfaces: Vec<Interface>,
-    /// Place in `interfaces` by port.
+    /// Index in `interfaces`, by port.
     place: Vec<Option<u16>>,
     routes: RouteTable,
     cache: Option<RouteCache>,
     neighbors: NeighborTable,
-    /// The neighbour of each gateway, by next hop's number, where it was found once.
+    /// The neighbor of each gateway, by next hop number, once it was found.
     hop_neighbors: Vec<Option<NeighborId>>,
-    /// Tables of routes that were flushed and have yet to be freed.
+    /// Flushed route tables that are being freed.
     leaving: Vec<RouteTable>,
     icmp: icmp::Limiter,
     identification: u16,
-    /// The frames at hand.
+    /// The current frames.
     row: Box<Row>,
-    /// Those after them, where they are known: what their lookups will read comes meanwhile.
+    /// The next frames, if they are known: the memory for their lookups is being prefetched.
     ahead: Box<Row>,
-    /// Whether there are some.
+    /// Whether `ahead` has frames.
     is_ahead: bool,
-    /// What happened to frames.
+    /// Frame counters.
     pub counters: RouterCounters,
-    /// Frames that were lost, by reason.
+    /// Dropped frames, by reason.
     pub drops: DropCounters,
 }
 
-/// What the steps of one frame share.
+/// State that the processing steps of one frame share.
 struct Way<'a> {
     now: Nanos,
     out: &'a mut Outputs,
 }
 
-/// What becomes of a received frame.
+/// Result of processing a received frame.
 enum Fate {
-    /// It was queued, waits, or is accounted for already.
+    /// Queued, waiting, or already counted.
     Done,
-    /// It was for the router.
+    /// Processed by the router itself.
     Consumed,
-    /// It is lost.
+    /// Dropped.
     Lost(DropReason),
 }
 
-/// Where exactly a packet goes next.
+/// Output interface and neighbor of a packet.
 #[derive(Debug, Clone, Copy)]
 struct Target {
-    /// The next hop's number, if it is a gateway: its neighbour is then remembered.
+    /// The next hop number, if it is a gateway, to store its neighbor.
     gateway: Option<HopId>,
     interface: usize,
     place: Place,
@@ -150,7 +155,7 @@ impl Router {
         }
     }
 
-    /// Steps 1 to 4 of RFC 1812 section 5.2.1: checks, and who it is for.
+    /// Steps 1 to 4 of RFC 1812, section 5.2.1: checks, and local delivery.
     fn receive_ipv4(&mut self, at: usize, frame: &mut Frame, group: bool, way: &mut Way) -> Fate {
         let packet = &frame.bytes()[ethernet::HEADER_BYTES..];
         let Some(view) = ipv4::View::new(packet) else {
@@ -172,7 +177,7 @@ impl Router {
         if length > ipv4::HEADER_BYTES && is_source_routed(view.options()) {
             return Fate::Lost(DropReason::SourceRouted);
         }
-        // What is behind the packet is padding, and goes no further than a short link needs.
+        // Bytes after the packet are padding: keep only what the minimum frame length requires.
         let end = ethernet::HEADER_BYTES + usize::from(view.total_length());
         frame.truncate(end.max(ethernet::FRAME_BYTES_MIN));
         let hop = self.lookup(destination);
@@ -187,7 +192,7 @@ impl Router {
         }
     }
 
-    /// Steps 5 to 9: time to live, length, and off to the next hop.
+    /// Steps 5 to 9: TTL, length and output.
     fn forward_ipv4(
         &mut self,
         at: usize,
@@ -214,7 +219,7 @@ impl Router {
         Fate::Done
     }
 
-    /// Which neighbour a next hop stands for; `None` if it is the router itself.
+    /// Returns the neighbor of a next hop; `None` if it is the router itself.
     #[inline]
     fn target(&self, hop: HopId, destination: Ipv4Addr) -> Option<Target> {
         let (gateway, place) = match self.routes.hop(hop) {
@@ -225,8 +230,8 @@ impl Router {
         Some(Target { gateway, interface: self.interface(place.port)?, place })
     }
 
-    /// Sends a finished packet to a neighbour, in pieces if it is too long, as soon as the
-    /// neighbour's address is known. `from` is the port that it came in on, if it did.
+    /// Sends a finished packet to a neighbor as soon as its address is known, with fragmentation if
+    /// the packet exceeds the MTU. `from` is the ingress port, if it was received.
     #[inline]
     fn deliver(&mut self, target: Target, frame: &mut Frame, from: Option<PortNo>, way: &mut Way) {
         let total = u16_at(frame.bytes(), ethernet::HEADER_BYTES + ipv4::TOTAL_LENGTH_AT);
@@ -302,7 +307,7 @@ impl Router {
         }
     }
 
-    /// Finds the routes of the row's packets, unless a cache is to be asked first.
+    /// Finds the routes of the row's packets, unless there is a cache to look in first.
     #[inline]
     fn find_routes(&mut self) {
         if self.cache.is_none() {
@@ -310,7 +315,7 @@ impl Router {
         }
     }
 
-    /// Where the packet at a place of the row goes, if that is plain.
+    /// Returns how to forward a packet of the row, if it is plain.
     #[inline]
     fn onward(&mut self, place: usize) -> Option<Onward> {
         let packet = self.row.packet(place)?;
@@ -325,7 +330,7 @@ impl Router {
         }
         let (port, source) = (target.place.port, interface.mac);
         let destination = self.neighbor_mac(target)?;
-        // What is behind the packet is padding, and goes no further than a short link needs.
+        // Bytes after the packet are padding: keep only what the minimum frame length requires.
         let end = ethernet::HEADER_BYTES + usize::from(packet.total);
         let bytes = packet.bytes.min(end.max(ethernet::FRAME_BYTES_MIN));
         Some(Onward { port, destination, source, bytes })
@@ -374,7 +379,7 @@ impl Forwarder for Router {
         true
     }
 
-    /// Packets are decided until one of a row needs more than its first bytes and what is known.
+    /// Decides packets until one in a row needs more than its first bytes and known state.
     fn decide(
         &mut self,
         port: PortNo,
@@ -396,7 +401,7 @@ impl Forwarder for Router {
         self.find_routes();
         for (place, (sight, decision)) in sights.iter().zip(decisions).enumerate() {
             match self.onward(place) {
-                // What leaves by the port that it came by needs a buffer of its own.
+                // A packet that leaves by its ingress port needs its own buffer.
                 Some(onward) if onward.port != port && onward.fits(sight) => {
                     self.row.keep(place, onward);
                     *decision = Decision::Output(onward.port);
@@ -432,26 +437,26 @@ impl Forwarder for Router {
         if !self.leaving.is_empty() {
             return Some(now);
         }
-        // Frames that come in meanwhile may ask, so there is always something to come back for.
+        // Frames in the meantime may send requests, so a next tick is always due.
         let pause = now.saturating_add(TICK_PAUSE_MAX);
         Some(self.neighbors.next_due().map_or(pause, |due| due.clamp(now, pause)))
     }
 }
 
-/// Whether a host can have this address: it is not of this network, looped back, a group's or
-/// reserved (RFC 1812 section 5.3.7).
+/// Whether a host can have this address: it is not in network 0, loopback, multicast or reserved
+/// (RFC 1812, section 5.3.7).
 #[inline]
 fn is_host(address: Ipv4Addr) -> bool {
     !matches!(address.octets()[0], 0 | 127 | 224..)
 }
 
-/// Whether no packet can be for this address.
+/// Whether this is an invalid destination address (martian).
 #[inline]
 fn is_martian(address: Ipv4Addr) -> bool {
     matches!(address.octets()[0], 0 | 127 | 240..) && address != Ipv4Addr::BROADCAST
 }
 
-/// Whether one of the options lists addresses to be routed by, loosely or strictly.
+/// Whether an option requests loose or strict source routing.
 fn is_source_routed(mut options: &[u8]) -> bool {
     loop {
         match options {

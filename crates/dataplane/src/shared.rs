@@ -1,8 +1,8 @@
-//! Values that many entries have in common, each kept once.
+//! Values that many entries share, each stored once.
 //!
-//! A table of 131,072 entries usually knows a handful of masks.
+//! A table of 131,072 entries usually has a handful of masks.
 //!
-//! Invariant: a value is kept as long as it has a user, and equal ones are the same one.
+//! Invariant: a value is stored while it has users, and equal values are stored once.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -15,7 +15,7 @@ const TIDY_MAX: usize = 1024;
 #[derive(Debug)]
 pub struct Shared<T> {
     known: HashSet<Arc<T>>,
-    /// What was shared last: entries that come together mostly have it in common.
+    /// The last shared value: entries that are added together mostly have equal values.
     last: Option<Arc<T>>,
 }
 
@@ -26,8 +26,8 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T: Eq + Hash> Shared<T> {
-    /// The one that equals `wanted`; the caller is one more user of it, and gives it back by
-    /// [`Shared::release`].
+    /// Returns the shared value equal to `wanted`, and counts the caller as a user. The caller must
+    /// call [`Shared::release`].
     pub fn share(&mut self, wanted: T) -> Arc<T> {
         if let Some(last) = self.last.as_ref().filter(|last| ***last == wanted) {
             return Arc::clone(last);
@@ -37,7 +37,7 @@ impl<T: Eq + Hash> Shared<T> {
         shared
     }
 
-    /// The same for a value that was shared before and perhaps given back since.
+    /// Like [`Shared::share`], for a value that was shared before and perhaps released since.
     pub fn take_in(&mut self, wanted: Arc<T>) -> Arc<T> {
         match self.known.get(&wanted) {
             Some(known) => Arc::clone(known),
@@ -48,8 +48,8 @@ impl<T: Eq + Hash> Shared<T> {
         }
     }
 
-    /// Frees what was kept only because it was held by a caller that is not a user when its last user
-    /// gave it back. Does nothing where many values are known: that would take long.
+    /// Frees values that survived the release by their last user because another caller had a
+    /// reference. Does nothing if there are many values, since that would take long.
     pub fn tidy(&mut self) {
         self.last = None;
         if self.known.len() > TIDY_MAX {
@@ -58,10 +58,10 @@ impl<T: Eq + Hash> Shared<T> {
         self.known.retain(|known| Arc::strong_count(known) > 1);
     }
 
-    /// Gives back what was shared; the last user frees it.
+    /// Releases a shared value; the last user frees it.
     pub fn release(&mut self, value: Arc<T>) {
         let is_last = self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &value));
-        // Besides the one given back there are that of the set and perhaps the last one's.
+        // The other references are the one in the set and perhaps `last`.
         if Arc::strong_count(&value) <= 2 + usize::from(is_last) {
             if is_last {
                 self.last = None;
@@ -70,7 +70,7 @@ impl<T: Eq + Hash> Shared<T> {
         }
     }
 
-    /// How many different ones are in use.
+    /// Returns the number of distinct values in use.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.known.len()

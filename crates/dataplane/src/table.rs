@@ -1,11 +1,13 @@
-//! The installed entries: found by key, changed by command, removed in time.
+//! Flow tables: lookup by key, flow-mods and timeouts.
 //!
-//! Up to [`TABLES_MAX`] tables share one store of entries. What commands do follows the OpenFlow
-//! switch specifications 1.0.0, section 4.6, and 1.4.1, section 6.4; where they differ, the command
-//! says which way it wants. Each table (see [`table`](self::one)) is searched by its own classifiers.
+//! Up to [`TABLES_MAX`] tables share one store of entries. Commands follow the OpenFlow switch
+//! specifications 1.0.0, section 4.6, and 1.4.1, section 6.4. Where these differ, the command
+//! selects the behavior. Each table (see [`table`](self::one)) has its own classifiers.
 //!
-//! Invariant: an entry is in exactly one classifier of its table; no two entries of a table have the
-//! same match and rank; memory is bounded by the sizes that the tables were made with.
+//! Invariants:
+//! - An entry is in exactly one classifier of its table.
+//! - No two entries of a table have the same match and rank.
+//! - The table sizes at creation bound the memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,35 +31,35 @@ use crate::wheel::{TICK, Wheel};
 
 /// Adding an entry.
 mod addition;
-/// Changing and removing entries by command, and what all of that takes.
+/// Modifying and deleting entries, and installing them in the store.
 mod change;
-/// The order in which entries make room for others.
+/// Eviction order of entries.
 mod eviction;
-/// What is known of entries besides what is looked up.
+/// Control plane data of entries.
 mod flows;
-/// Entries, lent.
+/// Borrowed views of entries.
 mod glance;
 /// Indexes for non-strict selection.
 mod index;
-/// What is to be used again.
+/// Slots and program numbers that wait for reuse.
 mod leaving;
-/// How a thread looks entries up while another one changes them.
+/// Concurrent lookup.
 mod lookup;
-/// What the control plane has yet to be told.
+/// Events that the control plane has not received yet.
 mod news;
-/// One table.
+/// A single table.
 mod one;
-/// Taking back what commands have changed.
+/// Transactions: commit and rollback of several commands.
 mod undo;
-/// The different instructions of all entries.
+/// Distinct instruction lists of all entries.
 mod programs;
-/// Sets of places.
+/// Sets of slots.
 mod places;
-/// How many entries refer to what.
+/// Reference counts of groups and meters.
 mod references;
-/// Which entries a command or a request is about.
+/// Selection of the entries that a command or request applies to.
 mod select;
-/// Statistics that are told without being asked for.
+/// Statistics triggers.
 mod trigger;
 
 pub use crate::classifier::Classifier;
@@ -80,66 +82,66 @@ pub use references::References;
 pub use select::{CHANGE_STEPS, Progress, Selection};
 use undo::{Closing, Undo};
 
-/// Tables that there can be.
+/// Maximum number of tables.
 pub const TABLES_MAX: usize = 254;
 
-/// Exact matches that fit unless told otherwise, as in the study.
+/// Default maximum of exact matches, as in bianco2010.
 pub const EXACT_ENTRIES_MAX: usize = 131_072;
 
-/// Matches with open fields that fit unless told otherwise, as in the study.
+/// Default maximum of wildcard matches, as in bianco2010.
 pub const WILDCARD_ENTRIES_MAX: usize = 100;
 
-/// Time-outs looked at in one call of [`Tables::expire`].
+/// Maximum number of timeouts that one call of [`Tables::expire`] examines.
 pub const EXPIRE_STEPS_MAX: usize = 256;
 
-/// Pieces of news that may wait for each entry that fits: that it came, that it went, and the same
-/// for who asked to be told of that one alone.
+/// Maximum number of pending events per entry: added, removed, and both again for a requester that
+/// is notified of that entry only.
 const NEWS_OF_AN_ENTRY: usize = 3;
 
-/// Entries for which memory is set aside at first, so that filling the table never moves it (it is
-/// not touched before it is used). Larger tables grow by doubling.
+/// Maximum number of entries for which memory is reserved initially. Filling these slots never
+/// moves the table, and the system commits the memory on first use. Larger tables grow by doubling.
 const RESERVED_MAX: usize = 1 << 18;
 
 /// All installed entries.
 #[derive(Debug)]
 pub struct Tables {
-    /// What threads that look entries up see.
+    /// State that lookup threads share.
     common: Arc<Common>,
-    /// The rest of the entry at the same place.
+    /// Control plane data of the entry in the same slot.
     flows: Flows,
     free: Vec<u32>,
-    /// What is to be used again when nobody looks at it any more.
+    /// Slots and program numbers that are reused when no thread can read them.
     leaving: Leaving,
-    /// What readers were last given of each table, and in which edition.
+    /// Last published view of each table, and its edition.
     views: Vec<Arc<View>>,
     edition: Edition,
-    /// Tables of which readers hold something that is out of date.
+    /// Tables whose published view is out of date.
     changed: Vec<u8>,
-    /// Whether changes are made apart from what readers hold, to be seen together.
+    /// Whether changes are staged, to be published together.
     apart: bool,
-    /// What entries had counted when they were last set to begin anew.
+    /// Counter values at the last reset of an entry's counters.
     bases: HashMap<u32, Sums>,
-    /// Entries that ever came, modulo what fits.
+    /// Number of entries ever added, modulo the capacity.
     arrivals: u32,
     tables: Vec<Table>,
     programs: ProgramBook,
     shapes: Shared<Shape>,
     wheel: Wheel,
     news: News,
-    /// What was changed since [`Tables::begin`].
+    /// Undo log since [`Tables::begin`].
     undo: Option<Undo>,
-    /// What is left to do of the last [`Tables::keep`] or [`Tables::take_back`].
+    /// Remaining work of the last [`Tables::keep`] or [`Tables::take_back`].
     closing: Option<Closing>,
     indexes: Indexes,
     evictions: Evictions,
-    /// For each table, what the entries of it and of those after it ask for.
+    /// For each table, the fields that entries of it and of later tables match on.
     asked: Vec<(Key, WordSet)>,
-    /// Whether every change of an entry is told, as
+    /// Whether every change of an entry is reported as
     /// [`Event::FlowChanged`](crate::forwarder::Event::FlowChanged).
     pub watch: bool,
 }
 
-/// What only the control plane needs to know of an entry.
+/// Data of an entry that only the control plane needs.
 #[derive(Debug, Clone)]
 struct Flow {
     shape: Arc<Shape>,
@@ -151,21 +153,22 @@ struct Flow {
     importance: u16,
     flags: FlowFlags,
     table: u8,
-    /// Of an entry with a trigger that reached a limit.
+    /// Trigger state of an entry that has reached a limit.
     told: Option<Box<trigger::Told>>,
-    /// The end of its lifetime by which it stands in the order of eviction, if it does.
+    /// Expiry time that determines the entry's position in the eviction order, if it is in the
+    /// order.
     stands_until: Option<Nanos>,
 }
 
 impl Flow {
-    /// Whether nothing happens to it as time goes by.
+    /// Whether the entry has neither a timeout nor a trigger.
     fn is_timeless(&self) -> bool {
         (self.idle_timeout, self.hard_timeout) == (Nanos::ZERO, Nanos::ZERO)
             && self.instructions.trigger.is_none()
     }
 }
 
-/// What many entries have in common besides their instructions.
+/// Properties that many entries share, apart from their instructions.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Shape {
     mask: Key,
@@ -174,7 +177,7 @@ struct Shape {
 }
 
 impl Tables {
-    /// Empty tables, one for each of `settings`. `seed` is a secret for hashing.
+    /// Creates empty tables, one for each of `settings`. `seed` is a secret for hashing.
     pub fn new(settings: &[TableSettings], seed: u64) -> Tables {
         assert!(settings.len() <= TABLES_MAX, "there are at most {TABLES_MAX} tables");
         let fit = settings.iter().map(TableSettings::entries_max);
@@ -208,17 +211,17 @@ impl Tables {
         }
     }
 
-    /// How many tables there are.
+    /// Returns the number of tables.
     pub fn count_tables(&self) -> usize {
         self.tables.len()
     }
 
-    /// A table's configuration, if there is such a table.
+    /// Returns a table's configuration, or `None` if the table does not exist.
     pub fn config(&self, table: u8) -> Option<&TableConfig> {
         self.tables.get(usize::from(table)).map(|table| &table.config)
     }
 
-    /// Changes a table's configuration. False if there is no such table.
+    /// Changes a table's configuration. Returns false if the table does not exist.
     pub fn set_config(&mut self, table: u8, config: TableConfig) -> bool {
         self.close();
         self.note_config(table);
@@ -228,14 +231,14 @@ impl Tables {
         true
     }
 
-    /// The first of the tables through which frames go that are about to leave by a port.
+    /// Returns the first egress table.
     pub fn first_egress(&self) -> Option<u8> {
         self.common.first_egress()
     }
 
-    /// Sets which tables frames go through that are about to leave by a port: this one and those
-    /// after it (OpenFlow 1.5). False if there is no such table or it is the first of all. Entries
-    /// of earlier tables must not go on there.
+    /// Sets the first egress table (OpenFlow 1.5); all later tables are egress tables too. Returns
+    /// false if the table does not exist or is table 0. Entries of earlier tables must not have a
+    /// goto-table to an egress table.
     pub fn set_first_egress(&mut self, first: Option<u8>) -> bool {
         let fits = first.is_none_or(|at| at > 0 && usize::from(at) < self.tables.len());
         if fits {
@@ -244,7 +247,7 @@ impl Tables {
         fits
     }
 
-    /// Takes note of what a table's entries ask for now.
+    /// Updates the fields that the entries of a table match on.
     fn settle_asked(&mut self, table: u8) {
         for at in (0..=usize::from(table)).rev() {
             let (key, words) = self.asked.get(at + 1).copied().unwrap_or_default();
@@ -258,15 +261,16 @@ impl Tables {
         }
     }
 
-    /// A way to look entries up, for one more thread.
+    /// Creates a lookup handle for one more thread.
     pub fn reader(&mut self) -> Lookup {
         self.publish();
         self.common.join()
     }
 
-    /// Lets those who look entries up see every change so far, from their next batch on. What is found
-    /// by a hash they may see before; but what is changed between [`Tables::begin`] and
-    /// [`Tables::keep`] they see neither before nor now.
+    /// Publishes all changes: lookup threads see them from their next batch on.
+    ///
+    /// Threads may see entries of hash tables earlier. Changes between [`Tables::begin`] and
+    /// [`Tables::keep`] stay invisible.
     #[inline]
     pub fn publish(&mut self) {
         let nothing = self.changed.is_empty() && self.leaving.is_empty();
@@ -286,14 +290,14 @@ impl Tables {
         self.leaving.set_out(self.common.epochs.advance());
     }
 
-    /// Whether everybody who looks entries up has seen every change so far.
+    /// Whether every lookup thread uses all changes so far.
     pub fn is_settled(&mut self) -> bool {
         self.publish();
         self.common.epochs.settled() >= self.common.epochs.now()
     }
 
-    /// Goes on with a change of structure of a table, and takes note of what became out of date for its
-    /// readers.
+    /// Continues a structural change of a table, and marks the table if its published view is out
+    /// of date.
     fn note_changed(&mut self, table: u8) {
         let (flows, slab) = (&self.flows, &self.common.slab);
         self.tables[usize::from(table)].advance(slab, &EntriesOf { flows, slab, table });
@@ -308,18 +312,19 @@ impl Tables {
         }
     }
 
-    /// Tells what waited for room in the outputs.
+    /// Moves pending events to the outputs.
     pub(crate) fn tell(&mut self, out: &mut Outputs) {
         self.news.tell(out);
     }
 
-    /// Removes entries whose time is over, reports them, and returns when to come back. Looks at
-    /// [`EXPIRE_STEPS_MAX`] time-outs at most: what is left over is due at once.
+    /// Removes and reports expired entries, and returns the time of the next call. Examines at most
+    /// [`EXPIRE_STEPS_MAX`] timeouts; if more are left, the next call is due immediately.
     pub fn expire(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         self.expire_some(now, out, EXPIRE_STEPS_MAX)
     }
 
-    /// The same within a budget of time-outs to look at. Nothing expires while a bundle is open.
+    /// Like [`Tables::expire`], but examines at most `budget` timeouts. No entry expires while a
+    /// bundle is open.
     pub fn expire_some(
         &mut self,
         now: Nanos,
@@ -331,7 +336,7 @@ impl Tables {
         if self.undo.is_some() || self.closing.is_some() {
             return Some(now.saturating_add(TICK));
         }
-        // While the control plane does not keep up, nothing more is removed.
+        // Stops removing entries while the control plane does not keep up.
         while self.news.is_empty() {
             let Some(place) = self.wheel.pop(now, &mut budget) else { break };
             self.reach_trigger(place, now);
@@ -344,7 +349,7 @@ impl Tables {
         if self.news.is_empty() { self.wheel.next() } else { Some(now) }
     }
 
-    /// The entries that the filter lets through, from a place onwards (see [`FlowRecord::place`]).
+    /// Returns the entries that pass the filter, from slot `from` on (see [`FlowRecord::place`]).
     pub fn records<'a>(
         &'a self,
         filter: &'a FlowFilter,
@@ -354,27 +359,27 @@ impl Tables {
         self.glances(filter, from, now).map(|entry| entry.record())
     }
 
-    /// A table's account; nothing for a table that does not exist.
+    /// Returns a table's statistics; all zero for a table that does not exist.
     pub fn account(&self, table: u8) -> TableAccount {
         let at = usize::from(table);
         let table = self.tables.get(at);
         table.map(|table| table.account(self.common.table_sums(at))).unwrap_or_default()
     }
 
-    /// The account of one part of a table, as if it were a table of its own. A frame is looked up
-    /// in the second part only if the first had no entry.
+    /// Returns the statistics of one part of a table. A frame is looked up in the second part only
+    /// if the first part has no match.
     pub fn part_account(&self, table: u8, part: Part) -> TableAccount {
         let at = usize::from(table);
         let table = self.tables.get(at);
         table.map(|table| table.part_account(part, self.common.table_sums(at))).unwrap_or_default()
     }
 
-    /// How a table finds matches with open fields; nothing for a table that does not exist.
+    /// Describes how a table finds wildcard matches. Returns `None` if the table does not exist.
     pub fn describe(&self, table: u8) -> Option<Described> {
         self.tables.get(usize::from(table)).map(Table::describe)
     }
 
-    /// Different lists of instructions in use.
+    /// Returns the number of distinct instruction lists in use.
     pub fn instruction_lists(&self) -> usize {
         self.programs.count()
     }
@@ -383,12 +388,12 @@ impl Tables {
         &self.common.slab
     }
 
-    /// What an entry has counted, since it was last set to begin anew.
+    /// Returns an entry's counters since their last reset.
     fn sums(&self, place: u32) -> Sums {
         self.above_base(place, self.common.sums(place))
     }
 
-    /// What an entry has counted since it was last told to count anew.
+    /// Subtracts the counter values at the last reset.
     fn above_base(&self, place: u32, mut sums: Sums) -> Sums {
         if let Some(base) = self.bases.get(&place) {
             sums.frames = sums.frames.saturating_sub(base.frames);
@@ -397,7 +402,7 @@ impl Tables {
         sums
     }
 
-    /// Lets an entry count anew.
+    /// Resets an entry's counters.
     fn reset_counts(&mut self, place: u32) {
         let sums = self.common.sums(place);
         self.bases.insert(place, sums);
@@ -435,7 +440,7 @@ impl Tables {
         Some(self.glance(place, &self.common.tallies(), now)?.record())
     }
 
-    /// When the entry's time is over as things stand, and why.
+    /// Returns when and why the entry expires if no more frames match.
     fn due(&self, place: u32) -> Option<(Nanos, FlowRemovedReason)> {
         let flow = self.flow(place)?;
         let last_match = self.common.sums(place).last_match;
@@ -460,14 +465,14 @@ impl Tables {
     }
 }
 
-/// The match of the entry at a place.
+/// Returns the match of the entry in a slot.
 fn matching(slab: &Slab, place: usize, flow: &Flow) -> Match {
     let asked = flow.shape.wide_mask != Wide::ZERO;
     let wide = asked.then(|| (slab.wide(place as u32), flow.shape.wide_mask));
     Match::again(slab.line(place as u32).key(), flow.shape.mask, wide.as_ref())
 }
 
-/// The entries with open fields of one table.
+/// The wildcard entries of one table.
 struct EntriesOf<'a> {
     flows: &'a Flows,
     slab: &'a Slab,
@@ -486,7 +491,7 @@ impl Entries for EntriesOf<'_> {
     }
 }
 
-/// What instructions come to.
+/// Returns the precomputed verdict for instructions.
 pub(crate) fn verdict(instructions: &Instructions) -> Verdict {
     let Instructions { trigger: None, meter: None, apply, write, metadata, goto: None, .. } =
         instructions
@@ -498,7 +503,7 @@ pub(crate) fn verdict(instructions: &Instructions) -> Verdict {
         ([Action::Output { port }], []) => {
             u16::try_from(*port).map_or(Verdict::Program, Verdict::Output)
         }
-        // Metadata that is written goes along to the egress tables.
+        // Egress tables can match on written metadata.
         ([], [Action::Output { port }]) if metadata.is_none() => {
             u16::try_from(*port).map_or(Verdict::Program, Verdict::Output)
         }

@@ -1,16 +1,20 @@
-//! A VLAN tagger: frames get a tag by conditions on their way to a trunk, and lose it on the way back.
+//! VLAN tagger: tags frames by rules on their way to a trunk, and removes the tags on the way back.
 //!
-//! IEEE 802.1Q-2018 clauses 6.9 and 9: classification of untagged frames, and tags. A frame that comes in
-//! untagged by the access port gets the tag of the first rule that holds for it and leaves by the trunk. A
-//! frame that comes in by the trunk in a VLAN of a rule leaves by the access port without its outermost tag.
-//! All others pass as they are: tagged ones from the access port, those that no rule is for, and other VLANs.
+//! Source: IEEE 802.1Q-2018, clauses 6.9 and 9 (classification of untagged frames, and tags).
+//! - An untagged frame from the access port gets the tag of the first matching rule and leaves by
+//!   the trunk.
+//! - A frame from the trunk in a VLAN of a rule leaves by the access port without its outermost
+//!   tag.
+//! - All other frames pass unchanged: tagged frames from the access port, frames without a matching
+//!   rule, and other VLANs.
 //!
-//! Frames may stay where they are: what is added or taken is in front of the types, so that only addresses move.
+//! Frames can be changed in their receive buffers: a tag is inserted or removed before the type, so
+//! only the addresses move.
 //!
-//! Rules are made into a row of bits for each DSCP and for each UDP port that one names; the first bit that both
-//! have is the first rule that holds, however many there are.
+//! The rules are compiled into a bitmap for each DSCP and for each UDP port in a rule. The first
+//! common bit of both is the first matching rule, regardless of the number of rules.
 //!
-//! Invariant: every frame leaves by the other port, or is counted as dropped for one reason.
+//! Invariant: every frame leaves by the other port, or is counted as dropped with one reason.
 
 use std::ops::RangeInclusive;
 
@@ -22,18 +26,18 @@ use packet::time::Nanos;
 use crate::counter::{DropCounters, DropReason};
 use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
 
-/// Rules that a tagger can have: as many as a row has bits.
+/// Maximum number of rules: the number of bits in a bitmap.
 pub const RULES_MAX: usize = 64;
 
-/// The largest DSCP (RFC 2474 section 3).
+/// The largest DSCP (RFC 2474, section 3).
 pub const DSCP_MAX: u8 = 63;
 
-/// Which frames get which tag.
+/// A tagging rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// The DSCPs of IPv4 packets that it is for; without any it is for all frames.
+    /// DSCPs of matching IPv4 packets; `None` matches all frames.
     pub dscp: Option<RangeInclusive<u8>>,
-    /// The destination port of UDP over IPv4 that it is for; without one it is for all frames.
+    /// UDP destination port of matching IPv4 packets; `None` matches all frames.
     pub udp_destination: Option<u16>,
     /// The VLAN, 0 to 4095.
     pub vlan: u16,
@@ -41,25 +45,25 @@ pub struct Rule {
     pub priority: u8,
 }
 
-/// How a tagger is set up.
+/// Settings of a tagger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The port whose frames have no tags.
+    /// The port with untagged frames.
     pub access: PortNo,
-    /// The port whose frames have them.
+    /// The port with tagged frames.
     pub trunk: PortNo,
-    /// The rules, those that come first going before others; what is behind [`RULES_MAX`] is left out.
+    /// The rules, in order of precedence; rules after [`RULES_MAX`] are ignored.
     pub rules: Vec<Rule>,
 }
 
-/// Frames by what was done to them.
+/// Numbers of frames by change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaggerCounters {
-    /// Frames that got a tag.
+    /// Frames to which a tag was added.
     pub tagged: u64,
-    /// Frames that lost one.
+    /// Frames from which a tag was removed.
     pub untagged: u64,
-    /// Frames that passed as they were.
+    /// Frames that passed unchanged.
     pub passed: u64,
 }
 
@@ -68,41 +72,41 @@ pub struct TaggerCounters {
 pub struct Tagger {
     settings: Settings,
     rules: Rules,
-    /// Frames by what was done to them.
+    /// Numbers of frames by change.
     pub counters: TaggerCounters,
-    /// Frames that were lost.
+    /// Dropped frames.
     pub drops: DropCounters,
-    /// What becomes of the frames that were decided last where they lie.
+    /// Changes of the last frames decided in receive buffers.
     changes: [Change; SIGHTS_MAX],
 }
 
-/// What is done to a frame.
+/// Change of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// It gets a tag, in which this stands behind the type.
+    /// Add a tag with this control information.
     Push(u16),
-    /// It loses its outermost tag.
+    /// Remove the outermost tag.
     Pop,
-    /// Nothing.
+    /// No change.
     Pass,
 }
 
-/// Rules as frames are held against them.
+/// Compiled rules.
 #[derive(Debug)]
 struct Rules {
-    /// For each DSCP, and last for frames without one, the rules that it fits.
+    /// For each DSCP, and last for frames without one, the matching rules.
     by_dscp: [u64; DSCP_MAX as usize + 2],
-    /// Rules that name no port.
+    /// Rules without a port.
     of_any_port: u64,
-    /// Ports that are named, and the rules that name them.
+    /// Ports in rules, and the rules with each.
     by_port: Vec<(u16, u64)>,
-    /// By rule, what stands in the tag.
+    /// Tag control information, by rule.
     words: Vec<u16>,
-    /// A bit for each VLAN of a rule.
+    /// One bit for each VLAN of a rule.
     vlans: [u64; 64],
 }
 
-/// The place in `by_dscp` of frames that have none.
+/// Index in `by_dscp` of frames without a DSCP.
 const NO_DSCP: usize = DSCP_MAX as usize + 1;
 
 impl Rules {
@@ -136,7 +140,8 @@ impl Rules {
         all
     }
 
-    /// What stands in the tag of an untagged frame of so many bytes that begins so, if it is to have one.
+    /// Returns the tag control information for an untagged frame of `bytes` bytes that begins with
+    /// `head`, if a rule matches.
     #[inline]
     fn word(&self, head: &[u8], bytes: usize) -> Option<u16> {
         let (dscp, port) = facts(head, bytes);
@@ -153,7 +158,8 @@ impl Rules {
     }
 }
 
-/// The place of a frame's DSCP, and the port that it is for if it is the first or only part of a datagram.
+/// Returns the index of a frame's DSCP, and its UDP destination port if it is the first or only
+/// fragment.
 #[inline]
 fn facts(head: &[u8], bytes: usize) -> (usize, Option<u16>) {
     let packet = match head.split_at_checked(HEADER_BYTES) {
@@ -177,7 +183,7 @@ fn facts(head: &[u8], bytes: usize) -> (usize, Option<u16>) {
 }
 
 impl Tagger {
-    /// A tagger.
+    /// Creates a tagger.
     pub fn new(settings: Settings) -> Tagger {
         let rules = Rules::new(&settings.rules);
         let (counters, drops) = (TaggerCounters::default(), DropCounters::default());
@@ -185,18 +191,18 @@ impl Tagger {
         Tagger { settings, rules, counters, drops, changes }
     }
 
-    /// How it is set up.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Puts other rules in place of those that it has.
+    /// Replaces the rules.
     pub fn set_rules(&mut self, rules: Vec<Rule>) {
         self.rules = Rules::new(&rules);
         self.settings.rules = rules;
     }
 
-    /// The port on the other side.
+    /// Returns the port on the other side.
     #[inline]
     fn other(&self, port: PortNo) -> Option<PortNo> {
         match port {
@@ -206,7 +212,7 @@ impl Tagger {
         }
     }
 
-    /// What is done to a frame of so many bytes that begins so, and counts it.
+    /// Decides and counts the change of a frame of `bytes` bytes that begins with `head`.
     #[inline]
     fn judge(&mut self, port: PortNo, head: &[u8], bytes: usize) -> Result<Change, DropReason> {
         if head.len() < HEADER_BYTES {
@@ -253,7 +259,7 @@ impl Forwarder for Tagger {
             match self.judge(port, frame.bytes(), frame.len()) {
                 Ok(Change::Pass) => {}
                 Ok(Change::Push(word)) => {
-                    // There was room just now.
+                    // `judge` has checked that there is space.
                     frame.insert(TYPE.start, vlan::TAG_BYTES);
                     write_tag(&mut frame.bytes_mut()[TYPE.start..], word);
                 }
@@ -370,7 +376,8 @@ mod tests {
         plain().ipv4(ipv4::Header { tos: dscp << 2, ..header })
     }
 
-    /// What leaves by which port if the frame stays where it lies and so many of its bytes are seen.
+    /// Returns the output frame and port if the frame is decided in its receive buffer with `seen`
+    /// visible bytes.
     fn in_place(
         tagger: &mut Tagger,
         port: PortNo,
@@ -392,7 +399,7 @@ mod tests {
         vec![(to, frame)]
     }
 
-    /// What leaves, and by which port: the same whether frames stay where they lie or not.
+    /// Returns the output frames and ports, and checks that both ways of processing agree.
     fn passed(tagger: &mut Tagger, port: PortNo, bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
         let before = tagger.counters;
         let drops = tagger.drops.clone();
@@ -404,7 +411,7 @@ mod tests {
         moved
     }
 
-    /// What leaves if frames are moved.
+    /// Returns the output of processing with `forward`.
     fn moved(tagger: &mut Tagger, port: PortNo, bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
         let mut out = Outputs::new(&[ACCESS, TRUNK, 3]);
         let mut batch = Batch::new(1);

@@ -1,42 +1,42 @@
-//! A timing wheel: which of many entries is due next, at a constant cost for each.
+//! Timing wheel: finds the next due entries at a constant cost per entry.
 //!
-//! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987), scheme 7:
-//! level 0 has a slot for each of the next 64 ticks, level 1 one for each 64 of those, and so on
-//! over the whole range of the clock. An entry sits at the level of the highest group of six bits
-//! in which its due tick differs from the current one, and moves down when its slot is reached.
+//! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987), scheme 7.
+//! Level 0 has a slot for each of the next 64 ticks. Level 1 has a slot for each 64 of those, and
+//! so on over the whole range of the clock. An entry is on the level of the highest group of six
+//! bits in which its due tick differs from the current one. It moves down when its slot is reached.
 //!
-//! Invariant: no slot that is occupied begins before the current tick, but for the one that is
-//! being emptied into the levels below; the slot that begins first is what happens next.
+//! Invariant: no occupied slot begins before the current tick, except the slot that is being moved
+//! to lower levels. The slot that begins first is processed next.
 
 use packet::time::Nanos;
 
-/// Length of a tick: entries are due up to this much late, and never early.
+/// Length of a tick: entries are returned up to this much late, and never early.
 pub const TICK: Nanos = Nanos::from_millis(10);
 
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Enough levels for all bits of a tick count.
+/// Number of levels for all bits of a tick count.
 const LEVELS: usize = 64_usize.div_ceil(SLOT_BITS as usize);
 const NONE: u32 = u32::MAX;
 
-/// Entries (numbers that the owner gave them) and when they are due.
+/// Entries (numbers from the owner) and their due times.
 #[derive(Debug)]
 pub struct Wheel {
-    /// Tick up to which everything has been taken out.
+    /// Tick up to which all entries have been removed.
     current: u64,
-    /// For each level, a bit for each slot that is not empty.
+    /// For each level, one bit per non-empty slot.
     occupied: [u64; LEVELS],
     heads: Vec<u32>,
     links: Vec<Link>,
 }
 
-/// An entry's place in the list of its slot.
+/// An entry's links in the list of its slot.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     due: u64,
     next: u32,
     previous: u32,
-    /// Level times [`SLOTS`] plus slot, or `NONE` while it is not in the wheel.
+    /// Level times [`SLOTS`] plus slot, or `NONE` if the entry is not in the wheel.
     slot: u32,
 }
 
@@ -54,7 +54,7 @@ impl Default for Wheel {
 }
 
 impl Wheel {
-    /// Sets when `entry` is due, in place of what was set before.
+    /// Schedules `entry`, and replaces an earlier schedule.
     pub fn schedule(&mut self, entry: u32, due: Nanos) {
         self.cancel(entry);
         if self.links.len() <= entry as usize {
@@ -63,7 +63,7 @@ impl Wheel {
         self.link(entry, due.0.div_ceil(TICK.0).max(self.current));
     }
 
-    /// Forgets `entry`, if it is in the wheel.
+    /// Removes `entry`, if it is in the wheel.
     pub fn cancel(&mut self, entry: u32) {
         let Some(link) = self.links.get(entry as usize).copied() else { return };
         if link.slot == NONE {
@@ -83,8 +83,8 @@ impl Wheel {
         self.links[entry as usize] = UNLINKED;
     }
 
-    /// Takes out an entry that is due at `now`. Each entry touched on the way uses one of `steps`;
-    /// when they are used up, `None` does not mean that nothing is due.
+    /// Removes and returns an entry that is due at `now`. Each entry touched uses one of `steps`.
+    /// If the steps are exhausted, `None` does not mean that nothing is due.
     pub fn pop(&mut self, now: Nanos, steps: &mut usize) -> Option<u32> {
         let now = now.0 / TICK.0;
         while *steps > 0 {
@@ -105,16 +105,16 @@ impl Wheel {
         None
     }
 
-    /// When to call [`Wheel::pop`] next: no entry is due before, though none may be then.
+    /// Returns when to call [`Wheel::pop`] next: no entry is due before, but none may be due then.
     pub fn next(&self) -> Option<Nanos> {
         let (_, _, start) = self.next_slot()?;
         Some(Nanos(start.saturating_mul(TICK.0)))
     }
 
-    /// Level, slot and first tick of the next occupied slot.
+    /// Returns level, slot and first tick of the next occupied slot.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
         let occupied = (0..LEVELS).filter(|&level| self.occupied[level] != 0);
-        // The last entries of a slot that is being emptied into lower levels go before these.
+        // The last entries of a slot that is being moved to lower levels precede these.
         let next = occupied.map(|level| self.first_slot(level)).min_by_key(|next| next.2);
         next.map(|(level, slot, start)| (level, slot, start.max(self.current)))
     }
@@ -127,7 +127,7 @@ impl Wheel {
         (level, slot as usize, turn | (u64::from(slot) << shift))
     }
 
-    /// Puts an unlinked entry into the slot for a tick that is not over.
+    /// Adds an unlinked entry to the slot of a tick that is not over.
     fn link(&mut self, entry: u32, due: u64) {
         debug_assert!(due >= self.current);
         let highest_bit = 63 - ((due ^ self.current) | 1).leading_zeros();

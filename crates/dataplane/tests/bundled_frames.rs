@@ -1,7 +1,7 @@
-//! Workers that forward frames while bundles change two tables, a group and a meter together.
+//! Tests of workers that forward frames while bundles change two tables, a group and a meter.
 //!
-//! Frames of one batch all go by the same state, whether one entry sends them to a port, a group spreads
-//! them, or one table hands them to the next: what belongs together is never seen apart.
+//! All frames of a batch use the same state. An entry sends them to a port, a group copies them, or
+//! one table passes them to the next. No frame sees a part of a bundle.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -26,9 +26,9 @@ use packet::time::Nanos;
 const PORTS: [PortNo; 3] = [1, 2, 3];
 const GROUP: u32 = 7;
 const METER: u32 = 5;
-/// Kinds of frames: for a port, for a group, for a group by a meter, for the second table.
+/// Kinds of frames: for a port, for a group, for a group with a meter, for the second table.
 const KINDS: u8 = 4;
-/// Frames of each kind in a batch.
+/// Number of frames of each kind in a batch.
 const EACH: usize = 16;
 
 fn frame(kind: u8, number: u8) -> [u8; 60] {
@@ -38,13 +38,14 @@ fn frame(kind: u8, number: u8) -> [u8; 60] {
     bytes
 }
 
-/// Sends all to this port, by this number of a second table's entries.
+/// Creates entries, a group and a meter that send all frames to this port.
 fn set(port: PortNo) -> (Vec<FlowSpec>, GroupSpec, MeterSpec) {
     let to = |kind: u8| Match::of(&[(Field::EthDst, kind.into())]);
     let output = [Action::Output { port }];
     let by_group = [Action::Group(GROUP)];
     let metered = Instructions { meter: Some(METER), ..Instructions::apply(&by_group) };
-    // What the first table writes, only entries of the same set ask for in the second.
+    // In the second table, only entries of the same set match the metadata that the first table
+    // writes.
     let further = Instructions {
         metadata: Some((port.into(), u64::MAX)),
         goto: Some(1),
@@ -71,11 +72,11 @@ fn set(port: PortNo) -> (Vec<FlowSpec>, GroupSpec, MeterSpec) {
     (flows, group, meter)
 }
 
-/// Batches that one worker has forwarded.
+/// Number of batches that a worker has forwarded.
 #[derive(Default)]
 struct Seen(AtomicU64);
 
-/// Forwards batch after batch until told to stop; how many went by each port.
+/// Forwards batches until `done`. Returns the number of frames sent to each port.
 fn run(mut worker: Worker, seen: &Seen, done: &AtomicBool) -> [u64; 3] {
     let mut out = Outputs::new(&PORTS);
     let mut left = [0; 3];
@@ -83,7 +84,7 @@ fn run(mut worker: Worker, seen: &Seen, done: &AtomicBool) -> [u64; 3] {
     while !done.load(Relaxed) {
         batch.clear();
         for at in 0..EACH {
-            // In stages of their own or mixed.
+            // In separate stages or mixed.
             (0..KINDS).for_each(|kind| assert!(batch.push_bytes(&frame(kind, at as u8))));
         }
         let turn = seen.0.load(Relaxed);
@@ -135,7 +136,7 @@ fn frames_of_a_batch_go_by_one_state_of_tables_groups_and_meters() {
             let other = 5 - port;
             pipeline.begin();
             if turn % 2 == 0 {
-                // All of it goes, and comes anew.
+                // Everything is deleted and added again.
                 let all = pipeline.delete_group(GROUPS_ALL, Source::default(), now, &mut out);
                 all.expect("they can go");
                 pipeline.delete_meter(METERS_ALL, Source::default(), now, &mut out);

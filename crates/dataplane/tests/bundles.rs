@@ -1,7 +1,8 @@
-//! Threads that look entries up while bundles swap one complete set of entries for another.
+//! Tests of lookup threads while bundles swap one complete set of entries for another.
 //!
-//! Whatever a bundle does (adds, changes, replaces, deletes) in two tables, and whatever these are made
-//! of, every batch of lookups sees all of it or nothing. What is taken back nobody sees.
+//! A bundle adds, changes, replaces and deletes entries in two tables, with every kind of
+//! classifier. Every batch of lookups sees all of a bundle or nothing. No thread sees a bundle that
+//! is rolled back.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -20,22 +21,22 @@ use dataplane::table::{Classifier, Described, Lookup, TableSettings, Tables};
 use packet::time::Nanos;
 
 const TABLES: u8 = 2;
-/// The ports that entries of the two sets send to.
+/// Output ports of the two sets.
 const PORTS: [u16; 2] = [10, 11];
 const READERS: usize = 2;
 
-/// One way in which tables find entries, and entries for it.
+/// A kind of classifier, and entries for it.
 struct Kind {
     settings: TableSettings,
-    /// How many entries are swapped.
+    /// Number of swapped entries.
     count: u64,
-    /// The key of a frame for entry `number` of those.
+    /// Returns the key of a frame for entry `number`.
     key: fn(u64) -> Key,
-    /// Its match and priority; there are two forms.
+    /// Returns the match and priority of an entry, in one of two forms.
     form: fn(u64, u64) -> (Match, u16),
     /// Entries that stay and never win.
     others: Vec<(Match, u16)>,
-    /// What the table is to be made of.
+    /// Whether the table uses the expected classifier.
     is_it: fn(Described) -> bool,
 }
 
@@ -43,7 +44,7 @@ fn plain(number: u64) -> Key {
     *Match::exact(Key::ZERO.with(Field::EthSrc, number).with(Field::EthType, 0x88b5)).value()
 }
 
-/// A prefix of the destination, and of the source if one is named.
+/// Returns the match of a destination prefix, and of a source prefix if one is given.
 fn route(network: u64, length: u32, source_bits: u32) -> Match {
     let prefix = |length: u32| u64::from(u32::MAX) << (32 - length) & 0xffff_ffff;
     let mask = Key::ZERO.with(Field::EthType, 0xffff).with(Field::IpDst, prefix(length));
@@ -60,7 +61,7 @@ fn swapped_route(form: u64, number: u64) -> (Match, u16) {
     (route(0x0a00_0000 | number << 8, length, 0), 100 + length as u16)
 }
 
-/// Those of a set: what they match in one of two forms, sent to one of two ports.
+/// Returns the entries of a set: matches in one of two forms, sent to one of two ports.
 fn set(kind: &Kind, form: u64, color: usize) -> impl Iterator<Item = FlowSpec> + '_ {
     let each = (0..TABLES).flat_map(|table| (0..kind.count).map(move |number| (table, number)));
     each.map(move |(table, number)| {
@@ -70,12 +71,12 @@ fn set(kind: &Kind, form: u64, color: usize) -> impl Iterator<Item = FlowSpec> +
     })
 }
 
-/// The entries that are swapped.
+/// Filter of the swapped entries.
 fn swapped() -> FlowFilter {
     FlowFilter { cookie: (1, 1), ..FlowFilter::ALL }
 }
 
-/// What one thread of lookups and the one that changes tables tell each other.
+/// State that a lookup thread shares with the thread that changes tables.
 #[derive(Default)]
 struct Seen {
     batches: AtomicU64,
@@ -83,7 +84,7 @@ struct Seen {
     color: AtomicU64,
 }
 
-/// Looks everything up, batch after batch, until told to stop; how many frames each set had.
+/// Looks up all keys, batch after batch, until `done`. Returns the number of frames for each set.
 fn read(mut lookup: Lookup, kind: &Kind, seen: &Seen, done: &AtomicBool) -> [u64; 2] {
     let mut frames = [0; 2];
     let numbers: Vec<u64> = (0..kind.count).collect();
@@ -120,7 +121,7 @@ fn read(mut lookup: Lookup, kind: &Kind, seen: &Seen, done: &AtomicBool) -> [u64
     frames
 }
 
-/// Swaps the sets so many times while others look.
+/// Swaps the sets `turns` times while other threads look up.
 fn swap(kind: &Kind, turns: u64) {
     let settings = [kind.settings; TABLES as usize];
     let mut tables = Tables::new(&settings, 7);
@@ -152,14 +153,14 @@ fn swap(kind: &Kind, turns: u64) {
             tables.begin();
             let other = 1 - color;
             match turn % 4 {
-                // Changed where they are.
+                // Changed in place.
                 0 => {
                     let spec = set(kind, form, other).next().expect("there are some");
                     let spec = FlowSpec { table: TABLES - 1, ..spec };
                     let rules = ModifyRules::default();
                     tables.modify(&spec, &swapped(), rules, now, &mut out).expect("they can be");
                 }
-                // Others in their place.
+                // Replaced by others.
                 1 | 2 => {
                     let added = |tables: &mut Tables, out: &mut Outputs| {
                         for spec in set(kind, 1 - form, other) {
@@ -167,12 +168,12 @@ fn swap(kind: &Kind, turns: u64) {
                         }
                     };
                     tables.delete(&swapped(), FlowRemovedReason::Deleted, now, &mut out);
-                    // Some come and go that nobody ever sees.
+                    // Some are added and removed within the bundle.
                     added(&mut tables, &mut out);
                     tables.delete(&swapped(), FlowRemovedReason::Deleted, now, &mut out);
                     added(&mut tables, &mut out);
                 }
-                // The same matches anew, one by one.
+                // The same matches again, one by one.
                 _ => {
                     for spec in set(kind, form, other) {
                         tables.add(&spec, now, &mut out).expect("they are replaced");
@@ -186,7 +187,7 @@ fn swap(kind: &Kind, turns: u64) {
                 form = if matches!(turn % 4, 1 | 2) { 1 - form } else { form };
                 color = other;
             }
-            // Something else comes or goes, seen at once or later.
+            // Another entry is added or removed, and published immediately or later.
             let spec = FlowSpec::new(Match::exact(plain(5_000_000)), 1, &[]);
             if turn % 2 == 0 {
                 tables.add(&spec, now, &mut out).expect("there is room");
@@ -196,7 +197,7 @@ fn swap(kind: &Kind, turns: u64) {
             }
             out.events.clear();
             tables.publish();
-            // Who begins a batch now sees it.
+            // Batches that begin from now on see the change.
             for (seen, reader) in seen.iter().zip(&readers) {
                 let from = seen.batches.load(Acquire);
                 while seen.batches.load(Acquire) < from + 2 && !reader.is_finished() {
@@ -279,7 +280,7 @@ fn hashes_for_masks() {
         count: 150,
         key: plain,
         form: |form, number| {
-            // Half of them keep their match and change their priority.
+            // Half of the entries keep their match and change their priority.
             let fields = [(Field::EthSrc, number), (Field::EthType, 0x88b5)];
             let asked = 1 + (form * (number % 2)) as usize;
             (Match::of(&fields[..asked]), 500 + form as u16)
@@ -292,7 +293,7 @@ fn hashes_for_masks() {
 
 #[test]
 fn merged_masks() {
-    // Others of many masks, of which some match too and rank lower.
+    // Other entries with many masks; some match too, with a lower rank.
     let other = |at: u64| {
         let (length, source) = (1 + at as u32 * 7 % 32, at as u32 % 33);
         (route(0x0a00_0000 ^ at << 9, length, source), (at % 100) as u16)

@@ -1,8 +1,8 @@
-//! Case files: commands and frames for a pipeline, and what comes of each, in one text.
+//! Case files: commands and frames for a pipeline, and their expected results, in one text.
 //!
-//! A line that begins with `=` is what the command above it led to; all others are read by
-//! `cases/language.rs`. `UPDATE=1 cargo test -p dataplane --test cases` writes the `=` lines anew, to
-//! be read in the diff before they are believed.
+//! A line that begins with `=` is a result of the command above it; `cases/language.rs` parses all
+//! other lines. `UPDATE=1 cargo test -p dataplane --test cases` rewrites the `=` lines; review the
+//! diff before you accept them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,7 +33,7 @@ fn every_case_goes_as_its_file_says() {
     files.iter().for_each(|path| check(path));
 }
 
-/// Runs one file and compares it with what running it says.
+/// Runs one file and compares it with the results.
 fn check(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let mut case = Case::default();
@@ -57,7 +57,7 @@ fn check(path: &Path) {
     assert_eq!(told.lines().count(), text.lines().count(), "{}", path.display());
 }
 
-/// A pipeline in the middle of its case.
+/// State of a running case.
 struct Case {
     pipeline: Pipeline,
     out: Outputs,
@@ -76,7 +76,7 @@ impl Default for Case {
 }
 
 impl Case {
-    /// Does what a line says and tells what came of it.
+    /// Executes a line and returns its results.
     fn run(&mut self, line: &Line) -> Vec<String> {
         match line.command() {
             "switch" => self.make(line),
@@ -183,7 +183,8 @@ impl Case {
         self.out = Outputs::new(&ports.into_iter().chain(attached).collect::<Vec<_>>());
     }
 
-    /// What has left the pipeline since the last time, queues first, equal ones in a row once.
+    /// Returns what has left the pipeline since the last call, queues first, with equal adjacent
+    /// lines merged.
     fn left(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         for (port, queue) in self.out.queues_mut() {

@@ -1,9 +1,11 @@
-//! Traffic creates no state in tables, and no frame makes the next one dearer.
+//! Tests that traffic creates no state in tables, and that no frame makes the next one more
+//! expensive.
 //!
-//! L. Csikor et al., "Tuple space explosion: a denial-of-service attack against a software packet classifier"
-//! (CoNEXT 2019): against a switch that caches decisions under masks, frames whose fields differ from
-//! the rules' at each bit in turn make as many masks as there are combinations of bits, from policies as
-//! plain as "allow some, drop the rest". Here masks come from who installs entries, and only from there.
+//! L. Csikor et al., "Tuple space explosion: a denial-of-service attack against a software packet
+//! classifier" (CoNEXT 2019), attack a switch that caches decisions under masks. Frames whose
+//! fields differ from the rules at each bit in turn create as many masks as there are combinations
+//! of bits. Simple policies such as "allow some, drop the rest" suffice. In this data plane, only
+//! installed entries create masks.
 
 use dataplane::action::Action;
 use dataplane::classifier::exact::BATCH_MAX;
@@ -18,7 +20,7 @@ use packet::time::Nanos;
 
 const ALLOW: [Action; 1] = [Action::Output { port: 2 }];
 
-/// What the policies allow: an address, a port to it, a port from it.
+/// What the policies allow: an address, a destination port and a source port.
 const ADDRESS: u64 = 0x0a00_0001;
 const PORT_TO: u64 = 80;
 const PORT_FROM: u64 = 12_345;
@@ -35,7 +37,7 @@ fn prefix(network: u64, length: u32) -> Match {
     Match::new(value, Key::ZERO.with(Field::EthType, 0xffff).with(Field::IpDst, mask))
 }
 
-/// Allow some, drop the rest; beside it entries that are there for other reasons.
+/// Creates a table that allows some frames and drops the rest, with other entries next to these.
 fn tables(others: impl Iterator<Item = (Match, u16)>) -> Tables {
     let mut tables = Tables::new(&[TableSettings::of(100, 10_000)], 5);
     let mut out = Outputs::new(&[1, 2]);
@@ -51,8 +53,8 @@ fn tables(others: impl Iterator<Item = (Match, u16)>) -> Tables {
     tables
 }
 
-/// Every combination of one bit of each field being the first that differs from what is allowed, the bits
-/// behind it being anything: what makes a cache of masks explode.
+/// Generates the attack: for each combination, one bit of each field is the first that differs from
+/// the allowed value, and the later bits are arbitrary. A cache of masks would explode.
 fn attack() -> impl Iterator<Item = Key> {
     let bits = |count: u32| 0..count;
     let noise = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
@@ -77,7 +79,7 @@ fn attack() -> impl Iterator<Item = Key> {
     })
 }
 
-/// Has the tables take the attack twice; the structure must be this one, and stay so.
+/// Applies the attack twice; the classifier must be as expected and must not change.
 fn check(mut tables: Tables, is_it: impl Fn(Described) -> bool, probes_max: usize) {
     let described = tables.describe(0).expect("there is a table");
     assert!(is_it(described), "{described:?}");

@@ -1,8 +1,8 @@
-//! Threads that look entries up while another one changes the tables.
+//! Tests of lookup threads while another thread changes the tables.
 //!
-//! What is there all the time is always found, does what it was last told, and every frame is counted
-//! once, whatever comes and goes around it: in buckets that fill up and move, in tuples that come and
-//! go, in sets of bits that are compiled anew.
+//! Entries that are present all the time are always found with their latest actions, and every
+//! frame is counted once. Other entries are added and removed in the meantime. This makes buckets
+//! fill up and move entries, creates and removes tuples, and recompiles bit sets.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -17,7 +17,7 @@ use dataplane::matching::Match;
 use dataplane::table::{Lookup, TableSettings, Tables};
 use packet::time::Nanos;
 
-/// Frames that hit entry `number` of those that stay.
+/// Returns the key of frames for entry `number` of those that stay.
 fn key(number: u64) -> Key {
     *Match::exact(Key::ZERO.with(Field::EthSrc, number).with(Field::EthType, 0x88b5)).value()
 }
@@ -26,7 +26,8 @@ fn to(port: u32) -> [Action; 1] {
     [Action::Output { port }]
 }
 
-/// Looks up what stays, batch after batch, until told to stop; the number of frames by entry.
+/// Looks up the entries that stay, batch after batch, until `done`. Returns the number of frames by
+/// entry.
 fn read(
     mut lookup: Lookup,
     stays: u64,
@@ -60,7 +61,7 @@ fn read(
     frames
 }
 
-/// Entries that stay are added by `stay`, and then `turns` times something is changed by `change`.
+/// Adds the entries that stay with `stay`, and then changes the table `turns` times with `change`.
 fn under_readers(
     settings: TableSettings,
     (stays, key): (u64, &(dyn Fn(u64) -> Key + Sync)),
@@ -129,7 +130,8 @@ fn entries_with_open_fields_stay_findable_while_structures_change() {
         let matching = Match::of(&[(Field::EthSrc, number), (Field::EthType, 0x88b5)]);
         FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 500, &to(1 + number as u32)) }
     };
-    // Others of many masks, lower and higher, which never match; so that there are few, then many.
+    // Other entries with many masks, of lower and higher rank, which never match: first few, then
+    // many.
     let other = |turn: u64| {
         let bits = turn % 40;
         let mask = Key::ZERO.with(Field::EthDst, u64::MAX << bits).with(Field::EthSrc, u64::MAX);
@@ -152,7 +154,7 @@ fn entries_with_open_fields_stay_findable_while_structures_change() {
     under_readers(TableSettings::of(0, 1000), (100, &key), stay, 6_000, change, &port_of);
 }
 
-/// The match of a prefix of the destination, and of a source if one is named.
+/// Returns the match of a destination prefix, and of a source prefix if one is given.
 fn route(network: u64, length: u32, source_bits: u32) -> Match {
     let prefix = |length: u32| u64::from(u32::MAX) << (32 - length) & 0xffff_ffff;
     let mask = Key::ZERO.with(Field::EthType, 0xffff).with(Field::IpDst, prefix(length));
@@ -160,12 +162,12 @@ fn route(network: u64, length: u32, source_bits: u32) -> Match {
     Match::new(value, mask.with(Field::IpSrc, prefix(source_bits)))
 }
 
-/// A frame for network `number` of those that stay: 10.0.number.1.
+/// Returns the key of a frame for network `number` of those that stay: 10.0.number.1.
 fn routed(number: u64) -> Key {
     Key::ZERO.with(Field::EthType, 0x0800).with(Field::IpDst, 0x0a00_0001 | number << 8)
 }
 
-/// So many entries come, one with each turn, and go again in the same order.
+/// Adds one entry per turn, and removes them in the same order.
 fn come_and_go(
     tables: &mut Tables,
     out: &mut Outputs,
@@ -189,7 +191,8 @@ fn routes_stay_findable_while_a_routing_table_comes_and_goes_and_all_lengths_cha
         let matching = route(0x0a00_0000 | number << 8, 24, 0);
         FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 124, &to(1 + number as u32)) }
     };
-    // Shorter ones that hold those that stay, and others elsewhere; enough of them for a routing table.
+    // Shorter prefixes that cover those that stay, and unrelated ones; enough of them for a routing
+    // table.
     let other = |at: u64| match at % 8 {
         0 => (route(0x0a00_0000 | at << 5, 20, 0), 120),
         1 => (route(0x0b00_0000 | at << 4, 28, 0), 128),
@@ -210,7 +213,7 @@ fn entries_of_many_masks_stay_findable_while_tuples_are_merged_and_put_in_order(
             if number % 9 == 8 { route(0x0a00_0001 | number << 8, 32, 0) } else { matching };
         FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 900, &to(1 + number as u32)) }
     };
-    // Others of many masks, of which some match too and rank lower.
+    // Other entries with many masks; some match too, with a lower rank.
     let other = |at: u64| {
         let (length, source) = (1 + at as u32 * 7 % 32, at as u32 % 33);
         (route(0x0a00_0000 ^ at << 9, length, source), (at % 800) as u16)

@@ -1,8 +1,8 @@
-//! Case files about groups, meters and queues: commands for a pipeline, and what comes of each.
+//! Case files about groups, meters and queues: commands for a pipeline, and their expected results.
 //!
-//! A line that begins with `=` is what the command above it led to. `bucket`, `band` and `queue` lines
-//! describe what the next `group`, `meter` or `port` line is made of. `UPDATE=1 cargo test -p dataplane
-//! --test shaping` writes the `=` lines anew, to be read in the diff before they are believed.
+//! A line that begins with `=` is a result of the command above it. `bucket`, `band` and `queue`
+//! lines describe the parts of the next `group`, `meter` or `port` line. `UPDATE=1 cargo test -p
+//! dataplane --test shaping` rewrites the `=` lines; review the diff before you accept them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -55,11 +55,11 @@ struct Case {
     buckets: Vec<BucketSpec>,
     bands: Vec<Band>,
     queues: Vec<QueueSpec>,
-    /// Frames and bytes that left, by where they went.
+    /// Frames and bytes sent, by destination.
     left: BTreeMap<String, (u64, u64)>,
 }
 
-/// The words of a line: some by their place, others by name.
+/// The words of a line: positional or named.
 struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -175,7 +175,7 @@ impl Case {
         Vec::new()
     }
 
-    /// An entry for all frames from a port.
+    /// Adds an entry for all frames from a port.
     fn flow(&mut self, words: &Words) -> impl std::fmt::Debug + use<> {
         let matching =
             Match::asking(&[(Field::InPort, words.at::<u32>(1).into(), Field::InPort.ones())]);
@@ -188,7 +188,8 @@ impl Case {
         self.pipeline.add(&spec, self.now, &mut self.out)
     }
 
-    /// Frames from a port: so many, of so many flows in turn, so many microseconds apart.
+    /// Sends frames from a port: their number, the number of flows in turn, and the gap in
+    /// microseconds.
     fn frames(&mut self, words: &Words) -> Vec<String> {
         let (port, times): (PortNo, u64) = (words.at(1), words.number("times").unwrap_or(1));
         let gap = Nanos::from_micros(words.number("gap_us").unwrap_or(0));
@@ -211,7 +212,7 @@ impl Case {
         self.told()
     }
 
-    /// Goes on to a moment, and stops wherever frames are due.
+    /// Advances to a time, with a stop whenever frames are due.
     fn go_on(&mut self, until: Nanos) {
         let mut due = self.out.wake.take();
         while let Some(next) = due.filter(|due| *due <= until) {
@@ -223,7 +224,7 @@ impl Case {
         self.out.wake_at(due);
     }
 
-    /// Counts what left.
+    /// Counts the output.
     fn collect(&mut self) {
         for (port, batch) in self.out.queues_mut() {
             for frame in batch.frames() {

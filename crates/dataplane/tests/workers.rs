@@ -1,7 +1,8 @@
-//! Several workers of one pipeline, each in a thread of its own, while entries come and go.
+//! Tests of several workers of one pipeline, each in its own thread, while entries are added and
+//! removed.
 //!
-//! Every frame is accounted for by the worker that it came to: it left by its port, by both ports of
-//! its group, or was dropped and counted. Sums over the workers are exact.
+//! Every frame is accounted for by its worker: it left by its port, by both ports of its group, or
+//! was dropped and counted. Sums over the workers are exact.
 
 use dataplane::action::Action;
 use dataplane::counter::DropReason;
@@ -15,10 +16,11 @@ use packet::frame::{Batch, PortNo};
 use packet::time::Nanos;
 
 const PORTS: [PortNo; 3] = [1, 2, 3];
-/// Batches that each worker forwards, of 64 frames.
+/// Number of batches of 64 frames that each worker forwards.
 const BATCHES: usize = 400;
 
-/// The frame of one of four kinds: for port 2, for the group, to be dropped, and for nobody.
+/// Builds a frame of one of four kinds: for port 2, for the group, for a drop entry, and without an
+/// entry.
 fn frame(kind: u8) -> [u8; 60] {
     let mut bytes = [0; 60];
     bytes[5] = kind;
@@ -31,7 +33,7 @@ fn to(kind: u64) -> Match {
     Match::of(&[(Field::EthDst, kind)])
 }
 
-/// Frames that left by each port.
+/// Returns the number of frames sent to each port.
 fn run(mut worker: Worker) -> [u64; 3] {
     let mut out = Outputs::new(&PORTS);
     let mut left = [0; 3];
@@ -81,7 +83,8 @@ fn every_frame_of_every_worker_is_accounted_for() {
         }
         running.map(|worker| worker.join().expect("it forwarded everything")).to_vec()
     });
-    // Of every second batch each kind has a quarter, of the others all is of the first kind.
+    // In every second batch, each kind has a quarter; in the others, all frames are of the first
+    // kind.
     let (all, quarter) = (BATCHES as u64 / 2 * 64, BATCHES as u64 / 2 * 16);
     for left in &left {
         assert_eq!(*left, [0, all + 2 * quarter, quarter]);

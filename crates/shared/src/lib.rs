@@ -1,12 +1,15 @@
-//! Maps whose copies share what they have in common.
+//! Ordered maps with structural sharing between copies.
 //!
-//! A table of half a million rows is copied for each change that is to be seen whole or not at all. Here a
-//! copy costs a count for each few thousand entries, a change of one entry a copy of the few dozen around it
-//! and of what leads to them, and what two maps differ in is found without looking at what they share. After O. Rodeh,
-//! "B-trees, shadowing, and clones" (ACM Transactions on Storage 3(4), 2008), with three levels.
+//! A table of half a million rows is copied for each atomic change. Here, a copy costs one
+//! reference count per few thousand entries. A change of one entry copies a few dozen entries
+//! around it and the path to them. The comparison of two maps skips what they share. After O.
+//! Rodeh, "B-trees, shadowing, and clones" (ACM Transactions on Storage 3(4), 2008), with three
+//! levels.
 //!
-//! Invariant: groups have chunks, at most [`GROUP_MAX`] each, and chunks have entries, at most [`CHUNK_MAX`] each; all
-//! ascend by key, and each group and chunk stands with its first key.
+//! Invariants:
+//! - A group has at most [`GROUP_MAX`] chunks, and a chunk at most [`CHUNK_MAX`] entries.
+//! - All are in ascending order of keys.
+//! - Each group and chunk is stored with its first key.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -14,9 +17,9 @@ use std::iter::FlatMap;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-/// Entries that are copied together.
+/// Maximum number of entries that are copied together.
 pub const CHUNK_MAX: usize = 64;
-/// Chunks of which a change counts that they are shared.
+/// Maximum number of chunks in a group. A copy of a group increments their reference counts.
 pub const GROUP_MAX: usize = 128;
 
 type Entries<K, V> = Vec<(K, V)>;
@@ -35,39 +38,40 @@ impl<K, V> Default for Shared<K, V> {
     }
 }
 
-/// The part that has a key, if any has.
+/// Returns the index of the part that may have a key.
 fn part_of<K: Ord, T>(parts: &[(K, T)], key: &K) -> usize {
     parts.partition_point(|(first, _)| first <= key).saturating_sub(1)
 }
 
-/// The place of a key among entries, or where it would be.
+/// Returns the index of a key among entries, or where to insert it.
 fn place_of<K: Ord, V>(entries: &[(K, V)], key: &K) -> Result<usize, usize> {
     entries.binary_search_by(|(known, _)| known.cmp(key))
 }
 
-/// Takes the upper part off what has become too long. What is filled from below keeps full parts behind it.
+/// Splits off the upper part of a part that exceeds `most`. After an insertion at the end, the
+/// lower part stays full, so that ascending insertions fill the parts.
 fn upper_part<T>(parts: &mut Vec<T>, most: usize, appends: bool) -> Option<Vec<T>> {
     let half = if appends { most } else { most / 2 };
     (parts.len() > most).then(|| parts.split_off(half))
 }
 
 impl<K, V> Shared<K, V> {
-    /// An empty one.
+    /// Creates an empty map.
     pub const fn new() -> Self {
         Shared { groups: Vec::new(), len: 0 }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All entries, ascending.
+    /// Iterates over all entries in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         let chunks = self.groups.iter().flat_map(|(_, chunks)| chunks.iter());
         chunks.flat_map(|(_, entries)| entries.iter().map(|(key, value)| (key, value)))
@@ -75,14 +79,14 @@ impl<K, V> Shared<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Shared<K, V> {
-    /// What stands for a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &K) -> Option<&V> {
         let (_, chunks) = self.groups.get(part_of(&self.groups, key))?;
         let (_, entries) = chunks.get(part_of(chunks, key))?;
         Some(&entries[place_of(entries, key).ok()?].1)
     }
 
-    /// The same, to be changed.
+    /// Returns the value of a key mutably.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         if !self.contains_key(key) {
             return None;
@@ -95,12 +99,12 @@ impl<K: Ord + Clone, V: Clone> Shared<K, V> {
         Some(&mut entries[place].1)
     }
 
-    /// Whether there is an entry for a key.
+    /// Whether the map has an entry for a key.
     pub fn contains_key(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
 
-    /// Adds an entry, or replaces the one for this key, which is handed back.
+    /// Inserts an entry and returns the previous value of the key.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if self.groups.is_empty() {
             let chunk = (key.clone(), Arc::new(vec![(key.clone(), value)]));
@@ -138,7 +142,7 @@ impl<K: Ord + Clone, V: Clone> Shared<K, V> {
         None
     }
 
-    /// Takes an entry away.
+    /// Removes an entry and returns its value.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         if !self.contains_key(key) {
             return None;
@@ -168,17 +172,17 @@ impl<K: Ord + Clone, V: Clone> Shared<K, V> {
         Some(value)
     }
 
-    /// All keys, ascending.
+    /// Iterates over all keys in ascending order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
         self.iter().map(|(key, _)| key)
     }
 
-    /// What stands for the keys, in their order.
+    /// Iterates over the values, in the order of their keys.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// Entries with keys in a range.
+    /// Iterates over the entries with keys in a range.
     pub fn range(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = (&K, &V)> {
         let (group, chunk) = match range.start_bound() {
             Bound::Unbounded => (0, 0),
@@ -208,18 +212,19 @@ impl<K: Ord + Clone, V: Clone> Shared<K, V> {
             .map(|(key, value)| (key, value))
     }
 
-    /// The entry with the smallest key.
+    /// Returns the entry with the smallest key.
     pub fn first_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next()
     }
 
-    /// The entry with the greatest key.
+    /// Returns the entry with the greatest key.
     pub fn last_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next_back()
     }
 
-    /// Takes entries away from the end, a step of the budget for each and `cost` more, until there is none. What copies
-    /// have too is left to them at once. Returns whether there is none; until then nothing else may be done with it.
+    /// Removes entries from the end until the budget is exhausted; each costs one step plus `cost`.
+    /// Groups that copies share are released immediately. Returns whether the map is empty; until
+    /// then, no other operation is permitted.
     pub fn clear_some(&mut self, cost: impl Fn(&V) -> usize, budget: &mut usize) -> bool {
         while let Some((_, chunks)) = self.groups.last_mut() {
             if *budget == 0 {
@@ -240,7 +245,7 @@ impl<K: Ord + Clone, V: Clone> Shared<K, V> {
         true
     }
 
-    /// Keeps entries of which `keep` says so.
+    /// Keeps the entries for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         let all = std::mem::take(self);
         *self = all
@@ -250,7 +255,7 @@ impl<K: Ord + Clone, V: Clone> Shared<K, V> {
     }
 }
 
-/// Puts a part together with the next one if both are nearly empty.
+/// Joins a part with the next one if both fit into one.
 fn join<K, T: Clone>(parts: &mut Vec<(K, Arc<Vec<T>>)>, at: usize, most: usize) {
     let Some((_, next)) = parts.get(at + 1) else { return };
     if parts[at].1.len() + next.len() <= most {
@@ -260,8 +265,8 @@ fn join<K, T: Clone>(parts: &mut Vec<(K, Arc<Vec<T>>)>, at: usize, most: usize) 
 }
 
 impl<K: Ord + Clone, V: Clone + PartialEq> Shared<K, V> {
-    /// Calls `met` with each key whose entries differ, and what stands for it here and in the other.
-    /// What both share is not looked at.
+    /// Calls `met` for each key whose entries differ, with the values in this and in the other map.
+    /// Skips what both maps share.
     pub fn differences<'a>(
         &'a self,
         other: &'a Self,
@@ -304,7 +309,7 @@ impl<K: Ord + Clone, V: Clone + PartialEq> Shared<K, V> {
     }
 }
 
-/// A place in a map.
+/// A position in a map.
 struct Cursor<'a, K, V> {
     groups: &'a [(K, Arc<Chunks<K, V>>)],
     group: usize,
@@ -317,7 +322,8 @@ impl<'a, K, V> Cursor<'a, K, V> {
         Cursor { groups: &of.groups, group: 0, chunk: 0, at: 0 }
     }
 
-    /// Goes behind a group or chunk that begins here and there alike; false if none does.
+    /// Skips a group or chunk that begins at both cursors and is shared. Returns false if there is
+    /// none.
     fn passes_with(&mut self, other: &mut Self) -> bool {
         if self.at > 0 || other.at > 0 {
             return false;
@@ -363,7 +369,7 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Shared<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut all: Entries<K, V> = entries.into_iter().collect();
         if !all.is_sorted_by(|(a, _), (b, _)| a < b) {
-            // Of several with one key the last one stays.
+            // Of several entries with the same key, the last one stays.
             all.reverse();
             all.sort_by(|(a, _), (b, _)| a.cmp(b));
             all.dedup_by(|(a, _), (b, _)| a == b);
@@ -374,7 +380,7 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Shared<K, V> {
     }
 }
 
-/// Parts of so many at most, each with its first key.
+/// Splits entries into parts of at most `most`, each with its first key.
 fn parts<K, T>(all: Vec<T>, most: usize, key: impl Fn(&T) -> K) -> Vec<(K, Arc<Vec<T>>)> {
     let mut parts = Vec::with_capacity(all.len().div_ceil(most));
     let mut rest = all.into_iter();
@@ -391,7 +397,7 @@ impl<K: Ord + Clone, V: Clone, const N: usize> From<[(K, V); N]> for Shared<K, V
     }
 }
 
-/// Parts of one kind as what they are made of, each taken if nobody else has it.
+/// Iterator over the contents of parts; a part without other owners is moved, not cloned.
 type Parts<K, T> =
     FlatMap<std::vec::IntoIter<(K, Arc<Vec<T>>)>, Vec<T>, fn((K, Arc<Vec<T>>)) -> Vec<T>>;
 

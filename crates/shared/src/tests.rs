@@ -1,4 +1,4 @@
-//! Shared maps against the standard library's.
+//! Tests of shared maps against the standard library's map.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What can be done to a map.
+/// An operation on a map.
 #[derive(Debug, Clone)]
 enum Step {
     Insert(u16, u8),
@@ -16,7 +16,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Few keys, so that they are met again; many steps, so that chunks split and join.
+    // Few keys, so that they repeat; many steps, so that chunks split and join.
     let key = || 0u16..20_000;
     prop_oneof![
         6 => (key(), any::<u8>()).prop_map(|(key, value)| Step::Insert(key, value)),
@@ -52,7 +52,7 @@ proptest! {
         let mut model: BTreeMap<u16, u8> = (0..begin).map(|key| (key, 0)).collect();
         let mut copies = vec![(map.clone(), model.clone())];
         if cut {
-            // Whole groups go, and what is left of others joins.
+            // Whole groups are removed, and the remaining parts are joined.
             for key in (0..begin).filter(|key| key % 997 != 0) {
                 prop_assert_eq!(map.remove(&key), model.remove(&key));
             }
@@ -102,7 +102,7 @@ proptest! {
 
 #[test]
 fn of_what_two_maps_share_nothing_is_looked_at() {
-    /// A number that tells how often it was compared.
+    /// A number that counts its comparisons.
     #[derive(Clone)]
     struct Told<'a>(u32, &'a std::cell::Cell<usize>);
     impl PartialEq for Told<'_> {

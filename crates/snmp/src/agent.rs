@@ -1,10 +1,11 @@
-//! An agent that answers from a table of values: what simulated switches say of themselves.
+//! SNMP agent that replies from a table of values, for simulated switches.
 //!
-//! It takes gets, nexts and bulks of either version, and refuses as the standards say: with version 2c a
-//! foreign community gets no answer, with version 3 a report names what is wrong.
+//! It supports get, get-next and get-bulk requests in both versions, and rejects requests as the
+//! standards define. In version 2c, a request with another community gets no response. In version
+//! 3, a report names the error.
 //!
-//! Invariant: an answer is never longer than [`DATAGRAM_BYTES_MAX`], and whatever is asked is answered or
-//! left alone.
+//! Invariant: a response is never longer than [`DATAGRAM_BYTES_MAX`]; every datagram is either
+//! answered or ignored.
 
 use crate::credentials::Credentials;
 use crate::message::{self, Kind, Pdu, Status};
@@ -13,13 +14,13 @@ use crate::sealed::{self, Cover, Distrust, Envelope};
 use crate::usm::Keys;
 use crate::{Binding, DATAGRAM_BYTES_MAX, Oid, Value};
 
-/// Bindings of an answer at most, so that it fits into a datagram.
+/// Maximum number of bindings in a response, so that it fits into a datagram.
 const ANSWER_BINDINGS_MAX: usize = 256;
 
-/// How far the clock of who asks may differ (RFC 3414, section 3.2).
+/// Maximum clock difference of a manager (RFC 3414, section 3.2).
 const TIME_WINDOW_S: u32 = 150;
 
-/// The status of an answer that would be too long.
+/// Error status of a response that would be too long.
 const TOO_BIG: u32 = 1;
 
 /// An agent.
@@ -33,7 +34,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent that believes who has these credentials; its engine has this name, of up to 32 bytes.
+    /// Creates an agent that accepts these credentials; its engine has this identifier of up to 32
+    /// bytes.
     pub fn new(credentials: Credentials, engine_id: &[u8]) -> Agent {
         let keys = match &credentials {
             Credentials::Community(_) => None,
@@ -43,8 +45,8 @@ impl Agent {
         Agent { credentials, engine_id, boots: 1, keys, reports: 0, salt: 0 }
     }
 
-    /// The answer to a datagram that comes when the agent has run for so many seconds, from these values
-    /// in the order of their names.
+    /// Returns the response to a datagram received when the agent has run for `time_s` seconds.
+    /// `table` has the values, ordered by name.
     pub fn answer(&mut self, datagram: &[u8], table: &[Binding], time_s: u32) -> Option<Vec<u8>> {
         match &self.credentials {
             Credentials::Community(known) => {
@@ -107,7 +109,7 @@ impl Agent {
                 let value = Value::Counter32(self.reports);
                 let bindings = vec![Binding { name: refusal.name(), value }];
                 let report = Pdu { kind: Kind::Report, id: asked.message_id, bindings };
-                // A clock that is to be believed is signed.
+                // The manager accepts a clock only from an authenticated message.
                 let signs = refusal == Refusal::TimeWindow;
                 Some(sealed::seal(&cover, &report, Some(keys).filter(|_| signs), self.salt))
             }
@@ -116,7 +118,7 @@ impl Agent {
     }
 }
 
-/// An answer as bytes; if it is too long for a datagram, one that says so.
+/// Encodes a response, or a tooBig response if it does not fit into a datagram.
 fn fitting(answer: Pdu, encode: impl Fn(&Pdu) -> Vec<u8>) -> Option<Vec<u8>> {
     let bytes = encode(&answer);
     if bytes.len() <= DATAGRAM_BYTES_MAX {
@@ -126,7 +128,7 @@ fn fitting(answer: Pdu, encode: impl Fn(&Pdu) -> Vec<u8>) -> Option<Vec<u8>> {
     Some(encode(&Pdu { kind, bindings: Vec::new(), ..answer }))
 }
 
-/// What is answered to a request.
+/// Returns the response to a request.
 fn respond(asked: &Pdu, table: &[Binding]) -> Option<Pdu> {
     let names = asked.bindings.iter().map(|binding| &binding.name);
     let names = names.take(ANSWER_BINDINGS_MAX);

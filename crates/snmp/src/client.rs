@@ -1,13 +1,13 @@
-//! Whoever asks: questions, their datagrams, and what came of each.
+//! SNMP manager: requests, their datagrams and their results.
 //!
-//! A question is answered, refused, or given up after [`SENDINGS_MAX`] datagrams without an answer. Each
-//! datagram has a number of its own, so that an answer belongs to one of them and the span between
-//! the two is a round trip, also when a datagram was lost. Whoever owns the socket says when each was
-//! sent and came. With version 3 the first question waits for the agent's engine to say its name and
-//! its clock (RFC 3414, section 4).
+//! A request succeeds, fails, or times out after [`SENDINGS_MAX`] datagrams without a response.
+//! Each datagram has its own request identifier. So a response belongs to exactly one datagram, and
+//! the time between the two is a round trip, even after a loss. The owner of the socket reports
+//! when each datagram was sent and received. In version 3, the first request waits for the
+//! discovery of the agent's engine identifier and clock (RFC 3414, section 4).
 //!
-//! Invariant: memory is bounded by [`QUESTIONS_MAX`] and [`BINDINGS_MAX`]; datagrams that nobody asked for,
-//! are not signed as they ought to be or make no sense are counted and change nothing.
+//! Invariant: [`QUESTIONS_MAX`] and [`BINDINGS_MAX`] bound the memory. Datagrams that are
+//! unsolicited, invalid or not authenticated as required are counted and change nothing.
 
 use std::collections::VecDeque;
 
@@ -20,89 +20,89 @@ use crate::sealed::{self, Cover, Distrust, Envelope};
 use crate::usm::Keys;
 use crate::{Binding, Oid, Value};
 
-/// Questions that may be open at a time.
+/// Maximum number of open requests.
 pub const QUESTIONS_MAX: usize = 64;
 
-/// Names that one question may have.
+/// Maximum number of names in a request.
 pub const NAMES_MAX: usize = 64;
 
-/// Bindings that a walk brings at most.
+/// Maximum number of bindings that a walk returns.
 pub const BINDINGS_MAX: usize = 1 << 16;
 
-/// Datagrams that are sent for an answer before it is given up.
+/// Maximum number of datagrams per request before it times out.
 pub const SENDINGS_MAX: usize = 3;
 
-/// How long an answer is waited for before the question is sent again.
+/// Time to wait for a response before the request is sent again.
 pub const ANSWER_NS_MAX: Nanos = Nanos::from_secs(1);
 
-/// Names that an agent is asked for at once on a walk.
+/// Number of names per get-bulk request in a walk.
 const REPETITIONS: u32 = 32;
 
-/// How often an agent may say that its clock is another before that is a refusal.
+/// Maximum number of reports of a different clock before the request fails.
 const CLOCKS_MAX: u32 = 3;
 
-/// How far an agent's clock may be behind what is known of it (RFC 3414, section 2.2.3).
+/// Maximum time that an agent's clock may be behind the expected one (RFC 3414, section 2.2.3).
 const TIME_WINDOW_S: u32 = 150;
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
     /// The values of these instances.
     Get(Vec<Oid>),
-    /// The instances behind these names.
+    /// The instances after these names.
     Next(Vec<Oid>),
-    /// All instances below these names, one part after the other.
+    /// All instances below these names, one subtree after the other.
     Walk(Vec<Oid>),
 }
 
-/// Which question.
+/// Identifier of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// What came of a question.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// Which.
+    /// The request.
     pub ticket: Ticket,
-    /// When the datagram was sent that was answered first; none if none was sent.
+    /// Time of the datagram that was answered first; `None` if none was sent.
     pub sent: Option<Nanos>,
-    /// When the last answer came, or it was given up.
+    /// Time of the last response, or of the timeout.
     pub at: Nanos,
-    /// How many answers it took.
+    /// Number of responses.
     pub rounds: u32,
-    /// What was answered, or why nothing was.
+    /// The bindings, or the error.
     pub outcome: Result<Vec<Binding>, Failure>,
 }
 
-/// Why a question has no answer.
+/// Reason why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody answers in time.
+    /// No response arrived in time.
     TimedOut,
-    /// Nobody listens there.
+    /// The port is unreachable.
     Unreachable,
-    /// The agent answers that it cannot.
+    /// The agent returned an error.
     Error(Status),
-    /// The agent does not believe who asks.
+    /// The agent rejected the credentials or the message.
     Refused(Refusal),
-    /// A walk that does not go on, or has no end.
+    /// A walk makes no progress, or does not end.
     Endless,
-    /// A limit with this name is reached.
+    /// The named limit is reached.
     Limit(&'static str),
 }
 
-/// Datagrams that changed nothing, and why.
+/// Numbers of ignored datagrams, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Strays {
-    /// They make no sense.
+    /// The datagram is invalid.
     pub unreadable: u64,
-    /// They are not signed as they ought to be.
+    /// The datagram is not authenticated as required.
     pub forged: u64,
-    /// Nobody waits for them.
+    /// The datagram belongs to no open request.
     pub unasked: u64,
 }
 
-/// Whoever asks one agent.
+/// Manager of one agent.
 pub struct Client {
     credentials: Credentials,
     engine: Option<Engine>,
@@ -111,42 +111,43 @@ pub struct Client {
     tickets: u64,
     number: i32,
     salt: u64,
-    /// The datagram that was handed out last: of which question.
+    /// The request of the last datagram returned by [`Client::transmit`].
     handed: Option<Ticket>,
     strays: Strays,
 }
 
-/// The agent's engine, whose name and clock its messages depend on.
+/// The agent's engine; messages depend on its identifier and clock.
 struct Engine {
     id: Vec<u8>,
     boots: u32,
     time: u32,
-    /// When its clock said so.
+    /// Time at which the clock was received.
     at: Nanos,
-    /// Whether that was signed.
+    /// Whether the clock was authenticated.
     is_vouched: bool,
     keys: Keys,
 }
 
-/// A question that has no answer yet.
+/// A request without a complete response.
 struct Open {
     ticket: Ticket,
     question: Question,
-    /// Of a walk: which of its parts it is at, and the name behind which it goes on.
+    /// Position of a walk: its current subtree, and the last name received.
     part: usize,
     behind: Option<Oid>,
     bindings: Vec<Binding>,
     rounds: u32,
     first: Option<Nanos>,
     clocks: u32,
-    /// The datagrams since the last answer: number, and when it was sent.
+    /// The datagrams since the last response: request identifier and time of sending.
     sendings: Vec<(i32, Option<Nanos>)>,
-    /// When something has to happen; at once if nothing was sent.
+    /// Time of the next action; immediate if nothing was sent.
     due: Nanos,
 }
 
 impl Client {
-    /// Asks by these credentials. `seed` is where numbers and salts begin, and is another each time.
+    /// Creates a manager with these credentials. `seed` is the start of identifiers and salts, and
+    /// must differ in each run.
     pub fn new(credentials: Credentials, seed: u64) -> Client {
         Client {
             credentials,
@@ -161,22 +162,22 @@ impl Client {
         }
     }
 
-    /// By what it asks.
+    /// Returns the credentials.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
 
-    /// Datagrams that changed nothing.
+    /// Returns the numbers of ignored datagrams.
     pub fn strays(&self) -> Strays {
         self.strays
     }
 
-    /// Whether a question is open.
+    /// Whether a request is open.
     pub fn is_waiting(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Asks; what comes of it is told by [`Client::poll`], also that it cannot be asked.
+    /// Opens a request. [`Client::poll`] returns the result, also if the request is invalid.
     pub fn ask(&mut self, question: Question, now: Nanos) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
@@ -209,10 +210,11 @@ impl Client {
         ticket
     }
 
-    /// A datagram that is due, to be sent at once; [`Client::sent`] is then told when it was.
+    /// Returns a datagram to send immediately. The caller then reports the time of sending with
+    /// [`Client::sent`].
     pub fn transmit(&mut self, now: Nanos) -> Option<Vec<u8>> {
         loop {
-            // Until the engine is known, one question finds out.
+            // Until the engine is known, only one request is sent, for discovery.
             let is_blind =
                 self.engine.is_none() && matches!(self.credentials, Credentials::User(_));
             let scope = if is_blind { 1 } else { self.open.len() };
@@ -232,7 +234,7 @@ impl Client {
         }
     }
 
-    /// The datagram that was handed out last left at `at`.
+    /// Reports that the last datagram was sent at `at`.
     pub fn sent(&mut self, at: Nanos) {
         let Some(ticket) = self.handed.take() else { return };
         if let Some(open) = self.open.iter_mut().find(|open| open.ticket == ticket) {
@@ -243,14 +245,14 @@ impl Client {
         }
     }
 
-    /// The socket says that nobody listens there: so it is for every question that was sent.
+    /// Reports that the port is unreachable: all requests that were sent fail.
     pub fn unreachable(&mut self, at: Nanos) {
         while let Some(place) = self.open.iter().position(|open| !open.sendings.is_empty()) {
             self.finish(place, at, Err(Failure::Unreachable));
         }
     }
 
-    /// A datagram came.
+    /// Processes a received datagram.
     pub fn receive(&mut self, datagram: &[u8], at: Nanos) {
         match &self.credentials {
             Credentials::Community(_) => match message::decode(datagram) {
@@ -264,18 +266,18 @@ impl Client {
         }
     }
 
-    /// When something is due although nothing comes.
+    /// Returns the time of the next action without a response.
     pub fn next_timeout(&self) -> Option<Nanos> {
         self.open.iter().map(|open| open.due).min()
     }
 
-    /// Waits for no answer any more, and tells of none.
+    /// Discards all open requests and results.
     pub fn forget(&mut self) {
         self.open.clear();
         self.done.clear();
     }
 
-    /// What has come of a question.
+    /// Returns the next result.
     pub fn poll(&mut self) -> Option<Done> {
         self.done.pop_front()
     }
@@ -287,7 +289,8 @@ impl Client {
             Credentials::User(user) => user,
         };
         let Some(engine) = &self.engine else {
-            // Who asks for the engine's name has none himself yet (RFC 3414, section 4).
+            // A discovery request has an empty engine identifier and user name (RFC 3414, section
+            // 4).
             let cover = Cover {
                 message_id: number,
                 is_reportable: true,
@@ -311,7 +314,7 @@ impl Client {
         sealed::seal(&cover, &pdu, Some(&engine.keys), self.salt)
     }
 
-    /// A message of version 3.
+    /// Processes a message of version 3.
     fn opened(&mut self, envelope: &Envelope, at: Nanos) {
         let Credentials::User(user) = &self.credentials else { return };
         let number = envelope.cover.message_id;
@@ -326,7 +329,7 @@ impl Client {
         }
     }
 
-    /// The engine says its name.
+    /// Processes a discovery report with the engine identifier.
     fn discovered(&mut self, envelope: &Envelope, number: i32, at: Nanos) {
         let Credentials::User(user) = &self.credentials else { return };
         let Some(place) = self.asked(number) else {
@@ -345,7 +348,7 @@ impl Client {
         open.due = at;
     }
 
-    /// The agent does not take a message.
+    /// Processes a report that rejects a message.
     fn refused(&mut self, number: i32, refusal: Refusal, at: Nanos) {
         let Some(place) = self.asked(number) else {
             self.strays.unasked += 1;
@@ -353,7 +356,7 @@ impl Client {
         };
         let open = &mut self.open[place];
         match refusal {
-            // Its signed clock was taken over, or it is another engine since: once more.
+            // Retry: the authenticated clock was adopted, or the engine has changed.
             Refusal::TimeWindow | Refusal::UnknownEngine if open.clocks < CLOCKS_MAX => {
                 open.clocks += 1;
                 open.sendings.clear();
@@ -366,12 +369,12 @@ impl Client {
         }
     }
 
-    /// The question to which a datagram with this number belongs.
+    /// Returns the index of the request with a datagram of this identifier.
     fn asked(&self, number: i32) -> Option<usize> {
         self.open.iter().position(|open| open.sendings.iter().any(|(sent, _)| *sent == number))
     }
 
-    /// An answer to the datagram with this number.
+    /// Processes a response to the datagram with this identifier.
     fn answer(&mut self, number: i32, pdu: Pdu, at: Nanos) {
         let place = self.asked(number).filter(|_| pdu.id == number);
         let (Some(place), Kind::Response(status)) = (place, pdu.kind) else {
@@ -404,18 +407,18 @@ impl Client {
     }
 }
 
-/// What the bindings of an answer come to.
+/// Result of processing a response's bindings.
 enum Taken {
-    /// There is more to ask.
+    /// The request continues.
     More,
-    /// That was all.
+    /// The request is complete.
     All,
-    /// It makes no sense.
+    /// The response is invalid.
     Wrong(Failure),
 }
 
 impl Open {
-    /// What is asked next.
+    /// Returns the next PDU to send.
     fn pdu(&self) -> Pdu {
         let all = |names: &[Oid]| names.iter().cloned().map(Binding::question).collect();
         let (kind, bindings) = match &self.question {
@@ -430,7 +433,7 @@ impl Open {
         Pdu { kind, id: 0, bindings }
     }
 
-    /// Takes what an answer brought.
+    /// Processes the bindings of a response.
     fn take(&mut self, bindings: Vec<Binding>) -> Taken {
         let Question::Walk(names) = &self.question else {
             self.bindings = bindings;
@@ -471,19 +474,20 @@ impl Engine {
         Engine { id: engine_id.clone(), boots, time, at, is_vouched: false, keys }
     }
 
-    /// What its clock says at `now`.
+    /// Returns the engine's time at `now`.
     fn time_at(&self, now: Nanos) -> u32 {
         let since = now.since(self.at).0 / 1_000_000_000;
         self.time.saturating_add(u32::try_from(since).unwrap_or(u32::MAX)).min(i32::MAX as u32)
     }
 
-    /// What a message of this engine comes to.
+    /// Processes a message of this engine.
     fn hear(&mut self, envelope: &Envelope, user: &User, at: Nanos) -> Heard {
         if envelope.cover.engine_id != self.id && !envelope.cover.engine_id.is_empty() {
             return Heard::Forged;
         }
         if !envelope.is_signed() {
-            // Nobody vouches for it: a report ends the question that it names, no more.
+            // Without authentication, a report may end the request that it names, but has no other
+            // effect.
             return match envelope.plain() {
                 Ok(pdu) => match (report(&pdu), self.keys.signs()) {
                     (Some(Refusal::TimeWindow), true) | (None, true) => Heard::Forged,
@@ -509,8 +513,8 @@ impl Engine {
         }
     }
 
-    /// Whether a signed message is of now, not of long ago; its clock is taken over. Before anything was
-    /// signed, what is known of the clock is anybody's word, and the first signed one counts.
+    /// Whether an authenticated message is recent; adopts its clock. A clock from before the first
+    /// authenticated message is not trusted, so that message is always accepted.
     fn believes(&mut self, cover: &Cover, at: Nanos) -> bool {
         let is_old = cover.boots < self.boots
             || cover.boots == self.boots
@@ -523,7 +527,7 @@ impl Engine {
     }
 }
 
-/// What a message of version 3 comes to.
+/// Result of processing a message of version 3.
 enum Heard {
     Answer(Pdu),
     Refusal(Refusal),
@@ -531,7 +535,7 @@ enum Heard {
     Unreadable,
 }
 
-/// What a message reports.
+/// Returns the error that a report names.
 fn report(pdu: &Pdu) -> Option<Refusal> {
     (pdu.kind == Kind::Report).then_some(())?;
     pdu.bindings.iter().find_map(|binding| mib::report(&binding.name))

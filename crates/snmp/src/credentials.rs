@@ -1,22 +1,22 @@
-//! By what an agent believes whoever asks: a community, or a user with pass phrases.
+//! Credentials: a community, or a user with pass phrases.
 //!
-//! Invariant: a secret is never shown: what is printed of it is three stars.
+//! Invariant: a secret is never printed; `Debug` prints three asterisks.
 
 use std::fmt;
 
 use ring::{digest, hmac};
 
-/// The fewest characters of a pass phrase (RFC 3414, section 11.2).
+/// Minimum length of a pass phrase in characters (RFC 3414, section 11.2).
 pub const PASSWORD_BYTES_MIN: usize = 8;
 
-/// The most bytes of a name or a secret.
+/// Maximum length of a name or a secret in bytes.
 pub const SECRET_BYTES_MAX: usize = 255;
 
-/// Bytes that nobody is to see.
+/// Secret bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
-/// By what an agent believes us.
+/// Credentials for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// Version 2c: a community.
@@ -28,15 +28,15 @@ pub enum Credentials {
 /// A user of version 3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// Its name, which travels as it is.
+    /// The user name, which is sent in clear text.
     pub name: String,
-    /// By what its messages are signed, if they are.
+    /// Authentication protocol and pass phrase, if messages are authenticated.
     pub auth: Option<(AuthProtocol, Secret)>,
-    /// The pass phrase that messages are encrypted by (AES-128, RFC 3826), which only signed ones can be.
+    /// Privacy pass phrase for encryption (AES-128, RFC 3826); requires authentication.
     pub privacy: Option<Secret>,
 }
 
-/// By what messages are signed.
+/// Authentication protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthProtocol {
     /// HMAC-SHA-96 (RFC 3414).
@@ -49,22 +49,22 @@ pub enum AuthProtocol {
     Sha512,
 }
 
-/// What credentials cannot be used for: which of them, and why.
+/// Reason why credentials are unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unusable {
-    /// Which.
+    /// The invalid part.
     pub what: &'static str,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
 impl Secret {
-    /// Keeps these bytes.
+    /// Creates a secret.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Secret {
         Secret(bytes.into())
     }
 
-    /// What it is, for a program that has to be told; none if that is no text.
+    /// Returns the secret as text, for a program that needs it; `None` if it is not UTF-8.
     pub fn exposed(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
@@ -75,7 +75,7 @@ impl Secret {
 }
 
 impl Credentials {
-    /// Whether they can be used at all.
+    /// Validates the credentials.
     pub fn check(&self) -> Result<(), Unusable> {
         let unusable = |what, why| Err(Unusable { what, why });
         match self {
@@ -106,7 +106,7 @@ impl Credentials {
         }
     }
 
-    /// Version and level of security, without any secret: what a record may say.
+    /// Returns version and security level, without secrets, for reports.
     pub fn level(&self) -> &'static str {
         match self {
             Credentials::Community(_) => "v2c",
@@ -118,7 +118,7 @@ impl Credentials {
 }
 
 impl AuthProtocol {
-    /// All of them, by the names that settings have.
+    /// All protocols, with their names in settings.
     pub const NAMES: [(&'static str, AuthProtocol); 4] = [
         ("sha1", AuthProtocol::Sha1),
         ("sha256", AuthProtocol::Sha256),
@@ -144,7 +144,7 @@ impl AuthProtocol {
         }
     }
 
-    /// Bytes of a signature.
+    /// Returns the length of an authentication code in bytes.
     pub(crate) fn tag_bytes(self) -> usize {
         match self {
             AuthProtocol::Sha1 => 12,

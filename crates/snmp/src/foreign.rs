@@ -1,7 +1,8 @@
-//! Datagrams of another implementation, recorded: Net-SNMP 5.9.3, its agent and its tools.
+//! Recorded datagrams of another implementation: agent and tools of Net-SNMP 5.9.3.
 //!
-//! Keys, ciphers and signatures are judged by these, never by our own round trip alone. The agent knew the
-//! users `watcher` (SHA-256, AES), `elder` (SHA-1, AES) and `signer` (SHA-512), whose pass phrases are below.
+//! They validate keys, ciphers and authentication, which a round trip within this crate could not.
+//! The agent has the users `watcher` (SHA-256, AES), `elder` (SHA-1, AES) and `signer` (SHA-512),
+//! whose pass phrases are below.
 
 use proptest::prelude::*;
 
@@ -106,7 +107,7 @@ fn a_response_of_version_2c_is_understood() {
         "1.3.6.1.2.1.1.3.0=204",
     ];
     assert_eq!(shown(&pdu), expected);
-    // Encoded again it has the same bytes.
+    // Encoding gives the same bytes.
     assert_eq!(message::encode(&community, &pdu), bytes(COMMUNITY_RESPONSE));
 }
 
@@ -118,7 +119,7 @@ fn an_engine_says_its_name_and_its_clock() {
     assert_eq!((cover.boots, cover.time, cover.message_id), (1, 5, 0x622b_4332));
     let pdu = envelope.plain().expect("it is not encrypted");
     assert_eq!(mib::report(&pdu.bindings[0].name), Some(Refusal::UnknownEngine));
-    // The question for it has the same bytes as another manager's.
+    // The discovery request has the same bytes as that of Net-SNMP.
     let ours = Pdu { kind: Kind::Get, id: 0x2f39_7512, bindings: Vec::new() };
     let asked = Envelope::read(&bytes(DISCOVERY_REQUEST)).expect("a request");
     let sealed = crate::sealed::seal(&asked.cover, &ours, None, 0);
@@ -150,7 +151,7 @@ fn signed_and_encrypted_messages_are_opened_by_the_right_keys_only() {
         );
         assert_eq!(envelope.open(&wrong), Err(Distrust::Forged));
     }
-    // What another manager says, said again by us with its salt, has the same bytes.
+    // A request encoded with the salt of Net-SNMP has the same bytes.
     let envelope = Envelope::read(&bytes(WATCHER_REQUEST)).expect("a request");
     let pdu = envelope.open(&watcher).expect("the right keys");
     assert_eq!((shown(&pdu), pdu.kind), (vec!["1.3.6.1.2.1.1.1.0=null".into()], Kind::Get));

@@ -1,28 +1,31 @@
-//! SNMP without I/O: questions to an agent, its answers, and an agent for simulations.
+//! SNMP without I/O: a manager, and an agent for simulations.
 //!
-//! An agent is an independent witness: what a switch's management says of its interfaces and its
-//! processor can be compared with what the instrument sent and received. Versions 2c (RFC 1901, 3416)
-//! and 3 with the User-based Security Model (RFC 3412, 3414, 3826, 7860) are spoken. What is on the
-//! wire is described by [`rasn_snmp`]; who answers what when, keys and ciphers are here.
+//! An agent is an independent source. A test can compare the interface counters and the processor
+//! load of a switch with the frames that the tester sent and received. The crate supports versions
+//! 2c (RFC 1901, 3416) and 3 with the User-based Security Model (RFC 3412, 3414, 3826, 7860).
+//! [`rasn_snmp`] defines the wire format; this crate implements the protocol, keys and ciphers.
 //!
-//! Invariants: nothing here knows a socket or a clock, bytes of a stranger never panic, and memory is
-//! bounded by the limits with a name. Secrets are never shown.
+//! Invariants:
+//! - The crate uses neither a socket nor a clock.
+//! - Received bytes never cause a panic.
+//! - Named limits bound the memory.
+//! - Secrets are never printed.
 
-/// An agent that answers from a table of values.
+/// Agent that replies from a table of values.
 pub mod agent;
-/// Whoever asks.
+/// Manager.
 pub mod client;
 #[cfg(test)]
 mod foreign;
-/// By what an agent believes whoever asks.
+/// Credentials of a manager.
 pub mod credentials;
-/// Requests and responses as bytes.
+/// Requests and responses, and their encoding.
 pub mod message;
-/// Names of objects that every agent has.
+/// Names of standard objects.
 pub mod mib;
-/// Names of objects.
+/// Object identifiers.
 pub mod oid;
-/// Messages of version 3: signed and encrypted.
+/// Messages of version 3: authentication and encryption.
 mod sealed;
 /// Keys and ciphers of the User-based Security Model.
 mod usm;
@@ -36,5 +39,5 @@ pub use message::{Kind, Pdu, Status, Unreadable};
 pub use oid::Oid;
 pub use value::{Binding, Value};
 
-/// Most bytes of a message: what a datagram of UDP over IPv4 holds.
+/// Maximum length of a message: the payload of UDP over IPv4.
 pub const DATAGRAM_BYTES_MAX: usize = 65_507;

@@ -1,6 +1,6 @@
-//! Requests and responses (RFC 3416), and their bytes in version 2c (RFC 1901).
+//! Requests and responses (RFC 3416), and their encoding in version 2c (RFC 1901).
 //!
-//! Invariant: whatever bytes come, the outcome is a [`Pdu`] or says why not.
+//! Invariant: any bytes decode to a [`Pdu`] or to an error.
 
 use rasn::ber;
 use rasn::types::{Integer, OctetString};
@@ -9,55 +9,55 @@ use rasn_snmp::v2c;
 
 use crate::{Binding, DATAGRAM_BYTES_MAX};
 
-/// The number by which messages of version 2c say so.
+/// Version number in messages of version 2c.
 const VERSION_2C: i64 = 1;
 
 /// A request or a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu {
-    /// What it is.
+    /// The PDU type.
     pub kind: Kind,
-    /// The number by which a response is known.
+    /// The request identifier, which the response repeats.
     pub id: i32,
-    /// What is asked for, or answered.
+    /// The requested or returned bindings.
     pub bindings: Vec<Binding>,
 }
 
-/// What a message is.
+/// Type of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The values of these names.
+    /// Request for the values of these names.
     Get,
-    /// The names behind these, and their values.
+    /// Request for the next names and their values.
     Next,
-    /// Many names behind these.
+    /// Request for many names after these.
     Bulk {
-        /// How many behind each.
+        /// Number of names after each.
         repetitions: u32,
     },
-    /// An answer.
+    /// A response.
     Response(Status),
-    /// Something is wrong with a message of version 3, and what.
+    /// A report of an error in a message of version 3.
     Report,
-    /// What is neither asked nor answered here: sets and notifications.
+    /// An unsupported type: a set request or a notification.
     Other,
 }
 
-/// Whether a request was carried out.
+/// Error status of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Status {
-    /// 0 if it was; otherwise why not (RFC 3416, section 3).
+    /// 0 for success; otherwise the error code (RFC 3416, section 3).
     pub code: u32,
-    /// Which of the names is to blame, from 1; 0 if none is.
+    /// Index of the name with the error, from 1; 0 if none.
     pub index: u32,
 }
 
-/// Bytes that are no message: what is wrong with them.
+/// Decoding error: the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreadable(pub &'static str);
 
 impl Status {
-    /// Its name in the standard.
+    /// Returns the name of the error in the standard.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 19] = [
             "noError",
@@ -134,7 +134,7 @@ impl Pdu {
     }
 }
 
-/// A message of version 2c.
+/// Encodes a message of version 2c.
 pub(crate) fn encode(community: &[u8], pdu: &Pdu) -> Vec<u8> {
     let message = v2c::Message {
         version: Integer::from(VERSION_2C),
@@ -144,7 +144,7 @@ pub(crate) fn encode(community: &[u8], pdu: &Pdu) -> Vec<u8> {
     ber::encode(&message).expect("a message of ours can be encoded")
 }
 
-/// What a message of version 2c says, and to which community.
+/// Decodes a message of version 2c into community and PDU.
 pub(crate) fn decode(bytes: &[u8]) -> Result<(Vec<u8>, Pdu), Unreadable> {
     if bytes.len() > DATAGRAM_BYTES_MAX {
         return Err(Unreadable("it is longer than a datagram"));

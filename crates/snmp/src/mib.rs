@@ -1,7 +1,7 @@
-//! Names of objects that agents have, and tables made from what they answer.
+//! Names of standard objects, and tables built from responses.
 //!
-//! Source: IF-MIB (RFC 2863), HOST-RESOURCES-MIB (RFC 2790), SNMPv2-MIB (RFC 3418), and the reports of
-//! SNMP-USER-BASED-SM-MIB (RFC 3414, section 5).
+//! Source: IF-MIB (RFC 2863), HOST-RESOURCES-MIB (RFC 2790), SNMPv2-MIB (RFC 3418), and the reports
+//! of SNMP-USER-BASED-SM-MIB (RFC 3414, section 5).
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ fn oid(arcs: &[u32]) -> Oid {
     Oid::new(arcs).expect("a name of a standard is one")
 }
 
-/// What the system is, in words.
+/// Returns the name of the system description (sysDescr).
 pub fn system_description() -> Oid {
     oid(&[1, 3, 6, 1, 2, 1, 1, 1, 0])
 }
 
-/// For how long the agent has run, in hundredths of a second.
+/// Returns the name of the agent's uptime in hundredths of a second (sysUpTime).
 pub fn up_time() -> Oid {
     oid(&[1, 3, 6, 1, 2, 1, 1, 3, 0])
 }
 
-/// Load of each processor over the last minute, in percent.
+/// Returns the name of each processor's load over the last minute, in percent (hrProcessorLoad).
 pub fn processor_load() -> Oid {
     oid(&[1, 3, 6, 1, 2, 1, 25, 3, 3, 1, 2])
 }
@@ -29,42 +29,42 @@ pub fn processor_load() -> Oid {
 /// Interfaces, with 32-bit counters.
 const IF_TABLE: [u32; 9] = [1, 3, 6, 1, 2, 1, 2, 2, 1];
 
-/// The same with 64-bit counters.
+/// Interfaces, with 64-bit counters.
 const IF_X_TABLE: [u32; 10] = [1, 3, 6, 1, 2, 1, 31, 1, 1, 1];
 
-/// A column of the interfaces.
+/// A column of the interface tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Column {
-    /// Its name in `ifTable`.
+    /// Name in `ifTable`.
     Description,
-    /// What kind of interface it is.
+    /// Interface type.
     Kind,
-    /// Its short name in `ifXTable`.
+    /// Short name in `ifXTable`.
     Name,
-    /// Unicast frames in, 32 bits.
+    /// Received unicast frames, 32 bits.
     UnicastIn,
-    /// Frames discarded on the way in.
+    /// Discarded received frames.
     DiscardsIn,
-    /// Frames with errors on the way in.
+    /// Received frames with errors.
     ErrorsIn,
-    /// Unicast frames out, 32 bits.
+    /// Sent unicast frames, 32 bits.
     UnicastOut,
-    /// Frames discarded on the way out.
+    /// Discarded frames on output.
     DiscardsOut,
-    /// Frames with errors on the way out.
+    /// Frames with errors on output.
     ErrorsOut,
-    /// Frames in, 64 bits: unicast, multicast, broadcast.
+    /// Received frames, 64 bits: unicast, multicast, broadcast.
     WideIn(u32),
-    /// Frames out, 64 bits: unicast, multicast, broadcast.
+    /// Sent frames, 64 bits: unicast, multicast, broadcast.
     WideOut(u32),
-    /// Multicast and broadcast frames in, 32 bits.
+    /// Received multicast and broadcast frames, 32 bits.
     ManyIn(u32),
-    /// Multicast and broadcast frames out, 32 bits.
+    /// Sent multicast and broadcast frames, 32 bits.
     ManyOut(u32),
 }
 
 impl Column {
-    /// All columns that are asked for: 64 bits before 32.
+    /// All columns that are requested: 64 bits before 32.
     pub const ALL: [Column; 19] = [
         Column::Description,
         Column::Kind,
@@ -87,7 +87,7 @@ impl Column {
         Column::ErrorsOut,
     ];
 
-    /// The name of the column, below which are the interfaces' numbers.
+    /// Returns the name of the column; the interface numbers follow it.
     pub fn root(self) -> Oid {
         let plain = |number| oid(&[&IF_TABLE[..], &[number]].concat());
         let wide = |number| oid(&[&IF_X_TABLE[..], &[number]].concat());
@@ -109,36 +109,36 @@ impl Column {
     }
 }
 
-/// The kind of a loopback interface.
+/// Type of a loopback interface.
 const LOOPBACK: u64 = 24;
 
-/// What an agent says of an interface.
+/// An interface as an agent reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// Its number.
+    /// Interface number.
     pub index: u32,
-    /// Its name.
+    /// Interface name.
     pub name: String,
-    /// Whether it leads back to the same host.
+    /// Whether this is a loopback interface.
     pub is_loopback: bool,
-    /// Whether its counters have 64 bits; otherwise they begin again at zero behind 4294967295.
+    /// Whether the counters have 64 bits; otherwise they wrap after 4294967295.
     pub is_wide: bool,
-    /// Frames that came in.
+    /// Received frames.
     pub frames_in: u64,
-    /// Frames that went out.
+    /// Sent frames.
     pub frames_out: u64,
-    /// Frames discarded on the way in and out.
+    /// Discarded frames on input and output.
     pub discards: [u64; 2],
-    /// Frames with errors on the way in and out.
+    /// Frames with errors on input and output.
     pub errors: [u64; 2],
 }
 
 impl Interface {
-    /// What it counted since `before`; 32-bit counters may have begun again once.
+    /// Returns the counts since `before`; 32-bit counters may have wrapped once.
     pub fn since(&self, before: &Interface) -> Interface {
         let bits = if self.is_wide && before.is_wide { u64::MAX } else { u64::from(u32::MAX) };
         let count = |now: u64, before: u64| now.wrapping_sub(before) & bits;
-        // Discards and errors have 32 bits always.
+        // Discards and errors always have 32 bits.
         let small = |now: u64, before: u64| now.wrapping_sub(before) & u64::from(u32::MAX);
         let both =
             |now: [u64; 2], before: [u64; 2]| [small(now[0], before[0]), small(now[1], before[1])];
@@ -152,8 +152,8 @@ impl Interface {
     }
 }
 
-/// The interfaces that these bindings tell of, in the order of their numbers. A frame that is counted in
-/// 64 bits is not looked for in 32.
+/// Builds the interfaces from bindings, ordered by number. A 64-bit counter takes precedence over
+/// the 32-bit one.
 pub fn interfaces<'a>(bindings: impl IntoIterator<Item = &'a Binding>) -> Vec<Interface> {
     let roots: Vec<(Column, Oid)> = Column::ALL.iter().map(|it| (*it, it.root())).collect();
     let mut cells: BTreeMap<u32, BTreeMap<Column, &Value>> = BTreeMap::new();
@@ -198,7 +198,8 @@ fn interface(index: u32, row: &BTreeMap<Column, &Value>) -> Interface {
     }
 }
 
-/// Bindings that tell of interfaces, as [`interfaces`] reads them: what an agent of ours answers from.
+/// Returns bindings that describe interfaces, for [`interfaces`] to read; the simulated agent uses
+/// them.
 pub fn bindings(interfaces: &[Interface]) -> Vec<Binding> {
     let cell = |it: &Interface, column: Column, value| Binding {
         name: column.root().child(&[it.index]).expect("a column's name is short"),
@@ -223,8 +224,7 @@ pub fn bindings(interfaces: &[Interface]) -> Vec<Binding> {
     interfaces.iter().flat_map(row).collect()
 }
 
-/// The name of a report in words, if it is one of the standard's: what an agent refuses a message of
-/// version 3 for.
+/// Returns the error of a version 3 message for the name in a report, if it is a standard one.
 pub fn report(name: &Oid) -> Option<Refusal> {
     const STATISTICS: [u32; 9] = [1, 3, 6, 1, 6, 3, 15, 1, 1];
     match name.below(&oid(&STATISTICS))? {
@@ -238,30 +238,30 @@ pub fn report(name: &Oid) -> Option<Refusal> {
     }
 }
 
-/// What an agent refuses a message of version 3 for.
+/// Reason why an agent rejects a message of version 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The user has no such level of security.
+    /// The security level is not supported for the user.
     SecurityLevel,
-    /// The message is too old, or its engine's clock another.
+    /// The message is too old, or the engine's clock differs.
     TimeWindow,
-    /// It knows no such user.
+    /// The user is unknown.
     UnknownUser,
-    /// Its engine has another name.
+    /// The engine identifier differs.
     UnknownEngine,
-    /// The signature is not by the user's key.
+    /// The authentication code does not match the user's key.
     WrongDigest,
-    /// It cannot be decrypted.
+    /// Decryption failed.
     Decryption,
 }
 
 impl Refusal {
-    /// The name of its report.
+    /// Returns the name of the report.
     pub fn name(self) -> Oid {
         oid(&[1, 3, 6, 1, 6, 3, 15, 1, 1, self as u32 + 1, 0])
     }
 
-    /// What to look at.
+    /// Returns a message with a hint for the user.
     pub fn words(self) -> &'static str {
         match self {
             Refusal::SecurityLevel => "the agent does not offer this user that level of security",
@@ -291,7 +291,7 @@ mod tests {
         };
         let all = [port(1, 5_000_000_000), port(2, 9)];
         assert_eq!(interfaces(&bindings(&all)), all);
-        // An agent without 64-bit counters, one of which began again.
+        // An agent with 32-bit counters only; one of them wrapped.
         let wide: Vec<Oid> = [7, 11].map(|it| Column::WideIn(it).root()).to_vec();
         let narrow = |frames| {
             let mut bindings = bindings(&[port(1, frames)]);

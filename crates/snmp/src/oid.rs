@@ -1,25 +1,25 @@
-//! Names of objects: numbers from the root of a tree down (X.660), written with dots between.
+//! Object identifiers: numbers from the root of a tree (X.660), written with dots.
 //!
-//! Invariant: a name has 2 to [`ARCS_MAX`] numbers, and the first two are such that BER can say them.
+//! Invariant: an identifier has 2 to [`ARCS_MAX`] numbers, and BER can encode the first two.
 
 use std::fmt;
 use std::str::FromStr;
 
 use rasn::types::ObjectIdentifier;
 
-/// Most numbers of a name (RFC 2578, section 3.5).
+/// Maximum number of numbers in an identifier (RFC 2578, section 3.5).
 pub const ARCS_MAX: usize = 128;
 
-/// The name of an object, or of a part of the tree. Names are ordered as an agent walks them.
+/// The name of an object or of a subtree. Names are ordered as in a walk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Oid(Vec<u32>);
 
-/// A text that is no name: what is wrong with it.
+/// Parse error: the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAnOid(pub &'static str);
 
 impl Oid {
-    /// The name with these numbers; none if there is no such name.
+    /// Creates an identifier; `None` if the numbers are invalid.
     pub fn new(arcs: &[u32]) -> Option<Oid> {
         let is_sayable = match arcs {
             [first, second, ..] => *first < 2 && *second < 40 || *first == 2 && *second < 1 << 31,
@@ -28,17 +28,17 @@ impl Oid {
         (is_sayable && arcs.len() <= ARCS_MAX).then(|| Oid(arcs.to_vec()))
     }
 
-    /// The name of an instance or of a part below this one; none if it would be too long.
+    /// Returns the name of an instance or subtree below this one; `None` if it would be too long.
     pub fn child(&self, arcs: &[u32]) -> Option<Oid> {
         Oid::new(&[&self.0, arcs].concat())
     }
 
-    /// Its numbers.
+    /// Returns the numbers.
     pub fn arcs(&self) -> &[u32] {
         &self.0
     }
 
-    /// The numbers behind `root`, if it lies below it or is it.
+    /// Returns the numbers after `root`, if this name is below or equal to it.
     pub fn below(&self, root: &Oid) -> Option<&[u32]> {
         self.0.strip_prefix(&root.0[..])
     }

@@ -1,8 +1,8 @@
-//! Messages of version 3: signed and encrypted.
+//! Messages of version 3: authentication and encryption.
 //!
-//! Source: RFC 3412, section 6 (what a message consists of), RFC 3414, sections 2.4, 3 and 6. A signature
-//! covers the whole message with zeros in its own place, so that place is looked for in the bytes as
-//! they came: whoever encodes again may choose other lengths.
+//! Source: RFC 3412, section 6 (message format), RFC 3414, sections 2.4, 3 and 6. The
+//! authentication code covers the whole message with zeros in the code's field. The code's position
+//! is located in the received bytes, because another encoder may choose other lengths.
 
 use rasn::ber;
 use rasn::types::{Integer, OctetString};
@@ -14,55 +14,55 @@ use crate::{DATAGRAM_BYTES_MAX, Pdu, Unreadable};
 const VERSION_3: i64 = 3;
 const USER_BASED: i64 = 3;
 
-/// Flags of a message (RFC 3412, section 6.4).
+/// Message flags (RFC 3412, section 6.4).
 const SIGNED: u8 = 1;
 const ENCRYPTED: u8 = 2;
 const REPORTABLE: u8 = 4;
 
-/// Most bytes of an engine's name (RFC 3411, SnmpEngineID).
+/// Maximum length of an engine identifier in bytes (RFC 3411, SnmpEngineID).
 pub const ENGINE_ID_BYTES_MAX: usize = 32;
 
-/// What is said of a message outside of what is encrypted.
+/// The unencrypted header fields of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cover {
-    /// The number by which a response is known.
+    /// The message identifier, which the response repeats.
     pub message_id: i32,
-    /// Whether what is wrong with it may be reported.
+    /// Whether errors in the message may be reported.
     pub is_reportable: bool,
-    /// The engine whose clock counts: the agent's.
+    /// The identifier of the authoritative engine, which is the agent's.
     pub engine_id: Vec<u8>,
-    /// How often that was started.
+    /// Number of starts of that engine.
     pub boots: u32,
-    /// For how many seconds it has run since.
+    /// Seconds since its last start.
     pub time: u32,
-    /// Who asks.
+    /// The user name.
     pub user: Vec<u8>,
 }
 
-/// A message that was read, and not opened yet.
+/// A parsed message, before authentication and decryption.
 pub struct Envelope {
-    /// What is said outside.
+    /// The header fields.
     pub cover: Cover,
     flags: u8,
     tag: Vec<u8>,
     salt: Vec<u8>,
     data: ScopedPduData,
-    /// The message with zeros in the signature's place.
+    /// The message with zeros in place of the authentication code.
     unsigned: Vec<u8>,
 }
 
-/// Why a message is not believed.
+/// Reason why a message is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distrust {
-    /// Its signature is not by the key.
+    /// The authentication code does not match the key.
     Forged,
-    /// It is not signed or not encrypted, and ought to be.
+    /// The message is not authenticated or not encrypted, although required.
     Unprotected,
-    /// What it says cannot be understood.
+    /// The message cannot be decoded.
     Unreadable(Unreadable),
 }
 
-/// Puts a message together. `salt` never repeats.
+/// Encodes a message. `salt` must not repeat.
 pub fn seal(cover: &Cover, pdu: &Pdu, keys: Option<&Keys>, salt: u64) -> Vec<u8> {
     let signs = keys.is_some_and(Keys::signs);
     let encrypts = keys.is_some_and(Keys::encrypts);
@@ -113,7 +113,7 @@ pub fn seal(cover: &Cover, pdu: &Pdu, keys: Option<&Keys>, salt: u64) -> Vec<u8>
 }
 
 impl Envelope {
-    /// Reads what can be read without keys.
+    /// Parses what can be read without keys.
     pub fn read(bytes: &[u8]) -> Result<Envelope, Unreadable> {
         let wrong = |_| Unreadable("it is no message of version 3");
         if bytes.len() > DATAGRAM_BYTES_MAX {
@@ -157,17 +157,18 @@ impl Envelope {
         })
     }
 
-    /// Whether it says that it is signed.
+    /// Whether the message has an authentication code.
     pub fn is_signed(&self) -> bool {
         self.flags & SIGNED != 0
     }
 
-    /// Whether it is signed and encrypted as these keys do.
+    /// Whether the message has the security level of these keys.
     pub fn is_protected_by(&self, keys: &Keys) -> bool {
         keys.signs() == self.is_signed() && keys.encrypts() == (self.flags & ENCRYPTED != 0)
     }
 
-    /// What it says, if its signature is by these keys where it has one. A report need not be encrypted.
+    /// Decrypts and decodes the message. Checks the authentication code, if there is one, with
+    /// these keys. A report does not need encryption.
     pub fn open(&self, keys: &Keys) -> Result<Pdu, Distrust> {
         if self.is_signed() && !keys.is_signed(&self.unsigned, &self.tag) {
             return Err(Distrust::Forged);
@@ -180,7 +181,7 @@ impl Envelope {
                 let mut bytes = bytes.to_vec();
                 let clock = [self.cover.boots, self.cover.time];
                 keys.decrypt(clock, salt.map_err(|_| unreadable)?, &mut bytes);
-                // What is behind it is padding.
+                // The remainder is padding.
                 let opened = ber::decode_with_remainder::<ScopedPdu>(&bytes);
                 let (scoped, _) = opened.map_err(|_| Distrust::Forged)?;
                 Pdu::of_wire(&scoped.data).map_err(Distrust::Unreadable)
@@ -189,7 +190,7 @@ impl Envelope {
         }
     }
 
-    /// What it says, if that is not encrypted; nobody vouches for it.
+    /// Decodes an unencrypted message without authentication.
     pub fn plain(&self) -> Result<Pdu, Unreadable> {
         match &self.data {
             ScopedPduData::CleartextPdu(scoped) => Pdu::of_wire(&scoped.data),
@@ -198,7 +199,7 @@ impl Envelope {
     }
 }
 
-/// Where the signature lies in a message.
+/// Returns the position of the authentication code in a message.
 fn signature(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
     let message = Element::at(bytes, 0..bytes.len())?;
     let version = Element::at(bytes, message.content)?;
@@ -212,15 +213,15 @@ fn signature(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
     Some(Element::at(bytes, user.behind)?.content)
 }
 
-/// Where an element of BER lies, of definite length and with a tag of one byte, as SNMP wants them
-/// (RFC 3417, section 8).
+/// Position of a BER element of definite length with a tag of one byte, as SNMP requires (RFC 3417,
+/// section 8).
 struct Element {
     content: std::ops::Range<usize>,
     behind: std::ops::Range<usize>,
 }
 
 impl Element {
-    /// The first element within a range.
+    /// Returns the first element within a range.
     fn at(bytes: &[u8], within: std::ops::Range<usize>) -> Option<Element> {
         let part = bytes.get(within.clone())?;
         let (_tag, rest) = part.split_first()?;

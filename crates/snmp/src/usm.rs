@@ -1,8 +1,9 @@
 //! Keys and ciphers of the User-based Security Model.
 //!
-//! Source: RFC 3414, section 2.6 and appendix A.2 (pass phrase to key, key of one engine), RFC 7860
-//! (SHA-2), RFC 3826 (AES-128 in cipher feedback mode: its initial value is boots, time and salt).
-//! Pass phrases go through a million bytes of digest, which takes milliseconds: once for each engine.
+//! Source: RFC 3414, section 2.6 and appendix A.2 (key localization), RFC 7860 (SHA-2), RFC 3826
+//! (AES-128 in cipher feedback mode; the initialization vector is boots, time and salt). A key
+//! digests a million bytes of repeated pass phrase, which takes milliseconds, so it is computed
+//! once per engine.
 
 use aes::Aes128;
 use aes::cipher::generic_array::GenericArray;
@@ -11,23 +12,23 @@ use ring::{digest, hmac};
 
 use crate::{AuthProtocol, Secret, User};
 
-/// Bytes that a pass phrase is repeated to.
+/// Length to which a pass phrase is repeated, in bytes.
 const EXPANDED_BYTES: usize = 1 << 20;
 
-/// Bytes of a block and of a key.
+/// Length of a block and of a key in bytes.
 const BLOCK: usize = 16;
 
-/// Bytes of the salt that travels with an encrypted message.
+/// Length of the salt in an encrypted message, in bytes.
 pub const SALT_BYTES: usize = 8;
 
-/// What a user's messages with one engine are signed and encrypted by.
+/// Keys for authentication and encryption of a user's messages with one engine.
 pub struct Keys {
     auth: Option<(AuthProtocol, hmac::Key)>,
     privacy: Option<Aes128>,
 }
 
 impl Keys {
-    /// The keys of a user at an engine.
+    /// Creates the keys of a user for an engine.
     pub fn new(user: &User, engine_id: &[u8]) -> Keys {
         let Some((protocol, secret)) = &user.auth else {
             return Keys { auth: None, privacy: None };
@@ -41,7 +42,7 @@ impl Keys {
         Keys { auth: Some((*protocol, hmac::Key::new(protocol.hmac(), &key))), privacy }
     }
 
-    /// Whether messages are signed.
+    /// Whether messages are authenticated.
     pub fn signs(&self) -> bool {
         self.auth.is_some()
     }
@@ -51,25 +52,25 @@ impl Keys {
         self.privacy.is_some()
     }
 
-    /// Bytes of a signature; none if messages are not signed.
+    /// Returns the length of an authentication code in bytes; zero without authentication.
     pub fn tag_bytes(&self) -> usize {
         self.auth.as_ref().map_or(0, |(protocol, _)| protocol.tag_bytes())
     }
 
-    /// The signature of a message whose place for it holds zeros.
+    /// Returns the authentication code of a message that has zeros in its place.
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         let Some((protocol, key)) = &self.auth else { return Vec::new() };
         hmac::sign(key, message).as_ref()[..protocol.tag_bytes()].to_vec()
     }
 
-    /// Whether a message is signed so; what is compared takes as long wherever it differs.
+    /// Verifies an authentication code in constant time.
     pub fn is_signed(&self, message: &[u8], tag: &[u8]) -> bool {
         let ours = self.sign(message);
         let differing = ours.iter().zip(tag).fold(0, |all, (ours, theirs)| all | (ours ^ theirs));
         !ours.is_empty() && ours.len() == tag.len() && differing == 0
     }
 
-    /// Encrypts in place; nothing happens if messages are not encrypted.
+    /// Encrypts in place; does nothing without encryption.
     pub fn encrypt(&self, clock: [u32; 2], salt: [u8; SALT_BYTES], bytes: &mut [u8]) {
         self.feedback(clock, salt, bytes, |before, _| before);
     }
@@ -79,8 +80,8 @@ impl Keys {
         self.feedback(clock, salt, bytes, |_, encrypted| encrypted);
     }
 
-    /// Cipher feedback: each block is combined with the encryption of the encrypted block before it.
-    /// `fed` picks that of what a block is after and was before.
+    /// Cipher feedback: XORs each block with the encryption of the previous ciphertext block. `fed`
+    /// selects the ciphertext from a block's output and input.
     fn feedback(
         &self,
         [boots, time]: [u32; 2],
@@ -105,7 +106,7 @@ impl Keys {
     }
 }
 
-/// A pass phrase as the key of one engine.
+/// Derives the localized key of one engine from a pass phrase.
 fn localized(protocol: AuthProtocol, secret: &Secret, engine_id: &[u8]) -> Vec<u8> {
     let phrase = secret.bytes();
     let mut context = digest::Context::new(protocol.digest());
@@ -139,7 +140,8 @@ mod tests {
         assert_eq!(key, hex("6695febc9288e36282235fc7151f128497b38f3f"));
     }
 
-    /// NIST SP 800-38A, F.3.13 (CFB128-AES128.Encrypt), first and last block; a part of one at the end.
+    /// NIST SP 800-38A, F.3.13 (CFB128-AES128.Encrypt), first and last block; the last one is
+    /// partial.
     #[test]
     fn cipher_feedback_is_that_of_the_standard() {
         let key = hex("2b7e151628aed2a6abf7158809cf4f3c");

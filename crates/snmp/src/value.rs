@@ -1,4 +1,4 @@
-//! Values of objects, as the Structure of Management Information knows them (RFC 2578).
+//! Values of objects in the Structure of Management Information (RFC 2578).
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use rasn_snmp::v2::{VarBind, VarBindValue};
 
 use crate::{Oid, Unreadable};
 
-/// A value, or why there is none.
+/// A value, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Nothing: what stands in a question.
+    /// No value, as in a request.
     Null,
     /// INTEGER, Integer32.
     Integer(i64),
@@ -22,7 +22,7 @@ pub enum Value {
     Name(Oid),
     /// An IPv4 address.
     Address([u8; 4]),
-    /// Counter32, which begins again at zero behind 4294967295.
+    /// Counter32, which wraps after 4294967295.
     Counter32(u32),
     /// Gauge32, Unsigned32.
     Gauge(u32),
@@ -32,25 +32,25 @@ pub enum Value {
     Opaque(Vec<u8>),
     /// Counter64.
     Counter64(u64),
-    /// The agent has no object of this name.
+    /// The agent has no object with this name.
     NoSuchObject,
-    /// The object has no instance of this name.
+    /// The object has no instance with this name.
     NoSuchInstance,
-    /// There is no name behind this one.
+    /// There is no name after this one.
     EndOfMibView,
 }
 
 /// An instance and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
-    /// Its name.
+    /// The name.
     pub name: Oid,
-    /// Its value.
+    /// The value.
     pub value: Value,
 }
 
 impl Value {
-    /// A value that counts, as a number.
+    /// Returns a numeric value, if it is not negative.
     pub fn count(&self) -> Option<u64> {
         match *self {
             Value::Integer(number) => u64::try_from(number).ok(),
@@ -62,7 +62,7 @@ impl Value {
         }
     }
 
-    /// Text, as far as it is any.
+    /// Returns the value as text, if it is an octet string; invalid UTF-8 is replaced.
     pub fn text(&self) -> Option<String> {
         match self {
             Value::Octets(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -70,7 +70,7 @@ impl Value {
         }
     }
 
-    /// Whether it says that there is no such value.
+    /// Whether this is a reason for absence.
     pub fn is_absent(&self) -> bool {
         matches!(self, Value::NoSuchObject | Value::NoSuchInstance | Value::EndOfMibView)
     }
@@ -82,7 +82,7 @@ impl Value {
         match self {
             Value::Null => VarBindValue::Unspecified,
             Value::Integer(number) => simple(SimpleSyntax::Integer(Integer::from(*number))),
-            // An agent of ours has no opaque values.
+            // The simulated agent has no opaque values.
             Value::Octets(octets) | Value::Opaque(octets) => {
                 simple(SimpleSyntax::String(bytes(octets)))
             }
@@ -128,7 +128,7 @@ impl Value {
 }
 
 impl Binding {
-    /// The question for a value.
+    /// Creates the binding of a request.
     pub fn question(name: Oid) -> Binding {
         Binding { name, value: Value::Null }
     }

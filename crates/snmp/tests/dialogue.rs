@@ -1,4 +1,4 @@
-//! A client and an agent talk, in virtual time, over a way that can lose what is said.
+//! Tests of a manager with an agent, in virtual time and with losses.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,8 +41,8 @@ fn table() -> Vec<Binding> {
     table
 }
 
-/// Lets them talk until everything that was asked has come to something. `lost` says which datagram of the
-/// client's is lost.
+/// Runs until every request has a result. `lost` selects the datagrams of the manager that are
+/// lost.
 fn talk(client: &mut Client, agent: &mut Agent, lost: impl Fn(usize) -> bool) -> Vec<Done> {
     let (mut now, mut all, mut count) = (Nanos::from_secs(1000), Vec::new(), 0);
     let table = table();
@@ -156,7 +156,7 @@ fn who_is_not_believed_is_told_what_to_look_at() {
     assert_eq!(outcome(user(Some(auth), None)), Failure::Refused(Refusal::SecurityLevel));
     assert_eq!(outcome(user(None, None)), Failure::Refused(Refusal::SecurityLevel));
     assert_eq!(outcome(community("public")), Failure::TimedOut);
-    // A community that it does not know gets no answer at all.
+    // A request with an unknown community gets no response.
     let mut agent = Agent::new(community("public"), b"engine");
     let mut client = Client::new(community("private"), 7);
     client.ask(Question::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
@@ -184,9 +184,9 @@ fn an_agent_whose_clock_jumps_is_asked_again() {
         client.poll().map(|done| done.outcome.is_ok())
     };
     assert_eq!(ask(100, Nanos::from_secs(1)), Some(true));
-    // Forwards by an hour: the signed report says so.
+    // The clock moves forward by an hour: the authenticated report has the new time.
     assert_eq!(ask(3700, Nanos::from_secs(2)), Some(true));
-    // A signed clock that goes back is an old message: nobody believes it.
+    // An authenticated message with an earlier clock is old and not trusted.
     assert_eq!(ask(10, Nanos::from_secs(3)), None);
 }
 
@@ -207,7 +207,7 @@ fn a_question_without_names_or_with_too_many_is_not_asked() {
     assert_eq!(client.poll().unwrap().outcome, Err(Failure::Unreachable));
 }
 
-/// An agent that answers the second part of a walk by the first part again.
+/// Tests with an agent that returns the first part of a walk twice.
 #[test]
 fn a_walk_that_does_not_go_on_ends() {
     let mut client = Client::new(community("public"), 7);
@@ -219,7 +219,8 @@ fn a_walk_that_does_not_go_on_ends() {
     client.receive(&answer, Nanos(2));
     client.transmit(Nanos(2)).unwrap();
     client.sent(Nanos(2));
-    // The version is the first number in it, that of the datagram the second, which goes up by one.
+    // The first such number is the version, the second the request identifier, which is
+    // incremented.
     let numbers = answer.windows(3).enumerate().filter(|(_, it)| *it == [2, 1, 1]);
     let at = numbers.map(|(at, _)| at).nth(1).unwrap();
     answer[at + 2] += 1;
@@ -227,7 +228,7 @@ fn a_walk_that_does_not_go_on_ends() {
     assert_eq!(client.poll().unwrap().outcome, Err(Failure::Endless));
 }
 
-/// Datagrams of every kind in both directions. Keys take their time, so they are made once.
+/// Datagrams of every kind in both directions. Keys are slow to compute, so they are created once.
 static DATAGRAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let mut all = Vec::new();
     for credentials in credentials_of_all_kinds().into_iter().take(6) {
@@ -245,7 +246,8 @@ static DATAGRAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     all
 });
 
-/// Whoever waits for an answer, asked by these credentials; of version 3, the engine is known.
+/// Creates a manager with an open request and these credentials; for version 3, the engine is
+/// known.
 fn waiting(credentials: &Credentials, agent: &mut Agent) -> Client {
     let mut client = Client::new(credentials.clone(), 7);
     let question = Question::Get(vec![mib::system_description()]);

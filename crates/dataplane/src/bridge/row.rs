@@ -1,6 +1,6 @@
-//! Frames that a bridge looks at together: their addresses, and how far the lookups of these have come.
+//! Frames that a bridge processes together: their addresses, and the state of their lookups.
 //!
-//! Invariant: a row is of frames that one port received, in the order in which they came.
+//! Invariant: a row has frames that one port received, in the order of their arrival.
 
 use packet::frame::PortNo;
 use packet::header::{array_at, ethernet};
@@ -10,17 +10,17 @@ use crate::counter::DropReason;
 use crate::forwarder::SIGHTS_MAX;
 use crate::mac_table::{Hint, MacKey, MacTable};
 
-/// Between which stations a frame is.
+/// Source and destination of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) source: MacKey,
     pub(super) destination: MacKey,
 }
 
-/// The frames.
+/// A row of frames.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// The port that received them.
+    /// The ingress port.
     pub(super) port: PortNo,
     count: usize,
     pairs: [Result<Pair, DropReason>; SIGHTS_MAX],
@@ -41,7 +41,8 @@ impl Default for Row {
 }
 
 impl Pair {
-    /// The stations of a frame that begins with these bytes, or why it is not bridged.
+    /// Returns source and destination of a frame that begins with these bytes, or why it is not
+    /// bridged.
     #[inline]
     pub(super) fn of(bytes: &[u8], learning: Learning) -> Result<Pair, DropReason> {
         if bytes.len() < ethernet::HEADER_BYTES {
@@ -56,7 +57,7 @@ impl Pair {
         Ok(Pair { source: key(source), destination: key(array_at(bytes, 0)) })
     }
 
-    /// First steps of the lookups of source and destination.
+    /// Executes the first lookup step for source and destination.
     #[inline]
     pub(super) fn hints(&self, table: &MacTable) -> [Hint; 2] {
         [table.hint(self.source), table.hint(self.destination)]
@@ -64,7 +65,8 @@ impl Pair {
 }
 
 impl Row {
-    /// Takes in frames that begin with these bytes, and asks for what their lookups will read first.
+    /// Adds frames that begin with these bytes, and prefetches the memory that their lookups read
+    /// first.
     #[inline]
     pub(super) fn see<'a>(
         &mut self,
@@ -78,7 +80,7 @@ impl Row {
             let pair = Pair::of(head, learning);
             self.pairs[place] = pair;
             let Ok(pair) = pair else { continue };
-            // Frames of one station in a row are many, and so are those for one.
+            // Runs of frames from one station, or for one station, are common.
             let hints = match last {
                 Some((other, hints)) if other == pair => hints,
                 Some((other, [source, _])) if other.source == pair.source => {
@@ -94,7 +96,7 @@ impl Row {
         }
     }
 
-    /// Asks for what they will read then.
+    /// Prefetches the memory that lookups read next.
     #[inline]
     pub(super) fn guess(&mut self, table: &MacTable) {
         for (pair, hints) in self.pairs.iter().zip(&mut self.hints).take(self.count) {
@@ -104,31 +106,31 @@ impl Row {
         }
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Between which stations the frame at a place is, or why it is not bridged.
+    /// Returns source and destination of a frame, or why it is not bridged.
     #[inline]
     pub(super) fn pair(&self, place: usize) -> Result<Pair, DropReason> {
         self.pairs[place]
     }
 
-    /// How far the lookups of its source and destination have come.
+    /// Returns the lookup state of a frame's source and destination.
     #[inline]
     pub(super) fn hints(&self, place: usize) -> [Hint; 2] {
         self.hints[place]
     }
 
-    /// Where it is to go.
+    /// Returns a frame's destination.
     #[inline]
     pub(super) fn to(&self, place: usize) -> Destination {
         self.to[place]
     }
 
-    /// Notes where it is to go.
+    /// Sets a frame's destination.
     #[inline]
     pub(super) fn set(&mut self, place: usize, to: Destination) {
         self.to[place] = to;

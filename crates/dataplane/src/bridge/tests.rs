@@ -1,4 +1,4 @@
-//! The bridge frame by frame: what it learns, where frames go, and that every one is accounted for.
+//! Tests of learning, forwarding and accounting, frame by frame.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ impl Bench {
         Bench { bridge: Bridge::new(&PORTS, settings), out: Outputs::new(&PORTS) }
     }
 
-    /// Where one frame that `port` receives goes.
+    /// Returns the ports to which the bridge sends a frame that `port` receives.
     fn send(&mut self, port: PortNo, bytes: &[u8], now: Nanos) -> Vec<PortNo> {
         let mut batch = Batch::new(1);
         batch.push_bytes(bytes);
@@ -172,7 +172,7 @@ fn a_bridge_with_one_port_has_nowhere_to_flood() {
 }
 
 proptest! {
-    /// Whole batches against a map, and every frame is somewhere.
+    /// Compares whole batches with a map, and checks that every frame is accounted for.
     #[test]
     fn batches_go_where_a_map_says(
         batches in proptest::collection::vec(
@@ -204,15 +204,15 @@ proptest! {
     }
 }
 
-/// Where each frame of some rows goes when the rows stay where they are, each seen while the one before it is
-/// decided; what is needed as frames is not to be told apart from the rest.
+/// Returns where each frame goes if rows are decided in receive buffers, each row prefetched while
+/// the previous one is decided. The result includes frames passed to `resume`.
 fn in_place(
     bench: &mut Bench,
     port: PortNo,
     rows: &[Vec<Vec<u8>>],
 ) -> HashMap<PortNo, Vec<Vec<u8>>> {
     fn sights(row: &[Vec<u8>]) -> Vec<Sight<'_>> {
-        // Headers are all that is ever seen.
+        // Only headers are visible.
         row.iter().map(|it| Sight { head: &it[..it.len().min(18)], bytes: it.len() }).collect()
     }
     let mut left: HashMap<PortNo, Vec<Vec<u8>>> = HashMap::new();
@@ -247,7 +247,7 @@ fn in_place(
 }
 
 proptest! {
-    /// Groups, short frames, sources that no station has and a table that is too small among them.
+    /// Includes group addresses, short frames, invalid sources and a table that is too small.
     #[test]
     fn frames_that_stay_where_they_are_go_where_others_go(
         batches in proptest::collection::vec(
@@ -257,7 +257,7 @@ proptest! {
     ) {
         let settings = Settings { addresses_max: 6, learning, ..Settings::default() };
         let (mut bench, mut other) = (Bench::new(&settings), Bench::new(&settings));
-        // Behind a port that there is not.
+        // A static address at a port that does not exist.
         for it in [&mut bench, &mut other] {
             prop_assert!(it.bridge.set_static(station(5), 0, 99));
         }

@@ -1,6 +1,6 @@
-//! Exact matches: whole keys in buckets of one cache line, a batch at a time.
+//! Exact matches: whole keys in buckets of one cache line, with batch lookup.
 //!
-//! The buckets are those of [`crate::fast::buckets`]; what is an entry's key stands in its line.
+//! Uses [`crate::fast::buckets`]; an entry's key is in its line.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::fast::buckets::Buckets;
 use crate::fast::slab::Slab;
 use crate::key::Key;
 
-/// Most keys that are looked up at once.
+/// Maximum number of keys in one lookup.
 pub const BATCH_MAX: usize = crate::forwarder::SIGHTS_MAX;
 
-/// Which entry has a key, for the thread that changes it.
+/// Hash table of exact matches, for the writer.
 #[derive(Debug)]
 pub struct ExactTable {
     store: Store,
     seed: u64,
 }
 
-/// Which entry has a key, for those that look keys up.
+/// Hash table of exact matches, for readers.
 #[derive(Debug, Clone)]
 pub struct ExactView {
     buckets: Arc<Buckets>,
@@ -28,57 +28,57 @@ pub struct ExactView {
 }
 
 impl ExactTable {
-    /// An empty table in which `entries_max` entries have room. The seed makes it impossible to
-    /// choose keys that collide without knowing it.
+    /// Creates an empty table for `entries_max` entries. The secret seed protects against chosen
+    /// keys that collide.
     pub fn new(entries_max: usize, seed: u64) -> ExactTable {
         ExactTable { store: Store::new(entries_max, 1), seed }
     }
 
-    /// What readers are to hold of it.
+    /// Returns the view for readers.
     pub fn view(&self) -> ExactView {
         ExactView { buckets: Arc::clone(self.store.shown()), seed: self.seed }
     }
 
-    /// Whether readers are to go on with what they hold whatever is changed from now on.
+    /// Sets whether changes are staged, so that readers keep their view.
     pub fn set_stays(&mut self, stays: bool) {
         self.store.set_stays(stays);
     }
 
-    /// Makes changes ready to be published (see [`Store::complete`]).
+    /// Prepares staged changes for publication (see [`Store::complete`]).
     pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> Option<bool> {
         let seed = self.seed;
         self.store.complete(&|entry| slab.line(entry).key().hash(seed), budget)
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.store.len()
     }
 
-    /// Whether it holds none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.store.is_empty()
     }
 
-    /// The numbers of all its entries.
+    /// Returns the numbers of all entries.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
         self.store.places()
     }
 
-    /// The entry with this key.
+    /// Finds the entry with this key.
     pub fn find(&self, slab: &Slab, key: &Key) -> Option<u32> {
         self.store.find(key.hash(self.seed), |entry| slab.line(entry).has_key(key))
     }
 
-    /// Adds `entry`, whose line is written and whose key no other entry in the table has. Returns true if
-    /// readers have to be told of other buckets.
+    /// Adds `entry`, whose line is written and whose key is not in the table. Returns true if
+    /// readers need a new view.
     pub fn insert(&mut self, slab: &Slab, entry: u32) -> bool {
         let seed = self.seed;
         let hash_of = |other: u32| slab.line(other).key().hash(seed);
         self.store.insert(entry, hash_of(entry), &hash_of)
     }
 
-    /// Removes `entry`, which is in the table. Returns true if readers have to be told of other buckets.
+    /// Removes `entry`, which is in the table. Returns true if readers need a new view.
     pub fn remove(&mut self, slab: &Slab, entry: u32) -> bool {
         let seed = self.seed;
         let hash_of = |other: u32| slab.line(other).key().hash(seed);
@@ -87,20 +87,20 @@ impl ExactTable {
 }
 
 impl ExactView {
-    /// Whether it holds no entry.
+    /// Whether the table is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }
 
-    /// The entry with this key.
+    /// Finds the entry with this key.
     #[inline]
     pub fn find(&self, slab: &Slab, key: &Key) -> Option<u32> {
         self.buckets.find(key.hash(self.seed), |entry| slab.line(entry).has_key(key))
     }
 
-    /// First step of a lookup: hashes keys and asks for their buckets. The steps are separate so that
-    /// the cache misses of different keys overlap, and other work can be done between them.
+    /// First step of a lookup: hashes the keys and prefetches their buckets. The steps are separate
+    /// so that the cache misses of different keys overlap.
     #[inline]
     pub fn foresee(&self, keys: &[Key], hashes: &mut [u64]) {
         for (hash, key) in hashes.iter_mut().zip(keys) {
@@ -109,7 +109,7 @@ impl ExactView {
         }
     }
 
-    /// Second step: guesses each key's entry by its hash and asks for the entry's line.
+    /// Second step: guesses each key's entry from its hash and prefetches the entry's line.
     #[inline]
     pub fn guess(&self, slab: &Slab, hashes: &[u64], found: &mut [u32]) {
         for (found, hash) in found.iter_mut().zip(hashes) {
@@ -118,7 +118,7 @@ impl ExactView {
         }
     }
 
-    /// Last step: for each of `keys` its entry or [`NOWHERE`]. What was guessed may be out of date.
+    /// Last step: finds the entry of each key, or [`NOWHERE`]. The guesses may be out of date.
     #[inline]
     pub fn confirm(&self, slab: &Slab, keys: &[Key], hashes: &[u64], found: &mut [u32]) {
         for ((found, key), hash) in found.iter_mut().zip(keys).zip(hashes) {
@@ -162,7 +162,7 @@ mod tests {
             view.foresee(keys, &mut hashes);
             view.guess(&all.slab, &hashes[..keys.len()], &mut found);
             if round == 1 {
-                // What was guessed may be anything by now.
+                // Makes the guesses wrong.
                 found.rotate_left(1);
             }
             view.confirm(&all.slab, keys, &hashes, &mut found);

@@ -1,11 +1,12 @@
-//! Matches with open fields: a list in order of rank, searched from its start.
+//! Wildcard matches in a list in rank order, with linear search.
 //!
-//! This is the linear table of the study (bianco2010, section II), whose cost grows with the place
-//! of the match, and the plain meaning of "the entry of highest priority that matches"
-//! (OpenFlow switch specification 1.0.0, section 3.4), so that it also judges every quicker way.
+//! This is the linear table of bianco2010, section II, whose cost grows with the position of the
+//! match. It is also the literal meaning of "the entry of highest priority that matches" (OpenFlow
+//! switch specification 1.0.0, section 3.4), so tests use it as the reference for faster
+//! classifiers.
 //!
-//! Invariant: the list is sorted by falling rank, and entries of equal rank are in the order in
-//! which they came, so that which of them wins does not change.
+//! Invariant: the list is sorted by descending rank; entries of equal rank are in order of arrival,
+//! so that the same one always wins.
 
 use crate::key::Key;
 use crate::key::wide::Wide;
@@ -14,18 +15,18 @@ use crate::matching::{Match, differing, differing_wide};
 /// The list.
 #[derive(Debug, Clone, Default)]
 pub struct LinearTable {
-    /// What a lookup reads: value and mask of the key.
+    /// Value and mask of the key, which a lookup reads first.
     matches: Vec<(Key, Key)>,
-    /// The rest of what is at the same place.
+    /// Further data at the same index.
     entries: Vec<Item>,
 }
 
-/// What a lookup reads only where the key fits.
+/// Data that a lookup reads only if the key matches.
 #[derive(Debug, Clone)]
 struct Item {
     rank: u32,
     entry: u32,
-    /// Values and masks of the wide fields, if any is asked for.
+    /// Values and masks of the wide fields, if the entry matches on any.
     wide: Option<Box<(Wide, Wide)>>,
 }
 
@@ -37,23 +38,23 @@ impl Item {
 }
 
 impl LinearTable {
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.matches.len()
     }
 
-    /// Whether it holds none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.matches.is_empty()
     }
 
-    /// The highest rank of an entry; 0 if there is none.
+    /// Returns the highest rank of an entry; 0 if there is none.
     #[inline]
     pub fn rank_most(&self) -> u32 {
         self.entries.first().map_or(0, |item| item.rank)
     }
 
-    /// The first entry whose match the key and the wide fields meet.
+    /// Finds the first entry that matches the key and the wide fields.
     #[inline]
     pub fn find(&self, key: &Key, wide: &Wide) -> Option<u32> {
         let hit = |asked: &(Key, Key)| differing(key, &asked.0, &asked.1) == 0;
@@ -64,7 +65,7 @@ impl LinearTable {
         Some(self.entries[from].entry)
     }
 
-    /// The entry with this very match and rank.
+    /// Finds the entry with exactly this match and rank.
     pub fn find_same(&self, matching: &Match, rank: u32) -> Option<u32> {
         let place = self.of_rank(rank).find(|&place| self.matching(place) == *matching)?;
         Some(self.entries[place].entry)
@@ -75,12 +76,12 @@ impl LinearTable {
         self.of_rank(rank).any(|place| self.matching(place).overlaps(matching))
     }
 
-    /// How many entries have this rank.
+    /// Returns the number of entries of this rank.
     pub fn count_rank(&self, rank: u32) -> usize {
         self.of_rank(rank).len()
     }
 
-    /// Adds an entry behind those of the same rank.
+    /// Adds an entry after those of the same rank.
     pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) {
         let place = self.end_of_rank(rank);
         let wide = (*matching.wide_value(), *matching.wide_mask());
@@ -97,7 +98,7 @@ impl LinearTable {
         }
     }
 
-    /// All its matches in order, each with its rank and entry.
+    /// Returns all matches in order, each with its rank and entry.
     pub fn iter(&self) -> impl Iterator<Item = (Match, u32, u32)> + '_ {
         (0..self.len()).map(|place| {
             let item = &self.entries[place];
@@ -105,12 +106,12 @@ impl LinearTable {
         })
     }
 
-    /// Where an entry of this rank would be added.
+    /// Returns the index at which an entry of this rank would be added.
     pub fn end_of_rank(&self, rank: u32) -> usize {
         self.entries.partition_point(|other| other.rank >= rank)
     }
 
-    /// Where an entry of this rank is.
+    /// Returns the index of an entry of this rank.
     pub fn place_of(&self, rank: u32, entry: u32) -> Option<usize> {
         self.of_rank(rank).find(|&place| self.entries[place].entry == entry)
     }
@@ -120,7 +121,7 @@ impl LinearTable {
         Match::again(value, mask, self.entries[place].wide.as_deref())
     }
 
-    /// The places of the entries of this rank.
+    /// Returns the indexes of the entries of this rank.
     fn of_rank(&self, rank: u32) -> std::ops::Range<usize> {
         let start = self.entries.partition_point(|other| other.rank > rank);
         start..self.entries.partition_point(|other| other.rank >= rank)

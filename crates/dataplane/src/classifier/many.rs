@@ -1,11 +1,11 @@
-//! Many matches with open fields: those that make up a routing table by the longest prefix, the others in
-//! tuples.
+//! Many wildcard matches: those that form a routing table by longest prefix, the others in tuples.
 //!
-//! Whether there is a routing table is looked into when there are [`ROUTES_MIN`] entries, and again each
-//! time there are twice as many; it goes when few are left of it. A change of structure is
-//! [built](rebuild) beside the structure in use, a few entries with each change.
+//! The search for a routing table starts at [`ROUTES_MIN`] entries and is repeated each time their
+//! number has doubled. The routing table is dissolved when few of its entries are left. A new
+//! structure is [built](rebuild) next to the current one, a few entries with each change.
 //!
-//! Invariant: an entry is in the routing table or in the tuples; which, does not change what is found.
+//! Invariant: an entry is either in the routing table or in the tuples; lookup results do not
+//! depend on which.
 
 use super::routes::{Routes, RoutesView};
 use super::tuple_space::{TupleSpace, TupleViews, Work, ones};
@@ -15,38 +15,38 @@ use crate::key::Key;
 use crate::key::wide::Wide;
 use crate::matching::Match;
 
-/// A structure that is built beside the one in use.
+/// Construction of a new structure next to the current one.
 mod rebuild;
 
 pub use rebuild::Entries;
 use rebuild::{Rebuild, Step};
 
-/// Least entries of a routing table when it begins.
+/// Minimum number of entries to search for a routing table.
 pub const ROUTES_MIN: usize = 2048;
 
-/// With fewer it ends.
+/// With fewer entries, the routing table is dissolved.
 const ROUTES_FEW: usize = 512;
 
-/// With fewer lengths of prefixes, hashing for each is as quick.
+/// With fewer prefix lengths, one hash table per length is as fast.
 const LENGTHS_MIN: usize = 3;
 
-/// The entries, for who changes them.
+/// The entries, for the writer.
 #[derive(Debug)]
 pub struct Many {
     routes: Option<Routes>,
     tuples: TupleSpace,
-    /// Whether structures may be chosen.
+    /// Whether the structure may be selected automatically.
     may_choose: bool,
-    /// With so many entries it is looked into whether they are a routing table.
+    /// Number of entries at which to search for a routing table.
     look_at: usize,
     rebuild: Option<Box<Rebuild>>,
-    /// Whether readers are to go on with what they hold.
+    /// Whether changes are staged, so that readers keep their view.
     stays: bool,
     seed: u64,
     changed: bool,
 }
 
-/// The entries, for who looks them up.
+/// The entries, for readers.
 #[derive(Debug, Clone)]
 pub struct ManyView {
     routes: Option<RoutesView>,
@@ -54,8 +54,8 @@ pub struct ManyView {
 }
 
 impl Many {
-    /// No entries. `seed` is a secret for hashing. With `may_choose` false there is a tuple for each
-    /// mask.
+    /// Creates an empty classifier. `seed` is a secret for hashing. If `may_choose` is false, there
+    /// is a tuple for each mask.
     pub fn new(may_choose: bool, seed: u64) -> Many {
         Many {
             routes: None,
@@ -69,18 +69,18 @@ impl Many {
         }
     }
 
-    /// What readers are to hold of it.
+    /// Returns the view for readers.
     pub fn view(&self) -> ManyView {
         ManyView { routes: self.routes.as_ref().map(Routes::view), tuples: self.tuples.views() }
     }
 
-    /// Whether what readers hold became out of date since this was last asked.
+    /// Whether the readers' view became out of date since the last call.
     pub fn take_changed(&mut self) -> bool {
         let routes = self.routes.as_mut().is_some_and(Routes::take_changed);
         self.tuples.take_changed() | std::mem::take(&mut self.changed) | routes
     }
 
-    /// Whether readers are to go on with what they hold whatever is changed from now on.
+    /// Sets whether changes are staged, so that readers keep their view.
     pub fn set_stays(&mut self, stays: bool) {
         self.stays = stays;
         self.tuples.set_stays(stays);
@@ -89,45 +89,45 @@ impl Many {
         }
     }
 
-    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
-    /// the budget goes. False if it was used up before.
+    /// Prepares staged changes for publication, within a budget. Returns false if the budget is
+    /// exhausted first.
     pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
         self.tuples.complete(slab, budget)
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn count(&self) -> usize {
         self.count_routes() + self.tuples.len()
     }
 
-    /// How many of them are in a routing table.
+    /// Returns the number of entries in the routing table.
     pub fn count_routes(&self) -> usize {
         self.routes.as_ref().map_or(0, Routes::count)
     }
 
-    /// How many hash tables and lists the others are in.
+    /// Returns the number of hash tables and lists for the other entries.
     pub fn count_tables(&self) -> usize {
         self.tuples.count_tables()
     }
 
-    /// The highest rank of an entry; 0 if there is none.
+    /// Returns the highest rank of an entry; 0 if there is none.
     pub fn rank_most(&self) -> u32 {
         self.tuples.rank_most().max(self.routes.as_ref().map_or(0, Routes::rank_most))
     }
 
-    /// The entry with this very match and rank.
+    /// Finds the entry with exactly this match and rank.
     pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         let route = self.routes.as_ref().and_then(|it| it.find_same(slab, matching, rank));
         route.or_else(|| self.tuples.find_same(slab, matching, rank))
     }
 
-    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    /// Checks whether an entry of this rank overlaps, as far as a few steps can decide.
     pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
         let routes = self.routes.as_ref().map(|it| it.overlap(slab, matching, rank));
         routes.unwrap_or(Overlap::No).max(self.tuples.overlap(slab, matching, rank))
     }
 
-    /// All its entries, each with its match.
+    /// Returns all entries with their matches.
     pub fn matches<'a>(&'a self, slab: &'a Slab) -> impl Iterator<Item = (Match, u32)> + 'a {
         self.routes.iter().flat_map(Routes::matches).chain(self.tuples.matches(slab))
     }
@@ -144,7 +144,7 @@ impl Many {
         self.consider();
     }
 
-    /// Removes an entry of this match and rank, which is in here.
+    /// Removes an entry with this match and rank.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.remove(slab, matching, rank, entry);
@@ -164,7 +164,7 @@ impl Many {
         self.consider();
     }
 
-    /// Begins to build another structure where one may be better.
+    /// Starts the construction of another structure if it may be better.
     fn consider(&mut self) {
         if !self.may_choose || self.rebuild.is_some() {
             return;
@@ -180,9 +180,9 @@ impl Many {
         }
     }
 
-    /// Goes on with building another structure. `entries` are those of the table.
+    /// Continues the construction of another structure. `entries` are those of the table.
     pub fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
-        // The structure that readers hold stays until a bundle is kept or taken back.
+        // Readers keep the current structure until a bundle is committed or rolled back.
         let Some(rebuild) = self.rebuild.as_mut().filter(|_| !self.stays) else { return };
         let step = rebuild.advance(slab, entries);
         if step == Step::More {
@@ -198,13 +198,13 @@ impl Many {
 }
 
 impl ManyView {
-    /// Whether there are no entries, as far as the view tells.
+    /// Whether there are no entries in this view.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.routes.is_none() && self.tuples.is_empty()
     }
 
-    /// The entry to use for a key and wide fields, and what it took to find it.
+    /// Returns the entry for a key and wide fields, and the work to find it.
     pub fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> (Option<u32>, Work) {
         let route = self.routes.as_ref().and_then(|routes| routes.find(key, wide));
         let (found, mut work) = self.tuples.find(slab, key, wide, route);
@@ -212,7 +212,7 @@ impl ManyView {
         (found, work)
     }
 
-    /// For each of `keys` (at most [`BATCH_MAX`]) without an entry, the entry to use.
+    /// Finds the entry for each of `keys` (at most [`BATCH_MAX`]) that has none yet.
     #[inline]
     pub fn find_missing(&self, slab: &Slab, keys: &[Key], wide: &[Wide], found: &mut [u32]) {
         debug_assert!(keys.len() <= BATCH_MAX);

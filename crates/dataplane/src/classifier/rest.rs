@@ -1,11 +1,11 @@
-//! The matches with open fields of one table, in the structure that suits how many they are.
+//! Wildcard matches of one table, in the structure that suits their number.
 //!
-//! Up to [`MATCHES_MAX`] are found half a byte at a time ([`crate::fast::bits`]), more by [hashes and
-//! prefixes](super::many). Which one it is changes while entries come and go, with some room between the two
-//! limits so that one entry that comes and goes does not change it each time. Who asks for one way
-//! gets that one.
+//! Up to [`MATCHES_MAX`] matches use bit sets per nibble ([`crate::fast::bits`]); more use [hash
+//! tables and prefixes](super::many). The structure changes while entries are added and removed.
+//! The two limits differ, so that adding and removing a single entry does not change it each time.
+//! A fixed [`Classifier`] setting overrides the selection.
 //!
-//! Invariant: which entry wins does not depend on the structure.
+//! Invariant: the matched entry does not depend on the structure.
 
 use std::sync::Arc;
 
@@ -19,42 +19,42 @@ use crate::key::Key;
 use crate::key::wide::Wide;
 use crate::matching::Match;
 
-/// No more than so many are few again.
+/// Number of entries at which to return to bit sets.
 const FEW_AGAIN: usize = 150;
 
-/// The matches with open fields of one table, for who changes them.
+/// The wildcard matches of one table, for the writer.
 #[derive(Debug)]
 pub struct Rest {
     classifier: Classifier,
     way: Way,
     seed: u64,
-    /// Whether what readers hold of it is out of date.
+    /// Whether the readers' view is out of date.
     changed: bool,
 }
 
-/// The matches with open fields of one table, for who looks entries up.
+/// The wildcard matches of one table, for readers.
 #[derive(Debug, Clone)]
 pub enum RestView {
-    /// One after the other.
+    /// Linear search.
     List(Arc<LinearTable>),
-    /// By half bytes.
+    /// Bit sets per nibble.
     Few(Arc<BitTable>),
-    /// A hash for each mask.
+    /// A hash table for each mask.
     Many(Box<ManyView>),
 }
 
-/// How matches with open fields are found.
+/// Description of the structure for wildcard matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Described {
-    /// One after the other.
+    /// Linear search.
     List,
-    /// By sets of bits for half bytes.
+    /// Bit sets per nibble.
     HalfBytes,
-    /// By hashes, and by the longest prefix.
+    /// Hash tables and longest prefixes.
     Hashed {
-        /// Entries of a routing table.
+        /// Number of entries in the routing table.
         routes: usize,
-        /// Hash tables for the others, and lists for what has none.
+        /// Number of hash tables for the others, and of lists for entries without one.
         tables: usize,
     },
 }
@@ -62,11 +62,11 @@ pub enum Described {
 /// One of the structures.
 #[derive(Debug)]
 enum Way {
-    /// One after the other, because that was asked for.
+    /// Linear search, as configured.
     List(Arc<LinearTable>),
-    /// By half bytes. The list is for who changes it.
+    /// Bit sets per nibble. The list is for the writer.
     Few(LinearTable, Arc<BitTable>),
-    /// A hash for each mask.
+    /// A hash table for each mask.
     Many(Box<Many>),
 }
 
@@ -92,12 +92,12 @@ impl Way {
 }
 
 impl Rest {
-    /// No entries. `seed` is a secret for hashing.
+    /// Creates an empty classifier. `seed` is a secret for hashing.
     pub fn new(classifier: Classifier, seed: u64) -> Rest {
         Rest { classifier, way: Way::new(classifier, seed), seed, changed: false }
     }
 
-    /// What readers are to hold of it.
+    /// Returns the view for readers.
     pub fn view(&self) -> RestView {
         match &self.way {
             Way::List(list) => RestView::List(Arc::clone(list)),
@@ -106,7 +106,7 @@ impl Rest {
         }
     }
 
-    /// Whether what readers hold became out of date since this was last asked.
+    /// Whether the readers' view became out of date since the last call.
     pub fn take_changed(&mut self) -> bool {
         let tuples = match &mut self.way {
             Way::Many(many) => many.take_changed(),
@@ -115,16 +115,16 @@ impl Rest {
         std::mem::take(&mut self.changed) || tuples
     }
 
-    /// Whether readers are to go on with what they hold whatever is changed from now on. (Lists and half
-    /// bytes are made anew for them anyway.)
+    /// Sets whether changes are staged, so that readers keep their view. Lists and bit sets are
+    /// copied on write in any case.
     pub fn set_stays(&mut self, stays: bool) {
         if let Way::Many(many) = &mut self.way {
             many.set_stays(stays);
         }
     }
 
-    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
-    /// the budget goes. False if it was used up before.
+    /// Prepares staged changes for publication, within a budget. Returns false if the budget is
+    /// exhausted first.
     pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
         match &mut self.way {
             Way::Many(many) => many.complete(slab, budget),
@@ -132,14 +132,14 @@ impl Rest {
         }
     }
 
-    /// Goes on with a change of structure, if one is under way. `entries` are those of the table.
+    /// Continues a structural change, if one is in progress. `entries` are those of the table.
     pub fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
         if let Way::Many(many) = &mut self.way {
             many.advance(slab, entries);
         }
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match &self.way {
             Way::List(list) => list.len(),
@@ -148,12 +148,12 @@ impl Rest {
         }
     }
 
-    /// Whether it holds none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The highest rank of an entry; 0 if there is none.
+    /// Returns the highest rank of an entry; 0 if there is none.
     pub fn rank_most(&self) -> u32 {
         match &self.way {
             Way::List(list) => list.rank_most(),
@@ -162,7 +162,7 @@ impl Rest {
         }
     }
 
-    /// How they are found.
+    /// Describes the structure.
     pub fn describe(&self) -> Described {
         match &self.way {
             Way::List(_) => Described::List,
@@ -173,7 +173,7 @@ impl Rest {
         }
     }
 
-    /// The entry with this very match and rank.
+    /// Finds the entry with exactly this match and rank.
     pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         match &self.way {
             Way::List(list) => list.find_same(matching, rank),
@@ -182,7 +182,7 @@ impl Rest {
         }
     }
 
-    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    /// Checks whether an entry of this rank overlaps, as far as a few steps can decide.
     pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
         match &self.way {
             Way::List(list) if list.count_rank(rank) > RANK_FEW => Overlap::Unknown,
@@ -192,7 +192,7 @@ impl Rest {
         }
     }
 
-    /// Adds an entry whose line is written, behind those of the same rank.
+    /// Adds an entry whose line is written, after those of the same rank.
     pub fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         if let Way::Few(list, _) = &self.way
             && list.len() == MATCHES_MAX
@@ -208,7 +208,7 @@ impl Rest {
         self.way.insert(slab, matching, rank, entry);
     }
 
-    /// Removes an entry of this match and rank, which is in here.
+    /// Removes an entry with this match and rank.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         self.changed |= !matches!(self.way, Way::Many(_));
         match &mut self.way {
@@ -228,7 +228,7 @@ impl Rest {
         }
     }
 
-    /// Goes back from tuples to half bytes.
+    /// Returns from tuples to bit sets.
     fn make_few(&mut self, slab: &Slab) {
         let Way::Many(many) = &self.way else { return };
         let mut all: Vec<(Match, u32)> = many.matches(slab).collect();
@@ -243,7 +243,7 @@ impl Rest {
 }
 
 impl RestView {
-    /// Whether there are no entries, as far as the view tells.
+    /// Whether there are no entries in this view.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -253,7 +253,7 @@ impl RestView {
         }
     }
 
-    /// The entry to use for a key and wide fields.
+    /// Returns the entry for a key and wide fields.
     pub fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> Option<u32> {
         match self {
             RestView::List(list) => list.find(key, wide),
@@ -262,7 +262,7 @@ impl RestView {
         }
     }
 
-    /// What finding the entry for a key takes.
+    /// Returns the work of finding the entry for a key.
     pub fn work(&self, slab: &Slab, key: &Key, wide: &Wide) -> Work {
         match self {
             RestView::List(list) => Work { probes: 1, compared: list.len() },
@@ -271,7 +271,7 @@ impl RestView {
         }
     }
 
-    /// For each key without an entry, the entry to use.
+    /// Finds the entry for each key that has none yet.
     #[inline]
     pub fn find_missing(&self, slab: &Slab, keys: &[Key], wide: &[Wide], found: &mut [u32]) {
         match self {
@@ -282,7 +282,7 @@ impl RestView {
     }
 }
 
-/// Finds what is missing key by key.
+/// Finds missing entries key by key.
 #[inline]
 fn fill(keys: &[Key], wide: &[Wide], found: &mut [u32], find: impl Fn(&Key, &Wide) -> Option<u32>) {
     for (at, (found, key)) in found.iter_mut().zip(keys).enumerate() {
@@ -302,7 +302,7 @@ pub(crate) mod tests {
     use packet::field::Field;
     use packet::time::Nanos;
 
-    /// Matches of few masks and values, so that they overlap and repeat.
+    /// Draws matches of few masks and values, so that they overlap and repeat.
     pub fn random_match(dice: &mut Dice) -> Match {
         let mut asked = vec![(Field::EthType, 0x86dd, 0xffff)];
         let mut ask = |field: Field, value: u64, mask: u128| {
@@ -320,7 +320,7 @@ pub(crate) mod tests {
         Match::asking(&asked)
     }
 
-    /// Prefixes, ports and protocols of many masks and few values, so that they overlap.
+    /// Draws prefixes, ports and protocols of many masks and few values, so that they overlap.
     pub fn random_acl_match(dice: &mut Dice) -> Match {
         let mut asked = vec![(Field::EthType, 0x0800, 0xffff)];
         let protocol = dice.pick(&[6u128, 17, 0]);
@@ -345,7 +345,7 @@ pub(crate) mod tests {
         Match::asking(&asked)
     }
 
-    /// The key of a frame that may meet such a match.
+    /// Draws the key of a frame that may meet such a match.
     pub fn random_acl_key(dice: &mut Dice) -> Key {
         let like = random_acl_match(dice);
         let (key, mut open) = (*like.value(), Key::ZERO);
@@ -356,11 +356,11 @@ pub(crate) mod tests {
         key.or(&Key(std::array::from_fn(|word| open.0[word] & !like.mask().0[word])))
     }
 
-    /// Entries with lines, as a table has them.
+    /// Entries with lines, as in a table.
     pub struct Installed {
         pub slab: Slab,
         entries: Vec<(Match, u32, u32)>,
-        /// The match of each entry that was ever added and not taken.
+        /// The match of each entry, or `None` once it was taken.
         matches: Vec<Option<Match>>,
         arrivals: u32,
     }
@@ -409,7 +409,7 @@ pub(crate) mod tests {
             entry
         }
 
-        /// Forgets some entry.
+        /// Removes a random entry.
         pub fn take(&mut self, dice: &mut Dice) -> (Match, u32, u32) {
             let at = dice.roll(self.entries.len() as u64) as usize;
             let taken = self.entries.swap_remove(at);
@@ -417,7 +417,7 @@ pub(crate) mod tests {
             taken
         }
 
-        /// Whether this is the match of an entry.
+        /// Whether the entry has this match.
         pub fn is(&self, entry: u32, matching: &Match) -> bool {
             self.entries.iter().any(|it| it.2 == entry && it.0 == *matching)
         }
@@ -429,7 +429,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Checks what a structure tells of overlaps by a list of the same entries.
+    /// Compares a structure's overlap result with a list of the same entries.
     pub fn check_overlap(told: Overlap, list: &LinearTable, matching: &Match, rank: u32) {
         match told {
             Overlap::Yes | Overlap::No => {
@@ -452,7 +452,7 @@ pub(crate) mod tests {
             let mut all = Installed::default();
             let mut view = rest.view();
             let mut structures = 0;
-            // Up past the one limit, down past the other, and again.
+            // Grows beyond the upper limit and shrinks below the lower one, twice.
             for growing in [true, false, true, false] {
                 for _ in 0..700 {
                     let (matching, rank) = (random_match(&mut dice), dice.roll(60) as u32);

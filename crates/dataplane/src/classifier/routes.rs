@@ -1,10 +1,10 @@
-//! Matches that ask for a prefix of one address, and of all else for the same: a routing table.
+//! Matches on prefixes of one address that agree in all other fields: a routing table.
 //!
-//! They are found by the longest prefix ([`crate::fast::trie`]). That is the right entry as long as longer
-//! prefixes rank higher; which is kept up by leaving to others what does not fit.
+//! Lookup finds the longest prefix ([`crate::fast::trie`]). This is the right entry as long as
+//! longer prefixes have higher ranks; entries that break this rule stay outside.
 //!
-//! Invariant: of two entries in here, the one with the longer prefix has the higher rank, and no two have
-//! the same prefix.
+//! Invariant: of two entries here, the one with the longer prefix has the higher rank, and no two
+//! have the same prefix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,62 +23,62 @@ use crate::matching::{Match, differing, differing_wide};
 /// Address and length.
 type Prefix = (Address, u32);
 
-/// Chains of entries by the hashes of their prefixes.
+/// Number of chains, which are indexed by the hashes of the prefixes.
 const HEADS: usize = 1 << 17;
 
 /// What the matches of a routing table have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     side: Side,
-    /// What they ask for besides, as values and masks.
+    /// Values and masks of the other fields.
     value: Key,
     mask: Key,
     wide_value: Wide,
     wide_mask: Wide,
 }
 
-/// Which address.
+/// The address field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Side {
-    /// Of IPv4, in the key.
+    /// An IPv4 address, in the key.
     Narrow(Field),
-    /// Of IPv6, in the wide word of this number and the next.
+    /// An IPv6 address, in the wide word of this number and the next.
     Wide(usize),
 }
 
-/// The sides there are. The wide words are those of `ipv6_dst` and `ipv6_src`; they come first, since
-/// whoever asks for IPv6 requires the addresses of IPv4 to be zero.
+/// All address fields. The wide words are those of `ipv6_dst` and `ipv6_src`. They come first,
+/// since a match on IPv6 requires the IPv4 addresses to be zero.
 const SIDES: [Side; 4] =
     [Side::Wide(7), Side::Wide(5), Side::Narrow(Field::IpDst), Side::Narrow(Field::IpSrc)];
 
-/// The routing table, for who changes it.
+/// The routing table, for the writer.
 #[derive(Debug)]
 pub struct Routes {
     shape: Shape,
     trie: Arc<Trie>,
     /// Entries by the hashes of their prefixes.
     entries: Chains,
-    /// By entry, its prefix while it is in here.
+    /// Prefix of each entry in the table.
     prefixes: Vec<Option<Prefix>>,
-    /// By length, how many entries have each rank.
+    /// For each length, the number of entries by rank.
     ranks: Vec<BTreeMap<u32, u32>>,
     seed: u64,
-    /// Entries removed since the trie was made.
+    /// Entries removed since the trie was created.
     removed: usize,
-    /// Whether the trie is to stay as it is, and the next change is made to a version of it apart.
+    /// Whether the trie must not change, so that the next change is made in a staged copy.
     stays: bool,
-    /// Whether readers have to be told of another trie.
+    /// Whether readers need the new trie.
     changed: bool,
 }
 
-/// The routing table, for who looks entries up: changes are seen in place.
+/// The routing table, for readers, which see changes in place.
 #[derive(Debug, Clone)]
 pub struct RoutesView {
     shape: Shape,
     trie: Arc<Trie>,
 }
 
-/// Removed entries before the trie is made anew, if they are as many as are left.
+/// Minimum number of removals before the trie is rebuilt, if there are as many as entries left.
 const STALE_MIN: usize = 4096;
 
 impl Side {
@@ -101,7 +101,7 @@ impl Side {
 }
 
 impl Shape {
-    /// The shape of a match that asks for part of one address, and that part: address and length.
+    /// Returns the shape of a match on a prefix of one address, and that prefix.
     pub fn of(matching: &Match) -> Option<(Shape, (Address, u32))> {
         let of = |side: Side| Shape::of_side(matching, side);
         SIDES.into_iter().filter_map(of).find(|(_, (_, length))| *length > 0)
@@ -119,13 +119,13 @@ impl Shape {
         is_prefix.then_some((shape, (address, length)))
     }
 
-    /// What a match of this shape asks of the address.
+    /// Returns the prefix of a match of this shape.
     fn prefix_of(&self, matching: &Match) -> Option<(Address, u32)> {
         let (shape, prefix) = Shape::of_side(matching, self.side)?;
         (shape == *self).then_some(prefix)
     }
 
-    /// Whether a key has all that is asked for besides the address.
+    /// Whether a key matches in all fields but the address.
     #[inline]
     fn is_met(&self, key: &Key, wide: &Wide) -> bool {
         differing(key, &self.value, &self.mask) == 0
@@ -147,7 +147,7 @@ fn prefix_mask(length: u32) -> Address {
 }
 
 impl Routes {
-    /// A table of this shape without entries. `seed` is a secret for hashing.
+    /// Creates an empty table of this shape. `seed` is a secret for hashing.
     pub fn new(shape: Shape, seed: u64) -> Routes {
         Routes {
             shape,
@@ -162,8 +162,8 @@ impl Routes {
         }
     }
 
-    /// Whether readers are to go on with what they hold whatever is changed from now on. With `false`
-    /// nobody holds it any more.
+    /// Sets whether changes are staged, so that readers keep their view. With `false`, no reader
+    /// uses the previous view any more.
     pub fn set_stays(&mut self, stays: bool) {
         self.stays = stays;
         if !stays {
@@ -171,12 +171,12 @@ impl Routes {
         }
     }
 
-    /// Whether readers have to be told of another trie than when this was last asked.
+    /// Whether the trie was replaced since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// A trie that may be changed.
+    /// Returns a trie that may be changed.
     fn own(&mut self) -> &Trie {
         if std::mem::take(&mut self.stays) {
             self.trie = Arc::new(self.trie.part());
@@ -185,28 +185,28 @@ impl Routes {
         &self.trie
     }
 
-    /// What readers are to hold of it.
+    /// Returns the view for readers.
     pub fn view(&self) -> RoutesView {
         RoutesView { shape: self.shape, trie: Arc::clone(&self.trie) }
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn count(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many different lengths their prefixes have.
+    /// Returns the number of distinct prefix lengths.
     pub fn count_lengths(&self) -> usize {
         self.ranks.iter().filter(|ranks| !ranks.is_empty()).count()
     }
 
-    /// The highest rank of an entry; 0 if there is none.
+    /// Returns the highest rank of an entry; 0 if there is none.
     pub fn rank_most(&self) -> u32 {
         let ranks = self.ranks.iter().rev().find_map(|ranks| ranks.last_key_value());
         ranks.map_or(0, |(rank, _)| *rank)
     }
 
-    /// All its entries, each with its match.
+    /// Returns all entries with their matches.
     pub fn matches(&self) -> impl Iterator<Item = (Match, u32)> + '_ {
         let prefixes = self.prefixes.iter().zip(0..);
         prefixes.filter_map(|(prefix, entry)| Some((self.shape.matching((*prefix)?), entry)))
@@ -221,20 +221,20 @@ impl Routes {
         mix((address >> 64) as u64, hash)
     }
 
-    /// The entry with this prefix.
+    /// Finds the entry with this prefix.
     fn find_prefix(&self, prefix: Prefix) -> Option<u32> {
         let mut chain = self.entries.chain(self.hash(prefix));
         chain.find(|&entry| self.prefixes[entry as usize] == Some(prefix))
     }
 
-    /// The entry with this very match and rank.
+    /// Finds the entry with exactly this match and rank.
     pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         self.entry_of(matching).filter(|&entry| slab.line(entry).rank() == rank)
     }
 
-    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    /// Checks whether an entry of this rank overlaps, as far as a few steps can decide.
     pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
-        // Longer prefixes rank higher, so that only one length has the rank.
+        // Longer prefixes have higher ranks, so only one length has this rank.
         let Some(length) = self.ranks.iter().position(|ranks| ranks.contains_key(&rank)) else {
             return Overlap::No;
         };
@@ -251,7 +251,7 @@ impl Routes {
         if entries.asks_all_of(matching) { Overlap::Covered } else { Overlap::Unknown }
     }
 
-    /// Adds an entry. False, and nothing is done, if it does not belong here.
+    /// Adds an entry. Returns false without a change if the entry does not belong here.
     pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) -> bool {
         let Some(prefix) = self.shape.prefix_of(matching) else { return false };
         let (address, length) = prefix;
@@ -280,7 +280,7 @@ impl Routes {
         true
     }
 
-    /// Removes an entry of this match and rank; `None` if it is not here.
+    /// Removes an entry with this match and rank; `None` if it is not here.
     pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) -> Option<()> {
         let prefix = self.shape.prefix_of(matching)?;
         if self.prefixes.get(entry as usize) != Some(&Some(prefix)) {
@@ -304,22 +304,21 @@ impl Routes {
         Some(())
     }
 
-    /// Whether so many entries were removed that the trie is worth making anew, as it keeps levels that
-    /// nothing needs any more.
+    /// Whether enough entries were removed to rebuild the trie, which keeps unused levels.
     pub fn is_stale(&self) -> bool {
         self.removed >= STALE_MIN.max(self.count())
     }
 }
 
 impl RoutesView {
-    /// The entry for a key.
+    /// Finds the entry for a key.
     #[inline]
     pub fn find(&self, key: &Key, wide: &Wide) -> Option<u32> {
         let met = self.shape.is_met(key, wide);
         met.then(|| self.trie.find(self.shape.side.get(key, wide))).flatten()
     }
 
-    /// The same for each of `keys` (at most [`BATCH_MAX`]) that has a bit in `open`.
+    /// Finds the entry for each of `keys` (at most [`BATCH_MAX`]) with a bit in `open`.
     #[inline]
     pub fn find_batch(
         &self,

@@ -1,55 +1,55 @@
-//! Buckets that are replaced a few rows at a time, for the thread that changes them.
+//! Hash buckets that are replaced in steps of a few rows, for the writer.
 //!
-//! When the buckets are full, or while readers must go on with what they hold, larger or equal ones are
-//! filled beside them: each change copies [`ROWS_STEP`] rows, so that no change takes long however many
-//! entries there are. Readers see the new buckets when these are complete and were published; lookups
-//! never consult more than one set of buckets.
+//! If the buckets are full, or if readers must keep their view, new buckets of larger or equal size
+//! are filled in parallel. Each change copies [`ROWS_STEP`] rows, so that no change takes long,
+//! regardless of the number of entries. Readers use the new buckets when these are complete and
+//! published; a lookup never needs more than one set of buckets.
 //!
-//! Invariant: while buckets are copied, no entry in them moves to another row. `skip` has the entries
-//! in the old buckets that are not to be copied: the new ones have them already, or must not have them.
+//! Invariant: during copying, no entry moves to another row. `skip` has the entries of the old
+//! buckets that must not be copied: the new buckets have them already, or must not have them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::fast::buckets::Buckets;
 
-/// Rows that each change copies: at most 32 entries.
+/// Number of rows that each change copies: at most 32 entries.
 pub const ROWS_STEP: usize = 4;
 
-/// Entries for which new buckets have room at first.
+/// Initial capacity of new buckets.
 pub const ROOM_AT_FIRST: usize = 24;
 
-/// Buckets and, from time to time, those that replace them.
+/// Buckets and, temporarily, their replacement.
 #[derive(Debug)]
 pub struct Store {
-    /// What readers hold.
+    /// The readers' buckets.
     shown: Arc<Buckets>,
     next: Option<Box<Next>>,
     entries: usize,
-    /// Entries count this many times against the capacity.
+    /// Number of times that each entry counts against the capacity.
     share: usize,
-    /// Whether `shown` must stay as it is.
+    /// Whether the readers' buckets must not change.
     stays: bool,
-    /// Whether changes were made to `next` alone.
+    /// Whether only `next` has the latest changes.
     apart: bool,
 }
 
-/// What replaces the buckets.
+/// The replacement of the buckets.
 #[derive(Debug)]
 struct Next {
     store: Store,
-    /// Rows below this were copied.
+    /// Rows below this one are copied.
     row: usize,
     skip: BTreeSet<u32>,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// Entries that were moved between structures in this thread.
+    /// Number of entries that this thread moved between structures.
     pub static MOVED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Counts entries that are moved, for tests.
+/// Counts moved entries, for tests.
 #[inline]
 pub fn count_moved(_entries: usize) {
     #[cfg(test)]
@@ -57,35 +57,35 @@ pub fn count_moved(_entries: usize) {
 }
 
 impl Store {
-    /// Room for so many entries at first, each of which counts `share` times.
+    /// Creates buckets with an initial capacity; each entry counts `share` times.
     pub fn new(entries_max: usize, share: usize) -> Store {
         let shown = Arc::new(Buckets::new(entries_max));
         Store { shown, next: None, entries: 0, share, stays: false, apart: false }
     }
 
-    /// The buckets that readers are to hold.
+    /// Returns the buckets for readers.
     pub fn shown(&self) -> &Arc<Buckets> {
         &self.shown
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries
     }
 
-    /// Whether it holds none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Whether readers are to go on with what they hold whatever is changed from now on. Before `false`,
-    /// every change since must be [completed](Store::complete) or undone.
+    /// Sets whether changes are staged, so that readers keep their buckets. Before `false`, every
+    /// change since must be [completed](Store::complete) or undone.
     pub fn set_stays(&mut self, stays: bool) {
         self.stays = stays;
         self.apart &= stays;
     }
 
-    /// The entry with this hash that is the right one.
+    /// Finds the entry with this hash for which `is_it` is true.
     pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         self.find_with(hash, &mut is_it)
     }
@@ -99,7 +99,7 @@ impl Store {
         }
     }
 
-    /// Every entry that may have this hash, some perhaps more than once.
+    /// Visits every entry that may have this hash, some perhaps more than once.
     pub fn each(&self, hash: u64, see: &mut dyn FnMut(u32)) {
         match self.next.as_ref().filter(|_| self.apart) {
             None => self.shown.each(hash, see),
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    /// The numbers of all its entries.
+    /// Returns the numbers of all entries.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
         let apart = self.next.as_ref().filter(|_| self.apart);
         let shown = apart.is_none().then(|| self.shown.places()).into_iter().flatten();
@@ -129,7 +129,7 @@ impl Store {
         shown.chain(next)
     }
 
-    /// Adds an entry. Returns true if readers have to be told of other buckets.
+    /// Adds an entry. Returns true if readers need the new buckets.
     pub fn insert<F: Fn(u32) -> u64>(&mut self, entry: u32, hash: u64, hash_of: &F) -> bool {
         let is_full = self.entries * self.share >= self.shown.capacity();
         self.entries += 1;
@@ -149,7 +149,7 @@ impl Store {
         self.copy_rows(ROWS_STEP, hash_of)
     }
 
-    /// Removes an entry, which is in here. Returns true if readers have to be told of other buckets.
+    /// Removes an entry. Returns true if readers need the new buckets.
     pub fn remove<F: Fn(u32) -> u64>(&mut self, entry: u32, hash: u64, hash_of: &F) -> bool {
         self.entries -= 1;
         if self.next.is_none() && self.stays {
@@ -183,8 +183,8 @@ impl Store {
         self.next = Some(Box::new(Next { store, row: 0, skip: BTreeSet::new() }));
     }
 
-    /// Copies so many rows and, when all are copied and readers need not stay, goes over to the new
-    /// buckets. Returns true then.
+    /// Copies rows and switches to the new buckets when all are copied, unless changes are staged.
+    /// Returns true if it switched.
     fn copy_rows<F: Fn(u32) -> u64>(&mut self, rows: usize, hash_of: &F) -> bool {
         let Some(next) = &mut self.next else { return false };
         for _ in 0..rows.min(self.shown.count_rows() - next.row) {
@@ -210,8 +210,8 @@ impl Store {
         }
     }
 
-    /// Makes what was changed apart ready to be published, a step of the budget for each row. `None` if
-    /// the budget was used up before; else whether readers have to be told of other buckets.
+    /// Prepares staged changes for publication; each row costs one step. Returns `None` if the
+    /// budget is exhausted first, else whether readers need the new buckets.
     pub fn complete<F: Fn(u32) -> u64>(&mut self, hash_of: &F, budget: &mut usize) -> Option<bool> {
         if !self.apart {
             return Some(false);
@@ -242,7 +242,7 @@ mod tests {
         mix(entry.into(), 7)
     }
 
-    /// What the store holds, seen in each way there is.
+    /// Checks the contents of the store with every access method.
     fn check(store: &Store, wanted: &BTreeSet<u32>) {
         let mut places: Vec<u32> = store.places().collect();
         places.sort_unstable();

@@ -1,18 +1,19 @@
-//! Matches with open fields: hash tables for the masks that occur, searched in order of rank.
+//! Wildcard matches in a hash table per mask, searched by descending rank (tuple space search).
 //!
 //! Source: V. Srinivasan, S. Suri, G. Varghese, "Packet classification using tuple space search"
-//! (SIGCOMM 1999), with tuples sorted by the highest rank in them, so that the search ends at the
-//! first one that cannot do better (as in B. Pfaff et al., "The design and implementation of Open
-//! vSwitch", NSDI 2015). A lookup costs a hash for each mask, not a comparison for each entry.
+//! (SIGCOMM 1999). Tuples are sorted by their highest rank, so that the search ends at the first
+//! one that cannot improve the result (as in B. Pfaff et al., "The design and implementation of
+//! Open vSwitch", NSDI 2015). A lookup costs a hash per mask, not a comparison per entry.
 //!
-//! Where there are more than [`MASKS_PLAIN`] masks, and the table may choose, entries of several masks
-//! share a [coarser one](coarse), a [sieve](crate::fast::sieve) tells from parts of a key which tuples
-//! need be searched at all, and there are at most [`TUPLES_MAX`]: entries for which there is no tuple then
-//! are [in lists](crowd). So a lookup is bounded whatever the masks are, and nothing of this depends on
-//! traffic.
+//! If there are more than [`MASKS_PLAIN`] masks and merging is permitted:
+//! - entries of several masks share a [coarser mask](coarse);
+//! - a [sieve](crate::fast::sieve) determines from parts of a key which tuples to search;
+//! - there are at most [`TUPLES_MAX`] tuples; further entries are [in lists](crowd).
 //!
-//! Invariant: the tuples are sorted by falling highest rank and none is empty; an entry is in one tuple
-//! or in the crowd.
+//! So the cost of a lookup is bounded for all masks, and does not depend on traffic.
+//!
+//! Invariant: the tuples are sorted by descending highest rank and none is empty; an entry is in
+//! one tuple or in the crowd.
 
 use std::sync::Arc;
 
@@ -24,11 +25,11 @@ use crate::matching::Match;
 
 /// Coarser masks.
 mod coarse;
-/// Matches for which there is no tuple.
+/// Matches without a tuple.
 mod crowd;
-/// How an entry is found.
+/// Lookup.
 mod search;
-/// One hash table.
+/// A single hash table.
 mod tuple;
 
 pub use search::{TupleViews, Work, ones};
@@ -37,21 +38,20 @@ use coarse::levels;
 use crowd::Crowd;
 use tuple::Tuple;
 
-/// Masks that have a tuple each before some are merged.
+/// Maximum number of masks with separate tuples; with more, masks are merged.
 pub const MASKS_PLAIN: usize = 12;
 
-/// Most tuples when masks are merged: one for each group of a sieve.
+/// Maximum number of tuples when masks are merged: one for each group of a sieve.
 pub const TUPLES_MAX: usize = GROUPS;
 
-/// With more entries, merging them and putting them in order anew is left to the owner, who does it a few
-/// entries at a time.
+/// With more entries, the owner merges and reorders them in steps of a few entries.
 const ENTRIES_FEW: usize = 256;
 
-/// Entries that come or go before what became of merging is put in order anew, if they are as many as
-/// there are.
+/// Minimum number of additions and removals before merged entries are reordered, if there are as
+/// many as entries.
 const STALE_MIN: usize = 1024;
 
-/// The tuples, for who changes them.
+/// The tuples, for the writer.
 #[derive(Debug)]
 pub struct TupleSpace {
     tuples: Vec<Tuple>,
@@ -61,14 +61,14 @@ pub struct TupleSpace {
     may_merge: bool,
     seed: u64,
     entries: usize,
-    /// Entries when it was last put in order, and how many came or went since.
+    /// Number of entries at the last reordering, and of additions and removals since.
     ordered: (usize, usize),
-    /// Whether what readers hold of it is out of date.
+    /// Whether the readers' view is out of date.
     changed: bool,
 }
 
 impl TupleSpace {
-    /// No entries. `seed` is a secret for hashing.
+    /// Creates an empty classifier. `seed` is a secret for hashing.
     pub fn new(may_merge: bool, seed: u64) -> TupleSpace {
         TupleSpace {
             tuples: Vec::new(),
@@ -82,7 +82,7 @@ impl TupleSpace {
         }
     }
 
-    /// No entries, and masks are merged from the beginning.
+    /// Creates an empty classifier that merges masks from the beginning.
     pub fn merged(seed: u64) -> TupleSpace {
         TupleSpace { sieve: Some(Arc::new(Sieve::new())), ..TupleSpace::new(true, seed) }
     }
@@ -92,28 +92,28 @@ impl TupleSpace {
         self.sieve.is_some()
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries
     }
 
-    /// Whether it holds none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// How many hash tables and lists there are.
+    /// Returns the number of hash tables and lists.
     pub fn count_tables(&self) -> usize {
         self.tuples.len() + self.crowd.view().len()
     }
 
-    /// The highest rank of an entry; 0 if there is none.
+    /// Returns the highest rank of an entry; 0 if there is none.
     pub fn rank_most(&self) -> u32 {
         let most = self.tuples.first().map_or(0, |tuple| tuple.view.rank_most);
         most.max(self.crowd.rank_most())
     }
 
-    /// What readers are to hold of it.
+    /// Returns the view for readers.
     pub fn views(&self) -> TupleViews {
         TupleViews {
             tuples: self.tuples.iter().map(|tuple| tuple.view.clone()).collect(),
@@ -122,13 +122,13 @@ impl TupleSpace {
         }
     }
 
-    /// Whether readers are to go on with what they hold whatever is changed from now on.
+    /// Sets whether changes are staged, so that readers keep their view.
     pub fn set_stays(&mut self, stays: bool) {
         self.tuples.iter_mut().for_each(|tuple| tuple.set_stays(stays));
     }
 
-    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
-    /// the budget goes. False if it was used up before.
+    /// Prepares staged changes for publication, within a budget. Returns false if the budget is
+    /// exhausted first.
     pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
         self.tuples.iter_mut().all(|tuple| {
             let told = tuple.complete(slab, budget);
@@ -137,12 +137,12 @@ impl TupleSpace {
         })
     }
 
-    /// Whether what readers hold became out of date since this was last asked.
+    /// Whether the readers' view became out of date since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// All its entries, each with its match.
+    /// Returns all entries with their matches.
     pub fn matches<'a>(&'a self, slab: &'a Slab) -> impl Iterator<Item = (Match, u32)> + 'a {
         let of = move |tuple: &'a Tuple| {
             tuple.places().map(move |entry| (tuple.matching(slab, entry), entry))
@@ -151,7 +151,7 @@ impl TupleSpace {
         self.tuples.iter().flat_map(of).chain(crowd)
     }
 
-    /// The entry with this very match and rank.
+    /// Finds the entry with exactly this match and rank.
     pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         let mut tuples =
             self.levels(matching).into_iter().filter_map(|level| self.at(level, matching));
@@ -159,7 +159,7 @@ impl TupleSpace {
         found.or_else(|| self.crowd.find_same(matching, rank))
     }
 
-    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    /// Checks whether an entry of this rank overlaps, as far as a few steps can decide.
     pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
         let with_rank = self.tuples.iter().filter(|tuple| tuple.has_rank(rank));
         let in_tuples = with_rank.map(|tuple| tuple.overlap(slab, matching, rank));
@@ -174,20 +174,21 @@ impl TupleSpace {
         self.sort();
     }
 
-    /// Puts an entry where it belongs.
+    /// Adds an entry to the right tuple or list.
     fn put(&mut self, slab: &Slab, matching: &Match, entry: u32) {
         self.ordered.1 += 1;
         let levels = self.levels(matching);
         let known = levels.map(|level| self.at(level, matching));
         let same = known.iter().flatten().copied();
         let mut same = same.filter(|&at| self.tuples[at].shown(slab, matching).is_some());
-        // A tuple with this match, else the first with room, else a new one as coarse as may be.
+        // Prefer a tuple with this match, then the first with space, then a new one with the
+        // coarsest free mask.
         let at = same.next().or_else(|| {
             let (mut free, own) = (None, levels[levels.len() - 1]);
             for (level, known) in levels.iter().zip(known) {
                 match known {
                     Some(at) if self.tuples[at].has_room(slab, matching) => return Some(at),
-                    // With one level for all, the coarser one is full of others like this.
+                    // If all levels have one mask, the existing tuple is full of similar entries.
                     None if free.is_none() => free = Some(*level),
                     _ => {}
                 }
@@ -209,7 +210,7 @@ impl TupleSpace {
         }
     }
 
-    /// Removes an entry of this match, which is in here.
+    /// Removes an entry with this match.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, entry: u32) {
         let tuples = self.levels(matching).into_iter().filter_map(|level| self.at(level, matching));
         let holder = tuples.into_iter().find(|&at| self.tuples[at].holds(slab, matching, entry));
@@ -231,13 +232,13 @@ impl TupleSpace {
         self.sort();
     }
 
-    /// Whether masks should be merged, or entries put in order anew.
+    /// Whether to merge masks or to reorder entries.
     pub fn wants_order(&self) -> bool {
         let many_masks = self.may_merge && self.sieve.is_none() && self.tuples.len() > MASKS_PLAIN;
         many_masks || self.is_stale()
     }
 
-    /// The entries are as if they were just put in order.
+    /// Marks the entries as just reordered.
     pub fn set_ordered(&mut self) {
         self.ordered = (self.entries, 0);
     }
@@ -248,15 +249,16 @@ impl TupleSpace {
         }
     }
 
-    /// Whether so much came and went that the sieve lets too much through, or that coarse tuples hold
-    /// what happened to come first.
+    /// Whether so many entries changed that the sieve passes too much, or that coarse tuples have
+    /// the wrong entries.
     fn is_stale(&self) -> bool {
         let (then, since) = self.ordered;
         self.sieve.is_some() && since >= then.max(STALE_MIN)
     }
 
-    /// Begins anew with all entries: merged, the highest ranks first, so that they are in the coarsest
-    /// tuples. Readers go on with what there was, which is not changed any more.
+    /// Rebuilds the structure from all entries: merged, with the highest ranks first, so that they
+    /// are in the coarsest tuples. Readers keep the previous structure, which does not change any
+    /// more.
     fn put_in_order(&mut self, slab: &Slab) {
         let mut all: Vec<(Match, u32)> = self.matches(slab).collect();
         sort_by_rank(slab, &mut all);
@@ -268,7 +270,7 @@ impl TupleSpace {
         self.changed = true;
     }
 
-    /// The masks under which a match may be found.
+    /// Returns the masks under which a match may be found.
     fn levels(&self, matching: &Match) -> [Key; coarse::LEVELS] {
         match self.sieve {
             Some(_) => levels(matching.mask()),
@@ -280,7 +282,7 @@ impl TupleSpace {
         self.tuples.iter().position(|tuple| tuple.is_for(&mask, matching.wide_mask()))
     }
 
-    /// Adds a tuple, if there may be one more.
+    /// Adds a tuple, if the limit permits.
     fn add_tuple(&mut self, matching: &Match, mask: &Key) -> Option<usize> {
         let merges = self.sieve.is_some();
         if self.may_merge && self.tuples.len() >= TUPLES_MAX {
@@ -303,7 +305,7 @@ impl TupleSpace {
     }
 }
 
-/// Puts entries into the order in which they are looked at.
+/// Sorts entries by precedence.
 pub fn sort_by_rank(slab: &Slab, all: &mut [(Match, u32)]) {
     all.sort_by(|(_, one), (_, other)| {
         let (one, other) = (slab.line(*one), slab.line(*other));

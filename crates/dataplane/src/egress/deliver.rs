@@ -1,6 +1,6 @@
-//! Frames that leave: by a port, by a shaped queue of one, or to the control plane.
+//! Delivery of frames to a port, a shaped queue or the control plane.
 //!
-//! Invariant: whatever is handed to one of these is queued, told or counted as lost.
+//! Invariant: every frame passed to these functions is queued, reported, or counted as dropped.
 
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
@@ -12,20 +12,21 @@ use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
 use crate::meter::CONTROLLER;
 use crate::queue::{QueueNo, Queued};
 
-/// Emptied frames that are kept to be copied to.
+/// Maximum number of empty frames in reserve for copies.
 const SPARES_MAX: usize = 32;
 
-/// Frames that may wait for the egress tables: copies of one frame, which groups multiply.
+/// Maximum number of frames that wait for the egress tables: copies of one frame, which groups
+/// multiply.
 pub(super) const DEFERRED_MAX: usize = 8192;
 
 impl Egress {
-    /// Why a frame from `in_port` must not leave by `port`, if so.
+    /// Returns why a frame from `in_port` must not leave by `port`, or `None`.
     #[inline]
     pub(super) fn barrier(&self, port: PortNo, in_port: PortNo) -> Option<DropReason> {
         if port == in_port { Some(DropReason::BackToIngress) } else { self.refusal(port) }
     }
 
-    /// Why nothing must leave by `port`, if so.
+    /// Returns why no frame may leave by `port`, or `None`.
     #[inline]
     pub(super) fn refusal(&self, port: PortNo) -> Option<DropReason> {
         let settings = self.settings(port);
@@ -38,7 +39,7 @@ impl Egress {
         }
     }
 
-    /// Sends the frame out of a port that nothing bars.
+    /// Sends the frame to a port after all checks.
     #[inline]
     pub(super) fn deliver(
         &mut self,
@@ -72,7 +73,7 @@ impl Egress {
         }
     }
 
-    /// Lets the frame wait for the egress tables, if there is room.
+    /// Queues the frame for the egress tables, if there is space.
     #[inline(never)]
     fn defer(&mut self, port: PortNo, queue: Option<QueueNo>, frame: &mut Frame, way: &mut Way) {
         if self.deferred.len() >= DEFERRED_MAX {
@@ -83,23 +84,23 @@ impl Egress {
         self.deferred.push_back(Deferred { frame, context });
     }
 
-    /// The next frame that waits for the egress tables.
+    /// Returns the next frame for the egress tables.
     pub(crate) fn next_deferred(&mut self) -> Option<Deferred> {
         self.deferred.pop_front()
     }
 
-    /// Sends a frame that passed the egress tables out of its port.
+    /// Sends a frame to its port after the egress tables.
     pub(crate) fn leave(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
         self.deliver(port, way.context.queue, frame, way);
     }
 
-    /// Lets go the frames in shaped queues whose time has come, and says when the next one's does.
+    /// Releases the frames in shaped queues that are due, and returns when the next one is due.
     pub fn release(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         self.shaped.release(now, out);
         self.shaped.due()
     }
 
-    /// Sends a copy of the frame to a place.
+    /// Sends a copy of the frame to a destination.
     pub(super) fn send_copy(&mut self, to: Option<Next>, frame: &Frame, way: &mut Way) {
         match to {
             None => {}
@@ -116,7 +117,7 @@ impl Egress {
         }
     }
 
-    /// Sends the frame itself to a place.
+    /// Sends the frame itself to a destination.
     pub(super) fn send(&mut self, to: Next, frame: &mut Frame, way: &mut Way) {
         match to {
             Next::Port(port, queue) => self.deliver(port, queue, frame, way),
@@ -128,7 +129,7 @@ impl Egress {
         }
     }
 
-    /// Tells the control plane of the frame, if the controller's meter lets it pass.
+    /// Sends the frame to the control plane, if the controller's meter passes it.
     pub(super) fn packet_in(
         &mut self,
         frame: &mut Frame,

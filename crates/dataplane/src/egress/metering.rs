@@ -1,8 +1,7 @@
-//! Frames that pass meters.
+//! Metering of frames.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, section 5.7.1; RFC 2597, section 6 (which code points
-//! belong to an assured forwarding class, and which stand for a higher drop precedence). A code
-//! point of no such class stays as it is.
+//! Source: OpenFlow Switch Specification 1.3.5, section 5.7.1; RFC 2597, section 6 (code points and
+//! drop precedences of the assured forwarding classes). Other code points do not change.
 
 use packet::field::Field;
 use packet::frame::Frame;
@@ -16,7 +15,7 @@ use crate::meter::{MeterNo, MeterVerdict};
 use crate::rewrite;
 
 impl Egress {
-    /// Leads the frame through a meter. False if the meter drops it, which is counted.
+    /// Applies a meter to the frame. Returns false if the meter drops it, which is counted.
     pub fn meter(&mut self, number: MeterNo, frame: &mut Frame, now: Nanos) -> bool {
         match self.meters.measure(number, frame.len(), now) {
             MeterVerdict::Pass => true,
@@ -32,7 +31,7 @@ impl Egress {
     }
 }
 
-/// Raises the drop precedence of a frame by so many levels.
+/// Raises the drop precedence of a frame by `levels`.
 fn remark(frame: &mut Frame, levels: u8) {
     let dscp = Headers::of(frame.bytes()).get(Field::IpDscp, frame.bytes());
     if let Some(raised) = dscp.and_then(|dscp| raised(dscp as u8, levels)) {
@@ -42,8 +41,9 @@ fn remark(frame: &mut Frame, levels: u8) {
     }
 }
 
-/// The code point with so many levels more of drop precedence, at most the third, if it is one of
-/// assured forwarding: classes 1 to 4 in its upper three bits, precedences 1 to 3 in the next two.
+/// Returns the code point with a drop precedence raised by `levels`, at most to the third level.
+/// Returns `None` for other code points than those of assured forwarding. These have classes 1 to 4
+/// in the upper three bits and precedences 1 to 3 in the next two.
 fn raised(dscp: u8, levels: u8) -> Option<u8> {
     let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
     let assured = (1..=4).contains(&class) && precedence > 0 && dscp & 1 == 0;

@@ -1,7 +1,7 @@
-//! What ports are set to do, and whether they are live.
+//! Port settings and liveness.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 5.2.1; 1.3.5, section 7.2.1 (`OFPPS_LIVE`).
-//! Invariant: the groups know of every port what is known here.
+//! Invariant: the group table has the current liveness of every port.
 
 use packet::frame::PortNo;
 use packet::time::Nanos;
@@ -11,56 +11,56 @@ use crate::counter::{DropReason, Traffic};
 use crate::group::GroupTable;
 use crate::queue::{PortQueues, QueueError, QueueNo, QueueRecord, Queues};
 
-/// What a port is set to do.
+/// Settings of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PortSettings {
-    /// Switched off: neither receives nor sends.
+    /// Disabled: neither receives nor sends.
     pub down: bool,
-    /// Drop what it receives, but for frames of the spanning tree protocol.
+    /// Drop received frames, except those of the spanning tree protocol.
     pub no_receive: bool,
-    /// Drop the frames of the spanning tree protocol that it receives.
+    /// Drop received frames of the spanning tree protocol.
     pub no_receive_spanning_tree: bool,
-    /// Leave it out when flooding.
+    /// Exclude the port from flooding.
     pub no_flood: bool,
-    /// Drop what is sent to it.
+    /// Drop frames for the port.
     pub no_forward: bool,
-    /// Tell the controller nothing of frames from it that match no entry.
+    /// Send no packet-in for table misses of frames from the port.
     pub no_packet_in: bool,
 }
 
-/// All that is known of a port.
+/// State of a port.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gate {
     pub(super) settings: PortSettings,
-    /// Whether its frames wait in shaped queues.
+    /// Whether the port has shaped queues.
     pub(super) shaped: bool,
     link_down: bool,
 }
 
 impl Egress {
-    /// What a port is set to do; a port that does not exist is set to nothing special.
+    /// Returns a port's settings; the defaults for a port that does not exist.
     #[inline]
     pub fn settings(&self, port: PortNo) -> PortSettings {
         self.gates.get(port as usize).map(|gate| gate.settings).unwrap_or_default()
     }
 
-    /// Sets what a port does. False if there is no such port.
+    /// Changes a port's settings. Returns false if the port does not exist.
     pub fn set_settings(&mut self, port: PortNo, settings: PortSettings) -> bool {
         self.change_gate(port, |gate| gate.settings = settings)
     }
 
-    /// Tells whether a port's link carries frames; until told otherwise it does. False if there is
-    /// no such port.
+    /// Sets whether a port's link is up, which is the default. Returns false if the port does not
+    /// exist.
     pub fn set_link(&mut self, port: PortNo, up: bool) -> bool {
         self.change_gate(port, |gate| gate.link_down = !up)
     }
 
-    /// Whether every frame for a port goes to its queue at once.
+    /// Whether every frame for a port goes to its queue immediately.
     pub(crate) fn sends_at_once(&self, port: PortNo) -> bool {
         self.refusal(port).is_none() && !self.is_shaped(port) && self.ports.contains(&port)
     }
 
-    /// Whether a port is live: its link carries frames, and it is not switched off.
+    /// Whether a port is live: its link is up, and it is not disabled.
     pub fn is_live(&self, port: PortNo) -> bool {
         let gate = self.gates.get(port as usize);
         self.ports.contains(&port)
@@ -77,23 +77,22 @@ impl Egress {
         true
     }
 
-    /// The groups.
+    /// Returns the groups.
     pub fn groups(&self) -> &GroupTable {
         &self.groups
     }
 
-    /// The groups, to be changed.
+    /// Returns the groups mutably.
     pub fn groups_mut(&mut self) -> &mut GroupTable {
         &mut self.groups
     }
 
-    /// The configured queues of all ports.
+    /// Returns the configured queues of all ports.
     pub fn shaped(&self) -> &Queues {
         &self.shaped
     }
 
-    /// Gives a port queues, in place of those that it had. Frames that still wait in those are
-    /// lost and counted.
+    /// Replaces the queues of a port. Frames in the old queues are dropped and counted.
     pub fn set_queues(&mut self, queues: &PortQueues, now: Nanos) -> Result<(), QueueError> {
         if !self.ports.contains(&queues.port) {
             return Err(QueueError::NoSuchPort(queues.port));
@@ -104,13 +103,12 @@ impl Egress {
         Ok(())
     }
 
-    /// The configured queues and their counters.
+    /// Returns the configured queues and their counters.
     pub fn queue_records(&self, now: Nanos) -> Vec<QueueRecord> {
         self.shaped.records(now)
     }
 
-    /// Frames and bytes sent by way of each queue that was named by [`Action::Enqueue`] and that
-    /// its port does not have.
+    /// Returns the traffic of queues that [`Action::Enqueue`] named but that are not configured.
     ///
     /// [`Action::Enqueue`]: crate::action::Action::Enqueue
     pub fn queues(&self) -> impl Iterator<Item = (PortNo, QueueNo, Traffic)> + '_ {

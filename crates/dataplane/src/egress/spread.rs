@@ -1,9 +1,8 @@
-//! Frames that go by groups: a copy for each bucket, as far as that has an end.
+//! Processing of frames in groups: one copy per bucket, up to a limit.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, section 5.6. Each bucket gets a frame of its own, as it
-//! was when it was sent to the group; what a bucket changes no other sees. Groups that send to
-//! groups multiply: the copies that one action makes of a frame are limited to
-//! [`GROUP_COPIES_MAX`].
+//! Source: OpenFlow Switch Specification 1.3.5, section 5.6. Each bucket gets its own copy of the
+//! frame, as it was sent to the group; no bucket sees the changes of another. Groups of groups
+//! multiply copies, so an action makes at most [`GROUP_COPIES_MAX`] copies of a frame.
 
 use packet::frame::Frame;
 
@@ -12,12 +11,12 @@ use crate::counter::DropReason;
 use crate::forwarder::PacketInReason;
 use crate::group::{Chosen, GroupNo};
 
-/// Buckets that a frame goes by for one action, in all groups that it comes to by it; those beyond
-/// are counted as [`DropReason::GroupWorkDone`].
+/// Maximum number of buckets that one action executes for a frame, in all groups together. Further
+/// buckets are counted as [`DropReason::GroupWorkDone`].
 pub const GROUP_COPIES_MAX: usize = 4096;
 
 impl Egress {
-    /// Sends the frame by a group; it is used up.
+    /// Processes the frame in a group and consumes it.
     pub(super) fn run_group(&mut self, number: GroupNo, frame: &mut Frame, way: &mut Way) {
         if self.depth == 0 {
             self.copies_left = GROUP_COPIES_MAX;

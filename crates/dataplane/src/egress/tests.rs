@@ -1,4 +1,4 @@
-//! Lists of actions on frames: what leaves, what is told, what is lost.
+//! Tests of action lists: output, packet-ins and drops.
 
 use std::net::Ipv4Addr;
 
@@ -26,7 +26,7 @@ fn to_dst(last: u128) -> Action {
     Action::set(Field::EthDst, last)
 }
 
-/// A UDP frame with this type of service and time to live.
+/// Builds a UDP frame with this type of service and TTL.
 fn udp(tos: u8, ttl: u8) -> Vec<u8> {
     let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let header = ipv4::Header { tos, ttl, ..ipv4::Header::new(source, destination) };
@@ -64,7 +64,8 @@ impl Bench {
         self.egress.run(actions, &mut frame, false, &mut way)
     }
 
-    /// What left since the last time: each port with the last byte of the destination address.
+    /// Returns the frames sent since the last call: each port with the last byte of the destination
+    /// address.
     fn left(&mut self) -> Vec<(PortNo, u8)> {
         let mut left = Vec::new();
         for (port, batch) in self.out.queues_mut() {
@@ -91,7 +92,7 @@ impl Bench {
 fn each_bucket_changes_a_frame_of_its_own() {
     let mut bench = Bench::new();
     bench.group(7, GroupKind::All, &[&[out(2), to_dst(2)], &[out(3)], &[to_dst(4), out(4)]]);
-    // Before and behind the group the frame is what the list made of it.
+    // Before and after the group, the frame has the changes of the action list only.
     assert_eq!(bench.run(&[to_dst(9), out(2), Action::Group(7), to_dst(8), out(3)]), Ran::Sent);
     assert_eq!(bench.left(), [(2, 9), (2, 2), (3, 9), (3, 8), (4, 4)]);
     assert_eq!(bench.dropped(), []);
@@ -103,7 +104,7 @@ fn each_bucket_changes_a_frame_of_its_own() {
 fn buckets_send_as_actions_do_and_their_losses_are_counted() {
     let mut bench = Bench::new();
     let controller = Action::Controller { bytes_max: 64 };
-    // Back to where it came from only if that is said; a bucket that sends nowhere drops.
+    // Sending to the ingress port requires an explicit action; a bucket without output drops.
     bench.group(1, GroupKind::All, &[&[out(1)], &[Action::InPort], &[controller], &[], &[out(9)]]);
     bench.run(&[Action::Group(1)]);
     assert_eq!(bench.left(), [(1, 0)]);
@@ -150,7 +151,7 @@ fn groups_that_send_to_groups_multiply_up_to_the_limit() {
     let left = bench.left().len();
     let lost = bench.egress.drops.of(DropReason::GroupWorkDone);
     assert!(left > 1000 && left < GROUP_COPIES_MAX && lost > 0, "{left} {lost}");
-    // The next frame has the whole limit again.
+    // The next frame has the full limit again.
     bench.run(&[Action::Group(2)]);
     assert_eq!(bench.left().len(), 4);
 }
@@ -186,7 +187,7 @@ fn a_meter_ends_the_list_of_what_it_drops_and_marks_the_rest() {
     assert_eq!((bench.left(), bench.dropped()), (vec![(2, 0)], vec![(DropReason::Metered, 1)]));
 
     bench.meter(2, BandKind::DscpRemark { levels: 1 }, 1);
-    // AF21 becomes AF22; the congestion mark stays, the checksum is right.
+    // AF21 becomes AF22; ECN is unchanged, and the checksum is right.
     for _ in 0..2 {
         bench.run_frame(&udp(18 << 2 | 1, 64), &[Action::Meter(2), out(3)]);
     }
@@ -203,7 +204,7 @@ fn the_controllers_meter_limits_what_it_is_told() {
         bench.now = Nanos::from_millis(millis);
         bench.run(&[Action::Controller { bytes_max: 60 }, out(2)]);
     }
-    // A tenth of a second's worth could be early.
+    // The slack permits a tenth of a second's frames to be early.
     assert_eq!(bench.told().len(), 50);
     assert_eq!(bench.egress.drops.of(DropReason::Metered), 4950);
 }
@@ -235,7 +236,7 @@ fn frames_go_by_the_queue_that_was_said_and_leave_in_their_time() {
     assert_eq!(bench.left(), [(2, 0), (3, 0), (3, 0), (3, 0), (3, 0)]);
     assert_eq!(bench.out.wake, Some(Nanos::from_millis(1)));
     assert_eq!(bench.dropped(), [(DropReason::ShaperFull, 1)]);
-    // Other queues of the port are not held up, nor is what names none.
+    // Other queues of the port are not delayed, and neither are frames without a queue.
     bench.run_frame(&long, &[Action::Enqueue { port: 2, queue: 2 }]);
     bench.run_frame(&long, &[Action::SetQueue(9), out(2)]);
     bench.run_frame(&long, &[out(2)]);

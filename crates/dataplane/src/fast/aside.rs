@@ -1,10 +1,11 @@
-//! What an entry did before it was changed, for who does not see the change yet.
+//! Previous actions of changed entries, for readers of the previous edition.
 //!
-//! Entries that a bundle changes stay where they are and go on counting. What they do is written in
-//! place, and what they did before is put aside for readers of the [edition](Edition) before: these
-//! see a mark at the entry. When there are no such readers any more, the mark goes.
+//! Entries that a bundle changes stay in their slots and continue counting. Their new actions are
+//! written in place. Their previous actions are stored here for readers of the previous
+//! [edition](Edition), which see a mark at the entry. The mark is removed when no such readers are
+//! left.
 //!
-//! Invariant: an entry is marked before it is changed, and what is put aside is written before that.
+//! Invariant: the previous actions are written before the mark, and the mark before the change.
 
 #[cfg(not(loom))]
 use super::memory::Zero;
@@ -15,10 +16,10 @@ use super::sync::{
 };
 use crate::classifier::Verdict;
 
-/// Which of two successive states of the tables a reader sees.
+/// Identifies one of two successive states of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edition {
-    /// What an entry is marked with that was something else in this edition.
+    /// Mark of an entry that had other actions in this edition.
     pub(super) mark: u32,
 }
 
@@ -29,30 +30,31 @@ impl Default for Edition {
 }
 
 impl Edition {
-    /// The bits of a mark.
+    /// The bits of both marks.
     pub(super) const MARKS: u32 = 3 << 29;
 
-    /// The one after this; the one after that is called as this one again, which has no readers by then.
+    /// Returns the next edition. The edition after that equals this one, which has no readers by
+    /// then.
     #[must_use]
     pub fn next(self) -> Edition {
         Edition { mark: self.mark ^ Edition::MARKS }
     }
 }
 
-/// What an entry does, as far as frames can tell.
+/// The actions of an entry, as far as frames can observe them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deed {
-    /// What its instructions come to.
+    /// Precomputed verdict of the instructions.
     pub verdict: Verdict,
-    /// Their number.
+    /// Program number.
     pub program: u32,
-    /// A number for the control plane's own use.
+    /// Opaque number of the control plane.
     pub cookie: u64,
-    /// Whether it is a table-miss entry.
+    /// Whether this is a table-miss entry.
     pub miss: bool,
 }
 
-/// A deed that was put aside.
+/// Previous actions of an entry.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 pub(super) struct Aside {
@@ -68,20 +70,21 @@ pub(super) struct Aside {
 unsafe impl Zero for Aside {}
 
 impl Aside {
-    /// Writes it, and then the mark of this edition, behind which the entry may be changed.
+    /// Writes the previous actions, and then the mark of this edition. Afterwards, the entry may be
+    /// changed.
     pub(super) fn keep(&self, deed: Deed, marked: &AtomicU32, edition: Edition) {
         self.cookie.store(deed.cookie, Relaxed);
         self.program.store(deed.program, Relaxed);
         self.verdict.store(deed.verdict.pack(), Relaxed);
         self.miss.store(deed.miss.into(), Relaxed);
         marked.store(marked.load(Relaxed) | edition.mark, Release);
-        // Whoever sees anything of the change sees the mark.
+        // A reader that sees any part of the change also sees the mark.
         fence(Release);
     }
 
-    /// What the entry came to, as a number.
+    /// Returns the previous verdict as a number.
     pub(super) fn verdict(&self) -> u32 {
-        // It is read behind the mark.
+        // The verdict is read after the mark.
         fence(Acquire);
         self.verdict.load(Relaxed)
     }
@@ -106,8 +109,8 @@ mod model {
     use crate::fast::published::Published;
     use crate::fast::slab::Slab;
 
-    /// An entry is changed while another thread looks at it, once before the change is shown and once
-    /// whenever that may be.
+    /// An entry changes while another thread reads it twice: before the change is published, and at
+    /// any time.
     #[test]
     fn an_entry_that_is_changed_is_all_old_or_all_new_as_its_edition_is() {
         let mut model = loom::model::Builder::new();

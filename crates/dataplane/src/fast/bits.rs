@@ -1,51 +1,50 @@
-//! Sets of matches, a bit for each, found half a byte of the key at a time.
+//! Bit sets of matches, indexed by the nibbles of the key.
 //!
-//! For each half byte of the fields that some match asks for, and for each of its sixteen values, there
-//! is the set of the matches that this value is no obstacle to. The matches that a key meets are what
-//! the sets of its half bytes have in common, and the first of them in order of rank wins. The cost
-//! depends on how many half bytes are asked for, not on how many matches there are or which one is
-//! met. After T. V. Lakshman and D. Stiliadis, "High-speed policy-based packet forwarding using efficient
-//! multi-dimensional range matching" (SIGCOMM 1998), with half bytes instead of ranges, so that
-//! matches with any mask fit and all sets stay in the first cache.
+//! For each nibble that some match depends on, and for each of its sixteen values, there is the set
+//! of matches that permit this value. The matches that a key meets are the intersection of the sets
+//! of its nibbles, and the first in rank order wins. The cost depends on the number of nibbles in
+//! use, not on the number of matches. After T. V. Lakshman and D. Stiliadis, "High-speed
+//! policy-based packet forwarding using efficient multi-dimensional range matching" (SIGCOMM 1998).
+//! Nibbles replace the ranges, so that any mask is supported and all sets fit into the L1 cache.
 //!
-//! Invariant: bits are in falling order of rank, and of equal ranks in order of arrival.
+//! Invariant: bits are in descending order of rank, and in order of arrival for equal ranks.
 
 use crate::key::Key;
 use crate::key::wide::Wide;
 use crate::matching::Match;
 
-/// Most matches in a set.
+/// Maximum number of matches in a set.
 pub const MATCHES_MAX: usize = 64 * WORDS;
 
-/// Words of a set.
+/// Number of words in a set.
 const WORDS: usize = 4;
 
-/// Matches, a bit for each.
+/// Matches, one bit each.
 type Set = [u64; WORDS];
 
-/// Matches with open fields, and which entries they belong to.
+/// Wildcard matches and their entries.
 #[derive(Debug, Clone, Default)]
 pub struct BitTable {
-    /// Of the key's four words.
+    /// Nibbles of the key's four words.
     narrow: Vec<Half>,
-    /// Of the wide fields.
+    /// Nibbles of the wide fields.
     wide: Vec<Half>,
     entries: Vec<u32>,
     all: Set,
 }
 
-/// One half byte that some match asks for.
+/// A nibble that some match depends on.
 #[derive(Debug, Clone)]
 struct Half {
     word: u8,
     shift: u8,
-    /// How many matches ask for it.
+    /// Number of matches that depend on the nibble.
     users: u16,
     sets: [Set; 16],
 }
 
 impl BitTable {
-    /// The entry whose match the key and the wide fields meet, the one of the highest rank.
+    /// Finds the entry of the highest rank that matches the key and the wide fields.
     #[inline]
     pub fn find(&self, key: &Key, wide: &Wide) -> Option<u32> {
         let mut set = self.all;
@@ -65,7 +64,7 @@ impl BitTable {
         self.entries.is_empty()
     }
 
-    /// Adds an entry before the one that is at `place` now.
+    /// Inserts an entry at index `place`.
     ///
     /// # Panics
     /// If there are [`MATCHES_MAX`] already.
@@ -79,7 +78,7 @@ impl BitTable {
         self.all = first(self.entries.len());
     }
 
-    /// Removes the entry at `place`, which has this match.
+    /// Removes the entry at index `place`, which has this match.
     pub fn remove(&mut self, place: usize, matching: &Match) {
         remove_from(&mut self.narrow, place, &matching.mask().0);
         remove_from(&mut self.wide, place, &matching.wide_mask().0);
@@ -102,8 +101,8 @@ impl Half {
     }
 }
 
-/// Makes room for a bit in every set, sets it where value and mask are no obstacle, and adds the half
-/// bytes that nobody asked for before. `all` are the matches so far.
+/// Inserts a bit into every set, sets it where value and mask permit, and adds nibbles that no
+/// match depended on before. `all` are the matches so far.
 fn insert_into(halves: &mut Vec<Half>, all: &Set, place: usize, values: &[u64], masks: &[u64]) {
     for (word, mask) in masks.iter().enumerate() {
         for shift in (0..u64::BITS).step_by(4).filter(|shift| mask >> shift & 15 != 0) {
@@ -123,7 +122,7 @@ fn insert_into(halves: &mut Vec<Half>, all: &Set, place: usize, values: &[u64], 
     }
 }
 
-/// Takes a bit out of every set, and the half bytes that nobody asks for any more.
+/// Removes a bit from every set, and removes nibbles that no match depends on any more.
 fn remove_from(halves: &mut Vec<Half>, place: usize, masks: &[u64]) {
     for half in &mut *halves {
         let mask = masks[usize::from(half.word)] >> half.shift & 15;
@@ -133,7 +132,7 @@ fn remove_from(halves: &mut Vec<Half>, place: usize, masks: &[u64]) {
     halves.retain(|half| half.users > 0);
 }
 
-/// The set of the first so many matches.
+/// Returns the set of the first `count` matches.
 fn first(count: usize) -> Set {
     std::array::from_fn(|word| match count.saturating_sub(word * 64) {
         0 => 0,
@@ -142,7 +141,7 @@ fn first(count: usize) -> Set {
     })
 }
 
-/// Moves the bits from `place` on up by one, and sets the one at `place`.
+/// Shifts the bits from `place` on up by one, and sets the one at `place`.
 fn open_gap(set: &mut Set, place: usize, bit: bool) {
     let (at, below) = (place / 64, (1 << (place % 64)) - 1);
     for word in (at + 1..WORDS).rev() {
@@ -152,7 +151,7 @@ fn open_gap(set: &mut Set, place: usize, bit: bool) {
     set[at] = word & below | (word & !below) << 1 | u64::from(bit) << (place % 64);
 }
 
-/// Moves the bits behind `place` down by one, over the one at `place`.
+/// Shifts the bits after `place` down by one, over the one at `place`.
 fn close_gap(set: &mut Set, place: usize) {
     let (at, below) = (place / 64, (1u64 << (place % 64)) - 1);
     let carry = |set: &Set, word: usize| set.get(word + 1).map_or(0, |next| next << 63);

@@ -1,21 +1,25 @@
-//! Which entry has a hash: buckets of one cache line, changed by one thread and read by others.
+//! Hash buckets of one cache line, with one writer and many readers.
 //!
-//! A bucket keeps, for up to eight entries, 16 bits of the hash (the signature) and the entry's
-//! number. A hash has two buckets; the second is looked at only if the first says that some of its
-//! entries had to go elsewhere. So a lookup touches one bucket and one entry, nearly always: two
-//! cache lines. Sources: partial-key cuckoo hashing (B. Fan et al., "Cuckoo filter", CoNEXT 2014;
-//! D. Zhou et al., "CuckooSwitch", CoNEXT 2013, also for the versions by which readers see that
-//! something moved) and the overflow counts of Meta's F14 tables. The study (bianco2010, section II)
-//! says of its own table only that it hashes and holds 131,072.
+//! A bucket has, for up to eight entries, 16 bits of the hash (the signature) and the entry's
+//! number. A hash has two buckets; the second is searched only if the first has overflow entries.
+//! So a lookup nearly always reads one bucket and one entry, which are two cache lines.
 //!
-//! What the entries are is the caller's: it says which of the candidates it looks for, and what hash
-//! an entry has.
+//! Sources: partial-key cuckoo hashing (B. Fan et al., "Cuckoo filter", CoNEXT 2014; D. Zhou et
+//! al., "CuckooSwitch", CoNEXT 2013, also for the versions with which readers detect moves) and the
+//! overflow counts of Meta's F14 tables. About its own table, bianco2010, section II, states only
+//! that it hashes and has 131,072 entries.
 //!
-//! Invariant: an entry is in its first bucket, or in its second or the stash and counted as overflow
-//! by its first; while it moves it is in both. An empty slot has signature 0, and no hash has. A
-//! slot's number is written before its signature. Whoever moves an entry raises the versions of
-//! both buckets after it is in the one and before it is gone from the other, so that a reader that
-//! found nothing, though the entry was there all the time, sees that it has to look again.
+//! The caller interprets the entries: it selects among candidates and supplies the hash of an
+//! entry.
+//!
+//! Invariants:
+//! - An entry is in its first bucket, or in its second bucket or the stash and counted as overflow
+//!   in its first. While it moves, it is in both buckets.
+//! - An empty slot has signature 0, and no hash has this signature.
+//! - A slot's number is written before its signature.
+//! - To move an entry, the writer copies it to its new bucket, increments the versions of both
+//!   buckets, and removes it from the old bucket. So a reader that misses a present entry sees a
+//!   new version and retries.
 
 #![allow(unsafe_code)]
 
@@ -30,9 +34,9 @@ use super::sync::{
 
 /// Slots in a bucket.
 const SLOTS: usize = 8;
-/// Entries for each bucket when the table is as full as it may be (three quarters of the slots).
+/// Entries per bucket at capacity (three quarters of the slots).
 const FILL: usize = 6;
-/// Entries moved to make room for one, before it goes to the stash.
+/// Maximum number of entries to move for a new one before it goes to the stash.
 const MOVES_MAX: usize = 128;
 /// The lowest bit of each of four signatures in a word.
 const LANES: u64 = 0x0001_0001_0001_0001;
@@ -44,8 +48,8 @@ const HIGHS: u64 = LANES << 15;
 pub struct Buckets {
     rows: Row<Bucket>,
     entries: AtomicUsize,
-    /// Entries for which neither bucket had room: practically never any, but a full bucket is no
-    /// reason to refuse an entry.
+    /// Entries that fit into neither bucket. This is extremely rare, but a full bucket is no reason
+    /// to reject an entry.
     stash: Mutex<Vec<(u64, u32)>>,
     stashed: AtomicUsize,
 }
@@ -56,9 +60,9 @@ struct Bucket {
     /// Eight signatures: lane `i / 2` of word `i % 2` is that of slot `i`.
     signatures: [AtomicU64; 2],
     entries: [AtomicU32; SLOTS],
-    /// Entries whose first bucket this is and that are elsewhere.
+    /// Number of entries whose first bucket this is and that are in another bucket or in the stash.
     overflow: AtomicU32,
-    /// How often an entry moved from or to here.
+    /// Number of moves from or to this bucket.
     version: AtomicU32,
 }
 
@@ -67,7 +71,7 @@ struct Bucket {
 unsafe impl Zero for Bucket {}
 
 impl Bucket {
-    /// One bit for each slot whose signature is `signature`, at `16 * (slot / 2) + slot % 2`.
+    /// Returns one bit for each slot with this signature, at `16 * (slot / 2) + slot % 2`.
     #[inline]
     fn slots_with(&self, signature: u16) -> u64 {
         let wanted = LANES * u64::from(signature);
@@ -80,7 +84,8 @@ impl Bucket {
         (equal(even.load(Acquire)) >> 15) | (equal(odd.load(Acquire)) >> 14)
     }
 
-    /// Whoever reads the number of an entry that took another's slot sees where the other went.
+    /// Acquire: a reader that sees the number of an entry also sees where the slot's previous entry
+    /// moved.
     #[inline]
     fn entry(&self, slot: usize) -> u32 {
         self.entries[slot].load(Acquire)
@@ -107,7 +112,7 @@ impl Bucket {
         slot_of(self.slots_with(0))
     }
 
-    /// The first entry with this signature that is the right one.
+    /// Finds the first entry with this signature for which `is_it` is true.
     #[inline]
     fn find(&self, signature: u16, is_it: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         let mut slots = self.slots_with(signature);
@@ -121,7 +126,7 @@ impl Bucket {
         None
     }
 
-    /// Every entry with this signature.
+    /// Visits every entry with this signature.
     #[inline]
     fn each(&self, signature: u16, see: &mut impl FnMut(u32)) {
         let mut slots = self.slots_with(signature);
@@ -140,7 +145,7 @@ impl Bucket {
     }
 }
 
-/// The first slot in what [`Bucket::slots_with`] returned.
+/// Returns the first slot in a result of [`Bucket::slots_with`].
 #[inline]
 fn slot_of(bits: u64) -> Option<usize> {
     let bit = bits.trailing_zeros() as usize;
@@ -148,7 +153,7 @@ fn slot_of(bits: u64) -> Option<usize> {
 }
 
 impl Buckets {
-    /// Room for so many entries.
+    /// Allocates buckets for `entries_max` entries.
     pub fn new(entries_max: usize) -> Buckets {
         Buckets {
             rows: row(entries_max.div_ceil(FILL).max(2)),
@@ -158,58 +163,58 @@ impl Buckets {
         }
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.load(Relaxed)
     }
 
-    /// Whether it holds none.
+    /// Whether there are no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many entries it has room for before lookups become slower.
+    /// Returns the number of entries that fit before lookups become slower.
     pub fn capacity(&self) -> usize {
         self.rows.len() * FILL
     }
 
-    /// The numbers of all its entries, for the thread that changes it.
+    /// Returns the numbers of all entries, for the writer.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
         let rows = (0..self.count_rows()).flat_map(|row| self.places_in(row));
         rows.chain(self.stashed().into_iter().map(|(_, entry)| entry))
     }
 
-    /// How many rows, that is buckets, there are.
+    /// Returns the number of rows (buckets).
     pub fn count_rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The numbers of the entries in one row, for the thread that changes it.
+    /// Returns the numbers of the entries in one row, for the writer.
     pub fn places_in(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let bucket = &self.rows[row];
         (0..SLOTS).filter(|&slot| bucket.signature(slot) != 0).map(|slot| bucket.entry(slot))
     }
 
-    /// The hashes and numbers of the entries for which no row had room.
+    /// Returns the hashes and numbers of the stashed entries.
     pub fn stashed(&self) -> Vec<(u64, u32)> {
         self.stash().clone()
     }
 
-    /// The bucket that a hash is looked for first will be read soon.
+    /// Prefetches the first bucket of a hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         prefetch::read(&self.rows[self.first(hash)]);
     }
 
-    /// An entry that may have this hash and probably is the one, from its first bucket alone.
+    /// Returns an entry that probably has this hash, from its first bucket alone.
     #[inline]
     pub fn guess(&self, hash: u64) -> Option<u32> {
         let bucket = &self.rows[self.first(hash)];
         slot_of(bucket.slots_with(signature(hash))).map(|slot| bucket.entry(slot))
     }
 
-    /// The entry with this hash that is the right one.
+    /// Finds the entry with this hash for which `is_it` is true.
     #[inline]
     pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let first = &self.rows[self.first(hash)];
@@ -231,7 +236,7 @@ impl Buckets {
         }
     }
 
-    /// Every entry that may have this hash, some perhaps twice: those whose signature is the same.
+    /// Visits every entry with the signature of this hash, some perhaps twice.
     #[inline]
     pub fn each(&self, hash: u64, mut see: impl FnMut(u32)) {
         let first = &self.rows[self.first(hash)];
@@ -263,13 +268,13 @@ impl Buckets {
         }
     }
 
-    /// The entries of the first bucket that may have this hash.
+    /// Visits the entries of the first bucket that may have this hash.
     #[inline]
     pub fn guesses(&self, hash: u64, mut see: impl FnMut(u32)) {
         self.rows[self.first(hash)].each(signature(hash), &mut see);
     }
 
-    /// Looks where entries are that had no room in their first bucket.
+    /// Searches for entries that did not fit into their first bucket.
     #[cold]
     fn find_elsewhere(&self, hash: u64, is_it: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         let second = &self.rows[self.second(hash)];
@@ -292,8 +297,8 @@ impl Buckets {
         }
     }
 
-    /// Adds an entry. Only one thread may call this and [`Buckets::remove`]. `hash_of` says the hash
-    /// of any entry that is in here.
+    /// Adds an entry. Only one thread may call this and [`Buckets::remove`]. `hash_of` returns the
+    /// hash of any entry in the buckets.
     pub fn insert(&self, entry: u32, hash: u64, hash_of: impl Fn(u32) -> u64) {
         self.entries.store(self.len() + 1, Relaxed);
         let (first, second) = (self.first(hash), self.second(hash));
@@ -322,15 +327,15 @@ impl Buckets {
         self.rows[first].moved();
     }
 
-    /// Removes an entry, which is in here. Readers may still find it until they are done with the
-    /// lookup at hand.
+    /// Removes an entry. Readers may still find it until they finish their current lookup.
     pub fn remove(&self, entry: u32, hash: u64, hash_of: impl Fn(u32) -> u64) {
         if !self.remove_still(entry, hash) {
             self.settle_stashed(hash_of);
         }
     }
 
-    /// Removes an entry as [`Buckets::remove`] does, but moves no other. Returns whether it was stashed.
+    /// Removes an entry as [`Buckets::remove`] does, but moves no other. Returns whether it was
+    /// stashed.
     pub fn remove_still(&self, entry: u32, hash: u64) -> bool {
         self.entries.store(self.len() - 1, Relaxed);
         let (first, second) = (self.first(hash), self.second(hash));
@@ -353,7 +358,7 @@ impl Buckets {
         false
     }
 
-    /// Puts the entry that was stashed last into a row, if one has room.
+    /// Moves the last stashed entry to a row with space, if there is one.
     fn settle_stashed(&self, hash_of: impl Fn(u32) -> u64) {
         let waiting = self.stash().last().copied();
         if let Some((hash, entry)) = waiting {
@@ -387,9 +392,9 @@ impl Buckets {
         true
     }
 
-    /// Moves entries so that a full bucket has a free slot: a chain of entries that each have
-    /// room where the one before was, found first and then moved from its end, so that every entry
-    /// is somewhere all the time.
+    /// Frees a slot in a full bucket. Finds a chain of entries, each of which can take the slot of
+    /// the next one. Moves them from the end of the chain, so that every entry can be found all the
+    /// time.
     fn make_room(&self, bucket: usize, hash_of: &impl Fn(u32) -> u64) -> bool {
         let mut chain: Vec<(usize, usize)> = Vec::new();
         let mut at = bucket;
@@ -436,7 +441,7 @@ impl Buckets {
         scale(hash, self.rows.len())
     }
 
-    /// Another bucket than the first: some steps further round the table.
+    /// Returns the second bucket, some steps further around the table than the first.
     #[inline]
     fn second(&self, hash: u64) -> usize {
         let steps = 1 + scale(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15), self.rows.len() - 1);
@@ -445,7 +450,7 @@ impl Buckets {
     }
 }
 
-/// The low 16 bits of the hash; zero, which says that a slot is empty, becomes one.
+/// Returns the low 16 bits of the hash; zero, which marks an empty slot, becomes one.
 #[inline]
 fn signature(hash: u64) -> u16 {
     (hash as u16).max(1)

@@ -1,11 +1,13 @@
-//! When nobody can still be looking at what was taken away.
+//! Epoch-based reclamation: determines when no reader can access removed data.
 //!
-//! Readers do not say what they look at. Each says now and then that it looks at nothing (it turns),
-//! or that it will look at nothing for a while (it is away). What was taken away before every reader
-//! turned or went away can be used again. After P. McKenney and J. Slingwine, "Read-copy update: using execution
-//! history to solve concurrency problems" (PDCS 1998): quiescent states.
+//! Readers do not announce what they access. Each reports quiescent states: that it has no
+//! references now (it turns), or that it will have none for a while (it is away). Data that was
+//! removed before every reader turned or went away can be reused. After P. McKenney and J.
+//! Slingwine, "Read-copy update: using execution history to solve concurrency problems" (PDCS
+//! 1998): quiescent states.
 //!
-//! Invariant: a reader that has turned after an epoch began sees everything that was written before.
+//! Invariant: a reader that has turned after an epoch began sees everything that was written
+//! before.
 
 use std::sync::{Arc, PoisonError};
 
@@ -15,49 +17,50 @@ use super::sync::{
     fence,
 };
 
-/// What a reader that is away has seen: everything.
+/// Epoch of a reader that is away: all epochs.
 const AWAY: u64 = u64::MAX;
 
-/// The readers of one thing, as its writer sees them.
+/// The readers of one structure, as its writer sees them.
 #[derive(Debug, Default)]
 pub struct Epochs {
     now: AtomicU64,
     readers: Mutex<Vec<Arc<Seen>>>,
 }
 
-/// The epoch that a reader has seen, on a cache line of its own.
+/// The last epoch of a reader, on its own cache line.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Seen(AtomicU64);
 
-/// One reader. It is away until it comes back, and when it is dropped it is gone.
+/// A reader. It is away until its first turn, and deregistered when it is dropped.
 #[derive(Debug)]
 pub struct Reader(Arc<Seen>);
 
 impl Epochs {
-    /// One more reader.
+    /// Registers one more reader.
     pub fn join(&self) -> Reader {
         let seen = Arc::new(Seen(AtomicU64::new(AWAY)));
         self.readers().push(Arc::clone(&seen));
         Reader(seen)
     }
 
-    /// Begins a new epoch, behind all that was written before, and returns its number. Only the writer
-    /// calls this.
+    /// Begins a new epoch after all previous writes, and returns its number. Only the writer calls
+    /// this.
     pub fn advance(&self) -> u64 {
         let next = self.now.load(Relaxed) + 1;
         self.now.store(next, Release);
-        // Either the writer sees below that a reader came back, or the reader sees what was written.
+        // Either the writer sees below that a reader came back, or the reader sees the previous
+        // writes.
         fence(SeqCst);
         next
     }
 
-    /// The epoch that there is now.
+    /// Returns the current epoch.
     pub fn now(&self) -> u64 {
         self.now.load(Relaxed)
     }
 
-    /// The last epoch whose beginning every reader has seen.
+    /// Returns the last epoch that every reader has reached.
     pub fn settled(&self) -> u64 {
         let mut readers = self.readers();
         readers.retain(|seen| Arc::strong_count(seen) > 1);
@@ -71,7 +74,7 @@ impl Epochs {
 }
 
 impl Reader {
-    /// Looks at nothing of before, and goes on with what is there now.
+    /// Drops all references to earlier data and enters the current epoch.
     #[inline]
     pub fn turn(&self, epochs: &Epochs) {
         let now = epochs.now.load(Acquire);
@@ -84,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// Looks at nothing until the next turn.
+    /// Goes away until the next turn.
     #[inline]
     pub fn leave(&self) {
         self.0.0.store(AWAY, Release);
@@ -104,8 +107,8 @@ mod model {
 
     use super::*;
 
-    /// A reader comes back, looks at what it is shown and reads it; the writer takes that away and uses it
-    /// again as soon as it may.
+    /// A reader comes back and reads the published value; the writer removes that value and reuses
+    /// its memory as soon as permitted.
     #[test]
     fn what_a_reader_looks_at_is_not_used_again() {
         loom::model(|| {
@@ -168,7 +171,7 @@ mod tests {
         const CELLS: usize = 4;
         let turns = if cfg!(miri) { 60 } else { 2_000 };
         let epochs = Epochs::default();
-        // Cells that hold a number, of which one is on show; taken back ones are scribbled over.
+        // Each cell has a number; one cell is published, and reclaimed ones are overwritten.
         let cells: [AtomicU64; CELLS] = std::array::from_fn(|_| AtomicU64::new(1));
         let shown = AtomicPtr::new(std::ptr::from_ref(&cells[0]).cast_mut());
         let place = |pointer: *mut AtomicU64| {

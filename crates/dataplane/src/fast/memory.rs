@@ -1,9 +1,9 @@
-//! Zeroed memory that is not touched before it is used.
+//! Zeroed memory that the system commits on first use.
 //!
-//! The allocator gets large zeroed blocks from the system, which hands out a page at its first
-//! write. So a table can have room for a million entries and cost what is in it.
+//! The allocator gets large zeroed blocks from the system, which commits a page at its first write.
+//! So a table can reserve space for a million entries and use only the memory that it needs.
 //!
-//! Invariant: the memory is all zero at first, which is a valid value of every [`Zero`] type, and
+//! Invariant: the memory is initially all zero, which is a valid value of every [`Zero`] type, and
 //! lives as long as its owner.
 
 #![allow(unsafe_code)]
@@ -14,41 +14,40 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
-/// Blocks of at least this size begin at a multiple of it, so that they can have huge pages.
+/// Blocks of at least this size are aligned to it, so that they can use huge pages.
 const HUGE_BYTES: usize = 2 << 20;
 
-/// Asks the system for huge pages: address and length in bytes.
+/// Requests huge pages from the system: address and length in bytes.
 pub type Advice = fn(usize, usize);
 
 static ADVICE: OnceLock<Advice> = OnceLock::new();
 
-/// Sets whom to tell of large rows made from now on, so that it can ask the system for huge pages.
-/// It is for the whole process, like the allocator, and changes nothing but speed; only the first
-/// call counts.
+/// Sets the function to call for each new large row, so that it can request huge pages. The setting
+/// is global, like the allocator, and affects performance only. Only the first call has an effect.
 pub fn advise(advice: Advice) {
     ADVICE.get_or_init(|| advice);
 }
 
-/// A row of what a model can stand in for.
+/// A row of values that a model checker can replace.
 #[cfg(not(loom))]
 pub type Row<T> = Zeroed<T>;
-/// The same, as a model has it.
+/// A row of values under the model checker.
 #[cfg(loom)]
 pub type Row<T> = Box<[T]>;
 
-/// So many values, all zero.
+/// Creates a row of `count` zero values.
 #[cfg(not(loom))]
 pub fn row<T: Zero>(count: usize) -> Row<T> {
     Zeroed::new(count)
 }
 
-/// So many values, all as they begin: those of a model are no plain numbers.
+/// Creates a row of `count` default values: those of a model are not plain numbers.
 #[cfg(loom)]
 pub fn row<T: Default>(count: usize) -> Row<T> {
     (0..count).map(|_| T::default()).collect()
 }
 
-/// What may begin as zero bytes.
+/// Types whose initial value may be all zero bytes.
 ///
 /// # Safety
 /// All bytes zero is a valid value, and the type has nothing to drop.
@@ -56,12 +55,12 @@ pub unsafe trait Zero {}
 
 // SAFETY: zero is a valid number.
 unsafe impl Zero for AtomicU64 {}
-// SAFETY: so many of what may begin as zero bytes, with nothing between them.
+// SAFETY: an array of types that may be zero, with nothing between the elements.
 unsafe impl<T: Zero, const N: usize> Zero for [T; N] {}
 
-/// A row of values in memory of their own.
+/// A row of values in its own memory.
 pub struct Zeroed<T: Zero> {
-    /// As the allocator gave it.
+    /// The block from the allocator.
     block: NonNull<u8>,
     layout: Layout,
     first: NonNull<T>,
@@ -70,18 +69,19 @@ pub struct Zeroed<T: Zero> {
 
 // SAFETY: it owns its memory, as a boxed slice does.
 unsafe impl<T: Zero + Send> Send for Zeroed<T> {}
-// SAFETY: it hands out shared references only, as a boxed slice does.
+// SAFETY: it gives out shared references only, as a boxed slice does.
 unsafe impl<T: Zero + Sync> Sync for Zeroed<T> {}
 
 impl<T: Zero> Zeroed<T> {
-    /// So many values, all zero.
+    /// Creates a row of `count` zero values.
     ///
     /// # Panics
-    /// If there is no such memory, as every collection does.
+    /// If the memory cannot be allocated, as in every collection.
     pub fn new(count: usize) -> Zeroed<T> {
         let bytes = count.checked_mul(size_of::<T>()).expect("a size that a machine can have");
         let align = if bytes >= HUGE_BYTES { HUGE_BYTES } else { align_of::<T>().max(64) };
-        // The allocator clears what it aligns, and that touches it: so the aligning is done here.
+        // The allocator clears blocks with a large alignment, which commits them. So the alignment
+        // is done here.
         let layout = Layout::from_size_align(bytes + align, 16).expect("a size that fits");
         // SAFETY: the layout is not empty, since `align` is at least 64.
         let Some(block) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
@@ -110,8 +110,8 @@ impl<T: Zero> Deref for Zeroed<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `first` is aligned, `count` values from it on are within the block, they were zero
-        // at first, which `Zero` says is valid, and nobody has a reference that is not shared.
+        // SAFETY: `first` is aligned, `count` values from it on are within the block, they were
+        // zero at first, which is valid for a `Zero` type, and there are only shared references.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }
 }

@@ -1,17 +1,17 @@
-//! Telling the processor what will be read.
+//! Prefetch instructions.
 //!
-//! A hint: it changes when a cache line comes, and nothing else. Where the processor has no such
-//! instruction that is known here, it does nothing.
+//! A prefetch only affects when a cache line is loaded. On processors without a known instruction,
+//! it does nothing.
 
 #![allow(unsafe_code)]
 
-/// The cache line in which `what` begins will be read soon.
+/// Prefetches the cache line in which `what` begins.
 #[inline(always)]
 pub fn read<T: ?Sized>(what: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch accesses nothing, whatever the address; every x86-64 has SSE.
+        // SAFETY: a prefetch accesses nothing, for any address; every x86-64 has SSE.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast()) };
     }
     #[cfg(any(not(target_arch = "x86_64"), miri))]

@@ -1,11 +1,11 @@
-//! One value that a writer replaces and readers hold on to.
+//! A value that a writer replaces while readers keep the old one.
 //!
-//! A reader keeps the value that it saw last and asks with one load whether there is another. The values
-//! of one generation and the next are in different places, so that the writer is in the way of a reader
-//! only if it has moved on twice, and then the reader finds the later one.
+//! A reader keeps the last value and checks with one load whether there is a newer one. The values
+//! of successive generations are in different locations. So the writer delays a reader only after
+//! two replacements, and then the reader finds the later value.
 //!
-//! Invariant: a value is in its place before its generation is told, and who takes it up has all of
-//! what the writer did before.
+//! Invariant: a value is stored before its generation is published, and a reader that takes it also
+//! sees all earlier writes of the writer.
 
 use super::sync::{
     AtomicU64,
@@ -14,15 +14,15 @@ use super::sync::{
 };
 use std::sync::{Arc, PoisonError, TryLockError};
 
-/// The value, and how often it was replaced.
+/// The value, and the number of replacements.
 #[derive(Debug)]
 pub struct Published<T> {
     generation: AtomicU64,
-    /// Each with its generation, by whether that is odd.
+    /// Values with their generations, indexed by the generation's lowest bit.
     places: [RwLock<(u64, Arc<T>)>; 2],
 }
 
-/// What a reader saw last.
+/// The last value of a reader.
 #[derive(Debug)]
 pub struct Held<T> {
     generation: u64,
@@ -30,15 +30,15 @@ pub struct Held<T> {
 }
 
 impl<T> Published<T> {
-    /// The first value.
+    /// Creates the first value.
     pub fn new(value: T) -> Published<T> {
         let value = Arc::new(value);
         let place = || RwLock::new((0, Arc::clone(&value)));
         Published { generation: AtomicU64::new(0), places: [place(), place()] }
     }
 
-    /// Puts a value in the place of the last one. What readers still hold of that is freed by the last
-    /// of them, after [`Published::forget`]. Only the writer calls this.
+    /// Replaces the value. Old values are freed by their last reader, after [`Published::forget`].
+    /// Only the writer calls this.
     pub fn replace(&self, value: T) {
         let generation = self.generation.load(Relaxed) + 1;
         let value = Arc::new(value);
@@ -52,7 +52,7 @@ impl<T> Published<T> {
         drop(before);
     }
 
-    /// Lets go of the value before the one that there is now. Only the writer calls this.
+    /// Drops the reference to the previous value. Only the writer calls this.
     pub fn forget(&self) {
         let generation = self.generation.load(Relaxed) as usize;
         let now = self.places[generation % 2].read().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +61,7 @@ impl<T> Published<T> {
         *before = now.clone();
     }
 
-    /// For a new reader.
+    /// Returns the current value for a new reader.
     pub fn hold(&self) -> Held<T> {
         let (generation, value) = self.take();
         Held { generation, value }
@@ -74,7 +74,8 @@ impl<T> Published<T> {
             match self.places[generation % 2].try_read() {
                 Ok(place) => return place.clone(),
                 Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner().clone(),
-                // The writer puts the next but one there: by now there is the next.
+                // The writer is storing the value after the next, so the next one is published
+                // already.
                 Err(TryLockError::WouldBlock) => hint::spin_loop(),
             }
         }
@@ -82,7 +83,7 @@ impl<T> Published<T> {
 }
 
 impl<T> Held<T> {
-    /// Takes the value that there is now, and says whether it is another one.
+    /// Takes the current value, and returns whether it is a new one.
     #[inline]
     pub fn renew(&mut self, published: &Published<T>) -> bool {
         let renewed = self.generation != published.generation.load(Acquire);

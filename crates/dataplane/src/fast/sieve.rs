@@ -1,15 +1,16 @@
-//! Which of up to [`GROUPS`] groups of matches a key may meet, by parts of it alone.
+//! Determines from parts of a key which of up to [`GROUPS`] groups of matches it may meet.
 //!
-//! For each value of a part (the upper half of each address, a port, the protocol) there is the set of the
-//! groups in which some match does not rule that value out. What the sets of a key's parts have in common
-//! is all that has to be searched. A match that asks for the first bits of a part only is noted for all
-//! values with these bits, in a small row of the first eight where it asks for fewer than those.
+//! The parts of a key are the upper half of each address, a port, and the protocol. For each value
+//! of a part, there is the set of groups with a match that permits this value. Only the
+//! intersection of the sets of a key's parts must be searched. A match on a prefix of a part is
+//! recorded for all values with this prefix. Prefixes of less than eight bits use a small array,
+//! indexed by the first eight bits.
 //!
-//! Source: the pruned tuple space of V. Srinivasan, S. Suri and G. Varghese, "Packet classification using
-//! tuple space search" (SIGCOMM 1999), section 5.
+//! Source: the pruned tuple space of V. Srinivasan, S. Suri and G. Varghese, "Packet classification
+//! using tuple space search" (SIGCOMM 1999), section 5.
 //!
-//! Invariant: a set holds every group with a match that allows the value; sets only grow, so that
-//! readers may look while the one writer adds.
+//! Invariant: a set has every group with a match that permits the value. Sets only grow, so readers
+//! may look up while the single writer adds.
 
 #![allow(unsafe_code)]
 
@@ -37,23 +38,23 @@ pub struct Sieve {
 /// The sets of one part of 16 bits.
 #[derive(Debug)]
 struct Part {
-    /// By its first eight bits, where a match asks for fewer.
+    /// Indexed by the first eight bits, for shorter prefixes.
     short: Zeroed<Groups>,
-    /// By all of it.
+    /// Indexed by all bits.
     long: Zeroed<Groups>,
 }
 
 /// Word of the key and lowest bit of each part.
 const PARTS: [(usize, u32); 3] = [(2, 48), (2, 16), (3, 0)];
 
-/// Groups that it tells apart.
+/// Maximum number of groups.
 pub const GROUPS: usize = 64;
 
-/// Bits by which a short row is looked into.
+/// Number of bits that index a short array.
 const SHORT: u32 = 8;
 
 impl Sieve {
-    /// No group may meet anything.
+    /// Creates a sieve without matches.
     pub fn new() -> Sieve {
         let part = || Part { short: Zeroed::new(1 << SHORT), long: Zeroed::new(1 << 16) };
         Sieve { parts: std::array::from_fn(|_| part()), protocols: Zeroed::new(256) }
@@ -63,7 +64,7 @@ impl Sieve {
     pub fn add(&self, group: u32, value: &Key, mask: &Key) {
         let bit = 1 << group;
         let note = |sets: &[Groups]| {
-            // Only the one writer changes sets.
+            // Only the single writer changes sets.
             sets.iter().for_each(|set| set.0.store(set.0.load(Relaxed) | bit, Relaxed));
         };
         for (part, (word, shift)) in self.parts.iter().zip(PARTS) {
@@ -82,7 +83,7 @@ impl Sieve {
         note(if whole { &self.protocols[protocol..=protocol] } else { &self.protocols });
     }
 
-    /// What will be looked at for a key will be read soon.
+    /// Prefetches the sets for a key.
     #[inline]
     pub fn prefetch(&self, key: &Key) {
         for (part, (word, shift)) in self.parts.iter().zip(PARTS) {
@@ -90,7 +91,7 @@ impl Sieve {
         }
     }
 
-    /// The groups, a bit for each, in which a key may meet a match.
+    /// Returns a bit set of the groups in which a key may meet a match.
     #[inline]
     pub fn groups(&self, key: &Key) -> u64 {
         let mut groups = self.protocols[key.get(Field::IpProto) as usize].0.load(Relaxed);

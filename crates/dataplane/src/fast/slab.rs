@@ -1,13 +1,13 @@
-//! What the path of a frame touches of each entry: one cache line, at a place that never changes.
+//! Fast path data of each entry: one cache line, in a slot that never changes.
 //!
-//! Lines are made in chunks as places come into use, so that a line never moves and a small table
-//! costs little. The thread that changes tables writes a line before anything refers to it; those that
-//! look frames up read it and count in it.
+//! Lines are allocated in chunks on demand, so that a line never moves and a small table needs
+//! little memory. The thread that changes tables writes a line before anything refers to it. Lookup
+//! threads read it and count in it.
 //!
 //! Ranks are below 2^29.
 //!
-//! Invariant: only one thread counts in a line; while a line can be found, its key and its part do not
-//! change.
+//! Invariant: only one thread counts in a line; while a line can be found, its key and its part do
+//! not change.
 
 #![allow(unsafe_code)]
 
@@ -38,7 +38,7 @@ const CHUNK_BITS: u32 = if cfg!(loom) { 1 } else { 16 };
 /// Entries in a chunk of the wide fields.
 const WIDE_CHUNK: usize = if cfg!(loom) { 2 } else { 1 << 12 };
 
-/// Set in a rank of an entry among the matches with open fields.
+/// Bit in the rank of a wildcard match.
 const WILDCARD: u32 = 1 << 31;
 
 /// The lines.
@@ -46,14 +46,15 @@ const WILDCARD: u32 = 1 << 31;
 pub struct Slab {
     chunks: Box<[OnceLock<Row<Line>>]>,
     cold: Box<[OnceLock<Row<Cold>>]>,
-    /// Few entries have wide fields, so that these chunks are smaller and made on demand.
+    /// Values of wide fields. Few entries have them, so these chunks are smaller and allocated on
+    /// demand.
     wide: Box<[OnceLock<Row<WideLine>>]>,
-    /// The masks of entries that are found together with others of other masks.
+    /// Masks of entries in merged tuples.
     masks: Box<[OnceLock<Row<MaskLine>>]>,
-    /// What entries did that are being changed.
+    /// Previous actions of entries that are being changed.
     aside: Box<[OnceLock<Row<Aside>>]>,
-    /// The latest time in nanoseconds that the control plane passed in. Lines keep 32 bits of a
-    /// time; this supplies the others.
+    /// The latest time from the control plane, in nanoseconds. Lines store the low 32 bits of a
+    /// time; this value supplies the others.
     clock: AtomicU64,
 }
 
@@ -64,16 +65,16 @@ pub struct Line {
     key: [AtomicU64; WORDS],
     frames: AtomicU64,
     bytes: AtomicU64,
-    /// When a frame last matched, in ticks, not before it did.
+    /// Time of the last match in ticks, rounded up.
     last_match: AtomicU32,
     verdict: AtomicU32,
-    /// Rank, part, and whether something is aside.
+    /// Rank, part, and edition marks.
     rank: AtomicU32,
-    /// Which of all entries it was, for those of the same rank.
+    /// Order of arrival, for entries of the same rank.
     arrival: AtomicU32,
 }
 
-/// What of an entry only the path of some frames reads.
+/// Data of an entry that only some frames need.
 #[derive(Debug, Default)]
 #[repr(C, align(16))]
 pub struct Cold {
@@ -87,7 +88,7 @@ pub struct Cold {
 #[repr(C, align(64))]
 struct WideLine([AtomicU64; wide::WORDS]);
 
-/// The bits of the key that one entry asks for.
+/// The key mask of one entry.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 struct MaskLine([AtomicU64; WORDS]);
@@ -105,16 +106,16 @@ unsafe impl Zero for WideLine {}
 #[cfg(not(loom))]
 unsafe impl Zero for MaskLine {}
 
-/// Ticks (31 days) by which a match may be later than the slab's clock.
+/// Maximum number of ticks (31 days) that a match may be later than the slab's clock.
 const AHEAD: u64 = 1 << 28;
 
-/// A moment in ticks, not before it. Only the low 32 bits are kept.
+/// Converts a time to ticks, rounded up. Only the low 32 bits are stored.
 #[inline]
 pub(super) fn ticks(now: Nanos) -> u32 {
     now.0.div_ceil(TICK.0) as u32
 }
 
-/// Returns the latest moment with these low 32 bits that is at most [`AHEAD`] after the clock.
+/// Returns the latest time with these low 32 bits that is at most [`AHEAD`] after the clock.
 pub(super) fn from_ticks(ticks: u32, clock: Nanos) -> Nanos {
     let latest = clock.0 / TICK.0 + AHEAD;
     let age = (latest as u32).wrapping_sub(ticks);
@@ -122,7 +123,7 @@ pub(super) fn from_ticks(ticks: u32, clock: Nanos) -> Nanos {
 }
 
 impl Slab {
-    /// Room for so many lines.
+    /// Creates a slab for `lines_max` lines.
     pub fn new(lines_max: usize) -> Slab {
         let lines_max = lines_max.min(1 << u32::BITS);
         Slab {
@@ -135,51 +136,51 @@ impl Slab {
         }
     }
 
-    /// Sets the clock by which times in lines are read. It never goes back.
+    /// Sets the clock for reading the times in lines. It never goes back.
     pub fn set_clock(&self, now: Nanos) {
         if now > self.clock() {
             self.clock.store(now.0, Relaxed);
         }
     }
 
-    /// The latest time that was passed to [`Slab::set_clock`].
+    /// Returns the latest time that was passed to [`Slab::set_clock`].
     pub fn clock(&self) -> Nanos {
         Nanos(self.clock.load(Relaxed))
     }
 
-    /// Makes sure that there is a line at `place`, which is less than what there is room for.
+    /// Allocates the line in slot `place`, which is below the capacity.
     pub fn reserve(&self, place: u32) {
         let chunk = place as usize >> CHUNK_BITS;
         self.chunks[chunk].get_or_init(|| row(CHUNK));
         self.cold[chunk].get_or_init(|| row(CHUNK));
     }
 
-    /// The line at a place, if it is in use or was.
+    /// Returns the line in a slot, if the slot is or was in use.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&Line> {
         let chunk = self.chunks.get(place as usize >> CHUNK_BITS)?.get()?;
         chunk.get(place as usize & (CHUNK - 1))
     }
 
-    /// The line at a place that is in use or was.
+    /// Returns the line in a slot that is or was in use.
     #[inline]
     pub fn line(&self, place: u32) -> &Line {
         self.get(place).expect("a place that was given out has a line")
     }
 
-    /// The cold part of the entry at a place that is in use or was.
+    /// Returns the cold data of the entry in a slot that is or was in use.
     #[inline]
     pub fn cold(&self, place: u32) -> &Cold {
         let chunk = self.cold[place as usize >> CHUNK_BITS].get();
         &chunk.expect("a place that was given out has a cold part")[place as usize & (CHUNK - 1)]
     }
 
-    /// How many places there are.
+    /// Returns the number of slots.
     pub fn capacity(&self) -> usize {
         self.chunks.len() * CHUNK
     }
 
-    /// Writes the values of the wide fields of the entry at a place that is in use.
+    /// Writes the values of the wide fields of the entry in a slot.
     pub fn set_wide(&self, place: u32, values: &Wide) {
         let chunk = self.wide[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
         for (word, value) in chunk[place as usize % WIDE_CHUNK].0.iter().zip(values.0) {
@@ -187,7 +188,7 @@ impl Slab {
         }
     }
 
-    /// The values of the wide fields that were last written for a place; zero if none ever were.
+    /// Returns the last written values of the wide fields in a slot, or zero.
     pub fn wide(&self, place: u32) -> Wide {
         let chunk = self.wide.get(place as usize / WIDE_CHUNK).and_then(OnceLock::get);
         chunk.map_or(Wide::ZERO, |chunk| {
@@ -196,7 +197,7 @@ impl Slab {
         })
     }
 
-    /// Writes the mask of the entry at a place that is in use.
+    /// Writes the mask of the entry in a slot.
     pub fn set_mask(&self, place: u32, mask: &Key) {
         let chunk = self.masks[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
         for (word, bits) in chunk[place as usize % WIDE_CHUNK].0.iter().zip(mask.0) {
@@ -204,14 +205,14 @@ impl Slab {
         }
     }
 
-    /// The mask that was last written for a place; zero if none ever was.
+    /// Returns the last written mask in a slot, or zero.
     #[inline]
     pub fn mask(&self, place: u32) -> Key {
         let line = self.mask_line(place);
         line.map_or(Key::ZERO, |line| Key(std::array::from_fn(|word| line.0[word].load(Relaxed))))
     }
 
-    /// The mask at a place will be read soon.
+    /// Prefetches the mask in a slot.
     #[inline]
     pub fn prefetch_mask(&self, place: u32) {
         if let Some(line) = self.mask_line(place) {
@@ -225,8 +226,7 @@ impl Slab {
         chunk.get(place as usize % WIDE_CHUNK)
     }
 
-    /// Puts aside what the entry at a place does for readers of this edition, behind which it may be
-    /// changed.
+    /// Stores the actions of an entry for readers of this edition, so that it may be changed.
     pub fn put_aside(&self, place: u32, edition: Edition) {
         let chunk = self.aside[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
         let (line, cold) = (self.line(place), self.cold(place));
@@ -234,13 +234,13 @@ impl Slab {
         chunk[place as usize % WIDE_CHUNK].keep(deed, &line.rank, edition);
     }
 
-    /// Forgets what was put aside: nobody sees an edition before the present one any more.
+    /// Removes the mark of an entry: no reader uses an earlier edition any more.
     pub fn forget_aside(&self, place: u32) {
         let rank = &self.line(place).rank;
         rank.store(rank.load(Relaxed) & !Edition::MARKS, Relaxed);
     }
 
-    /// What the entry of a line at a place comes to in an edition.
+    /// Returns the verdict of the entry in a slot in an edition.
     #[inline]
     pub fn verdict(&self, line: &Line, place: u32, edition: Edition) -> Verdict {
         let mut verdict = line.verdict.load(Acquire);
@@ -250,7 +250,7 @@ impl Slab {
         Verdict::unpack(verdict)
     }
 
-    /// What the entry at a place does in an edition, but for what that comes to.
+    /// Returns the actions of the entry in a slot in an edition, without a valid verdict.
     #[inline]
     pub fn deed(&self, place: u32, edition: Edition) -> Deed {
         let deed = self.cold(place).deed();
@@ -272,7 +272,7 @@ impl Slab {
         &chunk.expect("what a mark says is there")[place as usize % WIDE_CHUNK]
     }
 
-    /// The line at a place will be read soon.
+    /// Prefetches the line in a slot.
     #[inline]
     pub fn prefetch(&self, place: u32) {
         if let Some(line) = self.get(place) {
@@ -281,29 +281,29 @@ impl Slab {
     }
 }
 
-/// An entry's line at one moment.
+/// Contents of an entry's line at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Picture {
-    /// The values of its match.
+    /// The values of the match.
     pub key: Key,
-    /// Frames that matched.
+    /// Number of matched frames.
     pub frames: u64,
-    /// Bytes of those, without frame check sequence.
+    /// Number of matched bytes without frame check sequence.
     pub bytes: u64,
-    /// When a frame last matched, or when the entry was installed; up to a [`TICK`] too late.
+    /// Time of the last match, or of the installation; up to one [`TICK`] too late.
     pub last_match: Nanos,
-    /// What its instructions come to.
+    /// Precomputed verdict of the instructions.
     pub verdict: Verdict,
-    /// Its rank.
+    /// The rank.
     pub rank: u32,
-    /// The part of its table that it is in.
+    /// The part of the table.
     pub part: Part,
-    /// Which of all entries it was: of equal ranks the earlier one wins.
+    /// Order of arrival: among equal ranks, the earlier entry wins.
     pub arrival: u32,
 }
 
 impl Line {
-    /// Writes everything.
+    /// Writes all fields.
     pub fn set(&self, picture: &Picture) {
         for (word, value) in self.key.iter().zip(picture.key.0) {
             word.store(value, Relaxed);
@@ -316,7 +316,7 @@ impl Line {
         self.arrival.store(picture.arrival, Relaxed);
     }
 
-    /// Everything as it is now. `clock` is the present time (see [`Slab::clock`]).
+    /// Reads all fields. `clock` is the present time (see [`Slab::clock`]).
     pub fn picture(&self, clock: Nanos) -> Picture {
         Picture {
             key: self.key(),
@@ -330,30 +330,30 @@ impl Line {
         }
     }
 
-    /// The values of the match.
+    /// Returns the values of the match.
     #[inline]
     pub fn key(&self) -> Key {
         Key(std::array::from_fn(|word| self.key[word].load(Relaxed)))
     }
 
-    /// Whether this is its key.
+    /// Whether this is the entry's key.
     #[inline]
     pub fn has_key(&self, key: &Key) -> bool {
         let differ = |word: usize| self.key[word].load(Relaxed) ^ key.0[word];
         (differ(0) | differ(1)) | (differ(2) | differ(3)) == 0
     }
 
-    /// Frames that matched.
+    /// Returns the number of matched frames.
     pub fn frames(&self) -> u64 {
         self.frames.load(Relaxed)
     }
 
-    /// Bytes of those.
+    /// Returns the number of matched bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
-    /// Sets both.
+    /// Sets both counters.
     pub fn set_counts(&self, frames: u64, bytes: u64) {
         self.frames.store(frames, Relaxed);
         self.bytes.store(bytes, Relaxed);
@@ -367,61 +367,61 @@ impl Line {
         self.touch(now);
     }
 
-    /// When a frame last matched.
+    /// Returns the time of the last match.
     pub fn last_match(&self, clock: Nanos) -> Nanos {
         from_ticks(self.last_match.load(Relaxed), clock)
     }
 
-    /// Sets when a frame last matched.
+    /// Sets the time of the last match.
     #[inline]
     pub fn touch(&self, now: Nanos) {
         self.last_match.store(ticks(now), Relaxed);
     }
 
-    /// What its instructions come to.
+    /// Returns the verdict.
     #[inline]
     pub fn verdict(&self) -> Verdict {
         Verdict::unpack(self.verdict.load(Relaxed))
     }
 
-    /// Sets what its instructions come to.
+    /// Sets the verdict.
     pub fn set_verdict(&self, verdict: Verdict) {
         self.verdict.store(verdict.pack(), Release);
     }
 
-    /// Whether this is its key in the bits of `mask`, the others of its own being zero.
+    /// Whether the key under `mask` is the entry's key, which is zero outside of the mask.
     #[inline]
     pub fn fits(&self, key: &Key, mask: &Key) -> bool {
         let differ = |word: usize| self.key[word].load(Relaxed) ^ (key.0[word] & mask.0[word]);
         (differ(0) | differ(1)) | (differ(2) | differ(3)) == 0
     }
 
-    /// Which of all entries it was.
+    /// Returns the order of arrival.
     #[inline]
     pub fn arrival(&self) -> u32 {
         self.arrival.load(Relaxed)
     }
 
-    /// Whether it goes before another entry that matches too: it ranks higher, or came earlier.
+    /// Whether this entry has precedence over another one: a higher rank, or an earlier arrival.
     #[inline]
     pub fn goes_before(&self, other: &Line) -> bool {
         let (rank, theirs) = (self.rank(), other.rank());
         rank > theirs || rank == theirs && (self.arrival().wrapping_sub(other.arrival()) as i32) < 0
     }
 
-    /// Its rank.
+    /// Returns the rank.
     #[inline]
     pub fn rank(&self) -> u32 {
         self.rank.load(Relaxed) & !(WILDCARD | Edition::MARKS)
     }
 
-    /// Whether what it did in this edition is aside.
+    /// Whether the actions in this edition are stored separately.
     #[inline]
     fn is_marked(&self, edition: Edition) -> bool {
         self.rank.load(Relaxed) & edition.mark != 0
     }
 
-    /// The part of its table that it is in.
+    /// Returns the part of the table.
     #[inline]
     pub fn part(&self) -> Part {
         if self.rank.load(Relaxed) & WILDCARD == 0 { Part::Exact } else { Part::Wildcard }
@@ -434,34 +434,34 @@ impl Cold {
         Deed { verdict: Verdict::Program, program, cookie, miss }
     }
 
-    /// A number for the control plane's own use.
+    /// Returns the cookie.
     pub fn cookie(&self) -> u64 {
         self.cookie.load(Relaxed)
     }
 
-    /// Sets it.
+    /// Sets the cookie.
     pub fn set_cookie(&self, cookie: u64) {
         self.cookie.store(cookie, Relaxed);
     }
 
-    /// The number of its instructions, among those that the table knows.
+    /// Returns the program number.
     #[inline]
     pub fn program(&self) -> u32 {
         self.program.load(Acquire)
     }
 
-    /// Sets it.
+    /// Sets the program number.
     pub fn set_program(&self, number: u32) {
         self.program.store(number, Release);
     }
 
-    /// Whether it is a table-miss entry.
+    /// Whether this is a table-miss entry.
     #[inline]
     pub fn is_miss(&self) -> bool {
         self.miss.load(Relaxed) != 0
     }
 
-    /// Sets that.
+    /// Sets whether this is a table-miss entry.
     pub fn set_miss(&self, miss: bool) {
         self.miss.store(miss.into(), Relaxed);
     }
@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn a_match_is_never_told_too_early() {
         let line = Line::default();
-        // The last ones are 497 days and more after the start: 2^32 ticks.
+        // The last ones are at least 497 days after the start: 2^32 ticks.
         let (wrap, late) = (TICK.0 << 32, Nanos::from_secs(43_000_000).0);
         let early = [0, 1, TICK.0 - 1, TICK.0, TICK.0 + 1, 123_456_789_012];
         for now in early.into_iter().chain([wrap - 1, wrap, wrap + 1, late]) {

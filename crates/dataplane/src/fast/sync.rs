@@ -1,5 +1,5 @@
-//! The atomics of what is checked by a model: the standard library's, or those of `loom`, which tries
-//! the orders in which two threads can meet (`cargo xtask model`).
+//! Atomics for model-checked code: those of the standard library, or of `loom`, which explores the
+//! interleavings of two threads (`cargo xtask model`).
 
 #[cfg(not(loom))]
 pub use std::{

@@ -1,7 +1,7 @@
-//! What one more reader counts: the first counts in the entries' lines themselves.
+//! Counters of an additional reader; the first reader counts in the entries' lines.
 //!
-//! Invariant: only one thread counts in a tally. Whoever adds up reads while it counts, and gets sums
-//! that are at most a batch old.
+//! Invariant: only one thread counts in a tally. Sums are read while it counts, and are at most one
+//! batch old.
 
 #![allow(unsafe_code)]
 
@@ -34,7 +34,7 @@ struct Count {
 unsafe impl Zero for Count {}
 
 impl Tally {
-    /// For so many entries.
+    /// Creates counters for `entries_max` entries.
     pub fn new(entries_max: usize) -> Tally {
         Tally { chunks: (0..entries_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect() }
     }
@@ -49,8 +49,8 @@ impl Tally {
         count.frames.store(count.frames.load(Relaxed) + frames, Relaxed);
     }
 
-    /// Frames and bytes of an entry, and when the last frame matched: zero if none ever did. `clock`
-    /// is the present time (see [`Slab::clock`](slab::Slab::clock)).
+    /// Returns the frames and bytes of an entry and the time of the last match, which is zero if
+    /// there is none. `clock` is the present time (see [`Slab::clock`](slab::Slab::clock)).
     pub fn get(&self, place: u32, clock: Nanos) -> Option<(u64, u64, Nanos)> {
         let count = &self.chunks.get(place as usize / CHUNK)?.get()?[place as usize % CHUNK];
         let frames = count.frames.load(Relaxed);
@@ -61,7 +61,7 @@ impl Tally {
         Some((frames, count.bytes.load(Relaxed), last_match))
     }
 
-    /// Begins anew for an entry that nobody can find yet.
+    /// Resets the counters of an entry that no reader can find yet.
     pub fn clear(&self, place: u32) {
         let chunk = self.chunks.get(place as usize / CHUNK).and_then(OnceLock::get);
         if let Some(chunk) = chunk {

@@ -1,19 +1,22 @@
-//! The entry of the longest prefix that holds an address, for addresses of up to 128 bits.
+//! Longest-prefix match for addresses of up to 128 bits.
 //!
 //! Arrays with strides of 16 bits and then 8 each: "DIR-24-8" (P. Gupta, S. Lin and N. McKeown,
-//! "Routing lookups in hardware at memory access speeds", INFOCOM 1998) with its first level cut in two,
-//! so that few prefixes take little memory, and with as many levels behind as IPv6 needs. Each cell
-//! holds the answer itself (leaf pushing). One thread changes cells in place, only those that a prefix
-//! rules; any number of others look up meanwhile.
+//! "Routing lookups in hardware at memory access speeds", INFOCOM 1998). The first level is split
+//! in two, so that few prefixes need little memory, and there are as many further levels as IPv6
+//! needs. Each cell has the result itself (leaf pushing). One thread changes only the cells of a
+//! prefix, in place; any number of others look up concurrently.
 //!
-//! Where many changes are to be seen at once, they are made to a version of the trie apart
-//! ([`Trie::part`]): it shares nodes with the one before, and copies those that it changes. After
-//! J. Driscoll et al., "Making data structures persistent" (STOC 1986), there called path copying.
+//! To publish many changes together, they are made in a staged version of the trie
+//! ([`Trie::part`]). It shares nodes with the previous version and copies those that it changes.
+//! After J. Driscoll et al., "Making data structures persistent" (STOC 1986): path copying.
 //!
-//! Invariant: a cell without a level below holds the entry of the longest prefix that covers all its
-//! addresses. A level is written before a cell leads to it, and is never taken away from a trie at which somebody may
-//! look: who removes much makes a new one, or removes it from a version apart. What two versions share neither
-//! changes, and what a version that is given up had for itself is used again.
+//! Invariants:
+//! - A cell without a lower level has the entry of the longest prefix that covers all its
+//!   addresses.
+//! - A level is written before a cell refers to it. It is never removed from a trie with readers:
+//!   large removals create a new trie, or use a staged version.
+//! - Neither of two versions changes shared nodes. Nodes that only a discarded version has are
+//!   reused.
 
 #![allow(unsafe_code)]
 
@@ -26,24 +29,24 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::memory::{Zero, Zeroed};
 use super::prefetch;
 
-/// Most entries: their numbers are below this.
+/// Maximum number of entries: their numbers are below this.
 pub const ENTRIES_MAX: u32 = BELOW - 1;
 
-/// Most levels below the first of one version: 256 MiB of them. Memory comes 4 MiB at a time.
+/// Maximum number of nodes of one version: 256 MiB. Memory is allocated in chunks of 4 MiB.
 pub const NODES_MAX: usize = 1 << 18;
 
-/// Keys that are looked up together at most.
+/// Maximum number of addresses in one batch.
 const BATCH: usize = 32;
 
-/// Levels that an address can go through.
+/// Maximum number of levels of an address.
 const LEVELS_MAX: usize = 1 + ((Address::BITS - TOP_BITS) / NODE_BITS) as usize;
 
 const TOP_BITS: u32 = 16;
 const NODE_BITS: u32 = 8;
 const NODE_CELLS: usize = 1 << NODE_BITS;
-/// Nodes in a piece of memory.
+/// Nodes in a chunk of memory.
 const CHUNK: usize = 1 << 12;
-/// The bit of a cell that says that it leads to a node; else it holds an entry's number and one, or 0.
+/// Bit of a cell that refers to a node. Otherwise, a cell has an entry's number plus one, or 0.
 const BELOW: u32 = 1 << 31;
 
 /// A cell.
@@ -51,7 +54,7 @@ const BELOW: u32 = 1 << 31;
 #[repr(transparent)]
 struct Cell(AtomicU32);
 
-/// The cells of addresses that share all bits but the last eight so far.
+/// The cells of addresses that share all bits so far but the last eight.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Node([Cell; NODE_CELLS]);
@@ -61,25 +64,25 @@ unsafe impl Zero for Cell {}
 // SAFETY: as above.
 unsafe impl Zero for Node {}
 
-/// The cells.
+/// A trie.
 #[derive(Debug)]
 pub struct Trie {
     top: Zeroed<Cell>,
     nodes: Arc<Nodes>,
-    /// Levels below the first.
+    /// Number of nodes in use.
     count: AtomicUsize,
     writer: Mutex<Writer>,
 }
 
-/// The nodes of all versions of a trie: at most two are in use at one time, so that there is room for
-/// twice [`NODES_MAX`].
+/// The nodes of all versions of a trie. At most two versions are in use at the same time, so there
+/// is space for twice [`NODES_MAX`].
 #[derive(Debug)]
 struct Nodes {
     chunks: Box<[OnceLock<Zeroed<Node>>]>,
     used: AtomicUsize,
-    /// Nodes that no version has.
+    /// Nodes that no version uses.
     free: Mutex<Vec<u32>>,
-    /// The first level of a version that is gone: the next one need not ask the system for memory.
+    /// First level of a dropped version, for reuse without a new allocation.
     top: Mutex<Option<Zeroed<Cell>>>,
 }
 
@@ -93,12 +96,12 @@ impl Nodes {
     }
 }
 
-/// What only the thread that changes a trie knows.
+/// State of the writer.
 #[derive(Debug, Default)]
 struct Writer {
-    /// Of a version apart, a bit for each node that is not shared with the one before.
+    /// In a staged version, a bit for each node that is not shared with the previous version.
     own: Option<Vec<u64>>,
-    /// Nodes that only the version before has.
+    /// Nodes that only the previous version uses.
     left: Vec<u32>,
 }
 
@@ -125,11 +128,11 @@ impl Writer {
     }
 }
 
-/// An address: its bits from the first on, then zeros.
+/// Address bits, left-aligned and padded with zeros.
 pub type Address = u128;
 
 impl Trie {
-    /// No prefixes.
+    /// Creates a trie without prefixes.
     pub fn new() -> Trie {
         let chunks = (0..2 * NODES_MAX / CHUNK).map(|_| OnceLock::new()).collect();
         let (used, free, top) = (AtomicUsize::new(0), Mutex::default(), Mutex::default());
@@ -141,9 +144,10 @@ impl Trie {
         }
     }
 
-    /// A version with the same prefixes. From now on only that may be changed, and it does not
-    /// change this one; until [`Trie::join`] that costs a copy of each node that is changed. Nobody may
-    /// look at a version before this one any more. If the new version is dropped, this one may be changed again.
+    /// Creates a staged version with the same prefixes. From now on, only the new version may
+    /// change, which does not affect this one. Until [`Trie::join`], each changed node is copied.
+    /// Versions before this one must have no readers. If the new version is dropped, this one may
+    /// change again.
     pub fn part(&self) -> Trie {
         let spare = self.nodes.spare_top().take();
         let top = spare.unwrap_or_else(|| Zeroed::new(1 << TOP_BITS));
@@ -156,7 +160,7 @@ impl Trie {
         Trie { top, nodes: Arc::clone(&self.nodes), count, writer: Mutex::new(writer) }
     }
 
-    /// Nobody looks at the version before this one any more.
+    /// Ends sharing: the previous version has no readers any more.
     pub fn join(&self) {
         let mut writer = self.writer();
         let Writer { own, left } = &mut *writer;
@@ -164,8 +168,8 @@ impl Trie {
         self.nodes.free().append(left);
     }
 
-    /// Frees 4 MiB of a trie that is not used any more. False if there is nothing left, or another version has
-    /// the memory too.
+    /// Frees 4 MiB of an unused trie. Returns false if nothing is left, or if another version
+    /// shares the memory.
     pub fn free_some(&mut self) -> bool {
         let Some(nodes) = Arc::get_mut(&mut self.nodes) else { return false };
         nodes.chunks.iter_mut().rev().any(|chunk| chunk.take().is_some())
@@ -175,29 +179,29 @@ impl Trie {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Levels below the first that are in use.
+    /// Returns the number of nodes in use.
     pub fn count_nodes(&self) -> usize {
         self.count.load(Relaxed)
     }
 
-    /// Bytes that are in use.
+    /// Returns the number of bytes in use.
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&*self.top) + self.count_nodes() * size_of::<Node>()
     }
 
-    /// Whether a prefix of this length surely has room.
+    /// Whether there certainly is space for a prefix of this length.
     pub fn has_room(&self, length: u32) -> bool {
         let nodes = length.saturating_sub(TOP_BITS).div_ceil(NODE_BITS) as usize;
         self.count_nodes() + nodes <= NODES_MAX
     }
 
-    /// What is looked at first for an address will be read soon.
+    /// Prefetches the memory that a lookup of the address reads first.
     #[inline]
     pub fn prefetch(&self, address: Address) {
         prefetch::read(&self.top[top_of(address)]);
     }
 
-    /// The entry of the longest prefix that holds the address.
+    /// Returns the entry of the longest prefix that contains the address.
     #[inline]
     pub fn find(&self, address: Address) -> Option<u32> {
         let mut cell = self.top[top_of(address)].0.load(Acquire);
@@ -209,8 +213,8 @@ impl Trie {
         cell.checked_sub(1)
     }
 
-    /// The same for many addresses, level by level, so that their cache misses overlap: `met` is called
-    /// with the place of each address that a prefix holds.
+    /// Looks up many addresses level by level, so that their cache misses overlap. Calls `met` with
+    /// the index of each address that a prefix contains.
     #[inline]
     pub fn find_batch(&self, addresses: &[Address], mut met: impl FnMut(usize, u32)) {
         let mut cells = [0u32; BATCH];
@@ -244,11 +248,11 @@ impl Trie {
         }
     }
 
-    /// Adds a prefix, which is not there: its cells get `entry` where `is_longer` does not say of what they
-    /// have that its prefix is longer. Only one thread may call this and [`Trie::remove`].
+    /// Adds a new prefix: writes `entry` to its cells, except where `is_longer` returns true for
+    /// the present entry. Only one thread may call this and [`Trie::remove`].
     ///
     /// # Panics
-    /// If there is no [room](Trie::has_room) or `entry` is [`ENTRIES_MAX`] or more.
+    /// If there is no [space](Trie::has_room) or `entry` is [`ENTRIES_MAX`] or more.
     pub fn insert(
         &self,
         address: Address,
@@ -266,7 +270,7 @@ impl Trie {
         self.change(address, length, &write);
     }
 
-    /// Removes a prefix: cells that have `entry` get that of the next shorter one, if there is any.
+    /// Removes a prefix: cells with `entry` get that of the next shorter prefix, if there is one.
     pub fn remove(&self, address: Address, length: u32, entry: u32, shorter: Option<u32>) {
         let write = |cell: &Cell| {
             if cell.0.load(Relaxed) == entry + 1 {
@@ -276,8 +280,8 @@ impl Trie {
         self.change(address, length, &write);
     }
 
-    /// As [`Trie::remove`], of a version [apart](Trie::part) at which nobody looks yet: levels that nothing needs
-    /// any more are given back.
+    /// Like [`Trie::remove`], for a [staged](Trie::part) version without readers: unused levels are
+    /// freed.
     pub fn remove_apart(&self, address: Address, length: u32, entry: u32, shorter: Option<u32>) {
         self.remove(address, length, entry, shorter);
         let mut writer = self.writer();
@@ -307,7 +311,7 @@ impl Trie {
         }
     }
 
-    /// Does something with all cells, of those without a level below, that a prefix holds.
+    /// Applies `write` to all cells of a prefix that have no lower level.
     fn change(&self, address: Address, length: u32, write: &impl Fn(&Cell)) {
         let mut writer = self.writer();
         let mut cells: &[Cell] = &self.top;
@@ -331,8 +335,8 @@ impl Trie {
         }
     }
 
-    /// The node that a cell leads to, and that may be changed: made if there is none, where what the cell
-    /// has, all its cells have; or copied if another version has it too.
+    /// Returns the node of a cell, for writing. Creates it if there is none, with the cell's value
+    /// in all its cells, or copies it if another version shares it.
     fn below(&self, cell: &Cell, writer: &mut Writer) -> &Node {
         let had = cell.0.load(Relaxed);
         let leads = had & BELOW != 0;
@@ -353,7 +357,7 @@ impl Trie {
         node
     }
 
-    /// A node that nobody looks at.
+    /// Returns a node without readers.
     fn new_node(&self, writer: &mut Writer) -> u32 {
         let free = self.nodes.free().pop();
         let number = free.unwrap_or_else(|| {
@@ -399,7 +403,7 @@ fn top_of(address: Address) -> usize {
     (address >> (Address::BITS - TOP_BITS)) as usize
 }
 
-/// The eight bits that choose a cell of a node on this level below the first.
+/// Returns the eight bits that select a cell of a node on this level below the first.
 #[inline]
 fn step_of(address: Address, level: u32) -> usize {
     (address >> (Address::BITS - TOP_BITS - NODE_BITS * (level + 1))) as usize & (NODE_CELLS - 1)
@@ -422,7 +426,7 @@ mod tests {
             let (before, first) = (all(&trie), known.len() as u32);
             let next = trie.part();
             for at in 0..20 {
-                // Of falling lengths from round to round, so that no longer ones are there.
+                // Lengths decrease from round to round, so that no longer prefixes are present.
                 let length = 120 - turn * 2;
                 let entry = first + at;
                 let (prefix, longer) = (address(&mut dice) & mask(length), |_| true);
@@ -483,7 +487,7 @@ mod tests {
         Address::MAX.checked_shl(128 - length).unwrap_or(0)
     }
 
-    /// Few different bits here and there, so that prefixes nest and repeat.
+    /// Draws addresses with few varying bits, so that prefixes nest and repeat.
     fn address(dice: &mut Dice) -> Address {
         let some = |dice: &mut Dice| Address::from(dice.roll(3));
         some(dice) << 126

@@ -1,7 +1,8 @@
-//! What is checked before a group is taken: buckets, limits, and where frames would go from it.
+//! Validation of groups: buckets, limits and references.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, sections 5.6.1 and 6.5. How groups hang together is checked within a
-//! budget ([`Chains`]), as it may take a look at all of them. Invariant: nothing here changes the table.
+//! Source: OpenFlow Switch Specification 1.3.5, sections 5.6.1 and 6.5. The check of chains works
+//! within a budget ([`Chains`]), since it may have to examine all groups. Invariant: nothing here
+//! changes the table.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,22 +12,24 @@ use super::{
 use crate::action::Action;
 use crate::table::Progress;
 
-/// The check that groups would hang together without a loop or too long a chain if one had other targets, and how far
-/// it has come: a walk along all chains.
+/// Progress of the check that new references of a group create neither a loop nor too long a chain:
+/// a depth-first search of all chains.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chains {
-    /// The chain at hand: each group, which of its targets is next, and how long the longest chain from it is so far.
+    /// The current chain: each group, its next target to visit, and the longest chain from it so
+    /// far.
     path: Vec<(GroupNo, usize, usize)>,
-    /// The longest chain that begins at each group; none while the walk is in it.
+    /// Length of the longest chain from each group; `None` while the search is inside it.
     lengths: HashMap<GroupNo, Option<usize>>,
-    /// The longest of all.
+    /// Maximum of all lengths.
     longest: usize,
-    /// The next group from which the walk begins; none before it has begun.
+    /// The next group at which the search starts; `None` before it has begun.
     from: Option<GroupNo>,
 }
 
 impl GroupTable {
-    /// Checks a group against all that there is, but for chains, and returns the groups that it refers to.
+    /// Validates a group against the table, except for chains, and returns the groups that it
+    /// refers to.
     pub(super) fn check(&self, spec: &GroupSpec) -> Result<Vec<GroupNo>, GroupError> {
         self.check_room(spec)?;
         check_kind(spec)?;
@@ -58,7 +61,7 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Whether what a bucket watches and sends to exists; groups are noted.
+    /// Checks that the references of a bucket exist, and collects the groups.
     fn check_references(
         &self,
         own: GroupNo,
@@ -88,8 +91,8 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Goes on with the check of chains, with these targets for the group of this number, a step of the budget for
-    /// each group and each reference.
+    /// Continues the check of chains, with these targets for the group of this number. Each group
+    /// and each reference costs one step.
     pub(super) fn check_chains(
         &self,
         (number, targets): (GroupNo, &[GroupNo]),
@@ -116,7 +119,7 @@ impl GroupTable {
                     Some(Some(length)) => {
                         chains.path.push((at, next + 1, longest.max(1 + length)));
                     }
-                    // It is in the chain at hand, so the chain came back to it.
+                    // The target is in the current chain, so there is a loop.
                     Some(None) => return Err(GroupError::Loop(target)),
                     None => {
                         chains.path.push((at, next + 1, longest));
@@ -125,7 +128,7 @@ impl GroupTable {
                 }
             }
             match chains.from {
-                // The first walk begins at the group itself.
+                // The first search starts at the group itself.
                 None => {
                     chains.from = Some(0);
                     chains.enter(number);
@@ -135,7 +138,7 @@ impl GroupTable {
                 }
                 Some(_) if self.count_referrers(number) == 0 => return Ok(Progress::Done),
                 Some(_) if *budget == 0 => return Ok(Progress::More),
-                // Chains through it begin at groups that refer to it.
+                // Chains through the group start at groups that refer to it.
                 Some(from) => {
                     *budget -= 1;
                     let Some((&other, group)) = self.groups.range(from..).next() else {
@@ -152,13 +155,13 @@ impl GroupTable {
 }
 
 impl Chains {
-    /// Goes on along a chain to a group.
+    /// Extends the current chain by a group.
     fn enter(&mut self, number: GroupNo) {
         self.lengths.insert(number, None);
         self.path.push((number, 0, 1));
     }
 
-    /// All chains from a group are known, and so one more of the group before it.
+    /// Records the longest chain from a group, and updates the group before it.
     fn leave(&mut self, number: GroupNo, length: usize) {
         self.lengths.insert(number, Some(length));
         self.longest = self.longest.max(length);
@@ -177,7 +180,7 @@ fn check_kind(spec: &GroupSpec) -> Result<(), GroupError> {
         GroupKind::All | GroupKind::Indirect => bucket.weight == 0,
     };
     let one = spec.kind != GroupKind::Indirect || spec.buckets.len() == 1;
-    // A select group of several buckets without any weight could never choose one.
+    // A select group with several buckets and no weight could never choose one.
     let chooses = spec.kind != GroupKind::Select
         || spec.buckets.len() < 2
         || spec.buckets.iter().any(|bucket| bucket.weight > 0);

@@ -1,8 +1,8 @@
-//! Adding, changing and deleting groups, and single buckets of them.
+//! Adding, modifying and deleting groups and single buckets.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, section 6.5, and 1.5.1, section 7.3.4.3. A changed
-//! group keeps its own counters and its age; of its buckets only those that a command does not
-//! touch keep theirs. Invariant: a command takes effect whole or is refused and changes nothing.
+//! Source: OpenFlow Switch Specification 1.3.5, section 6.5, and 1.5.1, section 7.3.4.3. A modified
+//! group keeps its counters and its age; only unchanged buckets keep their counters. Invariant: a
+//! command takes effect completely or fails without a change.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -20,11 +20,11 @@ use crate::counter::SharedTraffic;
 use crate::hash::{Seeded, mix};
 use crate::table::Progress;
 
-/// A command that adds a group or changes one, and how far its check has come.
+/// Progress of a command that adds or modifies a group.
 #[derive(Debug, Clone)]
 pub struct GroupChange {
     command: Command,
-    /// The group as it is to be, the groups that it refers to, and the check of how groups would hang together.
+    /// The resulting group, the groups that it refers to, and the progress of the check of chains.
     checked: Option<(GroupSpec, Vec<GroupNo>, Chains)>,
 }
 
@@ -42,30 +42,30 @@ impl GroupChange {
         GroupChange { command: Command::Add(spec), checked: None }
     }
 
-    /// Puts another description in the place of a group's.
+    /// Replaces a group's description.
     pub fn modify(spec: GroupSpec) -> GroupChange {
         GroupChange { command: Command::Modify(spec), checked: None }
     }
 
-    /// Puts more buckets into a group; those that it has stay as they are.
+    /// Inserts buckets into a group; the existing ones do not change.
     pub fn insert(number: GroupNo, place: BucketPlace, buckets: Vec<BucketSpec>) -> GroupChange {
         GroupChange { command: Command::Insert(number, place, buckets), checked: None }
     }
 
-    /// Takes buckets out of a group; the others stay as they are.
+    /// Removes buckets from a group; the others do not change.
     pub fn remove(number: GroupNo, place: BucketPlace) -> GroupChange {
         GroupChange { command: Command::Remove(number, place), checked: None }
     }
 }
 
 impl GroupTable {
-    /// Does what a command orders.
+    /// Executes a command.
     pub fn change(&mut self, mut change: GroupChange, now: Nanos) -> Result<(), GroupError> {
         self.change_some(&mut change, now, &mut usize::MAX.clone()).map(drop)
     }
 
-    /// The same as far as the budget goes. To be called until it is done or fails; no other command may come in
-    /// between.
+    /// Like [`GroupTable::change`], within a budget. Call it until it is done or fails, with no
+    /// other command in between.
     pub fn change_some(
         &mut self,
         change: &mut GroupChange,
@@ -91,7 +91,7 @@ impl GroupTable {
         Ok(progress)
     }
 
-    /// The group as a command wants it to be.
+    /// Returns the resulting group of a command.
     fn spec_of(&self, command: &mut Command) -> Result<GroupSpec, GroupError> {
         match command {
             Command::Add(spec) if spec.number > GROUP_NO_MAX => {
@@ -137,8 +137,8 @@ impl GroupTable {
         }
     }
 
-    /// Deletes a group, or all for [`GROUPS_ALL`], and returns a table of those that went: entries that send to them
-    /// have to go too. A group that does not exist is no error.
+    /// Deletes a group, or all with [`GROUPS_ALL`], and returns the deleted groups, so that the
+    /// caller can delete entries that send to them. A group that does not exist is not an error.
     pub fn delete(&mut self, number: GroupNo) -> Result<GroupTable, GroupError> {
         let mut empty = GroupTable::new(&[], self.limits, self.seed);
         if number == GROUPS_ALL {
@@ -161,8 +161,8 @@ impl GroupTable {
         Ok(empty)
     }
 
-    /// Changes a group to one that has some of the same buckets; these keep their counters, and
-    /// their flows even if another that does the same leaves.
+    /// Replaces a group. Buckets that stay keep their counters. They also keep their flows if
+    /// another bucket with equal actions is removed.
     fn replace(&mut self, spec: GroupSpec, targets: Vec<GroupNo>) {
         let mut buckets: Vec<Bucket> = spec.buckets.into_iter().map(Bucket::new).collect();
         tell_apart(&mut buckets);
@@ -200,7 +200,7 @@ impl GroupTable {
         self.install((spec.number, spec.kind), buckets, targets, now);
     }
 
-    /// Puts a group in the place of the one that has its number, whose counters and age go on, or adds it now.
+    /// Replaces the group with this number and keeps its counters and age, or adds a new group.
     fn install(
         &mut self,
         (number, kind): (GroupNo, super::GroupKind),
@@ -223,7 +223,7 @@ impl GroupTable {
         self.changes += 1;
     }
 
-    /// Counts groups as referred to by one more, or by one less.
+    /// Updates the reference counts of groups.
     fn count_targets(&mut self, targets: &[GroupNo], count: impl Fn(usize) -> usize) {
         for &target in targets {
             match count(self.count_referrers(target)) {
@@ -244,8 +244,8 @@ impl Bucket {
     }
 }
 
-/// Gives buckets that do the same identities that differ. A bucket's own does not depend on those
-/// that do something else, so that these can come and go.
+/// Makes the identities of buckets with equal actions unique. An identity does not depend on
+/// buckets with other actions, so that these can be added and removed.
 fn tell_apart(buckets: &mut [Bucket]) {
     let mut seen = std::collections::HashMap::new();
     for bucket in buckets {

@@ -1,15 +1,15 @@
-//! The flow that a frame belongs to, as one word.
+//! Hash of the flow that a frame belongs to.
 //!
-//! Frames of one flow have the same addresses, protocol and ports, whatever else differs from frame
-//! to frame (priorities, congestion marks, time to live, flags). Fragments have no ports, so that
-//! all parts of a datagram are in one flow.
+//! Frames of one flow have the same addresses, protocol and ports; other fields may differ
+//! (priority, ECN, TTL, flags). Fragments have no ports, so that all fragments of a datagram are in
+//! one flow.
 
 use packet::header::{arp, ethernet, ipv4, ipv6, mpls, u16_at};
 
 use crate::hash::mix;
 use crate::locate::{Headers, Network, Transport};
 
-/// A word for the flow of these bytes; `seed` decides which.
+/// Returns the flow hash of a frame, with a seed.
 pub fn word(bytes: &[u8], seed: u64) -> u64 {
     let headers = Headers::of(bytes);
     let from = usize::from(headers.network_at);
@@ -25,7 +25,7 @@ pub fn word(bytes: &[u8], seed: u64) -> u64 {
         Network::Arp => flow.add(&bytes[from + 8..from + arp::HEADER_BYTES]),
         Network::Mpls => {
             for entry in bytes[from..headers.end.into()].chunks_exact(mpls::ENTRY_BYTES) {
-                // The label: 20 bits without class, bottom and time to live.
+                // The label: 20 bits without traffic class, bottom of stack and TTL.
                 flow.add(&[entry[0], entry[1], entry[2] & 0xf0]);
                 if entry[2] & 1 != 0 {
                     break;
@@ -45,7 +45,7 @@ pub fn word(bytes: &[u8], seed: u64) -> u64 {
     flow.0
 }
 
-/// A hash in the making.
+/// A hash under construction.
 struct Words(u64);
 
 impl Words {

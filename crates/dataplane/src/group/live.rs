@@ -1,14 +1,15 @@
-//! Which buckets and groups are live.
+//! Liveness of buckets and groups.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, section 6.5 ("group liveness"): a bucket is live
-//! while the port or the group that it watches is, a group while one of its buckets is. A bucket
-//! that watches nothing is taken to watch what its actions send to, so that a select group does
-//! without a port that is dead.
+//! Source: OpenFlow Switch Specification 1.3.5, section 6.5 ("group liveness"). A bucket is live
+//! while its watch port or watch group is live. A group is live while one of its buckets is. A
+//! bucket that watches nothing depends on the destination of its actions, so that a select group
+//! avoids a port that is down.
 //!
-//! After a change of a group or port it is determined anew for a group when a frame goes by it, together with the
-//! groups that it refers to. So a change costs the same however many groups there are.
+//! After a change of a group or port, liveness is computed on demand. When a frame is sent to a
+//! group, it is computed for this group and the groups that it refers to. So the cost of a change
+//! does not depend on the number of groups.
 //!
-//! Invariant: what is live is determined anew after every change and before it is used.
+//! Invariant: liveness is recomputed after every change and before its use.
 
 use std::sync::Arc;
 
@@ -18,21 +19,21 @@ use shared::Shared;
 use super::{Bucket, Group, GroupNo, GroupTable};
 use crate::action::Action;
 
-/// Which buckets of a group are live, as of a number of changes.
+/// Live buckets of a group, as of a number of changes.
 #[derive(Debug)]
 pub(super) struct Live {
     changes: u64,
-    /// A bit for each bucket.
+    /// One bit per bucket.
     buckets: Vec<u64>,
 }
 
 impl Live {
-    /// The first bucket that is live.
+    /// Returns the first live bucket.
     pub(super) fn first(&self) -> Option<usize> {
         self.places().next()
     }
 
-    /// The places of the buckets that are live, in order.
+    /// Returns the indexes of the live buckets, in order.
     pub(super) fn places(&self) -> impl Iterator<Item = usize> + '_ {
         self.buckets.iter().enumerate().flat_map(|(word, bits)| {
             let mut left = *bits;
@@ -46,7 +47,7 @@ impl Live {
 }
 
 impl GroupTable {
-    /// Tells whether a port is live: its link carries frames, and it is not switched off.
+    /// Sets whether a port is live: its link is up, and it is not disabled.
     pub fn set_port_live(&mut self, port: PortNo, live: bool) {
         for (_, known) in self.ports.iter_mut().filter(|(number, _)| *number == port) {
             self.changes += u64::from(*known != live);
@@ -59,7 +60,7 @@ impl GroupTable {
         self.live(number).is_some_and(|live| live.first().is_some())
     }
 
-    /// Which buckets of a group are live.
+    /// Returns the live buckets of a group.
     #[inline]
     pub(super) fn live(&mut self, number: GroupNo) -> Option<&Live> {
         let is_known = self.live.get(&number).is_some_and(|live| live.changes == self.changes);
@@ -71,7 +72,7 @@ impl GroupTable {
     }
 }
 
-/// What it takes to find out what is live.
+/// State of a liveness computation.
 struct Search<'a> {
     groups: &'a Shared<GroupNo, Arc<Group>>,
     ports: &'a [(PortNo, bool)],
@@ -80,7 +81,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether a group is live, which is noted. Groups refer to each other without loops, so that this ends.
+    /// Whether a group is live; caches the result. References have no loops, so this terminates.
     fn is_live(&mut self, number: GroupNo) -> bool {
         if let Some(live) = self.live.get(&number).filter(|live| live.changes == self.changes) {
             return live.first().is_some();
@@ -102,7 +103,7 @@ impl Search<'_> {
             return port.is_some_and(|port| self.is_port_live(port))
                 || group.is_some_and(|group| self.is_live(group));
         }
-        // In a set that sends, the last action does.
+        // In an action set with an output, this is the last action.
         match bucket.set.last() {
             Some(Action::Group(group)) => self.is_live(*group),
             Some(action) => action.port().is_none_or(|port| self.is_port_live(port)),

@@ -1,30 +1,30 @@
-//! Which bucket of several a flow goes by: weighted rendezvous hashing.
+//! Choice of a bucket for a flow by weighted rendezvous hashing.
 //!
 //! Source: D. G. Thaler and C. V. Ravishankar, "Using name-based mappings to increase hit rates",
-//! IEEE/ACM Transactions on Networking 6(1), 1998; weights as in the CRUSH "straw2" bucket: each
-//! bucket draws a number u in (0, 1] by hashing itself with the flow, and the smallest −log u / weight
-//! wins, which bucket i does with probability wᵢ / Σw. What a bucket draws depends on no other, so
-//! that, when one leaves, only its own flows move.
+//! IEEE/ACM Transactions on Networking 6(1), 1998; weights as in the CRUSH "straw2" bucket. Each
+//! bucket draws a number u in (0, 1] by hashing itself with the flow, and the smallest −log u /
+//! weight wins. Bucket i wins with probability wᵢ / Σw. A draw does not depend on other buckets, so
+//! if a bucket is removed, only its own flows move.
 //!
-//! The logarithm is in integers, so that the choice is the same on every machine.
+//! The logarithm uses integers, so that the choice is the same on every machine.
 
 use crate::hash::mix;
 
-/// Steps of the table of logarithms.
+/// Steps of the logarithm table.
 const STEPS: usize = 1024;
-/// Bits of a logarithm behind the binary point.
+/// Number of fraction bits of a logarithm.
 const FRACTION_BITS: u32 = 32;
 
-/// log₂(1 + place / [`STEPS`]), with [`FRACTION_BITS`].
+/// log₂(1 + index / [`STEPS`]), with [`FRACTION_BITS`].
 static LOGARITHMS: [u64; STEPS + 1] = logarithms();
 
-/// The place of the bucket that a flow goes by, among those given as place, identity and weight; a
-/// weight of zero never wins.
+/// Returns the index of the bucket for a flow, given indexes, identities and weights. A bucket with
+/// weight zero never wins.
 pub fn choose(flow: u64, buckets: impl Iterator<Item = (usize, u64, u16)>) -> Option<usize> {
     let mut best: Option<(usize, u64, u64)> = None;
     for (place, identity, weight) in buckets.filter(|(.., weight)| *weight > 0) {
         let (weight, draw) = (u64::from(weight), minus_log(mix(flow ^ identity, identity)));
-        // draw / weight < best draw / best weight, without dividing: both sides are below 2⁵⁵.
+        // draw / weight < best draw / best weight, without division: both sides are below 2⁵⁵.
         if best.is_none_or(|(_, other, heavy)| draw * heavy < other * weight) {
             best = Some((place, draw, weight));
         }
@@ -37,7 +37,7 @@ pub fn choose(flow: u64, buckets: impl Iterator<Item = (usize, u64, u16)>) -> Op
 fn minus_log(word: u64) -> u64 {
     let word = word | 1;
     let zeros = word.leading_zeros();
-    // Bits behind the leading one: ten choose the step, the next 22 go between steps.
+    // Bits after the leading one: ten select the step, the next 22 interpolate between steps.
     let behind = (word << zeros) << 1;
     let step = (behind >> 54) as usize;
     let (low, high) = (LOGARITHMS[step], LOGARITHMS[step + 1]);
@@ -56,8 +56,8 @@ const fn logarithms() -> [u64; STEPS + 1] {
     table
 }
 
-/// log₂ of a number from 1 to 2, both excluded at the top, given with 64 bits behind the point:
-/// squaring doubles the logarithm, whose bits so come before the point one by one.
+/// Returns log₂ of a number that is at least 1 and below 2, given with 64 fraction bits. Squaring
+/// doubles the logarithm and so yields its bits one by one.
 const fn logarithm(number: u128) -> u64 {
     let (mut number, mut log, mut bit) = (number >> 2, 0, 0);
     while bit < FRACTION_BITS {
@@ -109,7 +109,7 @@ mod tests {
                     chi + (*count as f64 - expected).powi(2) / expected
                 },
             );
-            // With d degrees of freedom its mean is d and its variance 2 d; 99.99 % and more of
+            // With d degrees of freedom, the mean is d and the variance 2 d; at least 99.99 % of
             // fair draws stay below this.
             let freedom = weights.iter().filter(|weight| **weight > 0).count() as f64 - 1.0;
             let most = freedom + 5.0 * (2.0 * freedom).sqrt();

@@ -1,4 +1,4 @@
-//! Groups: who is chosen, who is live, what is refused, what stays when others go.
+//! Tests of groups: choice of buckets, liveness, invalid commands and unchanged buckets.
 
 use super::*;
 use crate::action::Action;
@@ -34,7 +34,7 @@ impl GroupTable {
     }
 }
 
-/// Deletes a group, or all, and returns the numbers of those that went.
+/// Deletes a group, or all, and returns the deleted numbers.
 fn deleted(groups: &mut GroupTable, number: GroupNo) -> Result<Vec<GroupNo>, GroupError> {
     let gone = groups.delete(number)?;
     Ok(gone.groups.keys().copied().collect())
@@ -60,7 +60,7 @@ fn watching(port: Option<PortNo>, group: Option<GroupNo>, to: PortNo) -> BucketS
     BucketSpec { watch_port: port, watch_group: group, ..to_port(to, 0, to) }
 }
 
-/// An IPv4 UDP frame of a flow.
+/// Builds an IPv4 UDP frame of a flow.
 fn frame(flow: u64) -> Vec<u8> {
     let mut bytes = vec![2; 60];
     bytes[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
@@ -74,7 +74,7 @@ fn chosen(groups: &mut GroupTable, flow: u64) -> BucketNo {
     groups.records(1, AT)[0].spec.buckets[place].id
 }
 
-/// The buckets that flows are chosen for: by identity, whatever their place.
+/// Returns the buckets chosen for flows, by number and independent of position.
 fn choices(groups: &mut GroupTable, flows: u64) -> Vec<BucketNo> {
     (0..flows).map(|flow| chosen(groups, flow)).collect()
 }
@@ -91,7 +91,7 @@ fn flows_spread_over_a_select_group_as_its_weights_say() {
         .zip(counts)
         .map(|(expected, count)| (f64::from(count) - expected).powi(2) / expected)
         .sum();
-    // Two degrees of freedom: 0.1 % of fair spreads exceed 13.8.
+    // Two degrees of freedom: 0.1 % of fair distributions exceed 13.8.
     assert!(chi_square < 13.8 && counts[3] == 0, "{counts:?}: {chi_square}");
 }
 
@@ -117,7 +117,7 @@ fn when_a_bucket_leaves_or_a_port_dies_only_its_flows_move() {
         assert_eq!(choices(&mut groups, 400), before);
         groups.remove_buckets(1, BucketPlace::Id(leaving * 10)).unwrap();
         check(&mut groups);
-        // Back at another place, and with all described anew: the same choices.
+        // Reinserted at another position, and with all buckets replaced: the choices are the same.
         groups
             .insert_buckets(1, BucketPlace::Last, vec![buckets[leaving as usize].clone()])
             .unwrap();
@@ -138,18 +138,18 @@ fn a_flow_keeps_its_bucket_whatever_else_differs_in_its_frames() {
         bytes[at] = byte;
         word(&bytes)
     };
-    // Congestion mark, identification, time to live, checksum, payload.
+    // ECN, identification, TTL, checksum, payload.
     assert!([15, 18, 22, 24, 45].into_iter().all(|at| with(at, 1) == word(&plain)));
     // Addresses, protocol, ports.
     assert!([0, 7, 23, 26, 33, 34, 37].into_iter().all(|at| with(at, 1) != word(&plain)));
-    // The parts of a datagram are in one flow: what would be ports is not looked at.
+    // The fragments of a datagram are in one flow: bytes at the position of ports are ignored.
     let part = |flags: u8, offset: u8, port: u8| {
         let mut bytes = plain.clone();
         (bytes[20], bytes[21], bytes[35]) = (flags, offset, port);
         word(&bytes)
     };
     assert_eq!(part(0x20, 0, 1), part(0, 9, 2));
-    // Of MPLS entries down to the bottom the labels count.
+    // The labels of all MPLS entries down to the bottom of stack are part of the flow.
     let mpls = |entries: [[u8; 4]; 3]| {
         let mut bytes = plain.clone();
         bytes[12..14].copy_from_slice(&[0x88, 0x47]);
@@ -161,7 +161,7 @@ fn a_flow_keeps_its_bucket_whatever_else_differs_in_its_frames() {
     assert_eq!(stack, mpls([[0, 1, 0x2e, 9], [0, 2, 0x1f, 8], [8; 4]]));
     assert!(stack != mpls([[0, 1, 0x30, 64], bottom, [7; 4]]));
     assert!(stack != mpls([top, [0, 2, 0x21, 64], [7; 4]]));
-    // A tag's identifier counts, its priority does not; anything at all has a word.
+    // A tag's identifier is part of the flow, its priority is not; any bytes have a hash.
     let tag = |control: [u8; 2]| {
         let mut bytes = plain.clone();
         bytes.splice(12..12, [0x81, 0, control[0], control[1]]);
@@ -184,7 +184,7 @@ fn a_fast_failover_group_goes_by_its_first_live_bucket() {
     groups.set_port_live(1, false);
     assert_eq!(groups.choose(1, &[0; 60]), Chosen::One(1));
     groups.set_port_live(2, false);
-    // The group that it watches is live as long as the port that this one sends to.
+    // The watch group is live while the port that this group sends to is live.
     assert_eq!(groups.choose(1, &[0; 60]), Chosen::One(2));
     groups.set_port_live(3, false);
     assert_eq!(groups.choose(1, &[0; 60]), Chosen::None);
@@ -243,7 +243,7 @@ fn chains_are_as_long_as_they_may_and_no_longer() {
     let long = GroupError::ChainTooLong(CHAIN_MAX);
     let above = group(90, GroupKind::All, &[to_group(0, CHAIN_MAX as u32)]);
     assert_eq!(groups.add(above, AT), Err(long));
-    // At its other end too.
+    // Also at its other end.
     groups.add(group(91, GroupKind::All, &[]), AT).unwrap();
     assert_eq!(groups.modify(group(1, GroupKind::All, &[to_group(0, 91)])), Err(long));
 }
@@ -350,15 +350,15 @@ fn commands_are_refused_for_their_reasons_and_change_nothing() {
     assert_eq!(add(3, All, &[]), Err(GroupError::OutOfGroups(2)));
     assert_eq!(groups.modify(group(3, All, &[])), Err(GroupError::UnknownGroup(3)));
     assert_eq!(groups.modify(group(2, All, &three[..2])), Err(GroupError::OutOfBuckets(3)));
-    // A select group of several buckets needs a weight.
+    // A select group with several buckets needs a weight.
     assert_eq!(groups.modify(group(1, Select, &three[1..])), invalid);
-    // Its own buckets make room for what takes their place.
+    // Replaced buckets do not count against the limit.
     let weighted = [to_port(1, 0, 1), to_port(2, 1, 1)];
     assert_eq!(groups.modify(group(1, Select, &weighted)), Ok(()));
     assert_eq!(groups.modify(group(1, Select, &three[..1])), Ok(()));
 }
 
-/// Groups of which each sends to every one of the layer below.
+/// Creates groups in layers; each group sends to all groups of the layer below.
 fn layered(layers: u32, width: u32) -> GroupTable {
     let mut groups = table();
     for number in 0..layers * width {
@@ -391,7 +391,8 @@ fn a_change_of_a_group_checks_chains_a_bounded_number_of_steps_at_a_time() {
         }
     };
     let first = |to: u32| group(1, GroupKind::All, &[to_group(0, to)]);
-    // Every chain that begins above it is looked at: 13 layers of 40 groups with 40 references each.
+    // The check examines every chain that starts above: 13 layers of 40 groups with 40 references
+    // each.
     let (outcome, calls) = run(first(700));
     assert_eq!(outcome, Ok(Progress::Done));
     assert!(calls > 200, "{calls} calls");
@@ -435,6 +436,6 @@ fn a_table_is_cloned_and_deleted_at_the_cost_of_what_differs() {
     while !gone.free_some(&mut 500) {
         calls += 1;
     }
-    // A step for each group and for each bucket.
+    // One step for each group and for each bucket.
     assert_eq!(calls, 17);
 }

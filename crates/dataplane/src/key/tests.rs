@@ -1,4 +1,4 @@
-//! Keys of frames written byte by byte, and the quick way against the thorough one.
+//! Tests of key extraction with handwritten frames, and of the fast path against the general one.
 
 use super::wide::{Family, Wide, WordSet};
 use super::*;
@@ -7,7 +7,7 @@ use packet::parse::{Fragment, Packet, Transport};
 
 const ETH: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
 
-/// An Ethernet frame from its parts: what follows the addresses.
+/// Builds an Ethernet frame from the parts that follow the addresses.
 fn frame(parts: &[&[u8]]) -> Vec<u8> {
     let mut bytes = ETH.to_vec();
     parts.iter().for_each(|part| bytes.extend_from_slice(part));
@@ -15,8 +15,8 @@ fn frame(parts: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// An IPv4 header of 20 bytes from 10.0.0.1 to 10.0.0.2 with this total length, fragment word and
-/// protocol.
+/// Builds an IPv4 header of 20 bytes from 10.0.0.1 to 10.0.0.2 with this total length, fragment
+/// word and protocol.
 fn ipv4(total: u16, fragment: u16, proto: u8) -> Vec<u8> {
     let mut header = vec![0x45, 0xbb];
     header.extend_from_slice(&total.to_be_bytes());
@@ -85,7 +85,7 @@ fn the_outermost_tag_is_the_vlan_and_what_follows_all_tags_is_the_type() {
         let twice = frame(&[&[0x81, 0, 0, 9, high, low, 0, 5, 8, 0]]);
         assert_eq!(extract(1, &twice).get(Field::SecondTag), at as u64 + 1);
         assert_eq!(second_tag_type(second_tag(tag_type)), Some(tag_type));
-        // The frame ends behind the second tag's type.
+        // The frame ends after the second tag's type.
         assert_eq!(extract(1, &twice[..18]).get(Field::SecondTag), at as u64 + 1);
         assert_eq!(extract(1, &twice[..17]).get(Field::SecondTag), 0);
     }
@@ -169,7 +169,7 @@ fn any_bytes_have_a_key_and_the_quick_way_agrees() {
     assert!(quick > 10_000, "the quick way was hardly taken: {quick}");
 }
 
-/// What the packet crate's parser, which is judged against foreign captures, says of the frame.
+/// Builds the key with the packet crate's parser, which is validated against third-party captures.
 fn from_layers(port: PortNo, bytes: &[u8]) -> Key {
     let packet = Packet::of(bytes);
     let mut key = Key::ZERO.with(Field::InPort, port.into());
@@ -250,7 +250,8 @@ fn the_hash_depends_on_every_bit_and_on_the_seed() {
     }
 }
 
-/// A tag, an IPv6 header with a hop-by-hop header, and a neighbour solicitation with its option.
+/// Builds a frame with a tag, an IPv6 header with a hop-by-hop header, and a neighbor solicitation
+/// with its option.
 fn solicitation() -> Vec<u8> {
     let mut ipv6 = vec![0x6b, 0x81, 0x23, 0x45, 0, 40, 0, 255];
     ipv6.extend([0xfe; 16]);

@@ -1,7 +1,7 @@
-//! The fields that the four words of a [`Key`](Key) have no room for.
+//! Match fields that do not fit into the four words of a [`Key`](Key).
 //!
-//! Fields and their meaning are those of [`packet::field`]. Matches of OpenFlow 1.0 ask for none of
-//! them, and where no entry does they are not looked for.
+//! [`packet::field`] defines the fields. Matches of OpenFlow 1.0 use none of them; they are
+//! extracted only if an entry matches on them.
 //!
 //! ```text
 //! word 0      metadata                      word 1      tunnel_id
@@ -13,27 +13,26 @@
 //! word 14     arp_tha                       word 15     pbb_uca | pbb_isid | mpls bos, tc, label
 //! ```
 //!
-//! Invariant: as in the key, a field that a frame does not have is zero. The protocol, the DSCP and
-//! the ports are here for IPv6 only, since a key has those of IPv4; the ports of SCTP are here for
-//! both.
+//! Invariant: as in the key, a field that a frame does not have is zero. Protocol, DSCP and ports
+//! here are those of IPv6 only, since the key has those of IPv4; SCTP ports are here for both.
 
 use packet::field::{FIELDS, Field};
 
 use super::{Field as Hot, Key};
 use crate::locate::{Headers, Transport};
 
-/// Words.
+/// Number of words.
 pub const WORDS: usize = 16;
 
 const ETH_TYPE_IPV6: u64 = 0x86dd;
 
-/// A set of words, a bit for each.
+/// A set of words, one bit each.
 pub type WordSet = u16;
 
-/// The words that a frame's bytes do not say: metadata, tunnel, ports.
+/// Words that do not come from the frame's bytes: metadata, tunnel, ports.
 pub const OUTSIDE: WordSet = 0b111;
 
-/// The wide fields of one frame (or, in a match, values or masks).
+/// The wide fields of one frame (or, in a match, their values or masks).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Wide(pub [u64; WORDS]);
 
@@ -41,7 +40,7 @@ impl Wide {
     /// Every field zero.
     pub const ZERO: Wide = Wide([0; WORDS]);
 
-    /// The words that are not zero.
+    /// Returns the set of nonzero words.
     pub fn used(&self) -> WordSet {
         self.0.iter().enumerate().fold(0, |set, (at, &word)| set | (WordSet::from(word != 0) << at))
     }
@@ -73,11 +72,11 @@ const READ: [Field; 22] = [
     Field::Icmpv6Code,
 ];
 
-/// Those of them that no fragment has.
+/// Fields read from the bytes that fragments do not have.
 const READ_OF_WHOLE: [Field; 4] =
     [Field::TcpFlags, Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll];
 
-/// Reads the words of `wanted` that a frame's bytes say into `wide`, where they are zero.
+/// Reads the words of `wanted` from a frame's bytes into `wide`, where they are zero.
 pub fn extract(bytes: &[u8], wanted: WordSet, wide: &mut Wide) {
     let headers = Headers::of(bytes);
     let whole = headers.transport_to_match() != Transport::None;
@@ -102,11 +101,11 @@ pub fn extract(bytes: &[u8], wanted: WordSet, wide: &mut Wide) {
 /// The word of the ports.
 const L4_WORDS: WordSet = 1 << 3;
 
-/// What of a key and which wide words a change of this field changes.
+/// Returns the bits of the key and the wide words that depend on this field.
 pub(crate) fn touched(field: Field) -> (Key, WordSet) {
     let (mut key, mut unused) = (Key::ZERO, Wide::ZERO);
     match field {
-        // What follows is read as something else.
+        // The parser interprets all later headers differently.
         Field::EthType | Field::IpProto | Field::PacketType => return EVERYTHING,
         _ => set(field, Family::Ipv4, &mut key, &mut unused, u128::MAX),
     }
@@ -116,26 +115,27 @@ pub(crate) fn touched(field: Field) -> (Key, WordSet) {
     (key.or(&six), words)
 }
 
-/// All that can change.
+/// Every bit of the key and every wide word.
 pub(crate) const EVERYTHING: (Key, WordSet) = (Key::FULL, WordSet::MAX);
 
-/// The wide words that hold a field.
+/// Returns the wide words that hold a field.
 fn words(field: Field) -> WordSet {
     let words = pieces(field, Family::Ipv6).iter().filter_map(|piece| piece.wide_word());
     words.fold(0, |set, word| set | 1 << word)
 }
 
-/// Some bits of a field, in a word of a key or, counted on, of the wide fields.
+/// Some bits of a field, in a word of the key or of the wide fields, which are numbered after those
+/// of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Piece {
     word: usize,
-    /// The lowest of its bits.
+    /// Lowest bit in the word.
     shift: u32,
-    /// How many; none if there is no such piece.
+    /// Number of bits; zero if there is no such piece.
     bits: u32,
 }
 
-/// What a field's place depends on.
+/// Address family, which decides where a field is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Ipv4,
@@ -143,13 +143,13 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    /// That of frames with this key.
+    /// Returns the family of frames with this key.
     #[inline]
     pub(crate) fn of(key: &Key) -> Family {
         Family::of_type(key.get(Hot::EthType))
     }
 
-    /// That of frames with this Ethernet type.
+    /// Returns the family of frames with this Ethernet type.
     #[inline]
     pub(crate) fn of_type(eth_type: u64) -> Family {
         match eth_type {
@@ -159,13 +159,13 @@ impl Family {
     }
 }
 
-/// In the key: some of a field's bits.
+/// Returns a piece of a key field.
 const fn hot(field: Hot, shift: u32, bits: u32) -> Piece {
     let (word, lowest, _) = field.place();
     Piece { word, shift: lowest + shift, bits }
 }
 
-/// In a wide word.
+/// Returns a piece of a wide word.
 const fn wide(word: usize, shift: u32, bits: u32) -> Piece {
     Piece { word: super::WORDS + word, shift, bits }
 }
@@ -173,7 +173,7 @@ const fn wide(word: usize, shift: u32, bits: u32) -> Piece {
 /// No piece.
 const NONE: Piece = Piece { word: 0, shift: 0, bits: 0 };
 
-/// Where a field of a frame of this kind is: its lower 64 bits, and the rest.
+/// Returns the position of a field in frames of this family: its lower 64 bits, and the rest.
 const fn place(field: Field, family: Family) -> [Piece; 2] {
     let six = matches!(family, Family::Ipv6);
     let one = match field {
@@ -225,7 +225,7 @@ const fn place(field: Field, family: Family) -> [Piece; 2] {
     [one, NONE]
 }
 
-/// The places of all fields, by family.
+/// Positions of all fields, by family.
 static PLACES: [[[Piece; 2]; FIELDS]; 2] = {
     let mut places = [[[NONE; 2]; FIELDS]; 2];
     let mut at = 0;
@@ -243,7 +243,7 @@ fn pieces(field: Field, family: Family) -> &'static [Piece; 2] {
 }
 
 impl Piece {
-    /// Its bits, the lowest ones set.
+    /// Returns a value with as many of the lowest bits set as the piece has.
     #[inline]
     const fn ones(self) -> u64 {
         match self.bits {
@@ -252,7 +252,7 @@ impl Piece {
         }
     }
 
-    /// The wide word that it is in, if it is in one.
+    /// Returns the wide word of the piece, if it is in one.
     fn wide_word(self) -> Option<usize> {
         self.word.checked_sub(super::WORDS).filter(|_| self.bits > 0)
     }
@@ -266,7 +266,7 @@ impl Piece {
         (word >> self.shift) & self.ones()
     }
 
-    /// Writes it; bits that it does not have are ignored.
+    /// Writes the piece; excess bits are ignored.
     #[inline]
     fn set(self, key: &mut Key, wide: &mut Wide, value: u64) {
         let word = match self.word.checked_sub(super::WORDS) {
@@ -277,7 +277,7 @@ impl Piece {
     }
 }
 
-/// Reads a field of a frame of this kind.
+/// Reads a field of a frame of this family.
 #[inline]
 pub(crate) fn get(field: Field, family: Family, key: &Key, wide: &Wide) -> u128 {
     let [low, high] = pieces(field, family);
@@ -287,7 +287,7 @@ pub(crate) fn get(field: Field, family: Family, key: &Key, wide: &Wide) -> u128 
     }
 }
 
-/// Writes a field of a frame of this kind.
+/// Writes a field of a frame of this family.
 #[inline]
 pub(crate) fn set(field: Field, family: Family, key: &mut Key, wide: &mut Wide, value: u128) {
     let [low, high] = pieces(field, family);

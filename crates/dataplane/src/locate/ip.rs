@@ -1,17 +1,17 @@
-//! IPv4, IPv6 and what they carry.
+//! IPv4, IPv6 and their payload.
 //!
 //! Source: RFC 791 and RFC 8200; the bits of `ipv6_exthdr` are those of OpenFlow Switch
-//! Specification 1.3.5, section 7.2.3.8. The order of extension headers that these bits judge is
-//! the recommended one of RFC 8200 section 4.1: hop-by-hop, destination, routing, fragment,
-//! authentication, encapsulated payload, destination again.
+//! Specification 1.3.5, section 7.2.3.8. Two of these bits depend on the recommended order of
+//! extension headers in RFC 8200, section 4.1: hop-by-hop, destination, routing, fragment,
+//! authentication, encapsulating security payload, destination again.
 
 use packet::header::{icmp, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 
 use super::{Fragment, Headers, Network, Transport};
 
-/// The chain ended in "no next header".
+/// The chain ends in "no next header".
 pub const EXTHDR_NO_NEXT: u16 = 1 << 0;
-/// An encapsulated security payload.
+/// An encapsulating security payload (ESP).
 pub const EXTHDR_ESP: u16 = 1 << 1;
 /// An authentication header.
 pub const EXTHDR_AUTH: u16 = 1 << 2;
@@ -23,16 +23,16 @@ pub const EXTHDR_FRAG: u16 = 1 << 4;
 pub const EXTHDR_ROUTER: u16 = 1 << 5;
 /// Hop-by-hop options, as the first extension header.
 pub const EXTHDR_HOP: u16 = 1 << 6;
-/// A header more often than expected.
+/// A header occurs more often than expected.
 pub const EXTHDR_REPEATED: u16 = 1 << 7;
-/// A header before another that it should follow.
+/// A header precedes another that it should follow.
 pub const EXTHDR_DISORDERED: u16 = 1 << 8;
 
-/// Number of the encapsulated security payload (RFC 4303), behind which all is hidden.
+/// Protocol number of ESP (RFC 4303), which hides everything after it.
 const NEXT_ESP: u8 = 50;
 
 impl Headers {
-    /// An IPv4 header that contradicts neither itself nor the frame's length, if there is one.
+    /// Parses an IPv4 header, if it is consistent with itself and with the frame's length.
     pub(super) fn read_ipv4(&mut self, inside: &[u8]) {
         let at = usize::from(self.network_at);
         let room = inside.len() - at;
@@ -56,7 +56,7 @@ impl Headers {
         self.read_transport(inside);
     }
 
-    /// An IPv6 header whose payload is all there, if there is one, and its extension headers.
+    /// Parses an IPv6 header, if its payload is complete, and its extension headers.
     pub(super) fn read_ipv6(&mut self, inside: &[u8]) {
         let at = usize::from(self.network_at);
         let Some(view) = ipv6::View::new(&inside[at..]) else { return };
@@ -89,7 +89,7 @@ impl Headers {
         self.exthdr = order.bits;
     }
 
-    /// What the packet carries, if its fixed header is there.
+    /// Parses the transport header, if its fixed part is complete.
     fn read_transport(&mut self, inside: &[u8]) {
         let ipv6 = self.network == Network::Ipv6;
         let (transport, need) = match self.proto {
@@ -109,7 +109,7 @@ impl Headers {
         }
     }
 
-    /// The target of a neighbour discovery message, and the option that its type goes with.
+    /// Parses the target of a neighbor discovery message, and the option that belongs to its type.
     fn read_neighbour(&mut self, message: &[u8]) {
         let kind = match message[0] {
             icmpv6::NEIGHBOUR_SOLICITATION => icmpv6::OPTION_SOURCE_LINK,
@@ -124,19 +124,19 @@ impl Headers {
     }
 }
 
-/// What the chain of extension headers has shown so far.
+/// State of the chain of extension headers.
 #[derive(Debug, Default)]
 struct Order {
     bits: u16,
-    /// How many there were.
+    /// Number of headers so far.
     count: usize,
-    /// The furthest place in the recommended order.
+    /// Highest position so far in the recommended order.
     rank: u8,
     destinations: u8,
 }
 
 impl Order {
-    /// The next header in the chain, or what follows the chain.
+    /// Processes the next header in the chain, or the header after it.
     fn meet(&mut self, kind: u8) {
         let (bit, rank) = match kind {
             ipv6::NEXT_HOP_BY_HOP => (EXTHDR_HOP, 1),
@@ -145,7 +145,8 @@ impl Order {
             ipv6::NEXT_FRAGMENT => (EXTHDR_FRAG, 4),
             ipv6::NEXT_AUTHENTICATION => (EXTHDR_AUTH, 5),
             NEXT_ESP => (EXTHDR_ESP, 6),
-            // The second ones; the first are for every address that a routing header names.
+            // The second destination options; the first ones are for all addresses in a routing
+            // header.
             ipv6::NEXT_DESTINATION => (EXTHDR_DEST, 7),
             ipv6::NEXT_NONE => (EXTHDR_NO_NEXT, 8),
             _ => (0, 0),

@@ -1,51 +1,51 @@
-//! Where each field of a frame stands, and what it is.
+//! Positions and values of fields.
 //!
-//! Every field lies in a few whole bytes as some bits next to each other. These bytes are chosen
-//! an even number of bytes long and away from the header's start where a checksum covers them, so
-//! that the words whose change a checksum follows are those of the place. The last next header of
-//! IPv6 is one byte wherever it stands: the low byte of its word in the pseudo-header.
+//! A field consists of adjacent bits in a few whole bytes. If a checksum covers the field, these
+//! bytes have an even length and an even offset from the start of the header. So the words that
+//! change the checksum are those of the place. The last next header of IPv6 is always one byte: the
+//! low byte of its word in the pseudo-header.
 
 use packet::field::{Field, VLAN_PRESENT};
 use packet::header::{arp, ethernet, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 
 use super::{Headers, Network, Transport};
 
-/// Which checksums follow a field.
+/// Checksums that cover a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Covered {
     /// None.
     No,
-    /// That of the IPv4 header, where there is one.
+    /// The IPv4 header checksum, if there is one.
     Header,
-    /// That of the IPv4 header and that of a transport header with a pseudo header.
+    /// The IPv4 header checksum and that of a transport header with a pseudo-header.
     Pseudo,
-    /// That of the transport header.
+    /// The transport checksum.
     Transport,
 }
 
-/// The bits of a frame that are a field.
+/// The position of a field in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Offset of the first byte that holds some of them.
+    /// Offset of the first byte.
     pub at: usize,
-    /// How many bytes do, 1 to 16.
+    /// Number of bytes, 1 to 16.
     pub bytes: usize,
-    /// How many bits of these bytes are right of the field.
+    /// Number of bits to the right of the field in these bytes.
     pub shift: u32,
-    /// Bits of the field.
+    /// Number of bits of the field.
     pub bits: u32,
-    /// Which checksums follow it.
+    /// Checksums that cover the field.
     pub covered: Covered,
 }
 
 impl Place {
-    /// The bits that the field has in the number that its bytes are.
+    /// Returns the mask of the field in the number that its bytes form.
     #[inline]
     pub fn mask(&self) -> u128 {
         u128::MAX >> (128 - self.bits) << self.shift
     }
 
-    /// The number that its bytes are, first byte most significant.
+    /// Returns the number that the bytes form, most significant byte first.
     #[inline]
     pub fn word(&self, bytes: &[u8]) -> u128 {
         let mut word = [0; 16];
@@ -53,7 +53,7 @@ impl Place {
         u128::from_be_bytes(word)
     }
 
-    /// Writes the number that its bytes are.
+    /// Writes the number that the bytes form.
     #[inline]
     pub fn put(&self, bytes: &mut [u8], word: u128) {
         let word = word.to_be_bytes();
@@ -66,10 +66,9 @@ impl Place {
 }
 
 impl Headers {
-    /// Where a field stands, if the frame has it. Fields that are not in any frame's bytes
-    /// (`in_port`, `metadata`, ...) and those that only follow from them (`ipv6_exthdr`) stand
-    /// nowhere; `eth_type` does not where no type is. Of `vlan_vid` it is the identifier without
-    /// [`VLAN_PRESENT`].
+    /// Returns the position of a field, if the frame has it. Returns `None` for fields outside of
+    /// the frame's bytes (`in_port`, `metadata`, ...), for derived fields (`ipv6_exthdr`), and for
+    /// `eth_type` without a type. `vlan_vid` is the identifier without [`VLAN_PRESENT`].
     pub fn place(&self, field: Field) -> Option<Place> {
         use Covered::No;
         let at = usize::from(self.network_at);
@@ -111,7 +110,7 @@ impl Headers {
         }
     }
 
-    /// A field's value, if the frame has the field. `vlan_vid` has [`VLAN_PRESENT`] set.
+    /// Returns a field's value, if the frame has the field. `vlan_vid` has [`VLAN_PRESENT`] set.
     pub fn get(&self, field: Field, bytes: &[u8]) -> Option<u128> {
         match field {
             Field::EthType if self.eth_type != 0 => Some(self.eth_type.into()),

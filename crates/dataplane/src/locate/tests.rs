@@ -1,4 +1,4 @@
-//! What is found where, in frames of every kind, cut at every length.
+//! Tests of header positions in frames of every kind, truncated at every length.
 
 use packet::build::Builder;
 use packet::field::{Field, VLAN_PRESENT};
@@ -66,13 +66,13 @@ fn a_neighbour_message_has_its_target_and_its_option() {
     assert_eq!(headers.get(Field::Ipv6NdTll, &bytes), None);
 }
 
-/// Extension headers of these numbers before a UDP header, and the bits that they give.
+/// Builds extension headers of these types before a UDP header, and returns the resulting bits.
 fn exthdr(kinds: &[u8]) -> u16 {
     let mut frame = builder().ipv6(v6());
     for &kind in kinds {
         frame = match kind {
             ipv6::NEXT_FRAGMENT => frame.extension(kind, &[0, 0, 0, 0, 0, 0, 9]),
-            // Eight bytes in units of four, less two.
+            // Eight bytes in units of four, minus two.
             ipv6::NEXT_AUTHENTICATION => frame.extension(kind, &[0; 7]),
             _ => frame.extension(kind, &[0, 1, 4, 0, 0, 0, 0]),
         };
@@ -135,7 +135,7 @@ fn the_end_of_a_chain_counts_only_where_it_is_reached() {
     assert_eq!(bits(59, Some(9)), (1 << 4, Fragment::Later));
 }
 
-/// Frames of every kind.
+/// Builds frames of every kind.
 fn frames() -> Vec<Vec<u8>> {
     let arp = arp::Header {
         operation: 1,
@@ -182,7 +182,7 @@ fn frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// What holds for any bytes.
+/// Checks the invariants for any bytes.
 fn check_any(bytes: &[u8]) {
     let headers = Headers::of(bytes);
     assert!(usize::from(headers.end) <= bytes.len());
@@ -229,7 +229,7 @@ fn a_truncated_frame_has_no_more_fields_than_the_whole_one() {
         for length in 14..frame.len() {
             let headers = Headers::of(&frame[..length]);
             for field in Field::ALL {
-                // Where an option or a tag is cut off, another header may be what is there.
+                // If an option or a tag is truncated, another header may appear in its place.
                 if headers.tags == whole.tags && headers.eth_type == whole.eth_type {
                     let (cut, all) = (headers.place(field), whole.place(field));
                     assert!(cut.is_none() || cut == all, "{field} at {length}");

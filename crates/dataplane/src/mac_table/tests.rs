@@ -1,4 +1,4 @@
-//! The table against a hash map that does the same slowly, and at its limits.
+//! Tests of the table against a hash map, and at its limits.
 
 use std::collections::HashMap;
 
@@ -76,7 +76,7 @@ fn a_flush_acts_at_once_and_gives_room_back_in_steps() {
     assert_eq!((table.flush(SECOND), table.len(), table.buckets.len()), (600, 1, 601));
     assert!((1..=600).all(|number| table.lookup(key(number), SECOND).is_none()));
     assert_eq!((table.lookup(key(601), SECOND), table.iter(SECOND).count()), (Some(2), 1));
-    // What is learned in the same moment as the flush stays, also over a flushed entry.
+    // Addresses learned at the time of the flush stay, also in place of a flushed entry.
     assert_eq!(table.learn(key(600), 3, SECOND), Learned::New);
     assert_eq!(table.learn(key(700), 3, SECOND), Learned::New);
     for done in 1..=5 {
@@ -87,7 +87,7 @@ fn a_flush_acts_at_once_and_gives_room_back_in_steps() {
     assert_eq!((table.buckets.len(), table.len(), table.dead), (3, 3, 0));
     assert_eq!((table.counters.learned, table.counters.aged), (602, 0));
     assert_eq!(table.lookup(key(600), SECOND), Some(3));
-    // One flush after the other, before the first has been swept.
+    // A flush begins before the sweep of the previous one is complete.
     assert_eq!((table.flush(SECOND), table.learn(key(5), 1, SECOND)), (2, Learned::New));
     assert_eq!((table.flush(SECOND), table.flush(SECOND)), (1, 0));
     assert_eq!((table.lookup(key(5), SECOND), table.remove(key(5)), table.len()), (None, false, 1));
@@ -163,7 +163,7 @@ fn what_is_due_is_found_in_steps_and_said() {
     let early = Nanos::from_secs(10);
     let next = table.age(early, 10_000).expect("they are due some day");
     assert!(next > early && table.len() == 1000, "{next:?}");
-    // Half of them are seen again.
+    // Half of the addresses are refreshed.
     (1..=500).for_each(|address| _ = table.learn(key(address), 1, early));
     let late = Nanos::from_secs(12);
     assert!(table.age(late, 100).expect("more are due") <= late);
@@ -198,15 +198,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A table, and what it should know: port and when it was seen, `None` if it was set.
+/// A table, and a model of its contents: port and time last seen, `None` for a static address.
 struct World {
     table: MacTable,
     known: HashMap<u64, (PortNo, Option<Nanos>)>,
     ageing: Option<Nanos>,
     now: Nanos,
-    /// What is learned counts as seen not before this: each flush needs a moment of its own.
+    /// Learned addresses have at least this time, because each flush needs a distinct time.
     flushed: Nanos,
-    /// First steps of lookups, done some time ago.
+    /// First steps of lookups, taken earlier.
     hints: Vec<Hint>,
 }
 
@@ -220,7 +220,7 @@ impl World {
         self.known.values().filter(|known| self.is_fresh(known.1)).count()
     }
 
-    /// Forgets all that is too old.
+    /// Removes all expired addresses.
     fn forget(&mut self) {
         self.table.age(self.now, usize::MAX);
         assert_eq!(self.table.len(), self.count_fresh(), "nothing old stays");
@@ -258,8 +258,8 @@ impl World {
                 self.table.age(self.now, steps);
             }
             Step::Ageing(tens) => {
-                // Whether what is too old comes back with a longer time depends on whether it is
-                // still there.
+                // Whether an expired address reappears with a longer ageing time depends on whether
+                // its entry was removed.
                 self.forget();
                 self.ageing = (tens > 0).then(|| Nanos::from_secs(10 * tens));
                 self.table.set_ageing(self.ageing);
@@ -270,7 +270,7 @@ impl World {
                 self.table.guess(&mut hint);
                 self.hints[address as usize] = hint;
             }
-            // Whole units of the table's moments, so that both round alike.
+            // Whole units of the table's times, so that both round equally.
             Step::Wait(seconds) => self.now += Nanos(seconds * ((1_000_000_000 >> 16) << 16)),
         }
     }
@@ -283,7 +283,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let ageing = Some(Nanos::from_secs(10));
-        // So small that entries have to move, and hardly larger than what is learned.
+        // So small that entries are moved, and hardly larger than the number of learned addresses.
         let table = MacTable::new(60, ageing, seed);
         let hints = (0..60).map(|address| table.hint(key(address))).collect();
         let mut world = World { table, known: HashMap::new(), ageing, now: SECOND, flushed: Nanos::ZERO, hints };

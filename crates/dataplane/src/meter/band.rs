@@ -1,68 +1,66 @@
-//! One band of a meter: a bucket of tokens in integer arithmetic.
+//! Token bucket of a meter band, in integer arithmetic.
 //!
-//! Tokens come in at the band's rate and each frame that keeps to the rate takes as many as it is
-//! worth; a frame that does not find enough exceeds the rate and takes none (a "continuous-state
-//! leaky bucket", ITU-T I.371, annex A). Without a burst of its own a band lets frames be early by
-//! [`SLACK`], or by one frame if that is more: without such slack the rate let through would
-//! depend on how the frames happen to be spaced.
+//! Tokens arrive at the band's rate. A frame within the rate takes tokens for its length; a frame
+//! without enough tokens exceeds the rate and takes none (a "continuous-state leaky bucket", ITU-T
+//! I.371, annex A). A band without a burst permits frames to be early by [`SLACK`], or by one frame
+//! if that is more. Without this slack, the permitted rate would depend on the spacing of frames.
 //!
-//! A token is 10⁻⁶ bit or 10⁻⁹ frame, so that one nanosecond brings as many tokens as the rate is
-//! kilobits or frames a second, and nothing is ever rounded. Invariant: over any span a band lets
-//! pass no more than its rate times the span, its burst and slack, and one frame.
+//! A token is 10⁻⁶ bit or 10⁻⁹ frame. So one nanosecond adds as many tokens as the rate in kilobits
+//! or frames per second, and nothing is rounded. Invariant: in any time span, a band passes at most
+//! its rate times the span, its burst and slack, and one frame.
 
 use packet::time::Nanos;
 
 use crate::counter::Traffic;
 
-/// By how much frames may be early where a band names no burst.
+/// Time that frames may be early if a band has no burst.
 pub const SLACK: Nanos = Nanos::from_millis(10);
 
-/// What a meter's rates and bursts count.
+/// Unit of a meter's rates and bursts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// Rates are in 1000 bit/s, bursts in 1000 bits. Bits are those of frames as they are counted
-    /// everywhere: without frame check sequence.
+    /// Rates are in 1000 bit/s, bursts in 1000 bits. Bits count without frame check sequence, as in
+    /// all counters.
     Kilobits,
     /// Rates are in frames per second, bursts in frames.
     Packets,
 }
 
-/// What a band does with the frames that exceed its rate.
+/// Action of a band on frames that exceed its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BandKind {
-    /// Drop them.
+    /// Drop the frame.
     Drop,
-    /// Raise the drop precedence of their DSCP within its assured forwarding class (RFC 2597).
+    /// Raise the drop precedence of the DSCP within its assured forwarding class (RFC 2597).
     DscpRemark {
-        /// By how many levels, at least 1.
+        /// Number of levels, at least 1.
         levels: u8,
     },
 }
 
-/// A rate, and what is done with frames beyond it.
+/// A rate, and the action on frames beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Band {
-    /// What is done.
+    /// The action.
     pub kind: BandKind,
     /// The rate, in the meter's unit per second, at least 1.
     pub rate: u32,
-    /// How much may come at once, in the meter's unit; used if the meter says so, and zero stands
-    /// for none.
+    /// The burst, in the meter's unit; zero means none. Used only if the meter enables bursts.
     pub burst: u32,
 }
 
-/// The tokens of one band, and what it was applied to.
+/// Tokens and counters of one band.
 #[derive(Debug, Clone)]
 pub(super) struct Bucket {
-    /// Frames that exceeded its rate and that it was applied to.
+    /// Frames that exceeded the rate and to which the band was applied.
     pub(super) traffic: Traffic,
     unit: Unit,
     /// Tokens per nanosecond.
     rate: i64,
-    /// Tokens.
+    /// Burst in tokens.
     burst: i64,
     tokens: i64,
-    /// Tokens that the dearest frame so far was worth.
+    /// Token cost of the most expensive frame so far.
     dearest: i64,
     filled_at: Nanos,
 }
@@ -75,7 +73,7 @@ impl Bucket {
         Bucket { traffic, unit, rate, burst, tokens: burst, dearest: 0, filled_at: now }
     }
 
-    /// Whether a frame of so many bytes keeps to the rate; if so it takes its tokens.
+    /// Whether a frame of `bytes` bytes is within the rate; if so, takes its tokens.
     #[inline]
     pub(super) fn take(&mut self, bytes: usize, now: Nanos) -> bool {
         let worth = match self.unit {
@@ -91,7 +89,7 @@ impl Bucket {
         keeps
     }
 
-    /// Adds the tokens that came in since this was last asked, as far as they fit.
+    /// Adds the tokens since the last call, up to the capacity.
     fn fill(&mut self, now: Nanos) {
         let span = i64::try_from(now.since(self.filled_at).0).unwrap_or(i64::MAX);
         let slack = (self.rate * SLACK.0 as i64).max(self.dearest);

@@ -1,4 +1,4 @@
-//! Meters: rates over five seconds, bands among each other, and what is refused.
+//! Tests of meters: rates over five seconds, interaction of bands, and invalid commands.
 
 use super::*;
 
@@ -16,8 +16,8 @@ fn remark_at(rate: u32) -> Band {
     Band { kind: BandKind::DscpRemark { levels: 1 }, rate, burst: 0 }
 }
 
-/// Frames of these lengths in turn, offered every `gap` for five seconds: how many tokens passed,
-/// in frames or in bits.
+/// Offers frames of these lengths in turn, one every `gap`, for five seconds. Returns the load that
+/// passed, in frames or in bits.
 fn passed(band: Band, unit: Unit, burst: bool, lengths: &[usize], gap: Nanos) -> u64 {
     let mut meters = MeterTable::default();
     let start = Nanos(77);
@@ -35,7 +35,7 @@ fn passed(band: Band, unit: Unit, burst: bool, lengths: &[usize], gap: Nanos) ->
     passed
 }
 
-/// A gap at which the offered load is `percent` of the rate.
+/// Returns the gap at which the offered load is `percent` of the rate.
 fn gap_for(rate: u64, unit: Unit, lengths: &[usize], percent: u64) -> Nanos {
     let mean_bits = lengths.iter().sum::<usize>() as u64 * 8 / lengths.len() as u64;
     let per_second = if unit == Unit::Packets { rate } else { rate * 1000 / mean_bits.max(1) };
@@ -50,7 +50,7 @@ fn over_five_seconds_a_band_lets_its_rate_pass_and_no_more() {
             let gap = gap_for(rate, Unit::Kilobits, lengths, percent);
             let bits = passed(drop_at(rate as u32), Unit::Kilobits, false, lengths, gap);
             let (wanted, longest) = (5_000 * rate, *lengths.iter().max().unwrap() as u64 * 8);
-            // What it may be early by, once, and the frame that is on its way at the end.
+            // The slack, once, and the last frame.
             let most = wanted + (rate * 10).max(longest) + longest;
             let text = format!("{rate} kbit/s, {percent} %, {lengths:?}: {bits}");
             assert!((wanted.saturating_sub(longest)..=most).contains(&bits), "{text}");
@@ -66,17 +66,17 @@ fn over_five_seconds_a_band_lets_its_rate_pass_and_no_more() {
 
 #[test]
 fn under_steady_overload_the_count_is_exact() {
-    // One frame a millisecond passes; two are offered: the bucket never fills.
+    // The meter passes one frame per millisecond, and two are offered: the bucket is never full.
     let gap = Nanos::from_micros(500);
     assert_eq!(passed(drop_at(1000), Unit::Packets, false, &[60], gap), 5000);
-    // 1250 bytes at 10 Mbit/s take a millisecond as well.
+    // 1250 bytes at 10 Mbit/s also take a millisecond.
     assert_eq!(passed(drop_at(10_000), Unit::Kilobits, false, &[1250], gap), 5000 * 10_000);
-    // A burst comes on top, once.
+    // A burst passes in addition, once.
     let burst = Band { burst: 100, ..drop_at(1000) };
     assert_eq!(passed(burst, Unit::Packets, true, &[60], gap), 5099);
     let burst = Band { burst: 100, ..drop_at(10_000) };
     assert_eq!(passed(burst, Unit::Kilobits, true, &[1250], gap), 5009 * 10_000);
-    // What is not too fast passes whole.
+    // A load below the rate passes completely.
     assert_eq!(passed(drop_at(2000), Unit::Packets, false, &[60], gap), 10_000);
 }
 
@@ -87,7 +87,7 @@ fn the_exceeded_band_with_the_highest_rate_is_applied_and_counted() {
     meters.add(spec(1, Unit::Packets, &bands), Nanos::ZERO).unwrap();
     let mut outcomes = [0; 3];
     for frame in 0..5000u64 {
-        // Five seconds at a thousand a second.
+        // Five seconds at a thousand frames per second.
         outcomes[match meters.measure(1, 100, Nanos::from_millis(frame)) {
             MeterVerdict::Pass => 0,
             MeterVerdict::Remark(levels) => usize::from(levels),

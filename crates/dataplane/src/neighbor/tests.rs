@@ -1,4 +1,4 @@
-//! Asking, answering, giving up and forgetting, by the clock that is handed in.
+//! Tests of requests, replies, retries and ageing, with a simulated clock.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn table() -> NeighborTable {
     NeighborTable::new(100, Timing::default(), 1)
 }
 
-/// What is due up to `until`, looked at every 100 ms.
+/// Collects the due items until `until`, polled every 100 ms.
 fn run(table: &mut NeighborTable, from: Nanos, until: Nanos) -> Vec<(Nanos, Due)> {
     let mut all = Vec::new();
     let mut now = from;

@@ -1,6 +1,7 @@
-//! What the workers share for frames that need more than a port: groups, meters, queues, the bridge.
+//! State that workers share for frames that need more than one plain output: groups, meters, queues
+//! and the bridge.
 //!
-//! Invariant: frames of a stage are done in the order in which they came.
+//! Invariant: frames of a stage are processed in the order of their arrival.
 
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
@@ -18,23 +19,23 @@ use crate::forwarder::{Context, NO_COOKIE, Outputs, PacketInReason};
 use crate::rewrite;
 use crate::table::{Lookup, Program, TableMiss, verdict};
 
-/// All of it.
+/// The shared state.
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) egress: Egress,
-    /// What becomes of frames that match no entry.
+    /// Action on a table miss.
     pub(super) on_miss: OnMiss,
-    /// The action set of the frame at hand.
+    /// Action set of the current frame.
     pub(super) set: ActionSet,
     pub(super) trail: Trail,
-    /// While a bundle is done: groups and meters that not everybody sees.
+    /// Other version of groups and meters while a bundle is open or being committed.
     pub(super) other: Option<Box<Spread>>,
-    /// Whether an entry with a trigger matched since this was last looked at.
+    /// Whether an entry with a trigger matched since the last check.
     pub(super) reached: bool,
 }
 
-/// What belongs to the frames at hand: how their worker looks entries up, its stage, and what all
-/// entries do.
+/// Context of the current frames: their worker's lookup handle, their stage and all instruction
+/// lists.
 #[derive(Clone, Copy)]
 pub(super) struct Flight<'a> {
     pub(super) lookup: &'a Lookup,
@@ -55,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// Does with the frames of a stage what their entries say.
+    /// Executes the entries of a stage's frames.
     pub(super) fn forward(
         &mut self,
         flight: &Flight,
@@ -77,13 +78,13 @@ impl Engine {
         }
     }
 
-    /// Does with a frame what the entry for its key says.
+    /// Executes the entry of a key for a frame.
     #[inline]
     fn act(&mut self, flight: &Flight, key: usize, frame: &mut Frame, way: &mut Way) {
         match flight.stage.verdicts[key] {
             Some(Verdict::Output(port)) => {
                 if self.egress.defers {
-                    // Egress tables see where the frame was, not where the one before it was.
+                    // Egress tables need this frame's context, not that of the previous frame.
                     way.context = start(flight.stage.begins);
                 }
                 self.egress.output(port.into(), frame, way);
@@ -98,14 +99,14 @@ impl Engine {
         }
     }
 
-    /// Does the list of actions of the entry for a key.
+    /// Executes the action list of the entry for a key.
     #[inline(never)]
     fn do_list(&mut self, flight: &Flight, key: usize, frame: &mut Frame, way: &mut Way) {
         let found = flight.stage.found[key];
         way.context = start(flight.stage.begins);
         let instructions = &flight.programs[flight.lookup.program(found)];
         if verdict(instructions) != Verdict::List {
-            // It was just changed.
+            // The entry was just changed.
             return self.follow(flight, key, frame, way);
         }
         enter(flight, 0, found, way);
@@ -114,7 +115,7 @@ impl Engine {
         }
     }
 
-    /// What becomes of a frame that table 0 has no entry for.
+    /// Processes a frame that missed in table 0.
     #[inline(never)]
     fn pass_over(&mut self, flight: &Flight, key: usize, frame: &mut Frame, way: &mut Way) {
         way.context = start(flight.stage.begins);
@@ -124,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// What becomes of a frame that the table in its context has no entry for.
+    /// Processes a frame that missed in the table of its context.
     pub(super) fn miss(&mut self, flight: &Flight, frame: &mut Frame, way: &mut Way) {
         let quiet = self.egress.settings(way.in_port).no_packet_in;
         way.context.cookie = NO_COOKIE;
@@ -144,7 +145,7 @@ impl Engine {
     }
 }
 
-/// What whoever is told of the frame learns of the entry that it matched.
+/// Copies table, cookie and packet-in reason of the matched entry to the context.
 pub(super) fn enter(flight: &Flight, table: u8, found: u32, way: &mut Way) {
     let (cookie, miss) = flight.lookup.told(found);
     way.context.table = table;
@@ -152,7 +153,7 @@ pub(super) fn enter(flight: &Flight, table: u8, found: u32, way: &mut Way) {
     way.context.why = if miss { PacketInReason::NoMatch } else { PacketInReason::Action };
 }
 
-/// Where a frame begins that has these fields.
+/// Returns the initial context of a frame with these fields.
 #[inline]
 pub(super) fn start(fields: rewrite::Context) -> Context {
     Context { fields, ..Context::START }

@@ -1,7 +1,7 @@
-//! What workers ask of a port without asking the engine.
+//! Port settings that workers read without locking the engine.
 //!
-//! Invariant: a port is plain here only while the engine would send every frame for it, unchanged and
-//! at once, to the port's queue.
+//! Invariant: a port is marked plain only while the engine would put every frame for it into the
+//! port's queue, unchanged and immediately.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
@@ -9,12 +9,12 @@ use packet::frame::PortNo;
 
 use crate::egress::Egress;
 
-/// Frames leave by the port as they are.
+/// Frames leave by the port unchanged.
 const PLAIN: u8 = 1;
-/// Not every frame from the port is for the tables.
+/// Not every frame from the port goes to the tables.
 const CHOOSY: u8 = 2;
 
-/// All ports, and what goes for all of them.
+/// Settings of all ports, and common settings.
 #[derive(Debug)]
 pub(super) struct Gates {
     /// By port number.
@@ -25,7 +25,7 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// Nothing special about these ports.
+    /// Creates default settings for these ports.
     pub(super) fn new(known: &[PortNo]) -> Gates {
         let count = known.iter().max().map_or(0, |&port| port as usize + 1);
         let ports: Box<[AtomicU8]> = (0..count).map(|_| AtomicU8::new(0)).collect();
@@ -38,7 +38,7 @@ impl Gates {
         }
     }
 
-    /// Takes over what the engine knows of the ports.
+    /// Copies the port settings from the engine.
     pub(super) fn set(&self, egress: &Egress) {
         for &port in &self.known {
             let plain = if egress.sends_at_once(port) { PLAIN } else { 0 };
@@ -68,13 +68,13 @@ impl Gates {
         self.drop_fragments.load(Relaxed)
     }
 
-    /// Whether frames leave by the port as they are.
+    /// Whether frames leave by the port unchanged.
     #[inline]
     pub(super) fn is_plain(&self, port: PortNo) -> bool {
         self.ports.get(port as usize).is_some_and(|gate| gate.load(Relaxed) & PLAIN != 0)
     }
 
-    /// Whether not every frame from the port is for the tables.
+    /// Whether some frames from the port do not go to the tables.
     #[inline]
     pub(super) fn is_choosy(&self, port: PortNo) -> bool {
         self.ports.get(port as usize).is_some_and(|gate| gate.load(Relaxed) & CHOOSY != 0)

@@ -1,9 +1,9 @@
-//! Frames that the control plane sends: a list of actions, of which some lead through the tables.
+//! Packet-outs: action lists for frames of the control plane. Some of these frames go to the
+//! tables.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 7.3.7, and 1.5.1, section 7.3.6 (packet-out): the
-//! control plane says on which port such a frame came in and, from 1.5 on, which other pipeline
-//! fields it has. What the actions before it changed, in the frame and in these fields, is what the
-//! tables see.
+//! Source: OpenFlow switch specification 1.3.5, section 7.3.7, and 1.5.1, section 7.3.6
+//! (packet-out). The control plane specifies the ingress port and, from 1.5 on, other pipeline
+//! fields. The tables see the frame and these fields as the preceding actions changed them.
 
 use packet::frame::Frame;
 use packet::time::Nanos;
@@ -17,9 +17,9 @@ use crate::forwarder::{Context, Outputs, PacketInReason};
 use crate::rewrite;
 
 impl Pipeline {
-    /// Does actions with a frame that the control plane sends as if it had come in with these
-    /// fields ([`rewrite::Context::at`] a port, if nothing else is known). This is the one place
-    /// where [`Action::Table`] means something. The frame is used up.
+    /// Executes the actions of a packet-out, as if the frame had been received with these fields
+    /// ([`rewrite::Context::at`] a port, if no other fields are given). [`Action::Table`] has an
+    /// effect only here. Consumes the frame.
     pub fn execute(
         &mut self,
         frame: &mut Frame,

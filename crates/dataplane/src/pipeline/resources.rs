@@ -1,7 +1,7 @@
-//! Commands about groups, meters, queues and ports: what entries send frames by.
+//! Commands for groups, meters, queues and ports.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, sections 6.5 and 6.6. Invariant: no entry sends to a
-//! group or passes a meter that does not exist, because entries go with what they refer to.
+//! Source: OpenFlow Switch Specification 1.3.5, sections 6.5 and 6.6. Invariant: no entry refers to
+//! a group or meter that does not exist, because deleting these also deletes the entries.
 
 use packet::frame::PortNo;
 use packet::time::Nanos;
@@ -19,12 +19,12 @@ use crate::meter::{METER_NO_MAX, METERS_ALL, MeterError, MeterNo, MeterSpec, Met
 use crate::queue::{PortQueues, QueueError};
 use crate::table::Progress;
 
-/// Groups or meters that were deleted, and how far the removal of their entries has come.
+/// Deleted groups or meters, and the progress of removing their entries.
 #[derive(Debug)]
 pub struct Deletion {
     gone: Gone,
     count: usize,
-    /// The first place of an entry that was not examined; none once all are.
+    /// Next slot to examine, or `None` once all are.
     from: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ enum Gone {
 }
 
 impl Deletion {
-    /// How many groups or meters were deleted.
+    /// Returns the number of deleted groups or meters.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -57,20 +57,21 @@ impl Deletion {
 }
 
 impl Pipeline {
-    /// Begins to remember how entries, groups, meters and tables' settings are, and to keep what changes
-    /// from other workers (see [`Tables::begin`](crate::table::Tables::begin)).
+    /// Begins a transaction on entries, groups, meters and table configurations, and hides its
+    /// changes from other workers (see [`Tables::begin`](crate::table::Tables::begin)).
     pub fn begin(&mut self) {
         self.tables.begin();
     }
 
-    /// Makes all of that again what it was at the beginning.
+    /// Rolls back all changes since the beginning.
     pub fn take_back(&mut self) {
         while !self.take_back_some(&mut usize::MAX.clone()).is_done() {
             std::hint::spin_loop();
         }
     }
 
-    /// The same within a budget (see [`Tables::take_back_some`](crate::table::Tables::take_back_some)).
+    /// Like [`Pipeline::take_back`], within a budget (see
+    /// [`Tables::take_back_some`](crate::table::Tables::take_back_some)).
     pub fn take_back_some(&mut self, budget: &mut usize) -> Progress {
         let given_up = self.shared.engine().other.take();
         self.gone = given_up.or_else(|| self.gone.take());
@@ -80,15 +81,16 @@ impl Pipeline {
         }
     }
 
-    /// Keeps what was changed since the beginning, and tells of it. Every worker forwards by all of it
-    /// when this returns, and by none of it until it does so.
+    /// Commits the changes since the beginning and reports their events. When this returns, every
+    /// worker uses all of them; before that, none does.
     pub fn keep(&mut self, out: &mut Outputs) {
         while !self.keep_some(out, &mut usize::MAX.clone()).is_done() {
             std::hint::spin_loop();
         }
     }
 
-    /// The same within a budget (see [`Tables::keep_some`](crate::table::Tables::keep_some)).
+    /// Like [`Pipeline::keep`], within a budget (see
+    /// [`Tables::keep_some`](crate::table::Tables::keep_some)).
     pub fn keep_some(&mut self, out: &mut Outputs, budget: &mut usize) -> Progress {
         if !self.tables.keep_some(out, budget).is_done() {
             return Progress::More;
@@ -98,7 +100,7 @@ impl Pipeline {
         self.free_gone(budget)
     }
 
-    /// Frees the groups and meters that a bundle left to nobody, beside the workers.
+    /// Frees groups and meters that a bundle replaced, while workers continue.
     fn free_gone(&mut self, budget: &mut usize) -> Progress {
         let is_freed = self.gone.as_mut().is_none_or(|gone| gone.free_some(budget));
         if !is_freed {
@@ -108,14 +110,14 @@ impl Pipeline {
         Progress::Done
     }
 
-    /// Changes groups and meters, at once or together with what else a bundle does.
+    /// Changes groups and meters, immediately or as part of the open bundle.
     fn change_spread<T>(&self, change: impl FnOnce(&mut GroupTable, &mut MeterTable) -> T) -> T {
         let mut engine = self.shared.engine();
         let (groups, meters) = engine.spread(self.tables.next_edition());
         change(groups, meters)
     }
 
-    /// The groups and their counters.
+    /// Returns the groups and their counters.
     pub fn groups(&self) -> Held<'_, GroupTable> {
         Held { engine: self.shared.engine(), part: Engine::groups }
     }
@@ -135,13 +137,13 @@ impl Pipeline {
         self.change_spread(|groups, _| groups.change(GroupChange::add(spec), now))
     }
 
-    /// Changes a group (see [`GroupChange::modify`]).
+    /// Modifies a group (see [`GroupChange::modify`]).
     pub fn modify_group(&mut self, spec: GroupSpec) -> Result<(), GroupError> {
         self.change_spread(|groups, _| groups.change(GroupChange::modify(spec), Nanos::ZERO))
     }
 
-    /// Deletes a group, or all for [`GROUPS_ALL`](crate::group::GROUPS_ALL), with the entries that
-    /// send to them, and returns how many groups went.
+    /// Deletes a group, or all with [`GROUPS_ALL`](crate::group::GROUPS_ALL), and the entries that
+    /// send to them. Returns the number of deleted groups.
     pub fn delete_group(
         &mut self,
         number: GroupNo,
@@ -154,9 +156,9 @@ impl Pipeline {
         Ok(deletion.count())
     }
 
-    /// Deletes a group, or all of them, without the entries that send to them: these are left to
-    /// [`Pipeline::delete_users_some`]. Until that is done, frames that they send there are dropped, and no
-    /// group of such a number may be added.
+    /// Deletes a group, or all of them, without the entries that send to them:
+    /// [`Pipeline::delete_users_some`] deletes these. Until then, frames for the group are dropped,
+    /// and its number must not be used for a new group.
     pub fn forget_group(&mut self, number: GroupNo) -> Result<Deletion, GroupError> {
         let gone = self.change_spread(|groups, _| groups.delete(number))?;
         let (count, users) = (gone.count(), self.tables.references());
@@ -167,7 +169,7 @@ impl Pipeline {
         Ok(Deletion { gone: Gone::Groups(Box::new(gone)), count, from: is_used.then_some(0) })
     }
 
-    /// Removes the entries that use what was deleted, and frees that, as far as the budget goes.
+    /// Removes the entries that use what was deleted, and frees it, within a budget.
     pub fn delete_users_some(
         &mut self,
         deletion: &mut Deletion,
@@ -192,7 +194,7 @@ impl Pipeline {
         if is_freed { Progress::Done } else { Progress::More }
     }
 
-    /// Puts buckets into a group (see [`GroupChange::insert`]).
+    /// Inserts buckets into a group (see [`GroupChange::insert`]).
     pub fn insert_buckets(
         &mut self,
         number: GroupNo,
@@ -203,7 +205,7 @@ impl Pipeline {
         self.change_spread(|groups, _| groups.change(change, Nanos::ZERO))
     }
 
-    /// Takes buckets out of a group (see [`GroupChange::remove`]).
+    /// Removes buckets from a group (see [`GroupChange::remove`]).
     pub fn remove_buckets(
         &mut self,
         number: GroupNo,
@@ -213,7 +215,7 @@ impl Pipeline {
         self.change_spread(|groups, _| groups.change(change, Nanos::ZERO))
     }
 
-    /// The meters and their counters.
+    /// Returns the meters and their counters.
     pub fn meters(&self) -> Held<'_, MeterTable> {
         Held { engine: self.shared.engine(), part: Engine::meters }
     }
@@ -223,13 +225,13 @@ impl Pipeline {
         self.change_spread(|_, meters| meters.add(spec, now))
     }
 
-    /// Changes a meter (see [`MeterTable::modify`]).
+    /// Modifies a meter (see [`MeterTable::modify`]).
     pub fn modify_meter(&mut self, spec: MeterSpec, now: Nanos) -> Result<(), MeterError> {
         self.change_spread(|_, meters| meters.modify(spec, now))
     }
 
-    /// Deletes a meter, or all for [`METERS_ALL`](crate::meter::METERS_ALL), with the entries whose
-    /// frames pass them, and returns how many meters went.
+    /// Deletes a meter, or all with [`METERS_ALL`](crate::meter::METERS_ALL), and the entries that
+    /// use them. Returns the number of deleted meters.
     pub fn delete_meter(
         &mut self,
         number: MeterNo,
@@ -242,9 +244,9 @@ impl Pipeline {
         deletion.count()
     }
 
-    /// Deletes a meter, or all of them, without the entries whose frames pass them: these are left to
-    /// [`Pipeline::delete_users_some`]. Until that is done, frames pass the meter freely, and no meter of
-    /// such a number may be added.
+    /// Deletes a meter, or all of them, without the entries that use them:
+    /// [`Pipeline::delete_users_some`] deletes these. Until then, the meter passes all frames, and
+    /// its number must not be used for a new meter.
     pub fn forget_meter(&mut self, number: MeterNo) -> Deletion {
         let gone = self.change_spread(|_, meters| meters.delete(number));
         let users = self.tables.references();
@@ -256,23 +258,22 @@ impl Pipeline {
         Deletion { gone: Gone::Meters(gone), count, from: is_used.then_some(0) }
     }
 
-    /// Gives a port queues (see [`crate::egress::Egress::set_queues`]).
+    /// Configures the queues of a port (see [`crate::egress::Egress::set_queues`]).
     pub fn set_queues(&mut self, queues: &PortQueues, now: Nanos) -> Result<(), QueueError> {
         self.change_ports(|egress| egress.set_queues(queues, now))
     }
 
-    /// Tells whether a port's link carries frames. False if there is no such port.
+    /// Sets whether a port's link is up. Returns false if the port does not exist.
     pub fn set_link(&mut self, port: PortNo, up: bool) -> bool {
         self.change_ports(|egress| egress.set_link(port, up))
     }
 
-    /// Whether frames whose time to live is used up go to the control plane (as they do until this
-    /// is said), or are dropped.
+    /// Sets whether frames with an invalid TTL are sent to the controller (the default) or dropped.
     pub fn tell_invalid_ttl(&mut self, told: bool) {
         self.shared.engine().egress.tell_invalid_ttl = told;
     }
 
-    /// Whether the groups and meters that an entry uses exist.
+    /// Checks that the groups and meters of an entry exist.
     pub(super) fn check_references(&self, instructions: &Instructions) -> Result<(), FlowError> {
         let is_there = |meter: MeterNo| meter <= METER_NO_MAX && self.meters().contains(meter);
         for action in instructions.actions() {

@@ -1,7 +1,7 @@
-//! Groups and meters as they are, and as a bundle makes them.
+//! Published and staged versions of groups and meters.
 //!
-//! Invariant: whoever forwards by tables of an edition goes by the groups and meters of that one. What
-//! both have in common counts and measures for both.
+//! Invariant: a worker with tables of an edition uses the groups and meters of the same edition.
+//! What both versions share has common counters and meter state.
 
 use super::engine::Engine;
 use crate::egress::Egress;
@@ -9,19 +9,20 @@ use crate::fast::aside::Edition;
 use crate::group::GroupTable;
 use crate::meter::MeterTable;
 
-/// Those that are not in use at the moment.
+/// The version that is not in use now.
 #[derive(Debug)]
 pub(super) struct Spread {
     pub(super) groups: GroupTable,
     pub(super) meters: MeterTable,
-    /// The edition that they belong to.
+    /// The edition of this version.
     edition: Edition,
-    /// Whether that is what a bundle makes of them.
+    /// Whether this is the staged version of a bundle.
     is_next: bool,
 }
 
 impl Engine {
-    /// Groups and meters, to be changed at once or, in a bundle, in the edition where it is seen.
+    /// Returns groups and meters to change: the current ones or, in a bundle, those of the next
+    /// edition.
     pub(super) fn spread(
         &mut self,
         edition: Option<Edition>,
@@ -35,17 +36,18 @@ impl Engine {
         (&mut next.groups, &mut next.meters)
     }
 
-    /// The groups as they were changed last.
+    /// Returns the groups with all changes, including staged ones.
     pub(super) fn groups(&self) -> &GroupTable {
         self.other.as_ref().map_or(self.egress.groups(), |other| &other.groups)
     }
 
-    /// The meters as they were changed last.
+    /// Returns the meters with all changes, including staged ones.
     pub(super) fn meters(&self) -> &MeterTable {
         self.other.as_ref().map_or(&self.egress.meters, |other| &other.meters)
     }
 
-    /// To be called before frames are forwarded by tables of this edition.
+    /// Selects the version of an edition. Call this before frames are forwarded by tables of that
+    /// edition.
     #[inline]
     pub(super) fn turn_to(&mut self, edition: Edition) {
         if self.other.as_ref().is_some_and(|other| other.edition == edition) {
@@ -64,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Goes on with what a bundle made of them: everybody sees that. Returns what is left to be freed.
+    /// Commits the staged version for all workers, and returns the old version to free.
     pub(super) fn keep_spread(&mut self) -> Option<Box<Spread>> {
         if self.other.as_ref().is_some_and(|other| other.is_next) {
             self.swap();
@@ -74,7 +76,7 @@ impl Engine {
 }
 
 impl Spread {
-    /// Frees what it holds as far as the budget goes, and returns whether nothing is left.
+    /// Frees the contents within a budget, and returns whether nothing is left.
     pub(super) fn free_some(&mut self, budget: &mut usize) -> bool {
         self.groups.free_some(budget) && self.meters.free_some(budget)
     }

@@ -1,4 +1,5 @@
-//! Whole batches: nothing lost uncounted, nothing out of order, and the same as one by one.
+//! Tests of whole batches: every frame is accounted for, in order, with the same result as frame by
+//! frame.
 
 use super::*;
 use crate::action::Action;
@@ -35,7 +36,7 @@ fn pipeline() -> Pipeline {
     Pipeline::new(&PORTS, &settings)
 }
 
-/// Entries that send to one place each, drop, or do several things.
+/// Adds entries that send to one port, drop, or have several actions.
 fn random_flows(pipeline: &mut Pipeline, dice: &mut Dice) {
     for _ in 0..12 {
         let actions: &[Action] = match dice.roll(6) {
@@ -64,7 +65,7 @@ fn random_frames(dice: &mut Dice) -> Vec<Frame> {
     let mut frames = Vec::new();
     for number in 0..count {
         match frames.last() {
-            // Runs of the same key, as a single flow gives.
+            // Runs of the same key, as in a single flow.
             Some(last) if dice.roll(3) > 0 => {
                 let again: &Frame = last;
                 frames.push(again.clone());
@@ -78,7 +79,7 @@ fn random_frames(dice: &mut Dice) -> Vec<Frame> {
     frames
 }
 
-/// Everything that can be seen of a pipeline from outside.
+/// Returns all externally observable state of a pipeline.
 fn state(pipeline: &Pipeline, out: &Outputs) -> String {
     let flows: Vec<_> = pipeline
         .tables()

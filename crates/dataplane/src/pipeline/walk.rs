@@ -1,8 +1,8 @@
-//! A frame on its way through the tables: the instructions of one entry after the other.
+//! Processing of one frame in the tables, entry by entry.
 //!
 //! Source: OpenFlow switch specification 1.3.5, sections 5.1 (pipeline), 5.4 (table miss), 5.9
-//! (instructions) and 5.10 (action set). Lookups of a run of frames with the same key are done
-//! once, up to the first entry that changes what may be asked for later.
+//! (instructions) and 5.10 (action set). Frames of a run with the same key share lookups, up to the
+//! first entry that changes fields of later lookups.
 //!
 //! Invariant: a walk only goes to later tables, so it ends.
 
@@ -20,31 +20,31 @@ use crate::key::wide::{self, EVERYTHING, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::table::TableMiss;
 
-/// The lookups of the frame before this one, if it had the same key in the same stage.
+/// Lookup results of the previous frame, if it has the same key in the same stage.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
-    /// The place of that key in its stage.
+    /// Index of that key in its stage.
     pub(super) key: Option<usize>,
     found: Vec<u32>,
 }
 
-/// Where a frame is.
+/// State of a frame in the tables.
 struct Walk {
     table: u8,
     found: u32,
     key: Key,
     wide: Wide,
-    /// Whether it was sent anywhere.
+    /// Whether the frame was sent anywhere.
     sent: bool,
-    /// Lookups so far, as long as they follow from the key that it began with alone.
+    /// Number of lookups so far while they depend on the initial key only, else `None`.
     trodden: Option<usize>,
-    /// What of the key and the wide words is not what the frame says any more.
+    /// Bits of the key and wide words that are out of date.
     stale: (Key, WordSet),
 }
 
 impl Engine {
-    /// Takes a frame whose key stands at a place of the stage on from the entry that table 0 has
-    /// for it.
+    /// Processes a frame whose key has index `place` in the stage, beginning with its entry of
+    /// table 0.
     #[inline(never)]
     pub(super) fn follow(
         &mut self,
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// Does the instructions of the entry that was found.
+    /// Executes the instructions of the matched entry.
     fn step(&mut self, flight: &Flight, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> Step {
         enter(flight, walk.table, walk.found, way);
         let instructions = &flight.programs[flight.lookup.program(walk.found)];
@@ -103,7 +103,7 @@ impl Engine {
         }
         let Instructions { apply, write, metadata, goto, .. } = &**instructions;
         if instructions.clear {
-            // The set is not seen by the actions that are applied, so it can be cleared first.
+            // Apply-actions do not read the action set, so it can be cleared first.
             self.set.clear();
         }
         self.set.write(write);
@@ -146,7 +146,7 @@ impl Engine {
         flight.lookup.count(walk.table, walk.found, 1, frame.len() as u64, way.now);
     }
 
-    /// Sets the fields that are not in the frame's bytes, as far as they are asked for.
+    /// Sets the fields that are not in the frame's bytes, if entries match on them.
     #[inline]
     pub(super) fn fill_outside(&self, wide: &mut Wide, words: WordSet, way: &Way) {
         if words & OUTSIDE != 0 {
@@ -157,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// What becomes of a frame that no entry of a table matched; whether the next table goes on.
+    /// Processes a table miss; returns whether the next table continues.
     fn missed(
         &mut self,
         flight: &Flight,
@@ -178,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// The table that goes on with frames that this one has no entry for.
+    /// Returns the next table for frames that miss in this one.
     pub(super) fn next_on_miss(&self, flight: &Flight, table: u8) -> Option<u8> {
         let goes_on = self.on_miss != OnMiss::Normal
             && flight.lookup.config(table)?.on_miss == TableMiss::Continue
@@ -187,7 +187,7 @@ impl Engine {
         goes_on.then_some(table + 1)
     }
 
-    /// A frame for which table 0 has no entry and that another table goes on with.
+    /// Processes a frame that missed in table 0 and continues in another table.
     pub(super) fn follow_from(
         &mut self,
         flight: &Flight,
@@ -211,7 +211,7 @@ impl Engine {
         self.go_on(flight, walk, frame, way);
     }
 
-    /// Takes the frames that are about to leave by a port through the egress tables.
+    /// Processes frames that are about to leave by a port in the egress tables.
     #[inline(never)]
     pub(super) fn leave(&mut self, flight: &Flight, way: &mut Way) {
         let Some(table) = flight.lookup.first_egress() else { return };
@@ -234,8 +234,8 @@ impl Engine {
         }
     }
 
-    /// Does what egress tables wrote, and lets the frame leave by its port: that is not changed
-    /// any more.
+    /// Executes the action set of the egress tables and sends the frame to its port, which they
+    /// cannot change.
     fn finish_egress(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
         let actions = self.set.actions();
         let changes = actions.iter().position(Action::is_output).unwrap_or(actions.len());
@@ -244,7 +244,7 @@ impl Engine {
         }
     }
 
-    /// Does the action set.
+    /// Executes the action set.
     fn finish(&mut self, walk: &Walk, frame: &mut Frame, way: &mut Way) {
         if let Some(port) = way.context.actset_output {
             return self.finish_egress(port, frame, way);
@@ -264,28 +264,28 @@ impl Engine {
     }
 }
 
-/// How a walk goes on.
+/// Next step of a walk.
 enum Step {
-    /// In this table.
+    /// Continue in this table.
     Goto(u8),
-    /// With the action set.
+    /// Execute the action set.
     End,
-    /// Not at all: the frame is gone, and counted.
+    /// Stop: the frame is dropped and counted.
     Over,
 }
 
 impl Walk {
-    /// Takes note of what actions change.
+    /// Records the fields that actions change.
     fn touch(&mut self, actions: &[Action]) {
         for action in actions {
             let (key, words) = changes(action);
             self.stale = (self.stale.0.or(&key), self.stale.1 | words);
-            // What is copied, or by how much a meter remarks, depends on more than the key.
+            // Copied values, and the remarking of a meter, depend on more than the key.
             self.trodden = self.trodden.filter(|_| words == 0 && key == Key::ZERO);
         }
     }
 
-    /// Reads the key and the wide words from the frame as it is now.
+    /// Reads the key and the wide words from the current frame.
     fn read(&mut self, frame: &Frame, way: &Way, words: WordSet) {
         self.key = key::extract(way.in_port, frame.bytes());
         self.wide = Wide::ZERO;
@@ -296,7 +296,7 @@ impl Walk {
     }
 }
 
-/// What of a frame's key and wide words an action may change.
+/// Returns the bits of the key and the wide words that an action may change.
 fn changes(action: &Action) -> (Key, WordSet) {
     use packet::field::Field;
     let both = |one: Field, other: Field| {

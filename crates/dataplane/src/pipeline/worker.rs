@@ -1,6 +1,6 @@
-//! What forwards: keys, lookups and plain outputs of one thread's frames.
+//! Forwarding in one thread: keys, lookups and plain outputs.
 //!
-//! Invariant: what a worker writes without the engine is its own.
+//! Invariant: a worker writes only its own data, except through the engine.
 
 use std::sync::Arc;
 
@@ -24,38 +24,38 @@ use crate::table::{Foreseen, Found, Lookup};
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
 
-/// One thread's way of forwarding.
+/// Forwarding state of one thread.
 #[derive(Debug)]
 pub struct Worker {
     pub(super) lookup: Lookup,
     pub(super) shared: Arc<Shared>,
-    /// The frames at hand.
+    /// The current frames.
     stage: Box<Stage>,
-    /// Those after them, where they are known: what their lookups will read comes meanwhile.
+    /// The next frames, if they are known: the memory for their lookups is being prefetched.
     ahead: Box<Stage>,
-    /// Whether there are some.
+    /// Whether `ahead` has frames.
     is_ahead: bool,
     pub(super) drops: Arc<SharedDrops>,
-    /// Whether there may be events about entries that the pipeline has to look at.
+    /// Whether there may be events about entries that the pipeline must process.
     pub(super) reached: bool,
 }
 
-/// What one stage hands to the next.
+/// Data that each step of a stage passes to the next.
 #[derive(Debug)]
 pub(super) struct Stage {
-    /// The fields with which its frames begin.
+    /// The initial fields of the frames.
     pub(super) begins: rewrite::Context,
-    /// Of how many frames enough was seen.
+    /// Number of frames with enough available bytes.
     seen: usize,
-    /// How many keys there are.
+    /// Number of keys.
     count: usize,
-    /// The wide words that were asked for.
+    /// The wide words that entries match on.
     words: WordSet,
-    /// The keys, a run of equal ones once.
+    /// The keys; a run of equal keys counts once.
     pub(super) keys: [Key; BATCH_MAX],
-    /// The wide fields that belong to each, as far as they are asked for.
+    /// The wide fields of each key, as far as entries match on them.
     pub(super) wide: [Wide; BATCH_MAX],
-    /// For each frame, the place of its key, or `REFUSED`.
+    /// For each frame, the index of its key, or `REFUSED`.
     pub(super) key_of: [u8; BATCH_MAX],
     refusals: [DropReason; BATCH_MAX],
     refused: usize,
@@ -87,7 +87,7 @@ impl Default for Stage {
     }
 }
 
-/// A frame that does not reach the tables.
+/// Marks a frame that does not go to the tables.
 pub(super) const REFUSED: u8 = u8::MAX;
 
 impl Worker {
@@ -97,20 +97,21 @@ impl Worker {
         Worker { lookup, shared, stage, ahead, is_ahead: false, drops, reached: false }
     }
 
-    /// To be called when no frames come for now: who changes the tables need not wait for it.
+    /// Marks the worker as idle, so that table changes do not wait for it. Call this when no frames
+    /// arrive for now.
     #[inline]
     pub fn rest(&self) {
         self.lookup.rest();
     }
 
-    /// The place of the entry of table 0 that the first of the frames at hand met.
+    /// Returns the slot of the entry of table 0 that the first current frame matched.
     pub(super) fn found(&self) -> Option<usize> {
         let key = self.stage.key_of[0];
         let found = if key == REFUSED { None } else { Some(self.stage.found[usize::from(key)]) };
         found.filter(|place| *place != NOWHERE).map(|place| place as usize)
     }
 
-    /// Takes at most [`BATCH_MAX`] frames that begin with these fields through all stages.
+    /// Processes at most [`BATCH_MAX`] frames with these initial fields.
     pub(super) fn forward_stage(
         &mut self,
         begins: rewrite::Context,
@@ -127,8 +128,8 @@ impl Worker {
         }
     }
 
-    /// Finds and counts the entries for the stage's keys, and says whether they drop every frame or
-    /// let it leave unchanged by one port.
+    /// Finds and counts the entries for the stage's keys. Returns whether every frame is dropped or
+    /// leaves unchanged by one port.
     #[inline]
     fn look_up(&mut self, now: Nanos) -> bool {
         let stage = &mut *self.stage;
@@ -152,7 +153,7 @@ impl Worker {
         plain
     }
 
-    /// Says of the first `count` frames of a stage of plain verdicts what becomes of them.
+    /// Decides on the first `count` frames of a stage with plain verdicts.
     #[inline]
     fn decide_plainly(&mut self, count: usize, decisions: &mut [Decision; SIGHTS_MAX]) {
         for (decision, key) in decisions[..count].iter_mut().zip(self.stage.key_of) {
@@ -170,7 +171,7 @@ impl Worker {
         }
     }
 
-    /// Drops frames or sends them out of one port each.
+    /// Drops each frame or sends it to one port.
     #[inline]
     fn send_plainly(&mut self, frames: &mut [Frame], out: &mut Outputs) {
         for (frame, key) in frames.iter_mut().zip(self.stage.key_of) {
@@ -191,7 +192,7 @@ impl Worker {
         }
     }
 
-    /// Lets the engine do what the entries say, in order.
+    /// Executes the entries in the engine, in order.
     #[inline(never)]
     fn send_by_engine(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         let library = self.lookup.library();
@@ -203,7 +204,7 @@ impl Worker {
         self.reached |= std::mem::take(&mut engine.reached);
     }
 
-    /// Lets the engine do actions with one frame.
+    /// Executes actions for one frame in the engine.
     pub(super) fn run_by_engine(
         &mut self,
         actions: &[Action],
@@ -226,7 +227,7 @@ impl Worker {
 }
 
 impl Stage {
-    /// Takes in frames that begin with these fields: finds their keys, and refuses those that are not
+    /// Adds frames with these initial fields: extracts their keys, and rejects those that are not
     /// for the tables.
     #[inline]
     fn see<S: Seen>(
@@ -244,7 +245,7 @@ impl Stage {
         }
     }
 
-    /// The same, with or without the wide fields that entries ask for.
+    /// Like `see`, with or without the wide fields that entries match on.
     #[inline]
     fn see_with<const WIDE: bool, S: Seen>(&mut self, frames: &[S], shared: &Shared) {
         let port: PortNo = self.begins.in_port;
@@ -255,7 +256,7 @@ impl Stage {
         };
         let ask_more = settings != PortSettings::default() || drop_fragments;
         let mut keys = 0;
-        // The last key, where the compiler need not read back what it just wrote.
+        // A copy of the last key, so that the compiler does not read back what it just wrote.
         let mut last = Key::ZERO;
         self.refused = 0;
         self.seen = frames.len();
@@ -301,25 +302,25 @@ impl Stage {
         self.count = keys;
     }
 
-    /// Asks for what the lookups will read first.
+    /// Prefetches the memory that lookups read first.
     #[inline]
     fn foresee(&mut self, lookup: &Lookup) {
         lookup.foresee(0, &self.keys[..self.count], &mut self.foreseen);
     }
 
-    /// Asks for what they will read then.
+    /// Prefetches the memory that lookups read next.
     #[inline]
     fn guess(&mut self, lookup: &Lookup) {
         lookup.guess(0, &self.keys[..self.count], &self.foreseen, &mut self.found);
     }
 }
 
-/// A frame, or as much of it as is seen.
+/// A frame, or its visible part.
 trait Seen {
-    /// Whether it is always all of it.
+    /// Whether the whole frame is always visible.
     const WHOLE: bool;
 
-    /// What is seen.
+    /// Returns the visible part.
     fn seen(&self) -> Sight<'_>;
 }
 
@@ -342,7 +343,7 @@ impl Seen for Sight<'_> {
     }
 }
 
-/// The wide fields that are asked for of a frame that comes in.
+/// Returns the wide fields of a received frame that entries match on.
 fn wide_fields(begins: &rewrite::Context, bytes: &[u8], words: WordSet) -> Wide {
     let mut wide = Wide::ZERO;
     if words & !OUTSIDE != 0 {
@@ -356,7 +357,7 @@ fn wide_fields(begins: &rewrite::Context, bytes: &[u8], words: WordSet) -> Wide 
     wide
 }
 
-/// Why a frame does not reach the tables, if so.
+/// Returns why a frame does not go to the tables, or `None`.
 fn refusal(settings: PortSettings, drop_fragments: bool, bytes: &[u8]) -> Option<DropReason> {
     if bytes.len() < ethernet::HEADER_BYTES {
         return Some(DropReason::TooShort);
@@ -395,7 +396,7 @@ impl Forwarder for Worker {
         decisions: &mut [Decision; SIGHTS_MAX],
     ) -> Decided {
         let begins = rewrite::Context::at(port);
-        // What was asked for since the frames were seen has to be seen now.
+        // If entries match on more fields since the frames were read, they are read again.
         if !self.is_ahead || self.ahead.words != self.lookup.asked(0).1 {
             self.lookup.begin();
             self.ahead.see(begins, sights, &self.lookup, &self.shared);
@@ -424,7 +425,7 @@ impl Forwarder for Worker {
         self.send_by_engine(frames, now, out);
     }
 
-    /// Lets go what waits in shaped queues; what entries and addresses are due is the pipeline's.
+    /// Releases frames from shaped queues. The pipeline handles timeouts of entries and addresses.
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         self.shared.engine().egress.release(now, out)
     }

@@ -1,17 +1,17 @@
-//! When the frames of one port may leave: the ideal schedule, worked off as time goes by.
+//! Scheduler of one port: computes an ideal schedule and releases frames by it.
 //!
-//! Frames start one after the other; the port is free again when the last one would have passed at
-//! the port's rate, and a queue may send again when its last one would have passed at the queue's
-//! maximum. Among the queues that may send at that moment, one that is behind its minimum goes
-//! first (the one most behind, as the real-time criterion of the hierarchical fair service
-//! curve, I. Stoica et al., SIGCOMM 1997); if none is, what the port has left is shared evenly by
-//! bytes (start-time fair queuing, P. Goyal et al., SIGCOMM 1996).
+//! Frames start one after the other. The port is free again when the last frame would have passed
+//! at the port's rate. A queue may send again when its last frame would have passed at its maximum
+//! rate. Among the queues that may send, the one furthest behind its minimum rate goes first. This
+//! is the real-time criterion of the hierarchical fair service curve (I. Stoica et al., SIGCOMM
+//! 1997). If none is behind, the remaining rate is shared evenly by bytes (start-time fair queuing,
+//! P. Goyal et al., SIGCOMM 1996).
 //!
-//! The schedule is computed with the times at which frames arrived and could have left, so a caller
-//! who comes late finds the same order and the same average rate as one who is in time. Times
-//! have 32 binary places below the nanosecond. Invariant: between two moments a queue releases at
-//! most its maximum rate times the span and one frame, or two where the port made it wait, as long as
-//! the caller comes when it is due.
+//! The schedule uses the times at which frames arrived and could have left. So a late caller gets
+//! the same order and the same average rate as one that is on time. Times have 32 fraction bits of
+//! a nanosecond. Invariant: in any time span, a queue releases at most its maximum rate times the
+//! span, and one frame (two frames if the port delayed it). This requires that the caller is on
+//! time.
 
 use std::collections::VecDeque;
 
@@ -25,21 +25,21 @@ use crate::forwarder::Outputs;
 /// Nanoseconds times 2³².
 type Fine = u128;
 
-/// Emptied frames that a port keeps to be filled again.
+/// Maximum number of empty frames that a port keeps for reuse.
 const SPARE_FRAMES_MAX: usize = 64;
 
-/// One port's queues and their place in the schedule.
+/// Queues and schedule of one port.
 #[derive(Debug)]
 pub(super) struct Shaper {
     port: PortNo,
     rate: Option<u64>,
     lines: Vec<Line>,
-    /// Place in `lines` of the one for frames that name no queue.
+    /// Index in `lines` of the default queue.
     default: usize,
     made_at: Nanos,
-    /// When the port has sent the last frame.
+    /// Time at which the port has sent the last frame.
     free_at: Fine,
-    /// Share that the last frame beyond the guarantees started with.
+    /// Start share of the last frame beyond the guarantees.
     share: u64,
     spares: Vec<Frame>,
 }
@@ -48,16 +48,16 @@ pub(super) struct Shaper {
 #[derive(Debug)]
 struct Line {
     spec: QueueSpec,
-    /// Whether it was configured, rather than made for frames that name no queue.
+    /// Whether the queue is configured, and not an implicit default queue.
     numbered: bool,
     frames: VecDeque<(Nanos, Frame)>,
     traffic: Traffic,
     errors: u64,
-    /// When the last frame has passed at the maximum rate.
+    /// Time at which the last frame has passed at the maximum rate.
     max_at: Fine,
-    /// When the last frame sent under the guarantee has passed at the minimum rate.
+    /// Time at which the last guaranteed frame has passed at the minimum rate.
     min_at: Fine,
-    /// Bytes had beyond the guarantee, on the scale of [`Shaper::share`].
+    /// Bytes beyond the guarantee, on the scale of [`Shaper::share`].
     share: u64,
 }
 
@@ -65,12 +65,12 @@ fn fine(at: Nanos) -> Fine {
     Fine::from(at.0) << 32
 }
 
-/// The first whole nanosecond that is not before `at`.
+/// Rounds up to a whole nanosecond.
 fn coarse(at: Fine) -> Nanos {
     Nanos(u64::try_from((at + 0xffff_ffff) >> 32).unwrap_or(u64::MAX))
 }
 
-/// How long so many bytes take at a rate in bit/s.
+/// Returns the transmission time of `bytes` bytes at a rate in bit/s.
 fn span(bytes: usize, rate: Option<u64>) -> Fine {
     let bits = bytes as Fine * 8;
     rate.map_or(0, |rate| ((bits * 1_000_000_000) << 32).div_ceil(rate.into()))
@@ -110,12 +110,12 @@ impl Shaper {
         self.lines.iter().position(|line| line.numbered && line.spec.queue == queue)
     }
 
-    /// Frames that wait.
+    /// Returns the number of waiting frames.
     pub(super) fn waiting(&self) -> usize {
         self.lines.iter().map(|line| line.frames.len()).sum()
     }
 
-    /// Takes a frame into a queue. False, and no change, if the queue is full.
+    /// Queues a frame. Returns false without a change if the queue is full.
     pub(super) fn push(&mut self, queue: Option<QueueNo>, frame: &mut Frame, now: Nanos) -> bool {
         let place = queue.and_then(|queue| self.place(queue)).unwrap_or(self.default);
         let line = &mut self.lines[place];
@@ -124,7 +124,7 @@ impl Shaper {
             return false;
         }
         if line.frames.is_empty() {
-            // Nothing is saved up while there is nothing to send.
+            // An idle queue accumulates no credit.
             line.share = line.share.max(self.share);
             line.min_at = line.min_at.max(fine(now));
         }
@@ -133,7 +133,7 @@ impl Shaper {
         true
     }
 
-    /// Lets go, in the order of the schedule, every frame that starts by `now`.
+    /// Releases, in schedule order, every frame that starts by `now`.
     pub(super) fn release(&mut self, now: Nanos, out: &mut Outputs) {
         while let Some(start) = self.next_start().filter(|start| *start <= fine(now)) {
             let (place, guaranteed) = self.choose(start);
@@ -146,7 +146,7 @@ impl Shaper {
             }
             let (_, spare) = line.frames.pop_front().expect("it was there just now");
             line.traffic.add(bytes);
-            // What the port made it wait is made good, up to one frame.
+            // A delay that the port caused is compensated, up to one frame.
             line.max_at = start.max(ready + span(bytes, line.spec.max));
             if guaranteed {
                 line.min_at += span(bytes, line.spec.min);
@@ -161,13 +161,13 @@ impl Shaper {
         }
     }
 
-    /// When the next frame starts, if one waits.
+    /// Returns when the next frame starts, if one waits.
     fn next_start(&self) -> Option<Fine> {
         let ready = self.lines.iter().filter_map(Line::ready_at).min()?;
         Some(ready.max(self.free_at))
     }
 
-    /// Which line sends at `start`, and whether its guarantee says so.
+    /// Returns the queue that sends at `start`, and whether it does so under its guarantee.
     fn choose(&self, start: Fine) -> (usize, bool) {
         let ready = || {
             let lines = self.lines.iter().enumerate();
@@ -181,7 +181,7 @@ impl Shaper {
         (fewest.map_or(self.default, |(place, _)| place), false)
     }
 
-    /// When the next frame may go, if one waits.
+    /// Returns when the next frame is due, if one waits.
     pub(super) fn due(&self) -> Option<Nanos> {
         self.next_start().map(coarse)
     }
@@ -215,7 +215,7 @@ impl Line {
         }
     }
 
-    /// When its first frame may start as far as the line itself goes.
+    /// Returns when the queue's own rate permits its first frame to start.
     fn ready_at(&self) -> Option<Fine> {
         self.frames.front().map(|(arrived, _)| fine(*arrived).max(self.max_at))
     }

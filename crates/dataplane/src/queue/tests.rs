@@ -1,4 +1,4 @@
-//! Shaped queues, their frames fetched whenever they are due: rates, shares, limits.
+//! Tests of shaped queues with a caller that is always on time: rates, shares, limits.
 
 use super::*;
 
@@ -8,7 +8,7 @@ struct Bench {
     queues: Queues,
     out: Outputs,
     now: Nanos,
-    /// What left: when, first byte, length.
+    /// The frames sent: time, first byte, length.
     left: Vec<(Nanos, u8, usize)>,
 }
 
@@ -43,7 +43,7 @@ impl Bench {
         batch.clear();
     }
 
-    /// Goes on to `until`, stopping wherever a frame is due.
+    /// Advances to `until`, with a stop whenever a frame is due.
     fn run(&mut self, until: Nanos) {
         while let Some(due) = self.queues.due().filter(|due| *due <= until) {
             assert!(due > self.now || self.now == Nanos::ZERO, "time stands still at {due}");
@@ -54,7 +54,7 @@ impl Bench {
         self.now = until;
     }
 
-    /// Keeps these queues full until `until`, by frames of their lengths.
+    /// Keeps these queues full until `until`, with frames of the given lengths.
     fn overload(&mut self, queues: &[(QueueNo, usize)], until: Nanos) {
         while self.now < until {
             for (queue, length) in queues {
@@ -81,7 +81,7 @@ fn the_maximum_rate_is_kept_to_within_a_frame_at_any_length_and_rate() {
         let bits = u128::from(bench.bits(7));
         let frame = length as u128 * 8;
         assert!(bits <= wanted + frame && bits + frame > wanted, "{rate}, {length}: {bits}");
-        // Not only on the whole: no frame comes before those before it have passed.
+        // Not only on average: no frame leaves before the frames ahead of it have passed.
         let mut sum = 0;
         for (at, _, length) in &bench.left {
             assert!(u128::from(at.0) * u128::from(rate) >= sum * 1_000_000_000, "{rate} at {at}");
@@ -124,8 +124,8 @@ fn when_a_port_is_limited_minimums_come_first_and_the_rest_is_shared_evenly() {
     ];
     let mut bench = Bench::new(Some(10_000_000), &specs);
     bench.overload(&[(1, 1000), (2, 200), (3, 1514), (4, 700)], Nanos::from_secs(5));
-    // Of the 4 Mbit/s beyond the minimums, queue 4 gets its maximum, the others a third each
-    // of what is left.
+    // Of the 4 Mbit/s beyond the minimums, queue 4 gets its maximum, and each other queue a third
+    // of the rest.
     let wanted = [5_000_000 + 1_166_666, 1_000_000 + 1_166_666, 1_166_666, 500_000];
     for (mark, wanted) in (1..).zip(wanted) {
         let rate = bench.bits(mark) / 5;
@@ -152,7 +152,7 @@ fn a_full_queue_takes_no_more_and_says_so() {
     let short = QueueSpec { frames_max: 2, ..queue(1, None, Some(1_000_000)) };
     let mut bench = Bench::new(None, &[short]);
     let queued: Vec<Queued> = (0..4).map(|_| bench.send(Some(1), 1, 125)).collect();
-    // The first one leaves at once, two wait.
+    // The first one leaves immediately, two wait.
     assert_eq!(queued, [Queued::Yes, Queued::Yes, Queued::Yes, Queued::Full]);
     bench.run(Nanos::from_secs(1));
     let record = bench.queues.records(bench.now)[0];

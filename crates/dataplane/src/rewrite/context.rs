@@ -1,4 +1,4 @@
-//! What a frame carries through the pipeline besides its bytes.
+//! Pipeline fields of a frame.
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, section 7.2.3.8, and 1.5.1, section 7.2.3.9
 //! (pipeline fields).
@@ -8,24 +8,24 @@ use packet::field::Field;
 /// The pipeline fields of one frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The port that it came in on, as the control plane numbers it.
+    /// The ingress port, as the control plane numbers it.
     pub in_port: u32,
-    /// The physical port under that.
+    /// The physical port of the ingress port.
     pub in_phy_port: u32,
-    /// What tables wrote.
+    /// The metadata that tables wrote.
     pub metadata: u64,
-    /// What the logical port that it came in on says of its tunnel.
+    /// The tunnel identifier from the logical ingress port.
     pub tunnel_id: u64,
 }
 
 impl Context {
-    /// Those of a frame that comes in on a port, of which nothing else is known.
+    /// Returns the fields of a frame received on a port, with no other fields known.
     #[inline]
     pub fn at(port: u32) -> Context {
         Context { in_port: port, in_phy_port: port, ..Context::default() }
     }
 
-    /// A field's value, if it is one of these.
+    /// Returns a field's value, if it is one of these.
     pub fn get(&self, field: Field) -> Option<u128> {
         match field {
             Field::InPort => Some(self.in_port.into()),
@@ -36,7 +36,7 @@ impl Context {
         }
     }
 
-    /// Sets the bits of `mask` in a field, if it is one that can be set.
+    /// Sets the bits of `mask` in a field, if the field can be set.
     pub fn set(&mut self, field: Field, value: u64, mask: u64) {
         let place = match field {
             Field::Metadata => &mut self.metadata,

@@ -1,10 +1,11 @@
 //! Setting and copying fields.
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, section 7.2.5 ("Set-Field"), and 1.5.1, section
-//! 7.2.6 (masks, "Copy-Field"). A field is that of the outermost header that has it; one that the
-//! frame does not have is not set. A field that says what follows (`eth_type`, `ip_proto`) is set
-//! as it stands, and nothing else is made to fit, except that the checksum of the transport header
-//! that was there follows the new protocol, as it follows the addresses of the pseudo-header.
+//! 7.2.6 (masks, "Copy-Field"). A field is that of the outermost header with this field; a field
+//! that the frame does not have is not set. Fields that identify the next header (`eth_type`,
+//! `ip_proto`) are set without further adjustments. The only exception is the transport checksum of
+//! the previous protocol, which is updated for the new protocol in the pseudo-header, as for
+//! addresses.
 
 use packet::field::Field;
 use packet::frame::Frame;
@@ -13,23 +14,23 @@ use packet::header::ethernet;
 use super::{Context, sum};
 use crate::locate::Headers;
 
-/// Bits of one field that are copied into another.
+/// Bits of one field to copy to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copy {
-    /// The field that is read.
+    /// The source field.
     pub from: Field,
-    /// Its lowest bit that is read.
+    /// Its lowest bit to read.
     pub from_bit: u8,
-    /// The field that is written.
+    /// The destination field.
     pub to: Field,
-    /// Its lowest bit that is written.
+    /// Its lowest bit to write.
     pub to_bit: u8,
-    /// How many bits.
+    /// Number of bits.
     pub bits: u8,
 }
 
-/// Sets the bits of `mask` in a field to those of `value`. Fields that nobody can set (`in_port`,
-/// `ipv6_exthdr`, ...) stay.
+/// Sets the bits of `mask` in a field to those of `value`. Read-only fields (`in_port`,
+/// `ipv6_exthdr`, ...) do not change.
 pub fn set_field(frame: &mut Frame, context: &mut Context, field: Field, value: u128, mask: u128) {
     match field {
         Field::EthDst if mask == field.ones() => set_mac(frame, 0, value),
@@ -58,7 +59,7 @@ pub fn copy_field(frame: &mut Frame, context: &mut Context, copy: Copy) {
     set_field(frame, context, copy.to, value, mask << to);
 }
 
-/// Sets bits of a field that stands in the frame's bytes, if it does.
+/// Sets bits of a field in the frame's bytes, if the frame has it.
 pub fn set_located(headers: &Headers, bytes: &mut [u8], field: Field, value: u128, mask: u128) {
     let Some(place) = headers.place(field) else { return };
     let old = place.word(bytes);
@@ -75,12 +76,12 @@ fn set_mac(frame: &mut Frame, at: usize, value: u128) {
     }
 }
 
-/// The source ports that a transport header can have.
+/// The source ports of all transport headers.
 pub const SOURCES: [Field; 3] = [Field::TcpSrc, Field::UdpSrc, Field::SctpSrc];
-/// The destination ports that a transport header can have.
+/// The destination ports of all transport headers.
 pub const DESTINATIONS: [Field; 3] = [Field::TcpDst, Field::UdpDst, Field::SctpDst];
 
-/// Sets whichever of these ports the frame has (OpenFlow 1.0 and 1.1).
+/// Sets the one of these ports that the frame has (OpenFlow 1.0 and 1.1).
 pub fn set_port(frame: &mut Frame, ports: &[Field; 3], port: u16) {
     let headers = Headers::of(frame.bytes());
     for &field in ports {

@@ -1,17 +1,17 @@
-//! The checksums of a frame after one of its fields changed.
+//! Incremental checksum updates.
 //!
-//! Source: RFC 1624 for the sums of IPv4, ICMP, ICMPv6, TCP and UDP; the CRC32c of SCTP is linear, so
-//! that it follows from the bits that changed as well. No payload is read, and a wrong checksum stays
-//! as wrong as it was. A UDP checksum of zero (none) stays zero. Of fragmented datagrams the first
-//! one's transport checksum is corrected, for it covers all; but that of SCTP cannot be, because
-//! how many bytes follow is not known there.
+//! Source: RFC 1624 for the sums of IPv4, ICMP, ICMPv6, TCP and UDP. The CRC32c of SCTP is linear,
+//! so it also follows from the changed bits. No payload is read, and a wrong checksum stays equally
+//! wrong. A UDP checksum of zero (none) stays zero. In a fragmented datagram, the transport
+//! checksum of the first fragment is updated, since it covers all fragments. That of SCTP cannot be
+//! updated, since the number of following bytes is unknown.
 
 use packet::checksum::{Sum, update_crc32c};
 use packet::header::{icmp, icmpv6, ipv4, put_u16, sctp, tcp, u16_at, udp};
 
 use crate::locate::{Covered, Fragment, Headers, Network, Place, Transport};
 
-/// Corrects the checksums that cover `place`, whose bytes were `old` and are `new`.
+/// Updates the checksums that cover `place`, whose bytes change from `old` to `new`.
 pub fn correct(headers: &Headers, bytes: &mut [u8], place: &Place, old: u128, new: u128) {
     if old == new || place.covered == Covered::No {
         return;
@@ -40,8 +40,8 @@ pub fn correct(headers: &Headers, bytes: &mut [u8], place: &Place, old: u128, ne
     }
 }
 
-/// Some bytes as they were and as they are, as numbers: an even count from an even offset of what the
-/// checksum covers.
+/// Old and new bytes, as numbers: an even number of bytes at an even offset in the checksum's
+/// range.
 struct Change {
     old: u128,
     new: u128,
@@ -49,7 +49,7 @@ struct Change {
 }
 
 impl Change {
-    /// Corrects the sum at `at`.
+    /// Updates the sum at `at`.
     fn correct(&self, bytes: &mut [u8], at: usize) {
         let sum = self.add_to(Sum::default().u16(!u16_at(bytes, at)));
         put_u16(bytes, at, sum.checksum());
@@ -62,7 +62,7 @@ impl Change {
         }
     }
 
-    /// Equation 3 of RFC 1624: the complement of the old words and the new words are added.
+    /// Equation 3 of RFC 1624: adds the complement of the old words, and the new words.
     fn add_to(&self, sum: Sum) -> Sum {
         let gone = !self.old & (u128::MAX >> (128 - 8 * self.bytes));
         [gone, self.new].into_iter().fold(sum, |sum, words| {
@@ -71,7 +71,7 @@ impl Change {
         })
     }
 
-    /// Corrects the CRC at `at`, which covers `behind` bytes more after those that changed.
+    /// Updates the CRC at `at`, which covers `behind` more bytes after the changed ones.
     fn correct_crc(&self, bytes: &mut [u8], at: usize, behind: usize) {
         let changed = (self.old ^ self.new).to_be_bytes();
         let field: &mut [u8] = &mut bytes[at..at + 4];

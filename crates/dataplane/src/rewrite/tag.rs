@@ -1,16 +1,17 @@
-//! Tags pushed and popped: VLAN, MPLS and provider backbone.
+//! Pushing and popping of VLAN tags, MPLS entries and PBB headers.
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, sections 5.12 and 7.2.5. A pushed header is the
-//! outermost in its place and says what the one before it said: VLAN identifier and priority, MPLS
-//! label, class and time to live (from IP, if there was no MPLS), service instance; its priority is
-//! that of the VLAN. What has no precursor is zero.
+//! outermost of its kind and copies the previous outermost one. It copies VLAN identifier and
+//! priority, or MPLS label, class and TTL, or the service instance. Without a previous MPLS entry,
+//! the TTL is that of IP. The priority of a PBB header is that of the VLAN. Fields without a source
+//! are zero.
 //!
-//! An MPLS entry takes the place of a type field: what is behind the stack has none, and who pops
-//! says what it is. From 1.3 on a pushed entry stands right after the Ethernet header, before the
-//! VLAN tags; before, it stands behind them. Frames of IEEE 802.3 have their type in the SNAP header
-//! and their length corrected; those without SNAP have no type whose place MPLS could take.
+//! An MPLS entry replaces a type field. The payload after the stack has no type, so a pop action
+//! supplies it. From 1.3 on, a pushed entry follows the Ethernet header, before the VLAN tags; in
+//! earlier versions, it follows the tags. Frames of IEEE 802.3 have their type in the SNAP header,
+//! and their length is adjusted. Without SNAP, there is no type that MPLS could replace.
 //!
-//! Invariant: a frame that has not the header, or no room for another, stays as it is.
+//! Invariant: a frame without the header, or without space for another, does not change.
 
 use packet::frame::Frame;
 use packet::header::{ethernet, mpls, pbb, put_u16, put_u32, u16_at, u32_at, vlan};
@@ -18,28 +19,28 @@ use packet::header::{ethernet, mpls, pbb, put_u16, put_u32, u16_at, u32_at, vlan
 use super::ttl;
 use crate::locate::{Headers, Network};
 
-/// Bytes by which a backbone header lengthens a frame.
+/// Bytes that a PBB header adds to a frame.
 const PBB_BYTES: usize = 2 + pbb::TAG_BYTES;
 
-/// Where the outermost tag has its control information.
+/// Offset of the outermost tag's control information.
 const CONTROL_AT: usize = ethernet::HEADER_BYTES;
 
-/// Where a pushed MPLS entry stands.
+/// Position of a pushed MPLS entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MplsPlace {
-    /// Right after the Ethernet header (1.3 and later).
+    /// After the Ethernet header (1.3 and later).
     Outermost,
-    /// Behind the VLAN tags (1.1 and 1.2).
+    /// After the VLAN tags (1.1 and 1.2).
     BehindVlan,
 }
 
-/// Whether the frame has a tag, as [`Headers`] says.
+/// Whether the frame has a tag, as in [`Headers`].
 fn is_tagged(bytes: &[u8]) -> bool {
     let at = ethernet::TYPE.start;
     bytes.len() >= at + vlan::TAG_BYTES + 2 && vlan::is_tag(u16_at(bytes, at))
 }
 
-/// Adds an outermost tag of this type.
+/// Pushes an outermost tag of this type.
 pub fn push_vlan(frame: &mut Frame, type_: u16) {
     let copied = vlan::VID_MASK | 7 << vlan::PCP_SHIFT;
     let control =
@@ -47,15 +48,15 @@ pub fn push_vlan(frame: &mut Frame, type_: u16) {
     insert_tag(frame, type_, control);
 }
 
-/// Removes the outermost tag, if there is one.
+/// Pops the outermost tag, if there is one.
 pub fn pop_vlan(frame: &mut Frame) {
     if is_tagged(frame.bytes()) {
         frame.remove(ethernet::TYPE.start, vlan::TAG_BYTES);
     }
 }
 
-/// Sets the bits of `mask` in the control information of the outermost tag, which is added if the
-/// frame has none (OpenFlow 1.0).
+/// Sets the bits of `mask` in the control information of the outermost tag; adds a tag to a frame
+/// without one (OpenFlow 1.0).
 pub fn set_tag(frame: &mut Frame, mask: u16, bits: u16) {
     if is_tagged(frame.bytes()) {
         let control = u16_at(frame.bytes(), CONTROL_AT);
@@ -73,7 +74,7 @@ fn insert_tag(frame: &mut Frame, type_: u16, control: u16) {
     }
 }
 
-/// Adds an outermost MPLS entry, which makes `type_` the Ethernet type.
+/// Pushes an outermost MPLS entry and sets the Ethernet type to `type_`.
 pub fn push_mpls(frame: &mut Frame, type_: u16, place: MplsPlace) {
     let headers = Headers::of(frame.bytes());
     let before_tags = headers.tags > 0 && place == MplsPlace::Outermost;
@@ -93,8 +94,7 @@ pub fn push_mpls(frame: &mut Frame, type_: u16, place: MplsPlace) {
     }
 }
 
-/// What a new entry says: label, class and time to live of the outermost one, or the time to live
-/// of IP.
+/// Returns a new entry with label, class and TTL of the outermost one, or with the IP TTL.
 fn copied_entry(headers: &Headers, bytes: &[u8], bottom: bool) -> u32 {
     let bottom = if bottom { mpls::BOTTOM } else { 0 };
     match headers.network {
@@ -103,7 +103,7 @@ fn copied_entry(headers: &Headers, bytes: &[u8], bottom: bool) -> u32 {
     }
 }
 
-/// Removes the outermost MPLS entry, if there is one; `type_` is the type of what is behind it.
+/// Pops the outermost MPLS entry, if there is one; `type_` is the type of the payload.
 pub fn pop_mpls(frame: &mut Frame, type_: u16) {
     let headers = Headers::of(frame.bytes());
     if headers.network == Network::Mpls {
@@ -113,8 +113,8 @@ pub fn pop_mpls(frame: &mut Frame, type_: u16) {
     }
 }
 
-/// Adds an outermost backbone header: the frame becomes that of a customer, its addresses are
-/// those of the backbone too until they are set.
+/// Pushes an outermost PBB header: the frame becomes the customer frame, and the backbone addresses
+/// are copies of its addresses until they are set.
 pub fn push_pbb(frame: &mut Frame, type_: u16) {
     let headers = Headers::of(frame.bytes());
     let bytes = frame.bytes();
@@ -135,8 +135,8 @@ pub fn push_pbb(frame: &mut Frame, type_: u16) {
     put_u32(bytes, ethernet::HEADER_BYTES, priority | instance);
 }
 
-/// Removes the outermost service tag, if there is one; the addresses are the customer's again. A
-/// backbone VLAN tag before it stays.
+/// Pops the outermost service tag, if there is one, and restores the customer addresses. A backbone
+/// VLAN tag before it stays.
 pub fn pop_pbb(frame: &mut Frame) {
     let headers = Headers::of(frame.bytes());
     if headers.network != Network::Pbb {
@@ -149,8 +149,8 @@ pub fn pop_pbb(frame: &mut Frame) {
     frame.remove(headers.type_at.into(), PBB_BYTES);
 }
 
-/// Adds to the length of an IEEE 802.3 frame, if it is one. False, and no change, if it would not
-/// be a length any more.
+/// Adds to the length of an IEEE 802.3 frame. Returns false without a change if the result would
+/// not be a valid length.
 fn adjust_length(headers: &Headers, bytes: &mut [u8], by: i32) -> bool {
     if !headers.has_length() {
         return true;

@@ -1,4 +1,4 @@
-//! Fields changed and checksums right, for random actions on random frames.
+//! Tests that random actions on random frames change the right fields and keep checksums right.
 
 use super::{Action, Context, Frame};
 use crate::dice::Dice;
@@ -39,7 +39,7 @@ fn random_frame(dice: &mut Dice) -> Frame {
     builder.payload(&payload).frame()
 }
 
-/// A random change, and what it makes of the key.
+/// Draws a change, and returns its effect on the key.
 fn random_change(dice: &mut Dice) -> (Action, fn(&mut Key, u64), u64) {
     let value = dice.roll(1 << 48);
     fn l4(key: &mut Key, field: Field, value: u64) {
@@ -111,7 +111,8 @@ fn any_mix_of_changes_changes_those_fields_and_leaves_all_checksums_right() {
             assert_eq!(extract(1, frame.bytes()), key, "seed {seed}, {action:?}");
             let verified = Packet::of(frame.bytes()).verify_checksums();
             assert_eq!(verified, Ok(()), "seed {seed}, {action:?}");
-            // A full computation agrees to the bit, but for the zero that UDP has two of.
+            // A full computation gives the same bytes, apart from the two representations of zero
+            // in UDP.
             let mut whole = frame.bytes().to_vec();
             set_transport_checksum(&mut whole);
             assert_eq!(whole, frame.bytes(), "seed {seed}, {action:?}");
@@ -196,7 +197,8 @@ fn of_a_datagram_only_the_first_fragment_has_an_l4_header_to_change() {
         apply(action, &mut first);
         apply(action, &mut later);
     }
-    // The sum covers the datagram, so the first fragment's changes as that of the whole one.
+    // The sum covers the datagram, so the first fragment's sum changes like that of the whole
+    // datagram.
     assert_eq!(first.bytes()[34..], changed.bytes()[34..]);
     assert_eq!(later.bytes()[34..], l4_later);
     assert_eq!(later.bytes()[26..30], [172, 16, 9, 9]);

@@ -1,9 +1,9 @@
-//! The time to live: of MPLS and IP, copied between them, set and decremented.
+//! TTL actions for MPLS and IP: copy, set and decrement.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5, sections 5.12 and 7.2.5. Headers with a time to
-//! live are MPLS entries and IP; the second outermost is the next entry, the IP packet behind the
-//! bottom of the stack (told by its header, for nothing else says that it is one), or
-//! the IP packet inside IP. A frame whose time to live would become zero is invalid.
+//! Source: OpenFlow Switch Specification 1.3.5, sections 5.12 and 7.2.5. Headers with a TTL are
+//! MPLS entries and IP. The second outermost one is the next entry, the IP packet after the bottom
+//! of the stack, or the IP packet inside IP. The IP packet after the stack is recognized by its
+//! header, since no other field identifies it. A frame whose TTL would become zero is invalid.
 
 use packet::checksum::update_u16;
 use packet::frame::Frame;
@@ -11,7 +11,7 @@ use packet::header::{ipv4, ipv6, mpls, put_u16, u16_at};
 
 use crate::locate::{Fragment, Headers, Network};
 
-/// A decrement would leave no time to live. The frame is as it was.
+/// A decrement would leave no TTL. The frame did not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidTtl;
 
@@ -20,19 +20,19 @@ const PROTOCOL_IPV4: u8 = 4;
 /// Protocol number of an IPv6 packet in IP.
 const PROTOCOL_IPV6: u8 = 41;
 
-/// Where a header with a time to live begins.
+/// A header with a TTL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ttl {
-    /// That of the MPLS entry at this offset.
+    /// The MPLS entry at this offset.
     Mpls(usize),
-    /// That of the IPv4 header at this offset.
+    /// The IPv4 header at this offset.
     Ipv4(usize),
-    /// That of the IPv6 header at this offset.
+    /// The IPv6 header at this offset.
     Ipv6(usize),
 }
 
 impl Ttl {
-    /// Its value.
+    /// Returns the TTL.
     pub fn get(self, bytes: &[u8]) -> u8 {
         bytes[self.at()]
     }
@@ -45,7 +45,7 @@ impl Ttl {
         }
     }
 
-    /// Sets it, and corrects the checksum of an IPv4 header.
+    /// Sets the TTL, and updates the checksum of an IPv4 header.
     fn set(self, bytes: &mut [u8], value: u8) {
         let Ttl::Ipv4(at) = self else {
             bytes[self.at()] = value;
@@ -60,7 +60,7 @@ impl Ttl {
         }
     }
 
-    /// Takes one off.
+    /// Decrements the TTL.
     fn decrement(self, bytes: &mut [u8]) -> Result<(), InvalidTtl> {
         match self.get(bytes) {
             0 | 1 => Err(InvalidTtl),
@@ -72,7 +72,7 @@ impl Ttl {
     }
 }
 
-/// Copies the time to live of the second outermost header that has one to the outermost.
+/// Copies the TTL of the second outermost header with a TTL to the outermost one.
 pub fn copy_out(frame: &mut Frame) {
     let headers = Headers::of(frame.bytes());
     if let (Some(outer), Some(inner)) = (outermost(&headers), second(&headers, frame.bytes())) {
@@ -81,7 +81,7 @@ pub fn copy_out(frame: &mut Frame) {
     }
 }
 
-/// Copies the time to live of the outermost header that has one to the second outermost.
+/// Copies the TTL of the outermost header with a TTL to the second outermost one.
 pub fn copy_in(frame: &mut Frame) {
     let headers = Headers::of(frame.bytes());
     if let (Some(outer), Some(inner)) = (outermost(&headers), second(&headers, frame.bytes())) {
@@ -90,14 +90,14 @@ pub fn copy_in(frame: &mut Frame) {
     }
 }
 
-/// Sets the time to live of the outermost MPLS entry, if there is one.
+/// Sets the TTL of the outermost MPLS entry, if there is one.
 pub fn set_mpls(frame: &mut Frame, value: u8) {
     if let Some(ttl @ Ttl::Mpls(_)) = outermost(&Headers::of(frame.bytes())) {
         ttl.set(frame.bytes_mut(), value);
     }
 }
 
-/// Takes one off the time to live of the outermost MPLS entry, if there is one.
+/// Decrements the TTL of the outermost MPLS entry, if there is one.
 pub fn decrement_mpls(frame: &mut Frame) -> Result<(), InvalidTtl> {
     match outermost(&Headers::of(frame.bytes())) {
         Some(ttl @ Ttl::Mpls(_)) => ttl.decrement(frame.bytes_mut()),
@@ -105,14 +105,14 @@ pub fn decrement_mpls(frame: &mut Frame) -> Result<(), InvalidTtl> {
     }
 }
 
-/// Sets the time to live or hop limit of IP, if there is one that no MPLS hides.
+/// Sets the IP TTL or hop limit, if MPLS does not hide it.
 pub fn set_ip(frame: &mut Frame, value: u8) {
     if let Some(ttl @ (Ttl::Ipv4(_) | Ttl::Ipv6(_))) = outermost(&Headers::of(frame.bytes())) {
         ttl.set(frame.bytes_mut(), value);
     }
 }
 
-/// Takes one off the time to live or hop limit of IP, if there is one that no MPLS hides.
+/// Decrements the IP TTL or hop limit, if MPLS does not hide it.
 pub fn decrement_ip(frame: &mut Frame) -> Result<(), InvalidTtl> {
     match outermost(&Headers::of(frame.bytes())) {
         Some(ttl @ (Ttl::Ipv4(_) | Ttl::Ipv6(_))) => ttl.decrement(frame.bytes_mut()),
@@ -120,7 +120,7 @@ pub fn decrement_ip(frame: &mut Frame) -> Result<(), InvalidTtl> {
     }
 }
 
-/// The outermost header with a time to live.
+/// Returns the outermost header with a TTL.
 pub fn outermost(headers: &Headers) -> Option<Ttl> {
     let at = headers.network_at.into();
     match headers.network {
@@ -131,7 +131,7 @@ pub fn outermost(headers: &Headers) -> Option<Ttl> {
     }
 }
 
-/// The header with a time to live behind the outermost one.
+/// Returns the second outermost header with a TTL.
 fn second(headers: &Headers, bytes: &[u8]) -> Option<Ttl> {
     let (at, end) = (usize::from(headers.network_at), usize::from(headers.end));
     match headers.network {
@@ -150,8 +150,8 @@ fn second(headers: &Headers, bytes: &[u8]) -> Option<Ttl> {
     }
 }
 
-/// The IP header at `at`, if its version, its lengths and, in IPv4, its checksum say that there is
-/// one: behind MPLS it could be anything.
+/// Returns the IP header at `at`, if its version, its lengths and, for IPv4, its checksum are
+/// valid: after MPLS, the payload could be anything.
 fn ip_at(bytes: &[u8], at: usize) -> Option<Ttl> {
     let packet = bytes.get(at..)?;
     match packet.first()? >> 4 {

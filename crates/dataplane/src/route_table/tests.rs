@@ -1,4 +1,4 @@
-//! The table against the plainest search there is: all routes, longest first.
+//! Tests of the table against a linear search for the longest prefix.
 
 use proptest::prelude::*;
 
@@ -134,7 +134,8 @@ fn a_flush_acts_at_once_and_frees_in_steps() {
             break;
         }
     }
-    // 5,001 routes and 4 next hops in turns of 100, of which the last frees the first of 3 pieces of memory.
+    // 5,001 routes and 4 next hops in turns of 100; the last turn frees the first of 3 pieces of
+    // memory.
     assert_eq!(turns, 51 + 3);
 }
 
@@ -142,7 +143,7 @@ fn a_flush_acts_at_once_and_frees_in_steps() {
 fn routes_that_come_and_go_leave_no_levels_behind() {
     let mut table = RouteTable::new(100);
     table.insert(prefix("0.0.0.0/0"), link(1)).unwrap();
-    // A host in each of more networks than there are levels for.
+    // One host in each of more networks than there are levels for.
     for number in 0..300_000u32 {
         let host = Prefix::new((number << 12 | 7).into(), 32).unwrap();
         table.insert(host, link(2)).expect("what was removed made room");
@@ -153,13 +154,13 @@ fn routes_that_come_and_go_leave_no_levels_behind() {
     assert!(table.memory_bytes() < 10 << 20, "{}", table.memory_bytes());
 }
 
-/// All routes, the longest that holds the address.
+/// Finds the longest prefix that contains the address by linear search.
 fn naive(routes: &[(Prefix, NextHop)], address: Ipv4Addr) -> Option<NextHop> {
     let holding = routes.iter().filter(|(prefix, _)| prefix.holds(address));
     holding.max_by_key(|(prefix, _)| prefix.length()).map(|&(_, hop)| hop)
 }
 
-/// Prefixes that often cover one another.
+/// Draws prefixes that often cover one another.
 fn any_prefix() -> impl Strategy<Value = Prefix> {
     let bits = prop_oneof![Just(0u32), Just(0xff), any::<u32>()];
     (0u32..3, 0u32..3, bits, 0u8..=32).prop_map(|(a, b, low, length)| {
@@ -177,7 +178,7 @@ proptest! {
         let mut routes: Vec<(Prefix, NextHop)> = Vec::new();
         for (prefix, port, action) in changes {
             let known = routes.iter().position(|(other, _)| *other == prefix);
-            // One in four removes: a known route if any is, so that removals count.
+            // One step in four removes, and preferably a known route.
             if action == 0 && !routes.is_empty() {
                 let at = known.unwrap_or(port as usize % routes.len());
                 let (gone, hop) = routes.swap_remove(at);
@@ -212,7 +213,7 @@ proptest! {
     }
 }
 
-/// Addresses of a few networks and hosts of either kind, as they stand in the trie.
+/// Draws addresses of a few networks and hosts of both families, in trie format.
 fn any_wide() -> impl Strategy<Value = Address> {
     let few = || 0u128..3;
     (few(), few(), few(), any::<u16>()).prop_map(|(a, b, c, low)| {
@@ -220,10 +221,10 @@ fn any_wide() -> impl Strategy<Value = Address> {
     })
 }
 
-/// What is done to the version that runs, or to one apart of it.
+/// A change of the active version, or of a staged copy.
 type Step = (Address, u8, u16);
 
-/// A table whose versions take turns is what one made from nothing is.
+/// Checks that alternating versions equal a newly built table.
 fn check_versions<A: Net + fmt::Debug>(steps: &[Vec<(Step, bool)>], ends: &[u8]) {
     let make = |known: &BTreeMap<Prefix<A>, NextHop>| {
         let mut table = RouteTable::new(1000);
@@ -255,7 +256,7 @@ fn check_versions<A: Net + fmt::Debug>(steps: &[Vec<(Step, bool)>], ends: &[u8])
         assert!(apart.iter().eq(fresh.iter()), "its list");
         assert_eq!(found(&table), before, "the version before");
         if *end == 0 {
-            // It is given up.
+            // The staged copy is discarded.
             known = known_before;
         } else {
             table = apart;
@@ -264,7 +265,7 @@ fn check_versions<A: Net + fmt::Debug>(steps: &[Vec<(Step, bool)>], ends: &[u8])
 }
 
 proptest! {
-    // Prefixes of no length write a first level each.
+    // Prefixes of length zero write a complete first level each.
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

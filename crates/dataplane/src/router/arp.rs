@@ -1,9 +1,9 @@
-//! Questions to neighbours, and answers to theirs.
+//! ARP requests and replies.
 //!
-//! RFC 826: whoever is known or asked may correct its address with any message; whoever asks us is
-//! added. Messages that concern nobody we know are dropped silently, unsolicited announcements
-//! among them. Only addresses of the interface's own networks are added, and a message from one of
-//! our own addresses (a duplicate) changes nothing.
+//! Source: RFC 826. Any message updates the address of a known or pending neighbor. A neighbor that
+//! sends a request to the router is added. All other messages, including unsolicited announcements,
+//! are dropped silently. Only addresses of the interface's own networks are added. A message from
+//! one of the router's own addresses (a duplicate) changes nothing.
 
 use core::net::Ipv4Addr;
 
@@ -59,7 +59,7 @@ impl Router {
         }
     }
 
-    /// Asks everyone on the link for the hardware address of the neighbour at a place.
+    /// Broadcasts an ARP request for a neighbor.
     pub(super) fn ask(&mut self, place: Place, out: &mut Outputs) {
         let interface = self.interface(place.port).map(|at| &self.interfaces[at]);
         let Some((interface, sender_ip)) =
@@ -84,23 +84,24 @@ impl Router {
 }
 
 impl Interface {
-    /// Whether this is one of its addresses.
+    /// Whether the interface has this address.
     fn has(&self, address: Ipv4Addr) -> bool {
         self.addresses.iter().any(|&(own, _)| own == address)
     }
 
-    /// Whether the address is of one of its networks.
+    /// Whether the address is in one of the interface's networks.
     fn reaches(&self, address: Ipv4Addr) -> bool {
         self.network_of(address).is_some()
     }
 
-    /// The address to speak from to this one: that in the same network, or else the first.
+    /// Returns the source address for packets to this address: the one in the same network, or else
+    /// the first.
     pub(super) fn source_for(&self, address: Ipv4Addr) -> Option<Ipv4Addr> {
         let first = || self.addresses.first().map(|&(own, _)| own);
         self.network_of(address).or_else(first)
     }
 
-    /// Its own address in the network that the address is of.
+    /// Returns the interface's address in the network of this address.
     fn network_of(&self, address: Ipv4Addr) -> Option<Ipv4Addr> {
         let mut nets = self.addresses.iter();
         let holds = |own, length| Prefix::new(own, length).is_some_and(|net| net.holds(address));

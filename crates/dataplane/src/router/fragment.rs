@@ -1,8 +1,8 @@
-//! A packet too long for its link, in pieces.
+//! Fragmentation of packets longer than the MTU.
 //!
-//! RFC 791 section 3.2 and RFC 1812 section 4.2.2.7: every piece but the last carries a multiple of
-//! eight bytes and as many as fit; options with the copy bit go into all pieces, the others into
-//! the first. A piece can be cut again.
+//! Source: RFC 791, section 3.2, and RFC 1812, section 4.2.2.7. Every fragment but the last carries
+//! as many bytes as fit, in multiples of eight. Options with the copy bit are in all fragments, the
+//! others in the first. A fragment can be fragmented again.
 
 use packet::frame::{Frame, PortNo};
 use packet::header::options::Options;
@@ -12,7 +12,7 @@ use super::{Router, Target, Way};
 use crate::counter::DropReason;
 
 impl Router {
-    /// Cuts a packet that may be cut, and sends the pieces to a neighbour.
+    /// Fragments a packet without the DF bit, and sends the fragments to a neighbor.
     #[cold]
     pub(super) fn deliver_pieces(
         &mut self,
@@ -35,8 +35,8 @@ impl Router {
     }
 }
 
-/// The frames, addresses not yet set, that carry a packet in pieces of at most `mtu` bytes, which is at
-/// least [`MTU_MIN`](super::MTU_MIN). `None` if the packet's header makes no sense.
+/// Returns the frames of a packet's fragments of at most `mtu` bytes, without Ethernet addresses.
+/// `mtu` is at least [`MTU_MIN`](super::MTU_MIN). Returns `None` if the packet's header is invalid.
 pub fn cut(packet: &[u8], mtu: usize) -> Option<Vec<Frame>> {
     let (header, length) = ipv4::Header::parse(packet).ok()?;
     let end = length + usize::from(header.payload_bytes);
@@ -73,7 +73,7 @@ fn frame(header: &ipv4::Header, payload: &[u8]) -> Frame {
     frame
 }
 
-/// The options that go into every piece: those whose highest bit is set.
+/// Returns the options for every fragment: those with the highest bit set.
 fn copied(options: &Options) -> Options {
     let mut rest = options.bytes();
     let mut kept = Vec::new();
@@ -107,7 +107,7 @@ mod tests {
         ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 1, 1].into())
     }
 
-    /// Puts pieces together again, checking that each fits and is in place.
+    /// Reassembles fragments, and checks the size and position of each.
     fn whole(pieces: &[Frame], mtu: usize, start: usize) -> (Vec<u8>, bool) {
         let mut payload = Vec::new();
         let mut more = true;

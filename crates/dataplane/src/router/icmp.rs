@@ -1,10 +1,10 @@
-//! What the router tells senders, and answers to them.
+//! ICMP errors and echo replies.
 //!
-//! RFC 1812 section 4.3: errors say why a packet went no further, quote as much of it as fits in 576
-//! bytes, come from the address of the interface that they leave by, with precedence 6; and none
-//! is sent about an error, a fragment but the first, or to or about what is not one host. A token
-//! bucket limits them (section 4.3.2.8). Echo requests to the router are answered from the address
-//! that was asked.
+//! Source: RFC 1812, section 4.3. An error contains the reason and as much of the packet as fits in
+//! 576 bytes. Its source is the address of the output interface, and its precedence is 6. The
+//! router sends no error about an ICMP error, a non-initial fragment, or a packet whose source or
+//! destination is not a single host. A token bucket limits the rate (section 4.3.2.8). An echo
+//! reply has the destination of the request as source.
 
 use std::collections::VecDeque;
 
@@ -19,18 +19,18 @@ use crate::counter::DropReason;
 use crate::neighbor::Waiting;
 use crate::route_table::NextHop;
 
-/// Most bytes of a packet that reports an error (RFC 1812 section 4.3.2.3).
+/// Maximum length of an ICMP error in bytes (RFC 1812, section 4.3.2.3).
 pub const ERROR_BYTES_MAX: usize = 576;
 
 /// Precedence 6, "internetwork control".
 const TOS_CONTROL: u8 = 0xc0;
 
-/// How many errors a router tells senders.
+/// Rate limit of ICMP errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IcmpLimit {
-    /// Errors per second in the long run.
+    /// Average number of errors per second.
     pub errors_per_s: u32,
-    /// Errors at once.
+    /// Maximum burst of errors.
     pub burst: u32,
 }
 
@@ -40,7 +40,7 @@ impl Default for IcmpLimit {
     }
 }
 
-/// A token bucket: an error costs as many nanoseconds as pass between two of them.
+/// Token bucket; an error costs the interval between two errors in nanoseconds.
 #[derive(Debug)]
 pub(super) struct Limiter {
     cost: u64,
@@ -51,7 +51,7 @@ pub(super) struct Limiter {
 
 impl Limiter {
     pub(super) fn new(limit: IcmpLimit) -> Limiter {
-        // Nobody waits for the longest of all pauses.
+        // With rate zero, the interval between errors is the longest possible.
         let cost = 1_000_000_000_u64.checked_div(limit.errors_per_s.into()).unwrap_or(u64::MAX);
         let full = cost.saturating_mul(limit.burst.into());
         let saved = if limit.errors_per_s == 0 { 0 } else { full };
@@ -69,7 +69,7 @@ impl Limiter {
     }
 }
 
-/// Why a packet goes no further.
+/// Reason for an ICMP error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     NoRoute,
@@ -97,7 +97,7 @@ impl Fault {
 }
 
 impl Router {
-    /// Deals with a packet for one of the router's own addresses.
+    /// Processes a packet for one of the router's own addresses.
     pub(super) fn receive_own(&mut self, at: usize, frame: &Frame, way: &mut Way) -> Fate {
         let packet = Packet::of(frame.bytes());
         if packet.layers.fragment != Fragment::Whole {
@@ -136,8 +136,8 @@ impl Router {
         Fate::Consumed
     }
 
-    /// Tells the sender of a packet why it went no further, if it may be told and not too many
-    /// were. The packet came in on interface `at`.
+    /// Sends an ICMP error to the sender of a packet, if permitted and within the rate limit. The
+    /// packet was received on interface `at`.
     #[cold]
     pub(super) fn tell(&mut self, at: usize, frame: &Frame, fault: Fault, way: &mut Way) {
         let bytes = &frame.bytes()[ethernet::HEADER_BYTES..];
@@ -163,7 +163,7 @@ impl Router {
         }
     }
 
-    /// Drops frames that waited for a neighbour which did not answer, and tells their senders.
+    /// Drops frames that waited for a neighbor without a reply, and sends ICMP errors.
     pub(super) fn give_up(&mut self, waiting: VecDeque<Waiting>, way: &mut Way) {
         for Waiting { frame, from } in waiting {
             if let Some(at) = from.and_then(|port| self.interface(port)) {
@@ -173,7 +173,7 @@ impl Router {
         }
     }
 
-    /// Sends a message of the router's own. False if there is no way to its destination.
+    /// Sends a packet of the router itself. Returns false if there is no route to its destination.
     fn send_own(
         &mut self,
         header: ipv4::Header,
@@ -195,7 +195,7 @@ impl Router {
     }
 }
 
-/// Whether the sender of this packet may be told of errors (RFC 1812 section 4.3.2.7).
+/// Whether an ICMP error may be sent about this packet (RFC 1812, section 4.3.2.7).
 fn may_be_told(bytes: &[u8], view: &ipv4::View<'_>) -> bool {
     let inside = bytes.get(view.header_length()..).and_then(|inside| inside.first());
     let about_error =

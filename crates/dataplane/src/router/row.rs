@@ -1,10 +1,10 @@
-//! Packets that a router looks at together, by the first bytes of their frames.
+//! Packets that a router processes together, by the first bytes of their frames.
 //!
-//! Only plain ones are told of: IPv4 without options, right in every respect, alive on the next link, from
-//! and to hosts. RFC 1812 section 5.2.2 has the checks; what is wrong with the others, and what is to be
-//! done about it, whoever has the whole frame finds out.
+//! A row has plain packets only: valid IPv4 without options, with a TTL above one, and from and to
+//! hosts. RFC 1812, section 5.2.2, defines the checks. The code that processes whole frames handles
+//! all other packets.
 //!
-//! Invariant: a row is of frames that one port received, in the order in which they came.
+//! Invariant: a row has frames that one port received, in the order of their arrival.
 
 use core::net::Ipv4Addr;
 
@@ -22,25 +22,25 @@ const PLAIN: u8 = 0x45;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packet {
     pub(super) destination: Ipv4Addr,
-    /// Its length.
+    /// Total length in bytes.
     pub(super) total: u16,
-    /// The length of its frame.
+    /// Length of the frame in bytes.
     pub(super) bytes: usize,
 }
 
-/// How a packet goes on.
+/// Headers and output port of a forwarded packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Onward {
     pub(super) port: PortNo,
-    /// The neighbour.
+    /// Address of the neighbor.
     pub(super) destination: Mac,
-    /// The interface.
+    /// Address of the output interface.
     pub(super) source: Mac,
-    /// The length of its frame then.
+    /// Length of the frame on output.
     pub(super) bytes: usize,
 }
 
-/// The packets.
+/// A row of packets.
 #[derive(Debug)]
 pub(super) struct Row {
     count: usize,
@@ -62,7 +62,7 @@ impl Default for Row {
 }
 
 impl Packet {
-    /// The plain packet for this station in a frame, if there is one.
+    /// Returns the plain packet in a frame for this station, if there is one.
     #[inline]
     fn of(sight: Sight<'_>, own: &Mac) -> Option<Packet> {
         let Sight { head, bytes } = sight;
@@ -84,14 +84,13 @@ impl Packet {
 }
 
 impl Onward {
-    /// Whether all that is to go is what is seen of the frame, or nothing of it is to be left out.
+    /// Whether the frame keeps its length, or its new length is within the visible bytes.
     #[inline]
     pub(super) fn fits(&self, sight: &Sight<'_>) -> bool {
         self.bytes == sight.bytes || self.bytes <= sight.head.len()
     }
 
-    /// Writes the headers with which the packet goes on over those with which it came, and says how many
-    /// bytes the frame is to have.
+    /// Rewrites the headers in place, and returns the new length of the frame.
     #[inline]
     pub(super) fn apply(&self, head: &mut [u8]) -> usize {
         head[ethernet::DESTINATION].copy_from_slice(&self.destination);
@@ -102,7 +101,7 @@ impl Onward {
 }
 
 impl Row {
-    /// Takes in frames for the station `own`.
+    /// Adds frames for the station `own`.
     #[inline]
     pub(super) fn see<'a>(&mut self, sights: impl ExactSizeIterator<Item = Sight<'a>>, own: &Mac) {
         self.count = sights.len();
@@ -111,14 +110,14 @@ impl Row {
         }
     }
 
-    /// Asks for what the lookups of their routes will read first.
+    /// Prefetches the memory that the route lookups read first.
     #[inline]
     pub(super) fn foresee(&self, routes: &RouteTable) {
         let packets = self.packets[..self.count].iter().flatten();
         packets.for_each(|packet| routes.foresee(packet.destination));
     }
 
-    /// Finds their routes.
+    /// Finds the routes of the packets.
     #[inline]
     pub(super) fn find_routes(&mut self, routes: &RouteTable) {
         let mut addresses = [Ipv4Addr::UNSPECIFIED; SIGHTS_MAX];
@@ -128,25 +127,25 @@ impl Row {
         routes.lookup_many(&addresses[..self.count], &mut self.hops);
     }
 
-    /// The packet at a place, if it is plain.
+    /// Returns a packet, if it is plain.
     #[inline]
     pub(super) fn packet(&self, place: usize) -> Option<Packet> {
         self.packets[place]
     }
 
-    /// The next hop of its route, if there is one.
+    /// Returns a packet's next hop, if there is one.
     #[inline]
     pub(super) fn hop(&self, place: usize) -> Option<HopId> {
         self.hops[place]
     }
 
-    /// Notes how it goes on.
+    /// Stores how a packet is forwarded.
     #[inline]
     pub(super) fn keep(&mut self, place: usize, onward: Onward) {
         self.onward[place] = onward;
     }
 
-    /// How it goes on.
+    /// Returns how a packet is forwarded.
     #[inline]
     pub(super) fn kept(&self, place: usize) -> &Onward {
         &self.onward[place]

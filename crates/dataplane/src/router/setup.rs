@@ -1,8 +1,9 @@
-//! What a router is told: interfaces, routes, neighbours.
+//! Configuration of a router: interfaces, routes and neighbors.
 //!
-//! RFC 1812 section 2.2 for what an interface is; RFC 3021 for networks of two addresses. Each
-//! address brings routes to itself, to its network and to that network's broadcast addresses; those
-//! to addresses of the router and to broadcasts cannot be replaced or removed.
+//! Source: RFC 1812, section 2.2, for interfaces; RFC 3021 for networks of two addresses. Each
+//! interface address adds routes to itself, to its network and to that network's broadcast
+//! addresses. Routes to the router's addresses and to broadcast addresses cannot be replaced or
+//! removed.
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
@@ -17,41 +18,41 @@ use crate::neighbor::{NEIGHBORS_MAX_DEFAULT, NeighborTable, Place, Timing};
 use crate::route_cache::RouteCache;
 use crate::route_table::{NextHop, Prefix, ROUTES_MAX_DEFAULT, RouteTable, RouteTableFull};
 
-/// The longest packet that an interface carries unless told otherwise, in bytes.
+/// Default MTU in bytes.
 pub const MTU_DEFAULT: u16 = 1500;
 
-/// The shortest that RFC 791 lets an interface carry, in bytes.
+/// Minimum MTU in bytes (RFC 791).
 pub const MTU_MIN: u16 = 68;
 
-/// One interface of a router.
+/// An interface of a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// The port that it is on.
+    /// The port of the interface.
     pub port: PortNo,
-    /// Its hardware address.
+    /// The hardware address.
     pub mac: Mac,
-    /// Its addresses, each with the length of its network's prefix.
+    /// The IP addresses with prefix lengths.
     pub addresses: Vec<(Ipv4Addr, u8)>,
-    /// The longest packet that it carries, in bytes.
+    /// The MTU in bytes.
     pub mtu: u16,
 }
 
-/// How a router is set up.
+/// Settings of a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its interfaces.
+    /// The interfaces.
     pub interfaces: Vec<Interface>,
-    /// Routes that it can know, those of its own addresses and networks included.
+    /// Capacity of the route table, including routes of the router's own addresses and networks.
     pub routes_max: usize,
-    /// Neighbours that it can know.
+    /// Capacity of the neighbor table.
     pub neighbors_max: usize,
-    /// Destinations in the cache before the route table; 0 has no cache.
+    /// Size of the route cache; 0 disables it.
     pub cache_entries: usize,
-    /// When neighbours are asked and forgotten.
+    /// Timing of ARP requests and ageing.
     pub timing: Timing,
-    /// How many errors it tells senders.
+    /// Rate limit of ICMP errors.
     pub icmp_limit: IcmpLimit,
-    /// What makes places in its tables unpredictable.
+    /// Secret for hashing.
     pub seed: u64,
 }
 
@@ -69,31 +70,32 @@ impl Default for Settings {
     }
 }
 
-/// Why a router cannot be set up as asked.
+/// Configuration error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouterError {
-    /// Two interfaces on one port.
+    /// Two interfaces have the same port.
     InterfaceTwice(PortNo),
-    /// An interface's hardware address is zero or that of a group.
+    /// An interface's hardware address is zero or a group address.
     BadMac(PortNo),
-    /// No host can have this address, or a prefix is longer than 32 bits.
+    /// The address is not a valid host address, or the prefix is longer than 32 bits.
     BadAddress(Ipv4Addr, u8),
-    /// An interface carries only packets shorter than [`MTU_MIN`].
+    /// The MTU is below [`MTU_MIN`].
     BadMtu(u16),
-    /// There is no interface on this port.
+    /// The port has no interface.
     NoInterface(PortNo),
-    /// No interface has the network of this next hop.
+    /// No interface is in the network of this next hop.
     UnreachableHop(Ipv4Addr),
     /// The prefix is one of the router's own addresses.
     OwnAddress(Prefix),
     /// The route table is full.
     RoutesFull(RouteTableFull),
-    /// The neighbour table is full: it holds this many.
+    /// The neighbor table is full; it has this many neighbors.
     NeighborsFull(usize),
 }
 
 impl Router {
-    /// A router with these interfaces: it knows their networks and addresses, and no other route.
+    /// Creates a router with these interfaces, and with no routes but those to their networks and
+    /// addresses.
     pub fn new(settings: &Settings) -> Result<Router, RouterError> {
         let mut router = Router {
             interfaces: Vec::new(),
@@ -138,8 +140,8 @@ impl Router {
         interface.addresses.iter().try_for_each(|&address| self.add_address(port, address))
     }
 
-    /// Adds the routes for an address of an interface: the address, its network, and the two
-    /// broadcast addresses of a network that has room for them (RFC 3021).
+    /// Adds the routes for an interface address: the address, its network, and the two broadcast
+    /// addresses if the network has more than two addresses (RFC 3021).
     fn add_address(&mut self, port: PortNo, address: (Ipv4Addr, u8)) -> Result<(), RouterError> {
         let (own, length) = address;
         let bad = RouterError::BadAddress(own, length);
@@ -157,7 +159,7 @@ impl Router {
             routes.push((host(network.last()), NextHop::Broadcast));
         }
         for (prefix, hop) in routes {
-            // An address of the router stays one even if it is another network's last.
+            // A router address has priority, even if it is the last address of another network.
             if self.routes.get(prefix) != Some(NextHop::Local) {
                 self.routes.insert(prefix, hop).map_err(RouterError::RoutesFull)?;
             }
@@ -165,7 +167,7 @@ impl Router {
         Ok(())
     }
 
-    /// The port whose interface has the network of this address.
+    /// Returns the port whose interface is in the network of this address.
     pub fn port_towards(&self, address: Ipv4Addr) -> Option<PortNo> {
         let has = |interface: &&Interface| {
             let nets = interface.addresses.iter();
@@ -174,8 +176,9 @@ impl Router {
         self.interfaces.iter().find(has).map(|interface| interface.port)
     }
 
-    /// Adds a route, or replaces the one for the same prefix: to a gateway, on `port` or on the
-    /// port whose network has it, or (without a gateway) to the destination itself on `port`.
+    /// Adds a route, or replaces the one for the same prefix. With a gateway, the port is `port` or
+    /// the port of the gateway's network. Without a gateway, the destinations are on the link of
+    /// `port`.
     pub fn add_route(
         &mut self,
         prefix: Prefix,
@@ -199,8 +202,8 @@ impl Router {
         self.routes.insert(prefix, hop).map_err(RouterError::RoutesFull)
     }
 
-    /// Removes the route for exactly this prefix. False if there is none, or if it is one of the
-    /// router's own addresses.
+    /// Removes the route for exactly this prefix. Returns false if there is none, or if it belongs
+    /// to one of the router's own addresses.
     pub fn remove_route(&mut self, prefix: Prefix) -> bool {
         match self.routes.get(prefix) {
             None | Some(NextHop::Local | NextHop::Broadcast) => false,
@@ -208,8 +211,9 @@ impl Router {
         }
     }
 
-    /// Removes all routes but those of the router's own addresses and networks, and says how many. It acts at
-    /// once; what they needed is freed by [`Forwarder::tick`](crate::forwarder::Forwarder::tick).
+    /// Removes all routes but those of the router's own addresses and networks, and returns their
+    /// number. The routes are removed immediately;
+    /// [`Forwarder::tick`](crate::forwarder::Forwarder::tick) frees their memory.
     pub fn flush_routes(&mut self) -> usize {
         let mut kept = BTreeMap::new();
         for interface in &self.interfaces {
@@ -235,22 +239,22 @@ impl Router {
         removed
     }
 
-    /// The routes, those of its own addresses included.
+    /// Returns the routes, including those of the router's own addresses.
     pub fn routes(&self) -> &RouteTable {
         &self.routes
     }
 
-    /// The neighbours.
+    /// Returns the neighbors.
     pub fn neighbors(&self) -> &NeighborTable {
         &self.neighbors
     }
 
-    /// The cache of destinations, if there is one.
+    /// Returns the route cache, if there is one.
     pub fn cache(&self) -> Option<&RouteCache> {
         self.cache.as_ref()
     }
 
-    /// Sets the hardware address of a neighbour, which then stays. Frames that waited for it go.
+    /// Sets a static neighbor address, and sends the frames that waited for it.
     pub fn set_neighbor(
         &mut self,
         place: Place,
@@ -271,7 +275,7 @@ impl Router {
         Ok(())
     }
 
-    /// Forgets all neighbours whose address was learned, and says how many.
+    /// Removes all learned neighbors and returns their number.
     pub fn flush_neighbors(&mut self) -> usize {
         self.neighbors.flush()
     }

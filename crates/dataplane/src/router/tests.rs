@@ -1,4 +1,4 @@
-//! The router frame by frame, and under frames of any kind.
+//! Tests of the router, frame by frame and with random frames.
 
 use packet::build::Builder;
 use packet::header::options::Options;
@@ -15,11 +15,11 @@ mod property;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 const PORTS: [PortNo; 3] = [1, 2, 3];
-/// A station in the network of port 1, whose address is set.
+/// A station in the network of port 1 with a static neighbor entry.
 const ALICE: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 1, 9], Ipv4Addr::new(10, 0, 1, 9));
-/// A station in the network of port 2, whose address is set.
+/// A station in the network of port 2 with a static neighbor entry.
 const BOB: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 2, 9], Ipv4Addr::new(10, 0, 2, 9));
-/// A router in the network of port 3, whose address is set; the link carries 600 bytes.
+/// A router in the network of port 3 with a static neighbor entry; the MTU is 600 bytes.
 const GATE: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 3, 9], Ipv4Addr::new(10, 0, 3, 2));
 
 fn mac(port: PortNo) -> Mac {
@@ -46,7 +46,7 @@ fn net(text: &str) -> Prefix {
     Prefix::new(address.parse().unwrap(), length.parse().unwrap()).expect("at most 32")
 }
 
-/// A router between three links, with what it sends.
+/// A router between three links, with its output.
 struct Bench {
     router: Router,
     out: Outputs,
@@ -69,7 +69,7 @@ impl Bench {
         Bench::new(&settings())
     }
 
-    /// What the router sends when `port` receives one frame.
+    /// Returns what the router sends when `port` receives one frame.
     fn send(&mut self, port: PortNo, bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
         let mut batch = Batch::new(1);
         batch.push_bytes(bytes);
@@ -87,7 +87,7 @@ impl Bench {
         sent
     }
 
-    /// What the router sends while time passes.
+    /// Returns what the router sends while time passes.
     fn pass(&mut self, span: Nanos) -> Vec<(PortNo, Vec<u8>)> {
         let end = self.now + span;
         while self.now < end {
@@ -97,7 +97,7 @@ impl Bench {
         self.sent()
     }
 
-    /// The only frame of one reason that was lost, with nothing sent.
+    /// Checks that the frame is dropped for this reason and that nothing is sent.
     #[track_caller]
     fn lost(&mut self, port: PortNo, bytes: &[u8], why: DropReason) {
         let before = self.router.drops.of(why);
@@ -107,7 +107,7 @@ impl Bench {
         self.account();
     }
 
-    /// Every frame is somewhere. What waits here has all come in.
+    /// Checks that every frame is accounted for. All waiting frames here were received.
     #[track_caller]
     fn account(&self) {
         let counters = self.router.counters;
@@ -121,7 +121,7 @@ fn header(source: Ipv4Addr, destination: Ipv4Addr) -> ipv4::Header {
     ipv4::Header::new(source, destination)
 }
 
-/// A datagram from Alice, handed to the router's port 1.
+/// Builds a datagram from Alice, addressed to the router's port 1.
 fn from_alice(destination: Ipv4Addr) -> Builder {
     from_alice_with(header(ALICE.1, destination))
 }

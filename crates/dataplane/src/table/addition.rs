@@ -1,8 +1,9 @@
-//! Adding an entry within a budget: the check for entries that overlap, room in a full table, and a free place.
+//! Adding an entry within a budget: overlap check, space in a full table, and a free slot.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 6.4 (`OFPFF_CHECK_OVERLAP`); 1.4.1, section 7.3.4.1. The
-//! structures that frames are looked up in tell at once whether an entry overlaps that asks for no more than the new
-//! one. Others are read, with an [index](super::index) where the new match covers them.
+//! Source: OpenFlow switch specification 1.3.5, section 6.4 (`OFPFF_CHECK_OVERLAP`); 1.4.1, section
+//! 7.3.4.1. The lookup structures immediately find an overlapping entry that matches on no more
+//! bits than the new one. Other entries are scanned, with an [index](super::index) if the new match
+//! covers them.
 
 use packet::time::Nanos;
 
@@ -12,24 +13,24 @@ use crate::classifier::Overlap;
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, Part};
 use crate::forwarder::Outputs;
 
-/// Entries that each addition puts into structures that are being built.
+/// Number of entries that each addition moves into structures under construction.
 const BUILD_STEPS: usize = 8;
 
-/// An entry to be added, and how far that has come.
+/// Progress of adding an entry.
 #[derive(Debug, Clone)]
 pub struct Addition {
     spec: FlowSpec,
     check: Check,
 }
 
-/// How far the check for entries that overlap has come.
+/// Progress of the overlap check.
 #[derive(Debug, Clone)]
 enum Check {
-    /// It has not begun.
+    /// Not begun.
     Wanted,
-    /// These are read.
+    /// Scanning these entries.
     Among(Box<Selection>),
-    /// It is done, or not wanted.
+    /// Done, or not requested.
     Done,
 }
 
@@ -40,17 +41,18 @@ impl Addition {
         Addition { spec, check }
     }
 
-    /// The entry.
+    /// Returns the requested entry.
     pub fn spec(&self) -> &FlowSpec {
         &self.spec
     }
 }
 
 impl Tables {
-    /// Installs an entry. One of the table with the same match and rank is replaced; its counters
-    /// go on unless they are to be reset. Where the table is full and set to evict, the least
-    /// important entry goes that is not more important than this one: the one with the least time
-    /// left, where there are several.
+    /// Installs an entry and replaces one with the same match and rank. The counters continue
+    /// unless the request resets them.
+    ///
+    /// A full table with eviction evicts the least important entry that is not more important than
+    /// the new one. If there are several, it evicts the one with the least remaining time.
     pub fn add(&mut self, spec: &FlowSpec, now: Nanos, out: &mut Outputs) -> Result<(), FlowError> {
         let mut addition = Addition::new(spec.clone());
         while !self.add_some(&mut addition, now, out, &mut usize::MAX.clone())?.is_done() {
@@ -59,8 +61,8 @@ impl Tables {
         Ok(())
     }
 
-    /// The same as far as the budget goes. To be called until it is done or fails. It is not done, too, while every
-    /// place is in use or may be looked at by a thread; then it uses no step.
+    /// Like [`Tables::add`], within a budget. Call it until it is done or fails. While every slot
+    /// is in use or may be read by a thread, it returns not done and uses no steps.
     pub fn add_some(
         &mut self,
         addition: &mut Addition,
@@ -99,7 +101,8 @@ impl Tables {
         Ok(Progress::Done)
     }
 
-    /// Goes on with the check for entries of the same rank that could match the same frame. Fails if there is one.
+    /// Continues the check for entries of the same rank that could match the same frame. Fails if
+    /// there is one.
     fn check_overlap(
         &mut self,
         addition: &mut Addition,
@@ -136,8 +139,8 @@ impl Tables {
         Ok(Progress::Done)
     }
 
-    /// The part that an entry belongs to. Evicts another if that is full and may, which takes part of the budget; none
-    /// if that is used up before.
+    /// Returns the part for an entry, and evicts another entry if that part is full and eviction is
+    /// enabled. Eviction uses part of the budget; returns `None` if it is exhausted first.
     fn make_room(
         &mut self,
         spec: &FlowSpec,
@@ -151,7 +154,7 @@ impl Tables {
         }
         let Some(victim) = self.find_victim((spec, part), budget)? else { return Ok(None) };
         self.say_farewell(victim, FlowRemovedReason::Eviction, None, now);
-        // What went may have been why this one was to be among the rest.
+        // The evicted entry may have been the reason why the new one belonged to the wildcard part.
         Ok(Some(self.tables[usize::from(spec.table)].part_for(self.slab(), &spec.matching)))
     }
 }

@@ -1,4 +1,4 @@
-//! No call does more than a bounded amount of work, however many entries there are.
+//! Tests that every call does a bounded amount of work, regardless of the number of entries.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,10 +12,10 @@ use crate::flow::{FlowSpec, ModifyRules, Source};
 use crate::forwarder::Event;
 use crate::key::Field;
 
-/// Adds that check for overlap or evict.
+/// Additions that check for overlap or evict.
 mod adds;
 
-/// Entries that one change may move between structures.
+/// Maximum number of entries that one change may move between structures.
 const MOVED_MAX: usize = 1500;
 
 const IPV4: (Field, u64) = (Field::EthType, 0x0800);
@@ -55,12 +55,12 @@ fn spec((matching, priority): (Match, u16)) -> FlowSpec {
     FlowSpec::new(matching, priority, &[Action::Output { port: 1 }])
 }
 
-/// Tables to which so many entries were added, none of which moved many others.
+/// Adds `count` entries and checks that no addition moves many others.
 fn filled(draw: fn(u64) -> (Match, u16), count: u64) -> Tables {
     filled_beside(draw, count, 1)
 }
 
-/// The same with room for so many more.
+/// Like `filled`, with space for `room` more entries.
 fn filled_beside(draw: fn(u64) -> (Match, u16), count: u64, room: usize) -> Tables {
     let (entries, mut out) = (count as usize + room, Outputs::new(&[1]));
     let mut tables = Tables::new(&[TableSettings::of(entries, entries)], 5);
@@ -177,7 +177,7 @@ fn frames_see_a_bundle_of_many_changes_whole_between_its_steps() {
             }
         }
     }
-    // A change that comes too early finds the bundle's end done.
+    // A new change completes the previous commit first.
     tables.begin();
     tables.add(&spec(of_one_mask(count)), Nanos(4), &mut out).expect("there is room");
     assert_eq!(tables.keep_some(&mut out, &mut 1), Progress::More);
@@ -190,7 +190,7 @@ fn draw_key(number: u64) -> &'static Key {
     Box::leak(Box::new(*of_one_mask(number).0.value()))
 }
 
-/// Steps that it takes to sum up what a filter lets through, and the number of entries.
+/// Returns the steps to sum up the entries that pass a filter, and the number of these entries.
 fn cost(tables: &mut Tables, filter: &FlowFilter) -> (usize, usize) {
     let (mut selection, mut totals) = (tables.select(filter.clone()), Default::default());
     let mut budget = 1 << 30;
@@ -213,7 +213,7 @@ fn a_filter_that_comes_again_examines_only_what_it_may_let_through() {
     }
     let to_nowhere = FlowFilter { destination: Some(Action::Group(3)), ..FlowFilter::ALL };
     assert_eq!(cost(&mut tables, &to_nowhere), (0, 0));
-    // A budget ends a call, whatever is left to read.
+    // The budget ends a call even if entries are left to examine.
     let filter = FlowFilter { cookie: (8, 8), ..FlowFilter::ALL };
     let (mut selection, mut calls) = (tables.select(filter), 0);
     while !selection.is_done() {
@@ -296,7 +296,7 @@ fn idle_timeouts_hold_beyond_497_days() {
         assert_eq!(tables.flows.since(place).count(), 1);
     }
     tables.publish();
-    // The first one's frames are counted in its line, the second one's by another thread.
+    // The first thread counts in the entry's line, the second one in its own counters.
     for (lookup, number) in lookups.iter_mut().zip([1, 2]) {
         lookup.begin();
         let found = lookup.find(0, draw_key(number), &Wide::ZERO);

@@ -1,7 +1,7 @@
-//! Adding, changing and removing entries by command.
+//! Modifying and deleting entries, and installing them in the store.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 4.6; 1.4.1, sections 6.4 and 6.5. A command
-//! takes effect whole or not at all.
+//! takes effect completely or not at all.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::forwarder::{Event, Outputs};
 use crate::instruction::Instructions;
 use crate::key::wide::Wide;
 
-/// Places and numbers that one call takes back at most.
+/// Maximum number of slots and program numbers that one call reclaims.
 const RECLAIMED_MAX: usize = 64;
 
-/// A command that changes entries, or adds one where there is none, and how far it has come.
+/// Progress of a command that modifies entries, or adds one if there is none.
 #[derive(Debug, Clone)]
 pub struct Modification {
     addition: Addition,
@@ -31,21 +31,21 @@ pub struct Modification {
 }
 
 impl Modification {
-    /// Begins to give the entries of a selection what the rules take of `spec`.
+    /// Begins to apply `spec` to the entries of a selection, as far as the rules permit.
     pub fn new(spec: FlowSpec, selection: Selection, rules: ModifyRules) -> Modification {
         Modification { addition: Addition::new(spec), selection, rules }
     }
 
-    /// The entry that says what becomes of the others.
+    /// Returns the requested entry.
     pub fn spec(&self) -> &FlowSpec {
         self.addition.spec()
     }
 }
 
 impl Tables {
-    /// Gives every entry that the filter lets through the instructions of `spec` and, if the rules
-    /// say so, its cookie, and keeps the rest of it. Where there is none, the rules may ask for
-    /// `spec` to be added.
+    /// Gives every entry that passes the filter the instructions of `spec` and, if the rules say
+    /// so, its cookie. Other properties stay. If no entry passes, the rules may require to add
+    /// `spec`.
     pub fn modify(
         &mut self,
         spec: &FlowSpec,
@@ -62,7 +62,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The same as far as the budget goes. To be called until it is done or fails.
+    /// Like [`Tables::modify`], within a budget. Call it until it is done or fails.
     pub fn modify_some(
         &mut self,
         modification: &mut Modification,
@@ -91,7 +91,7 @@ impl Tables {
         Ok(Progress::Done)
     }
 
-    /// Removes the entries that the filter lets through and returns how many.
+    /// Removes the entries that pass the filter and returns their number.
     pub fn delete(
         &mut self,
         filter: &FlowFilter,
@@ -104,7 +104,7 @@ impl Tables {
         before - self.flows.len()
     }
 
-    /// Removes the entries of a selection, as far as the budget goes.
+    /// Removes the entries of a selection, within a budget.
     pub fn delete_some(
         &mut self,
         selection: &mut Selection,
@@ -126,8 +126,8 @@ impl Tables {
         if selection.is_done() { Progress::Done } else { Progress::More }
     }
 
-    /// Removes the entries at places from `from` on whose instructions use something that is gone, as
-    /// `uses` says, as far as the budget goes.
+    /// Removes the entries whose instructions satisfy `uses`, from slot `from` on and within a
+    /// budget. This deletes the users of a deleted group or meter.
     pub fn delete_users(
         &mut self,
         uses: impl Fn(&Instructions) -> bool,
@@ -160,7 +160,7 @@ impl Tables {
         progress
     }
 
-    /// Whether the tables that it names are there.
+    /// Checks that the tables in the request exist.
     pub(super) fn check(&self, spec: &FlowSpec) -> Result<(), FlowError> {
         if usize::from(spec.table) >= self.tables.len() {
             return Err(FlowError::NoSuchTable(spec.table));
@@ -177,7 +177,7 @@ impl Tables {
         }
     }
 
-    /// Puts an entry into the store and its table.
+    /// Installs an entry in the store and in its table.
     pub(super) fn install(&mut self, spec: &FlowSpec, part: Part, now: Nanos) {
         let picture = Picture {
             key: *spec.matching.value(),
@@ -203,7 +203,7 @@ impl Tables {
         self.tell_change(place, FlowChange::Added, Some(spec.source), now);
     }
 
-    /// The entry and the number of its instructions.
+    /// Returns the entry and its program number.
     fn flow_of(&mut self, spec: &FlowSpec, now: Nanos) -> (Flow, u32) {
         let matching = &spec.matching;
         let shape =
@@ -232,51 +232,52 @@ impl Tables {
         cold.set_program(program);
     }
 
-    /// Gives back instructions that an entry had by this number.
+    /// Releases the instructions of an entry, which have this number.
     pub(super) fn release(&mut self, instructions: &Arc<Instructions>, number: u32) {
         if self.programs.release(instructions, number) {
             self.leaving.add(Thing::Program(number));
         }
     }
 
-    /// Whether there is a place that no thread looks at, for one more entry.
+    /// Whether a slot is available that no thread reads.
     pub(super) fn has_place(&mut self) -> bool {
         if self.leaving.is_much() {
             self.publish();
         }
         self.reclaim();
         if self.free.is_empty() && self.flows.places() >= self.places_max() {
-            // Threads have seen it by now if they wait for frames.
+            // Threads that wait for frames use the published state by now.
             self.publish();
             self.reclaim();
         }
         !self.free.is_empty() || self.flows.places() < self.places_max()
     }
 
-    /// One of those places.
+    /// Returns an available slot.
     fn free_place(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| self.flows.add_place())
     }
 
-    /// Puts an entry into the indexes and the order of eviction.
+    /// Adds an entry to the indexes and to the eviction order.
     pub(super) fn enter_indexes(&mut self, place: u32) {
         self.indexes.add(&self.flows, &self.common.slab, place);
         self.put_in_order_of_eviction(place);
     }
 
-    /// Takes an entry out of the indexes and the order of eviction.
+    /// Removes an entry from the indexes and from the eviction order.
     pub(super) fn leave_indexes(&mut self, place: u32) {
         self.indexes.remove(&self.flows, &self.common.slab, place);
         self.evictions.remove(&mut self.flows, &self.common.slab, place);
     }
 
-    /// Places that may be in use. What is made apart needs as many again, as those of before stay.
+    /// Returns the number of usable slots. A transaction needs twice as many, since the previous
+    /// entries stay.
     fn places_max(&self) -> usize {
         let all = self.slab().capacity();
         if self.apart { all } else { all / 2 }
     }
 
-    /// Takes back some of what nobody looks at any more.
+    /// Reclaims slots and numbers that no thread reads any more, up to a limit.
     fn reclaim(&mut self) {
         if !self.leaving.waits() {
             return;
@@ -305,7 +306,7 @@ impl Tables {
         place
     }
 
-    /// Makes the entry at a place, which has the match and rank of `spec`, what `spec` says.
+    /// Replaces the entry in a slot by `spec`, which has the same match and rank.
     pub(super) fn replace(&mut self, place: u32, spec: &FlowSpec, now: Nanos) {
         self.note_change(place);
         self.leave_indexes(place);
@@ -328,7 +329,7 @@ impl Tables {
         self.tell_change(place, FlowChange::Added, Some(spec.source), now);
     }
 
-    /// Gives an entry new instructions.
+    /// Changes the instructions of an entry.
     fn change(&mut self, place: u32, spec: &FlowSpec, rules: ModifyRules, now: Nanos) {
         self.note_change(place);
         let (list, program) = self.programs.share(&spec.instructions, &self.common);
@@ -339,7 +340,7 @@ impl Tables {
         }
         let cold = self.slab().cold(place);
         let before = cold.program();
-        // Whoever sees what it comes to now finds the instructions for that.
+        // A thread that reads the new verdict also finds the new instructions.
         cold.set_program(program);
         self.slab().line(place).set_verdict(verdict(&list));
         if spec.flags.reset_counts {
@@ -355,7 +356,7 @@ impl Tables {
         self.tell_change(place, FlowChange::Modified, Some(spec.source), now);
     }
 
-    /// Removes an entry and remembers to tell it, if that was asked for.
+    /// Removes an entry and queues the flow-removed event if requested.
     pub(super) fn say_farewell(
         &mut self,
         place: u32,
@@ -374,13 +375,14 @@ impl Tables {
         self.tell_vacancy(table);
     }
 
-    /// Takes an entry out of everything, and notes it if a bundle is open.
+    /// Removes an entry from all structures, and records it if a bundle is open.
     pub(super) fn remove(&mut self, place: u32) {
         let was_seen = !self.note_removal(place);
         self.take_out(place, was_seen);
     }
 
-    /// Takes an entry out of everything. Its place is free at once if no thread can have seen it.
+    /// Removes an entry from all structures. Frees its slot immediately if no thread can have read
+    /// it.
     pub(super) fn take_out(&mut self, place: u32, was_seen: bool) {
         self.leave_indexes(place);
         let Some(flow) = self.flows.take(place) else { return };

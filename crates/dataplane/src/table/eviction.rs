@@ -1,15 +1,17 @@
-//! The order in which entries make room for others in a full table.
+//! Eviction order of the entries in a full table.
 //!
-//! Source: OpenFlow switch specification 1.4.1, section 7.3.4.1: the least important entry goes first, and among those
-//! the one whose lifetime ends soonest; here, then the oldest one. A table that evicts has a set of its entries in this
-//! order, which is built a few entries at a time.
+//! Source: OpenFlow switch specification 1.4.1, section 7.3.4.1. The least important entry is
+//! evicted first. Among equally important entries the one whose lifetime ends soonest goes first;
+//! among these, this implementation evicts the oldest. A table with eviction has a set of its
+//! entries in this order, which is built in steps of a few entries.
 //!
-//! A frame puts the end of an idle time-out off without the set being changed. So the set has ends that are not later
-//! than the real ones: the first entry of the set is put in its place until its end is the real one.
+//! A matching frame postpones an idle timeout without a change of the set. So the set has expiry
+//! times that are not later than the actual ones. Before an eviction, the first entry is moved to
+//! its actual position until its expiry time is current.
 //!
-//! An order stays when its table is set not to evict any more: freeing it would take long.
+//! The order stays when eviction is disabled for its table, because freeing it would take long.
 //!
-//! Invariant: an order that is complete holds every entry of its table.
+//! Invariant: a complete order holds every entry of its table.
 
 use std::collections::BTreeSet;
 
@@ -21,21 +23,21 @@ use super::{Flow, Tables};
 use crate::fast::slab::Slab;
 use crate::flow::{FlowError, FlowSpec, Part};
 
-/// Importance, end, time of addition and place of an entry.
+/// Importance, expiry time, time of addition and slot of an entry.
 type Rank = (u16, Nanos, Nanos, u32);
 
-/// The orders, for each table that has one.
+/// The order of each table that has one.
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
     orders: Vec<Option<Order>>,
 }
 
-/// The entries of a table.
+/// The entries of a table in eviction order.
 #[derive(Debug, Default)]
 struct Order {
-    /// By part.
+    /// By part of the table.
     parts: [BTreeSet<Rank>; 2],
-    /// Entries at places below this are in; `usize::MAX` once it is complete.
+    /// Slots below this one are included; `usize::MAX` once the order is complete.
     built: usize,
 }
 
@@ -47,12 +49,12 @@ impl Order {
 }
 
 impl Evictions {
-    /// Without orders, for so many tables.
+    /// Creates storage for `tables` tables, without orders.
     pub(super) fn new(tables: usize) -> Evictions {
         Evictions { orders: (0..tables).map(|_| None).collect() }
     }
 
-    /// Takes an entry out of the order that it stands in.
+    /// Removes an entry from its eviction order.
     pub(super) fn remove(&mut self, flows: &mut Flows, slab: &Slab, place: u32) {
         let Some(flow) = flows.get_mut(place) else { return };
         let order = self.orders[usize::from(flow.table)].as_mut();
@@ -64,7 +66,7 @@ impl Evictions {
 }
 
 impl Tables {
-    /// Puts an entry into the order of its table, if that is built so far.
+    /// Adds an entry to the order of its table, if the construction has passed its slot.
     pub(super) fn put_in_order_of_eviction(&mut self, place: u32) {
         let Some(table) = self.flow(place).map(|flow| usize::from(flow.table)) else { return };
         let is_built = |order: &Order| (place as usize) < order.built;
@@ -77,12 +79,13 @@ impl Tables {
         }
     }
 
-    /// When an entry's lifetime ends as things stand.
+    /// Returns when the entry expires if no more frames match.
     fn end(&self, place: u32) -> Nanos {
         self.due(place).map_or(Nanos::MAX, |due| due.0)
     }
 
-    /// Goes on building the order of a table that evicts. False if the budget was used up before it was complete.
+    /// Continues the construction of the order of a table with eviction. Returns false if the
+    /// budget is exhausted first.
     pub(super) fn build_order(&mut self, table: u8, budget: &mut usize) -> bool {
         let at = usize::from(table);
         let mut built = self.evictions.orders[at].get_or_insert_default().built;
@@ -114,8 +117,8 @@ impl Tables {
         self.evictions.orders[table].iter_mut().for_each(|order| order.built = built);
     }
 
-    /// Finds the entry that makes room for another, as far as the budget goes: none if that is used up before. Fails if
-    /// no entry may go.
+    /// Finds the entry to evict, within a budget. Returns `None` if the budget is exhausted first.
+    /// Fails if no entry may be evicted.
     pub(super) fn find_victim(
         &mut self,
         (spec, part): (&FlowSpec, Part),

@@ -1,74 +1,74 @@
-//! What is known of entries besides what who looks them up sees, by their places.
+//! Control plane data of entries, by slot.
 //!
-//! A table that held many entries and holds few keeps the places of the many; walks go by a set of those that are taken.
+//! A table that once had many entries keeps their slots. Iterations use the set of slots in use.
 
 use super::Flow;
 use super::places::Places;
 
-/// The rest of each entry, at its place.
+/// Control plane data of each entry, in its slot.
 #[derive(Debug)]
 pub(super) struct Flows {
-    /// `None` where the place is free.
+    /// `None` if the slot is free.
     rows: Vec<Option<Flow>>,
     taken: Places,
     entries: usize,
 }
 
 impl Flows {
-    /// Without places, and with memory for so many.
+    /// Creates an empty store and reserves memory for `places` slots.
     pub(super) fn with_capacity(places: usize) -> Flows {
         Flows { rows: Vec::with_capacity(places), taken: Places::default(), entries: 0 }
     }
 
-    /// How many places there are, free ones included.
+    /// Returns the number of slots, including free ones.
     pub(super) fn places(&self) -> usize {
         self.rows.len()
     }
 
-    /// One more place, which is free.
+    /// Adds a free slot.
     pub(super) fn add_place(&mut self) -> u32 {
         self.rows.push(None);
         (self.rows.len() - 1) as u32
     }
 
-    /// The entry at a place.
+    /// Returns the entry in a slot.
     pub(super) fn get(&self, place: usize) -> Option<&Flow> {
         self.rows.get(place)?.as_ref()
     }
 
-    /// The entry at a place.
+    /// Returns the entry in a slot.
     pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut Flow> {
         self.rows[place as usize].as_mut()
     }
 
-    /// Puts an entry at a place; what stood there.
+    /// Stores an entry in a slot and returns the previous one.
     pub(super) fn put(&mut self, place: u32, flow: Flow) -> Option<Flow> {
         self.entries += usize::from(self.taken.insert(place));
         self.rows[place as usize].replace(flow)
     }
 
-    /// Takes an entry from its place.
+    /// Removes the entry from a slot.
     pub(super) fn take(&mut self, place: u32) -> Option<Flow> {
         self.entries -= usize::from(self.taken.remove(place));
         self.rows[place as usize].take()
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.entries
     }
 
-    /// The first place not below `from` where an entry is (see [`Places::next`]).
+    /// Returns the first used slot from `from` on (see [`Places::next`]).
     pub(super) fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize> {
         self.taken.next(from, budget)
     }
 
-    /// The places not below `from` where entries are, in their order.
+    /// Returns the used slots from `from` on, in order.
     pub(super) fn since(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         self.taken.since(from)
     }
 
-    /// All entries with their places.
+    /// Returns all entries with their slots.
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
         self.since(0).filter_map(|place| Some((place as u32, self.get(place)?)))

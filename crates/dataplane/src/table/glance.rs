@@ -1,8 +1,7 @@
-//! Entries as they lie in the store, for who tells of a million of them.
+//! Borrowed views of entries, for dumps of a million entries.
 //!
-//! A [`FlowRecord`] is a copy of all there is to say; a [`Glance`] lends what is there and sums the
-//! counters. Entries of a big table mostly look alike ([`Look`]): then only their numbers and the
-//! values of their fields are worth reading.
+//! A [`FlowRecord`] is a complete copy; a [`Glance`] borrows the entry and sums its counters. Most
+//! entries of a large table share a [`Look`]: then only their numbers and field values differ.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::instruction::Instructions;
 use crate::key::Key;
 use crate::key::wide::{self, Family, Wide};
 
-/// What entries may have in common: all but their numbers and the values of their fields.
+/// Properties that entries can share: all except the numbers and the field values.
 #[derive(Debug, Clone)]
 pub struct Look {
     shape: Arc<Shape>,
@@ -40,7 +39,7 @@ pub struct Glance<'a> {
 }
 
 impl Tables {
-    /// The entries that the filter lets through, from a place on, in the order of their places.
+    /// Returns the entries that pass the filter, from a slot on, in the order of the slots.
     pub fn glances<'a>(
         &'a self,
         filter: &'a FlowFilter,
@@ -58,7 +57,7 @@ impl Tables {
             .filter_map(move |place| self.glance(place, &tallies, now))
     }
 
-    /// One entry; none where there is none.
+    /// Returns a view of the entry in a slot, or `None` if the slot is empty.
     pub(super) fn glance(&self, place: usize, tallies: &Tallies, now: Nanos) -> Option<Glance<'_>> {
         let flow = self.flows.get(place)?;
         let line = self.slab().line(place as u32);
@@ -69,19 +68,19 @@ impl Tables {
 }
 
 impl Glance<'_> {
-    /// Where a walk over the entries stands at this one; it goes on at the next place.
+    /// Returns the entry's slot; an iteration continues with the next slot.
     pub fn place(&self) -> usize {
         self.place
     }
 
-    /// What others may have in common with it.
+    /// Returns the properties that other entries may share.
     pub fn look(&self) -> Look {
         let Flow { table, importance, flags, .. } = *self.flow;
         let (shape, instructions) = (self.flow.shape.clone(), self.flow.instructions.clone());
         Look { shape, instructions, table, importance, flags, family: Family::of(&self.key) }
     }
 
-    /// Whether it has this look.
+    /// Whether the entry has these properties.
     #[inline]
     pub fn has(&self, look: &Look) -> bool {
         let flow = self.flow;
@@ -92,12 +91,12 @@ impl Glance<'_> {
             && Family::of(&self.key) == look.family
     }
 
-    /// The fields of the match as they were said.
+    /// Returns the fields that the match named in the request.
     pub fn named(&self) -> FieldSet {
         self.flow.shape.named.fields
     }
 
-    /// The values of those fields, in order, into `out`.
+    /// Passes the values of those fields to `out`, in order.
     #[inline]
     pub fn values(&self, mut out: impl FnMut(packet::field::Field, u128)) {
         let family = Family::of(&self.key);
@@ -110,37 +109,37 @@ impl Glance<'_> {
         }
     }
 
-    /// Its priority as it was given.
+    /// Returns the priority in the request.
     pub fn priority(&self) -> u16 {
         self.flow.priority
     }
 
-    /// Its idle and its hard time-out, zero for never.
+    /// Returns the idle and the hard timeout; zero means none.
     pub fn timeouts(&self) -> (Nanos, Nanos) {
         (self.flow.idle_timeout, self.flow.hard_timeout)
     }
 
-    /// The control plane's number.
+    /// Returns the cookie.
     pub fn cookie(&self) -> u64 {
         self.tables.cookie(self.place as u32)
     }
 
-    /// Time since it was installed.
+    /// Returns the time since the installation.
     pub fn age(&self) -> Nanos {
         self.now.since(self.flow.created)
     }
 
-    /// Frames that matched it, or [`NOT_COUNTED`].
+    /// Returns the number of matched frames, or [`NOT_COUNTED`].
     pub fn frames(&self) -> u64 {
         if self.flow.flags.no_frame_counts { NOT_COUNTED } else { self.sums.frames }
     }
 
-    /// Bytes of those, without frame check sequence, or [`NOT_COUNTED`].
+    /// Returns the number of matched bytes without frame check sequence, or [`NOT_COUNTED`].
     pub fn bytes(&self) -> u64 {
         if self.flow.flags.no_byte_counts { NOT_COUNTED } else { self.sums.bytes }
     }
 
-    /// All of it, copied.
+    /// Returns a complete copy.
     pub fn record(&self) -> FlowRecord {
         let flow = self.flow;
         FlowRecord {

@@ -1,9 +1,9 @@
-//! Indexes for non-strict selection: the entries that have given values under a mask, or a cookie.
+//! Indexes for non-strict selection, by the values under a mask or by cookie.
 //!
-//! An index is a hash table with chains of places. It serves every filter that asks for at least the
-//! bits of the index's mask. The second filter of a kind makes the tables build an index for it, a few
-//! places at a time; an index that serves no filter for long is dropped. Memory is reserved at once and
-//! not touched before it is used, so that no change ever waits for an index to grow.
+//! An index is a hash table with chains of slots. It serves every filter that matches on at least
+//! the bits of the index's mask. The second filter of a kind starts the construction of an index,
+//! in steps of a few slots. An index that is unused for long is dropped. Memory is reserved in full
+//! at creation and committed on first use, so no change waits for an index to grow.
 //!
 //! Invariant: a complete index holds every entry whose match has all bits of the index's mask.
 
@@ -19,32 +19,32 @@ use crate::hash::mix;
 use crate::key::Key;
 use crate::key::wide::Wide;
 
-/// Indexes that exist at one time at most.
+/// Maximum number of indexes.
 const INDEXES_MAX: usize = 4;
 
-/// Kinds of filters that are remembered until one comes again.
+/// Number of filter kinds that are remembered until one occurs again.
 const KINDS_REMEMBERED: usize = 16;
 
-/// With fewer entries, reading all of them is quick enough.
+/// With fewer entries, a scan is fast enough.
 const ENTRIES_MIN: usize = 512;
 
-/// A filter that an index leaves more places than this reads the entries in order instead.
+/// A filter for which an index returns more slots than this scans the entries in order instead.
 const FEW_MAX: usize = 512;
 
-/// Least heads of chains.
+/// Minimum number of chain heads.
 const HEADS_MIN: usize = 1 << 12;
 
-/// What an index is about: a hash of it places entries.
+/// What an index hashes to find entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The values under the masks of key and wide fields.
+    /// The values under these masks of key and wide fields.
     Match(Key, Wide),
     /// The bits of the cookie under this mask.
     Cookie(u64),
 }
 
 impl Kind {
-    /// The kind of index that serves a filter best, if any serves it.
+    /// Returns the kind of index that serves a filter best, if any does.
     fn of(filter: &FlowFilter) -> Option<Kind> {
         let mask = filter.cookie.1;
         if mask == u64::MAX || mask != 0 && filter.matching.is_any() {
@@ -55,7 +55,7 @@ impl Kind {
         asks.then(|| Kind::Match(*matching.mask(), *matching.wide_mask()))
     }
 
-    /// Whether every entry that passes a filter has the same hash, which is returned.
+    /// Returns the common hash of all entries that pass a filter, if they have one.
     fn hash_of_filter(&self, filter: &FlowFilter, seed: u64) -> Option<u64> {
         match self {
             Kind::Match(mask, wide) => {
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// The hash of an entry, if an index of this kind holds it.
+    /// Returns the hash of an entry, if an index of this kind holds it.
     fn hash_of_entry(&self, slab: &Slab, place: u32, shape: &Shape, seed: u64) -> Option<u64> {
         match self {
             Kind::Match(mask, wide) => {
@@ -85,7 +85,7 @@ impl Kind {
     }
 }
 
-/// Whether all bits of the first masks are in the second ones.
+/// Whether the second masks include all bits of the first ones.
 fn covers((key, wide): (&Key, &Wide), (key_of, wide_of): (&Key, &Wide)) -> bool {
     key_of.and(key).is(key) && wide.0.iter().zip(wide_of.0).all(|(mask, of)| mask & !of == 0)
 }
@@ -100,9 +100,9 @@ fn hash((key, wide): (&Key, &Wide), (mask, wide_mask): (&Key, &Wide), seed: u64)
 struct Index {
     kind: Kind,
     chains: Chains,
-    /// Entries at places below this are in; `usize::MAX` once it is complete.
+    /// Slots below this one are indexed; `usize::MAX` once the index is complete.
     built: usize,
-    /// Changes since it last served a filter.
+    /// Number of changes since the index last served a filter.
     unused: AtomicUsize,
 }
 
@@ -112,17 +112,17 @@ impl Index {
         Index { kind, chains, built: 0, unused: AtomicUsize::new(0) }
     }
 
-    /// Whether there are too few chains for its entries.
+    /// Whether the index has too few chains for its entries.
     fn is_crowded(&self) -> bool {
         self.chains.len() > 4 * self.chains.count_heads()
     }
 
-    /// Whether it has served no filter for long.
+    /// Whether the index has been unused for long.
     fn is_stale(&mut self) -> bool {
         *self.unused.get_mut() > 4 * self.chains.len().max(HEADS_MIN)
     }
 
-    /// The places in the chain of a hash, unless they are many.
+    /// Returns the slots in the chain of a hash, unless there are too many.
     fn few(&self, hash: u64) -> Option<Vec<u32>> {
         let places: Vec<u32> = self.chains.chain(hash).take(FEW_MAX + 1).collect();
         (places.len() <= FEW_MAX).then_some(places)
@@ -137,7 +137,7 @@ impl Index {
 #[derive(Debug)]
 pub(super) struct Indexes {
     all: Vec<Index>,
-    /// Kinds of filters that came once.
+    /// Kinds of filters that occurred once.
     asked: VecDeque<Kind>,
     seed: u64,
 }
@@ -147,13 +147,14 @@ impl Indexes {
         Indexes { all: Vec::new(), asked: VecDeque::new(), seed }
     }
 
-    /// How many indexes are complete.
+    /// Returns the number of complete indexes.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.all.iter().filter(|index| index.is_complete()).count()
     }
 
-    /// Takes note of a filter that comes. `entries` and `places` are those of the tables.
+    /// Registers the use of a filter. `entries` and `places` are the numbers of entries and slots
+    /// of the tables.
     pub(super) fn want(&mut self, filter: &FlowFilter, entries: usize, places: usize) {
         let Some(kind) = Kind::of(filter) else { return };
         if entries < ENTRIES_MIN || self.all.iter().any(|index| index.kind == kind) {
@@ -175,13 +176,14 @@ impl Indexes {
         }
     }
 
-    /// Whether an index that would serve a filter of this kind is not complete.
+    /// Whether an index for this kind of filter is under construction.
     pub(super) fn is_building_for(&self, filter: &FlowFilter) -> bool {
         let kind = Kind::of(filter);
         self.all.iter().any(|index| Some(index.kind) == kind && !index.is_complete())
     }
 
-    /// Goes on building, a step for each place. False if the budget was used up before all are complete.
+    /// Continues construction, one step per slot. Returns false if the budget is exhausted before
+    /// all indexes are complete.
     pub(super) fn build(&mut self, flows: &Flows, slab: &Slab, budget: &mut usize) -> bool {
         let seed = self.seed;
         let mut is_complete = true;
@@ -209,7 +211,7 @@ impl Indexes {
         is_complete
     }
 
-    /// The places of entries that may pass a filter, where an index tells and they are few.
+    /// Returns the slots of the entries that may pass a filter, if an index has few of them.
     pub(super) fn few(&self, filter: &FlowFilter) -> Option<Vec<u32>> {
         let complete = self.all.iter().filter(|index| index.is_complete());
         complete.into_iter().find_map(|index| {
@@ -221,7 +223,7 @@ impl Indexes {
         })
     }
 
-    /// Adds an entry that came, or whose cookie changed.
+    /// Adds a new entry, or one whose cookie changed.
     pub(super) fn add(&mut self, flows: &Flows, slab: &Slab, place: u32) {
         if self.all.is_empty() {
             return;
@@ -234,13 +236,13 @@ impl Indexes {
             }
             *index.unused.get_mut() += 1;
         }
-        // A larger index is built if filters ask again.
+        // Later filters start the construction of a larger index.
         if self.all.iter_mut().any(|index| index.is_stale() || index.is_crowded()) {
             self.all.retain_mut(|index| !index.is_stale() && !index.is_crowded());
         }
     }
 
-    /// Removes an entry that goes, or whose cookie changes.
+    /// Removes an entry that is deleted or whose cookie changes.
     pub(super) fn remove(&mut self, flows: &Flows, slab: &Slab, place: u32) {
         let flow = if self.all.is_empty() { None } else { flows.get(place as usize) };
         let Some(flow) = flow else { return };

@@ -1,37 +1,37 @@
-//! What is to be used again when nobody looks at it any more: places and numbers of instructions.
+//! Deferred reuse of slots and program numbers, until no lookup thread can read them.
 
 use std::collections::VecDeque;
 
-/// Things that are given up before readers are told for their sake.
+/// Number of released items that justifies a separate publication.
 const MUCH: usize = 256;
 
-/// Something that can be used again.
+/// An item that can be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thing {
-    /// An entry's place.
+    /// Slot of an entry.
     Place(u32),
-    /// The number of instructions.
+    /// Program number.
     Program(u32),
 }
 
-/// What waits, in the order in which it was given up.
+/// Released items, in order of release.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
-    /// Places given up since readers were last told.
+    /// Slots released since the last publication.
     places: Vec<u32>,
-    /// The same for numbers of instructions.
+    /// Program numbers released since the last publication.
     programs: Vec<u32>,
-    /// Each with the epoch that every reader has to have seen.
+    /// Published items, each with the epoch that every reader must reach first.
     out: VecDeque<(u64, Thing)>,
 }
 
 impl Leaving {
-    /// Whether everything that was given up has set out.
+    /// Whether no released item waits for a publication.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty() && self.programs.is_empty()
     }
 
-    /// Whether so much was given up that it is worth to tell readers for its sake.
+    /// Whether enough items were released to justify a publication.
     pub(super) fn is_much(&self) -> bool {
         self.places.len() + self.programs.len() >= MUCH
     }
@@ -43,25 +43,26 @@ impl Leaving {
         }
     }
 
-    /// An epoch began after readers were told.
+    /// Assigns an epoch to the items released since the last publication.
     pub(super) fn set_out(&mut self, epoch: u64) {
         self.out.extend(self.programs.drain(..).map(|number| (epoch, Thing::Program(number))));
         self.out.extend(self.places.drain(..).map(|place| (epoch, Thing::Place(place))));
     }
 
-    /// Something that nobody can look at any more, all readers having seen an epoch.
+    /// Returns the first item that no thread can read, given the epoch that all readers have
+    /// reached.
     pub(super) fn pop(&mut self, settled: u64) -> Option<Thing> {
         let first = self.out.front().is_some_and(|(epoch, _)| *epoch <= settled);
         if first { self.out.pop_front().map(|(_, thing)| thing) } else { None }
     }
 
-    /// Keeps a place after all that was given up since readers were last told, as a rule the last one.
+    /// Takes back a slot released since the last publication, usually the last one.
     pub(super) fn keep(&mut self, place: u32) {
         let at = self.places.iter().rposition(|&other| other == place);
         self.places.remove(at.expect("a place that was given up in a bundle waits"));
     }
 
-    /// Whether anything waits for readers.
+    /// Whether any item waits for readers.
     pub(super) fn waits(&self) -> bool {
         !self.out.is_empty()
     }

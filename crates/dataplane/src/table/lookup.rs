@@ -1,13 +1,16 @@
-//! How a thread looks entries up while another one changes them.
+//! Concurrent lookup while one thread changes the tables.
 //!
-//! What both sides touch is [`Common`]. A thread that looks up has a [`Lookup`]: what it holds of the
-//! tables, renewed when a batch begins, and counters that nobody else writes. Entries of hash tables
-//! are seen when they come; what is compiled (sets of bits, lists, which tuples there are) is seen with
-//! the next batch after [`Tables::publish`](super::Tables::publish), of all tables at once. A bundle is
-//! seen like that as a whole: its changes are made apart (see [`super::undo`]).
+//! Both sides share [`Common`]. Each lookup thread has a [`Lookup`]: a snapshot of the tables,
+//! renewed at the beginning of a batch, and counters that only this thread writes. Entries of hash
+//! tables are visible when they are added. Compiled structures (bit sets, lists, the set of tuples)
+//! become visible for all tables together with the first batch after
+//! [`Tables::publish`](super::Tables::publish). A bundle becomes visible in the same way: its
+//! changes are staged (see [`super::undo`]).
 //!
-//! Invariant: a place is not used again before every thread has begun a batch, or rests, after the
-//! entry there could last be found. What a thread holds is all of one state that was published.
+//! Invariants:
+//! - A slot is reused only after every thread has begun a batch or is idle since the entry there
+//!   could last be found.
+//! - A thread's snapshot is always one published state.
 
 use std::sync::atomic::{
     AtomicU16, AtomicU64,
@@ -31,50 +34,50 @@ use crate::instruction::Instructions;
 use crate::key::Key;
 use crate::key::wide::{Wide, WordSet};
 
-/// What an entry does.
+/// Instructions of an entry.
 pub type Program = Arc<Instructions>;
 
-/// Instructions by number, those of entries that there are.
+/// Instructions by number, for all installed entries.
 pub type Programs = Vec<Program>;
 
-/// What the threads that look entries up share with the one that changes them.
+/// State shared by lookup threads and the thread that changes the tables.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) slab: Slab,
     pub(super) programs: RwLock<Programs>,
     pub(super) epochs: Epochs,
     views: Published<Views>,
-    /// [`NO_EGRESS`], or the first of the tables for frames that are about to leave.
+    /// [`NO_EGRESS`], or the first egress table.
     first_egress: AtomicU16,
     counts: Mutex<Vec<Arc<Counts>>>,
 }
 
 const NO_EGRESS: u16 = u16::MAX;
 
-/// All tables as they were published together.
+/// All tables as published together.
 #[derive(Debug)]
 pub(super) struct Views {
     tables: Box<[Arc<View>]>,
     edition: Edition,
 }
 
-/// One table as it was published last.
+/// One table as last published.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) exact: ExactView,
     pub(super) rest: RestView,
-    /// Whether an exact match may rank below one of the rest.
+    /// Whether an exact match may rank below a wildcard match.
     pub(super) ranks_mixed: bool,
     pub(super) config: TableConfig,
-    /// What entries of this table and of those after it ask of a key, and which wide words.
+    /// Bits of the key and wide words that entries of this and later tables match on.
     pub(super) asked: (Key, WordSet),
 }
 
-/// What one thread counts.
+/// Counters of one thread.
 #[derive(Debug)]
 struct Counts {
     tables: Box<[TableCounts]>,
-    /// Where it counts entries; the first thread does so in their lines.
+    /// Entry counters of this thread; the first thread counts in the entries' lines.
     tally: Option<Tally>,
 }
 
@@ -84,7 +87,7 @@ struct TableCounts {
     missed: AtomicU64,
 }
 
-/// An entry's counters, summed over all threads.
+/// Counters of an entry, summed over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) frames: u64,
@@ -92,18 +95,18 @@ pub(super) struct Sums {
     pub(super) last_match: Nanos,
 }
 
-/// What the threads count that do not count in the entries' lines.
+/// Counters of the threads that do not count in the entries' lines.
 pub(super) struct Tallies(Vec<Arc<Counts>>);
 
 impl Tallies {
-    /// The counters of the entry at this place, whose line this is.
+    /// Returns the counters of the entry in this slot, whose line is `line`.
     #[inline]
     pub(super) fn sums(&self, line: &Line, place: u32, clock: Nanos) -> Sums {
         sums(line, place, clock, &self.0)
     }
 }
 
-/// The counters of the entry at this place, whose line this is.
+/// Returns the counters of the entry in this slot, whose line is `line`.
 #[inline]
 fn sums(line: &Line, place: u32, clock: Nanos, counts: &[Arc<Counts>]) -> Sums {
     let (frames, bytes) = (line.frames(), line.bytes());
@@ -118,7 +121,7 @@ fn sums(line: &Line, place: u32, clock: Nanos, counts: &[Arc<Counts>]) -> Sums {
 }
 
 impl Common {
-    /// Room for so many entries, and for as many that they take the place of.
+    /// Allocates slots for `entries_max` entries and for as many that replace them.
     pub(super) fn new(entries_max: usize, tables: &[Arc<View>]) -> Common {
         let views = Views { tables: tables.into(), edition: Edition::default() };
         Common {
@@ -139,22 +142,22 @@ impl Common {
         u8::try_from(self.first_egress.load(Acquire)).ok()
     }
 
-    /// Lets readers have tables as they are now, all by one store.
+    /// Publishes all tables with one store.
     pub(super) fn replace(&self, tables: &[Arc<View>], edition: Edition) {
         self.views.replace(Views { tables: tables.into(), edition });
     }
 
-    /// Lets go of what readers had before.
+    /// Drops the previously published state.
     pub(super) fn forget(&self) {
         self.views.forget();
     }
 
-    /// Instructions by number.
+    /// Returns the instructions by number.
     pub(super) fn programs(&self) -> RwLockReadGuard<'_, Programs> {
         self.programs.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frames that matched in each part of a table, and frames that did not.
+    /// Returns the frames that matched in each part of a table, and the frames that missed.
     pub(super) fn table_sums(&self, table: usize) -> ([u64; 2], u64) {
         let counts = self.counts();
         let tables = counts.iter().map(|counts| &counts.tables[table]);
@@ -164,18 +167,19 @@ impl Common {
         })
     }
 
-    /// An entry's counters.
+    /// Returns an entry's counters.
     pub(super) fn sums(&self, place: u32) -> Sums {
         sums(self.slab.line(place), place, self.slab.clock(), &self.counts())
     }
 
-    /// What threads count beside the entries' lines, for reading many entries' counters.
+    /// Returns the counters outside of the entries' lines, for reading the counters of many
+    /// entries.
     pub(super) fn tallies(&self) -> Tallies {
         let counts = self.counts();
         Tallies(counts.iter().filter(|counts| counts.tally.is_some()).cloned().collect())
     }
 
-    /// Lets all threads but the first count from nothing for a new entry.
+    /// Resets the counters of a new entry in all threads but the first.
     pub(super) fn clear_tallies(&self, place: u32) {
         self.counts().iter().filter_map(|counts| counts.tally.as_ref()).for_each(|tally| {
             tally.clear(place);
@@ -186,7 +190,7 @@ impl Common {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A way to look entries up, for one more thread.
+    /// Creates a lookup handle for one more thread.
     pub(super) fn join(self: &Arc<Self>) -> Lookup {
         let mut all = self.counts();
         let tally = (!all.is_empty()).then(|| Tally::new(self.slab.capacity()));
@@ -200,56 +204,57 @@ impl Common {
     }
 }
 
-/// For each key of a lookup its entry, or [`NOWHERE`].
+/// For each key of a lookup, its entry or [`NOWHERE`].
 pub type Found = [u32; BATCH_MAX];
 
-/// What the first step of a lookup leaves to the others.
+/// State that the first step of a lookup passes to the later steps.
 #[derive(Debug, Default)]
 pub struct Foreseen {
     hashes: [u64; BATCH_MAX],
-    /// Whether there are any.
+    /// Whether `hashes` is valid.
     hashed: bool,
 }
 
-/// Where the instructions of all entries are kept.
+/// Store of the instructions of all entries.
 #[derive(Debug)]
 pub struct Library(Arc<Common>);
 
 impl Library {
-    /// The instructions by number; to be held for a batch at most, since entries with new ones wait for
-    /// it.
+    /// Returns the instructions by number. Hold the guard for one batch at most: it blocks the
+    /// installation of entries with new instructions.
     #[inline]
     pub fn open(&self) -> RwLockReadGuard<'_, Programs> {
         self.0.programs()
     }
 }
 
-/// How one thread looks entries up.
+/// Lookup handle of one thread.
 #[derive(Debug)]
 pub struct Lookup {
     common: Arc<Common>,
     reader: Reader,
     views: Held<Views>,
-    /// Those of what is held.
+    /// Tables of the current snapshot.
     tables: Box<[Arc<View>]>,
     edition: Edition,
     counts: Arc<Counts>,
 }
 
 impl Lookup {
-    /// To be called before frames are looked up, again and again as long as more come: what was found
-    /// before must not be used any more. Takes up what was published.
+    /// Begins a batch and renews the snapshot. Call this before each batch of lookups. Results of
+    /// earlier lookups become invalid.
     #[inline]
     pub fn begin(&mut self) {
-        // First the turn: what is published before the epoch that it tells is taken up below.
+        // Announces the epoch first: everything published before that epoch is in the snapshot
+        // taken below.
         self.reader.turn(&self.common.epochs);
         if self.views.renew(&self.common.views) {
             self.take_up();
         }
     }
 
-    /// To be called when no more frames are looked up for now: what was found must not be used any
-    /// more.
+    /// Marks the thread as idle. Call this when no more frames are looked up for now. Results of
+    /// earlier lookups become invalid.
     #[inline]
     pub fn rest(&self) {
         self.reader.leave();
@@ -265,38 +270,39 @@ impl Lookup {
         self.edition = self.views.edition;
     }
 
-    /// Which of two successive states of the tables it sees.
+    /// Returns which of two successive states of the tables this thread sees.
     #[inline]
     pub(crate) fn edition(&self) -> Edition {
         self.edition
     }
 
-    /// How many tables there are.
+    /// Returns the number of tables.
     #[inline]
     pub fn count_tables(&self) -> usize {
         self.tables.len()
     }
 
-    /// What a table is set to do.
+    /// Returns a table's configuration.
     #[inline]
     pub fn config(&self, table: u8) -> Option<&TableConfig> {
         self.tables.get(usize::from(table)).map(|table| &table.config)
     }
 
-    /// The first of the tables through which frames go that are about to leave by a port.
+    /// Returns the first egress table.
     #[inline]
     pub fn first_egress(&self) -> Option<u8> {
         self.common.first_egress()
     }
 
-    /// What entries of this table and of those after it ask of a key, and which wide words.
+    /// Returns the bits of the key and the wide words that entries of this and later tables match
+    /// on.
     #[inline]
     pub fn asked(&self, from: u8) -> (&Key, WordSet) {
         let (key, words) = &self.tables[usize::from(from)].asked;
         (key, *words)
     }
 
-    /// The entry of a table for one key, or [`NOWHERE`].
+    /// Returns the entry of a table for one key, or [`NOWHERE`].
     pub fn find(&self, table: u8, key: &Key, wide: &Wide) -> u32 {
         let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
         match if table.exact.is_empty() { None } else { table.exact.find(slab, key) } {
@@ -306,12 +312,13 @@ impl Lookup {
         }
     }
 
-    /// What finding the entry for a key among matches with open fields takes: the same on every machine.
+    /// Returns the work of finding a key among wildcard matches; it is the same on every machine.
     pub fn work(&self, table: u8, key: &Key, wide: &Wide) -> Work {
         self.tables[usize::from(table)].rest.work(&self.common.slab, key, wide)
     }
 
-    /// First step of a lookup of at most [`BATCH_MAX`] keys: asks for what will be read first.
+    /// First step of a lookup of at most [`BATCH_MAX`] keys: prefetches the memory that step two
+    /// reads.
     #[inline]
     pub fn foresee(&self, table: u8, keys: &[Key], foreseen: &mut Foreseen) {
         let table = &self.tables[usize::from(table)];
@@ -321,7 +328,7 @@ impl Lookup {
         }
     }
 
-    /// Second step: asks for what will be read then.
+    /// Second step: prefetches the memory that the last step reads.
     #[inline]
     pub fn guess(&self, table: u8, keys: &[Key], foreseen: &Foreseen, found: &mut Found) {
         let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
@@ -330,9 +337,9 @@ impl Lookup {
         }
     }
 
-    /// Last step: for each of the keys the entry of a table to use, or [`NOWHERE`]. `wide` holds as
-    /// many, or none if no entry asks for any. Whatever happened to the table since the first
-    /// step, what is found is in it now.
+    /// Last step: finds the entry of each key, or [`NOWHERE`]. `wide` has one element per key, or
+    /// none if no entry matches on wide fields. Each entry found is in the table now, even if the
+    /// table changed since the first step.
     #[inline]
     pub fn conclude(
         &self,
@@ -361,7 +368,7 @@ impl Lookup {
         }
     }
 
-    /// All steps at once.
+    /// Executes all steps of a lookup.
     #[inline]
     pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut Found) {
         let mut foreseen = Foreseen::default();
@@ -370,8 +377,7 @@ impl Lookup {
         self.conclude(table, (keys, wide), &mut foreseen, found);
     }
 
-    /// Counts frames that a lookup found this entry for, and says what to do with them: `None` where
-    /// it found none.
+    /// Counts frames that matched this entry and returns its verdict. Returns `None` for a miss.
     #[inline]
     pub fn count(
         &self,
@@ -395,19 +401,19 @@ impl Lookup {
         Some(self.common.slab.verdict(line, found, self.edition))
     }
 
-    /// Where instructions are kept, for [`Lookup::program`].
+    /// Returns the store of instructions, for [`Lookup::program`].
     #[inline]
     pub fn library(&self) -> Library {
         Library(Arc::clone(&self.common))
     }
 
-    /// The number of the instructions of an entry that a lookup found.
+    /// Returns the program number of an entry that a lookup found.
     #[inline]
     pub fn program(&self, found: u32) -> usize {
         self.common.slab.deed(found, self.edition).program as usize
     }
 
-    /// The cookie of an entry that a lookup found, and whether it is a table-miss entry.
+    /// Returns the cookie of an entry that a lookup found, and whether it is a table-miss entry.
     #[inline]
     pub fn told(&self, found: u32) -> (u64, bool) {
         let deed = self.common.slab.deed(found, self.edition);
@@ -416,7 +422,7 @@ impl Lookup {
 }
 
 impl View {
-    /// What to use instead of an exact match, if something of the rest ranks higher.
+    /// Returns the wildcard match that ranks above the exact match `found`, or else `found`.
     fn outrank(&self, slab: &Slab, found: u32, key: &Key, wide: &Wide) -> u32 {
         let Some(exact) = slab.get(found) else { return found };
         let higher = |other: &u32| slab.line(*other).rank() > exact.rank();

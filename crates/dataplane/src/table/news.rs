@@ -1,18 +1,18 @@
-//! What the control plane has yet to be told, in order.
+//! Events that the control plane has not received yet, in order.
 //!
-//! Invariant: a bounded number of pieces waits; what is more is counted as lost.
+//! Invariant: the queue is bounded; events beyond the limit are counted as lost.
 
 use std::collections::VecDeque;
 
 use crate::forwarder::{Event, Outputs};
 
-/// News that waits for room in the outputs.
+/// Queue of events that wait for space in the outputs.
 #[derive(Debug)]
 pub(super) struct News {
     waiting: VecDeque<Event>,
     waiting_max: usize,
     lost: u64,
-    /// Nothing is told for now.
+    /// Whether delivery is suspended.
     held: bool,
 }
 
@@ -38,20 +38,21 @@ impl News {
         }
     }
 
-    /// Tells nothing until [`News::forget_since`] or [`News::release`], and says how much waits.
+    /// Suspends delivery until [`News::forget_since`] or [`News::release`], and returns the queue
+    /// length.
     pub(super) fn hold(&mut self) -> usize {
         self.held = true;
         self.waiting.len()
     }
 
-    /// Tells again, what came meanwhile too. Returns true.
+    /// Resumes delivery, including events queued since the suspension. Always returns true.
     pub(super) fn release(&mut self) -> bool {
         self.held = false;
         true
     }
 
-    /// Forgets all that came after so many, a step of the budget for each, and then tells again. False
-    /// if the budget was used up before.
+    /// Discards all events after the first `count`, within a budget of one step each, and then
+    /// resumes delivery. Returns false if the budget is exhausted first.
     pub(super) fn forget_since(&mut self, count: usize, budget: &mut usize) -> bool {
         let surplus = self.waiting.len().saturating_sub(count).min(*budget);
         self.waiting.truncate(self.waiting.len() - surplus);
@@ -63,7 +64,7 @@ impl News {
         self.release()
     }
 
-    /// Moves to the outputs what fits there.
+    /// Moves as many events to the outputs as fit.
     pub(super) fn tell(&mut self, out: &mut Outputs) {
         if self.held {
             return;

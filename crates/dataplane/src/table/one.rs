@@ -1,13 +1,13 @@
-//! One table: a hash of exact matches, a structure for the rest, and what it is set to do.
+//! A single table: a hash table of exact matches, a classifier for wildcard matches, and a
+//! configuration.
 //!
-//! Exact matches are looked up first, as the study describes its software switch (bianco2010,
-//! sections II and IV.C). That decides where they rank above the rest, as they do in OpenFlow 1.0;
-//! else the rest is searched for what ranks higher. Configuration follows the OpenFlow switch
-//! specification 1.1.0, section 5.3.3 (what becomes of frames without a match), and 1.4.1, section
-//! 7.3.4.1 (eviction, vacancy).
+//! Exact matches are looked up first, as in the software switch of bianco2010 (sections II and
+//! IV.C). This suffices if they rank above wildcard matches, as in OpenFlow 1.0. Otherwise, the
+//! wildcard part is also searched for a higher rank. The configuration follows the OpenFlow switch
+//! specification 1.1.0, section 5.3.3 (table miss), and 1.4.1, section 7.3.4.1 (eviction, vacancy).
 //!
-//! Invariant: the exact part holds at most one entry of a key; another with the same key and another
-//! rank is among the rest.
+//! Invariant: the exact part holds at most one entry per key. Another entry with the same key and a
+//! different rank is in the wildcard part.
 
 use crate::classifier::exact::ExactTable;
 use crate::classifier::many::Entries;
@@ -23,28 +23,28 @@ use crate::matching::Match;
 use super::lookup::View;
 use super::{EXACT_ENTRIES_MAX, WILDCARD_ENTRIES_MAX};
 
-/// How a table is made.
+/// Settings with which a table is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableSettings {
-    /// Exact matches that fit into the hash. With none, they are kept among the others.
+    /// Capacity of the hash table of exact matches. With 0, exact matches are in the wildcard part.
     pub exact_entries_max: usize,
-    /// Other matches that fit.
+    /// Capacity for other matches.
     pub wildcard_entries_max: usize,
-    /// How the others are found.
+    /// Classifier for wildcard matches.
     pub classifier: Classifier,
-    /// What it is set to do at first.
+    /// Initial configuration.
     pub config: TableConfig,
 }
 
 impl Default for TableSettings {
-    /// The sizes of the study.
+    /// The sizes of bianco2010.
     fn default() -> TableSettings {
         TableSettings::of(EXACT_ENTRIES_MAX, WILDCARD_ENTRIES_MAX)
     }
 }
 
 impl TableSettings {
-    /// A table for so many exact matches in a hash and so many others.
+    /// Creates settings with these capacities for exact and for other matches.
     pub fn of(exact_entries_max: usize, wildcard_entries_max: usize) -> TableSettings {
         TableSettings {
             exact_entries_max,
@@ -54,49 +54,49 @@ impl TableSettings {
         }
     }
 
-    /// A table for so many entries of any kind, found by a hash for each mask.
+    /// Creates settings for a table of entries of any kind, with one hash table per mask.
     pub fn holding(entries_max: usize) -> TableSettings {
         let classifier = Classifier::TupleSpace;
         TableSettings { classifier, ..TableSettings::of(0, entries_max) }
     }
 
-    /// Entries that fit.
+    /// Returns the total capacity.
     pub fn entries_max(&self) -> usize {
         self.exact_entries_max.saturating_add(self.wildcard_entries_max)
     }
 }
 
-/// What a table is set to do.
+/// Configuration of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableConfig {
-    /// What becomes of frames that match no entry of it.
+    /// What the table does with frames that match no entry.
     pub on_miss: TableMiss,
-    /// Whether an entry for which there is no room takes the place of a less important one.
+    /// Whether a new entry in a full table evicts a less important one.
     pub eviction: bool,
-    /// When to tell of the room that is left.
+    /// Thresholds of vacancy events.
     pub vacancy: Option<Vacancy>,
 }
 
-/// Limits of the room that is left in a table, in percent of its size.
+/// Thresholds of vacancy events, in percent of the table size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vacancy {
-    /// Tell when less than this is left, once until more than `up` is.
+    /// Report when less space than this is left, once until more than `up` is left.
     pub down: u8,
-    /// Tell when more than this is left, once until less than `down` is.
+    /// Report when more space than this is left, once until less than `down` is left.
     pub up: u8,
 }
 
-/// What becomes of frames that match no entry of a table.
+/// Action on a table miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TableMiss {
-    /// What the pipeline says.
+    /// As configured for the pipeline.
     #[default]
     Pipeline,
-    /// The control plane is asked.
+    /// Send the frame to the controller.
     Controller,
-    /// The next table goes on.
+    /// Continue with the next table.
     Continue,
-    /// They are dropped.
+    /// Drop the frame.
     Drop,
 }
 
@@ -107,18 +107,18 @@ pub(super) struct Table {
     rest: Rest,
     entries_max: [usize; 2],
     pub(super) config: TableConfig,
-    /// No exact match ranks lower.
+    /// Lower bound of the ranks of exact matches.
     exact_rank_least: u32,
-    /// Matches among the rest that ask for the whole key: those that an exact one may cover.
+    /// Number of wildcard-part matches on the whole key: an exact match may cover these.
     whole_keys: usize,
-    /// Whether the next vacancy to tell of is that less is left.
+    /// Whether the next vacancy event is "vacancy down".
     pub(super) vacancy_down_next: bool,
-    /// For each wide word, how many entries ask for it.
+    /// For each wide word, the number of entries that match on it.
     words: [u32; WORDS],
     words_used: WordSet,
-    /// What entries ask of the key, or asked since there was none.
+    /// Key bits that entries match on, or matched on since the table was last empty.
     asked: Key,
-    /// Whether what readers hold of it is out of date.
+    /// Whether the published view is out of date.
     changed: bool,
 }
 
@@ -161,7 +161,8 @@ impl Table {
         self.rest.rank_most() > self.exact_rank_least
     }
 
-    /// What readers are to hold of it. `asked` is what entries of it and of later tables ask for.
+    /// Creates the view to publish. `asked` has the bits that entries of this and later tables
+    /// match on.
     pub(super) fn view(&self, asked: (Key, WordSet)) -> View {
         View {
             exact: self.exact.view(),
@@ -172,55 +173,56 @@ impl Table {
         }
     }
 
-    /// How matches with open fields are found.
+    /// Describes how wildcard matches are found.
     pub(super) fn describe(&self) -> Described {
         self.rest.describe()
     }
 
-    /// Whether what readers hold became out of date since this was last asked.
+    /// Whether the published view became out of date since the last call.
     pub(super) fn take_changed(&mut self) -> bool {
         self.rest.take_changed() | std::mem::take(&mut self.changed)
     }
 
-    /// Whether readers are to go on with what they hold whatever is changed from now on, until that is
-    /// published. With `false` nobody holds it any more.
+    /// Sets whether changes are staged, so that lookup threads keep the published state until the
+    /// next publication. With `false`, no thread uses the previous state any more.
     pub(super) fn set_stays(&mut self, stays: bool) {
         self.exact.set_stays(stays);
         self.rest.set_stays(stays);
     }
 
-    /// Makes what was changed while readers go on with what they hold ready to be published, as far as
-    /// the budget goes. False if it was used up before.
+    /// Prepares staged changes for publication, within a budget. Returns false if the budget is
+    /// exhausted first.
     pub(super) fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
         let exact = self.exact.complete(slab, budget);
         self.changed |= exact.unwrap_or(false);
         exact.is_some() && self.rest.complete(slab, budget)
     }
 
-    /// Goes on with a change of the structure of the rest, if one is under way (see [`Rest::advance`]).
+    /// Continues a structural change of the wildcard part, if one is in progress (see
+    /// [`Rest::advance`]).
     pub(super) fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
         self.rest.advance(slab, entries);
     }
 
-    /// The entry with this very match and rank.
+    /// Finds the entry with exactly this match and rank.
     pub(super) fn find_same(&self, slab: &Slab, matching: &Match, wanted: u32) -> Option<u32> {
         let ranked = |place: &u32| slab.line(*place).rank() == wanted;
         let exact = self.find_exact(slab, matching).filter(ranked);
         exact.or_else(|| self.rest.find_same(slab, matching, wanted))
     }
 
-    /// The entry of the exact part with this match.
+    /// Finds the entry of the exact part with this match.
     pub(super) fn find_exact(&self, slab: &Slab, matching: &Match) -> Option<u32> {
         let exact = matching.is_exact() && !self.exact.is_empty();
         exact.then(|| self.exact.find(slab, matching.value())).flatten()
     }
 
-    /// Whether matches that an exact one covers are among the rest.
+    /// Whether the wildcard part has matches that an exact match may cover.
     pub(super) fn hides_whole_keys(&self) -> bool {
         self.whole_keys > 0
     }
 
-    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    /// Checks whether an entry of this rank overlaps, as far as a few steps can decide.
     pub(super) fn overlap(&self, slab: &Slab, matching: &Match, wanted: u32) -> Overlap {
         let ranked = |place: u32| slab.line(place).rank() == wanted;
         let exact = match wanted >= self.exact_rank_least {
@@ -233,7 +235,7 @@ impl Table {
         self.rest.overlap(slab, matching, wanted).max(exact)
     }
 
-    /// The part that an entry with this match belongs to.
+    /// Returns the part for an entry with this match.
     pub(super) fn part_for(&self, slab: &Slab, matching: &Match) -> Part {
         let exact = matching.is_exact()
             && self.entries_max[Part::Exact as usize] > 0
@@ -245,7 +247,7 @@ impl Table {
         self.count_in(part) >= self.entries_max[part as usize]
     }
 
-    /// Takes in an entry that is stored at `place`.
+    /// Adds an entry that is stored in slot `place`.
     pub(super) fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, place: u32) {
         self.asked = self.asked.or(matching.mask());
         let mixed = self.ranks_mixed();
@@ -263,7 +265,7 @@ impl Table {
         self.changed |= mixed != self.ranks_mixed();
     }
 
-    /// Forgets an entry that is stored at `place`.
+    /// Removes an entry that is stored in slot `place`.
     pub(super) fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, place: u32) {
         let mixed = self.ranks_mixed();
         match slab.line(place).part() {
@@ -285,7 +287,7 @@ impl Table {
         self.changed |= mixed != self.ranks_mixed();
     }
 
-    /// Adds `by` (one, or the number that takes one off) to the users of the words asked for.
+    /// Adds `by` to the use counts of the wide words in a match; a wrapping -1 decrements.
     fn count_words(&mut self, matching: &Match, by: u32) {
         let asked = matching.wide_words();
         for (word, users) in self.words.iter_mut().enumerate() {
@@ -297,7 +299,7 @@ impl Table {
         }
     }
 
-    /// Whether it is now to be told that less (true) or more (false) room is left.
+    /// Returns the vacancy event that is due: true for "vacancy down", false for "vacancy up".
     pub(super) fn vacancy_news(&mut self) -> Option<bool> {
         let limits = self.config.vacancy?;
         let left = self.vacancy_percent();
@@ -322,7 +324,7 @@ impl Table {
         }
     }
 
-    /// Its account, with the frames that matched in each part and those that did not.
+    /// Returns the table's statistics, given the matches in each part and the misses.
     pub(super) fn account(&self, (matched, missed): ([u64; 2], u64)) -> TableAccount {
         let matched = matched.iter().sum();
         TableAccount {
@@ -333,7 +335,7 @@ impl Table {
         }
     }
 
-    /// The same for one part.
+    /// Returns the statistics of one part.
     pub(super) fn part_account(
         &self,
         part: Part,

@@ -1,11 +1,11 @@
-//! A set of places, a bit for each.
+//! Set of slots, as a bitmap.
 
-/// Places in a table: a bit for each, up to the highest that was ever in it.
+/// Set of table slots: one bit each, up to the highest slot ever inserted.
 #[derive(Debug, Default)]
 pub(super) struct Places(Vec<u64>);
 
 impl Places {
-    /// Puts a place in, and says whether it was not there.
+    /// Inserts a slot, and returns whether it was absent.
     pub(super) fn insert(&mut self, place: u32) -> bool {
         let (word, bit) = (place as usize / 64, 1 << (place % 64));
         if word >= self.0.len() {
@@ -16,7 +16,7 @@ impl Places {
         is_new
     }
 
-    /// Takes a place out, and says whether it was there.
+    /// Removes a slot, and returns whether it was present.
     pub(super) fn remove(&mut self, place: u32) -> bool {
         let Some(word) = self.0.get_mut(place as usize / 64) else { return false };
         let bit = 1 << (place % 64);
@@ -25,8 +25,8 @@ impl Places {
         was_there
     }
 
-    /// The first place in it that is not below `from`, if any, or an error with the place to go on from
-    /// when the budget is used up. A step is subtracted for each 64 places without any.
+    /// Returns the first slot in the set from `from` on. If the budget is exhausted, returns the
+    /// slot to continue with as an error. Each 64 absent slots cost one step.
     pub(super) fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize> {
         let (mut at, mut below) = (from / 64, (1u64 << (from % 64)) - 1);
         while let Some(word) = self.0.get(at) {
@@ -43,7 +43,7 @@ impl Places {
         Ok(None)
     }
 
-    /// The places in it that are not below `from`, in their order.
+    /// Returns the slots in the set from `from` on, in order.
     pub(super) fn since(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         let first = from / 64;
         let words = self.0.iter().enumerate().skip(first);

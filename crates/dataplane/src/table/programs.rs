@@ -1,7 +1,7 @@
-//! The different instructions of all entries, each known by a number to those who look entries up.
+//! Distinct instruction lists of all entries, each with a number for lookup threads.
 //!
-//! Invariant: a number means the same instructions from the time when an entry has it until every thread
-//! has let go of all entries that had it.
+//! Invariant: a number identifies the same instructions from its assignment until every thread has
+//! released all entries with this number.
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError};
@@ -12,35 +12,36 @@ use crate::chains::Chains;
 use crate::hash::Seeded;
 use crate::instruction::Instructions;
 
-/// Chains of numbers by the hashes of their instructions.
+/// Number of chains, which are indexed by the hashes of the instructions.
 const HEADS: usize = 1 << 16;
 
-/// The numbers, for who gives them out.
+/// Registry of program numbers, on the side of the writer.
 #[derive(Debug)]
 pub(super) struct ProgramBook {
     known: Chains,
-    /// The instructions that each number means, while an entry has it.
+    /// The instructions of each number that an entry uses.
     lists: Vec<Option<Arc<Instructions>>>,
-    /// The groups and meters that each number refers to, while an entry has it.
+    /// The groups and meters to which each number in use refers.
     targets: Vec<Targets>,
-    /// How many entries have each number.
+    /// Number of entries that use each number.
     users: Vec<usize>,
     references: References,
     free: Vec<u32>,
-    /// What was shared last: entries that come together mostly do the same.
+    /// The last shared list: entries that are added together mostly have equal instructions.
     last: Option<(Arc<Instructions>, u32)>,
     seed: Seeded,
 }
 
 impl ProgramBook {
-    /// No instructions. `seed` is a secret for hashing.
+    /// Creates an empty registry. `seed` is a secret for hashing.
     pub(super) fn new(seed: u64) -> ProgramBook {
         let (lists, targets, users, references, free, last) = Default::default();
         let (known, seed) = (Chains::new(HEADS), Seeded(seed));
         ProgramBook { known, lists, targets, users, references, free, last, seed }
     }
 
-    /// The instructions that equal these, and their number; the caller is one more user of them.
+    /// Returns the shared instructions equal to `wanted` and their number, and counts one more
+    /// user.
     pub(super) fn share(
         &mut self,
         wanted: &Arc<Instructions>,
@@ -89,8 +90,8 @@ impl ProgramBook {
         number
     }
 
-    /// Gives back what was shared. True if nobody uses it any more: then the number is to be freed
-    /// when nobody looks at it any more.
+    /// Releases one use. Returns true if it was the last one: the caller then frees the number when
+    /// no thread can read it any more.
     pub(super) fn release(&mut self, value: &Arc<Instructions>, number: u32) -> bool {
         let users = &mut self.users[number as usize];
         *users -= 1;
@@ -104,22 +105,22 @@ impl ProgramBook {
         unused
     }
 
-    /// A number that came back may be given out again.
+    /// Makes a released number available again.
     pub(super) fn free(&mut self, number: u32) {
         self.free.push(number);
     }
 
-    /// How many entries refer to each group and meter.
+    /// Returns the numbers of entries that refer to each group and meter.
     pub(super) fn references(&self) -> &References {
         &self.references
     }
 
-    /// The ones in use.
+    /// Iterates over the instruction lists in use.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Instructions> + '_ {
         self.lists.iter().filter_map(|list| list.as_deref())
     }
 
-    /// How many different ones are in use.
+    /// Returns the number of distinct instruction lists in use.
     pub(super) fn count(&self) -> usize {
         self.known.len()
     }

@@ -1,21 +1,21 @@
-//! How many entries send to each group and pass each meter.
+//! Numbers of entries that refer to each group and each meter.
 //!
-//! Counted while entries come, change and go, so that no reply has to read all of them. Invariant: an entry counts once
-//! for each group and each meter.
+//! The counts are updated with every change of an entry, so that a reply does not need to scan the
+//! entries. Invariant: an entry counts once for each group and each meter.
 
 use std::collections::BTreeMap;
 
 use super::Tables;
 use crate::instruction::Instructions;
 
-/// Numbers of entries by what they refer to.
+/// Reference counts by group and by meter.
 #[derive(Debug, Default)]
 pub struct References {
     groups: BTreeMap<u32, usize>,
     meters: BTreeMap<u32, usize>,
 }
 
-/// The groups and meters that a list of instructions refers to, each once.
+/// The groups and meters that an instruction list refers to, each once.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     groups: Box<[u32]>,
@@ -23,7 +23,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Those of these instructions.
+    /// Returns the groups and meters of these instructions.
     pub(super) fn of(instructions: &Instructions) -> Targets {
         let once = |numbers: &mut dyn Iterator<Item = u32>| {
             let mut numbers: Vec<u32> = numbers.collect();
@@ -39,34 +39,34 @@ impl Targets {
 }
 
 impl References {
-    /// Entries that send to a group.
+    /// Returns the number of entries that send to a group.
     pub fn of_group(&self, number: u32) -> usize {
         self.groups.get(&number).copied().unwrap_or(0)
     }
 
-    /// Entries that pass a meter.
+    /// Returns the number of entries that use a meter.
     pub fn of_meter(&self, number: u32) -> usize {
         self.meters.get(&number).copied().unwrap_or(0)
     }
 
-    /// Whether some entry sends to a group.
+    /// Whether any entry sends to a group.
     pub fn has_groups(&self) -> bool {
         !self.groups.is_empty()
     }
 
-    /// Whether some entry passes a meter.
+    /// Whether any entry uses a meter.
     pub fn has_meters(&self) -> bool {
         !self.meters.is_empty()
     }
 
-    /// Counts one more entry that refers to these.
+    /// Adds one entry with these references.
     #[inline]
     pub(super) fn add(&mut self, targets: &Targets) {
         targets.groups.iter().for_each(|number| *self.groups.entry(*number).or_default() += 1);
         targets.meters.iter().for_each(|number| *self.meters.entry(*number).or_default() += 1);
     }
 
-    /// Counts one less.
+    /// Removes one entry with these references.
     #[inline]
     pub(super) fn remove(&mut self, targets: &Targets) {
         let counts = targets.groups.iter().map(|number| (number, false));
@@ -83,7 +83,7 @@ impl References {
 }
 
 impl Tables {
-    /// How many entries refer to each group and meter.
+    /// Returns the numbers of entries that refer to each group and meter.
     pub fn references(&self) -> &References {
         self.programs.references()
     }

@@ -1,8 +1,8 @@
-//! Which entries a command or a request is about, found a bounded number at a time.
+//! Selects the entries for a command or a request, a bounded number per call.
 //!
-//! A [`Selection`] is a cursor over the places of entries. It examines only the places that the match,
-//! the cookie or an [index](super::index) leaves, or else every place in order. Entries may come, change
-//! and go between two calls: each is checked against the filter when the cursor reaches it.
+//! A [`Selection`] is a cursor over slots. It examines the slots that the match, the cookie or an
+//! [index](super::index) yields, or else all slots in order. Entries may be added, changed and
+//! removed between two calls: each is checked against the filter when the cursor reaches it.
 
 use packet::time::Nanos;
 
@@ -10,16 +10,16 @@ use super::{Glance, Table, Tables};
 use crate::action::Action;
 use crate::flow::{FlowFilter, FlowRecord, FlowTotals};
 
-/// Steps of a budget that changing or removing one entry costs. Examining one costs one step.
+/// Budget steps for changing or removing one entry. Examining one costs one step.
 pub const CHANGE_STEPS: usize = 16;
 
-/// With more lists of instructions than this, the search for a destination reads the entries.
+/// With more instruction lists than this, the search for a destination scans the entries.
 const PROGRAMS_FEW: usize = 64;
 
-/// Whether a call that works within a budget did everything.
+/// Whether a call within a budget has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The budget was used up: call again.
+    /// The budget is exhausted: call again.
     More,
     /// Everything is done.
     Done,
@@ -32,31 +32,31 @@ impl Progress {
     }
 }
 
-/// The entries that a filter lets through, one after the other in the order of their places.
+/// Cursor over the entries that pass a filter, in the order of their slots.
 #[derive(Debug, Clone)]
 pub struct Selection {
     filter: FlowFilter,
     candidates: Candidates,
-    /// The next place to examine.
+    /// Next slot to examine.
     from: usize,
     is_done: bool,
-    /// Whether an entry was returned.
+    /// Whether the cursor has returned an entry.
     pub(super) is_used: bool,
 }
 
-/// The places that a selection examines.
+/// The slots that a selection examines.
 #[derive(Debug, Clone)]
 enum Candidates {
     /// Not determined yet.
     Unknown,
-    /// Those of all entries.
+    /// The slots of all entries.
     All,
-    /// These, in order.
+    /// These slots, in order.
     Few(Vec<u32>),
 }
 
 impl Selection {
-    /// Begins at the first place.
+    /// Creates a cursor at the first slot.
     pub fn new(filter: FlowFilter) -> Selection {
         Selection {
             filter,
@@ -67,7 +67,7 @@ impl Selection {
         }
     }
 
-    /// What selects the entries.
+    /// Returns the filter.
     pub fn filter(&self) -> &FlowFilter {
         &self.filter
     }
@@ -77,19 +77,19 @@ impl Selection {
         self.is_done
     }
 
-    /// Whether no place was examined yet.
+    /// Whether no slot was examined yet.
     pub(super) fn is_fresh(&self) -> bool {
         matches!(self.candidates, Candidates::Unknown)
     }
 
-    /// Goes back, or forward, so that the entry at `place` comes next if there is one.
+    /// Moves the cursor to a slot, backward or forward.
     pub fn seek(&mut self, place: usize) {
         self.from = place;
         self.is_done = false;
     }
 
-    /// Returns the next entry's place and subtracts a step from the budget for each place that it
-    /// examines. `None` means that the budget is used up, unless [`Selection::is_done`].
+    /// Returns the slot of the next entry; each examined slot costs one step. `None` means that the
+    /// budget is exhausted, or that [`Selection::is_done`] is true.
     pub fn next(&mut self, tables: &Tables, budget: &mut usize) -> Option<u32> {
         if self.is_fresh() {
             self.candidates = tables.few(&self.filter).map_or(Candidates::All, Candidates::Few);
@@ -122,7 +122,7 @@ impl Selection {
         None
     }
 
-    /// The next entries with their counters, until the budget is used up.
+    /// Returns views of the next entries until the budget is exhausted.
     pub fn glances<'a>(
         &'a mut self,
         tables: &'a Tables,
@@ -137,7 +137,7 @@ impl Selection {
         })
     }
 
-    /// Copies of the next entries, until the budget is used up.
+    /// Returns copies of the next entries until the budget is exhausted.
     pub fn records<'a>(
         &'a mut self,
         tables: &'a Tables,
@@ -149,8 +149,8 @@ impl Selection {
 }
 
 impl Tables {
-    /// Begins to select entries. If filters of this kind keep coming, an index for them is built while
-    /// selections and changes go on.
+    /// Begins to select entries. If this kind of filter recurs, an index for it is built along with
+    /// later selections and changes.
     pub fn select(&mut self, filter: FlowFilter) -> Selection {
         if filter.strict_rank.is_none() {
             let (entries, places) = (self.flows.len(), self.flows.places());
@@ -159,7 +159,7 @@ impl Tables {
         Selection::new(filter)
     }
 
-    /// Adds up what the entries of a selection have counted, as far as the budget goes.
+    /// Sums up the counters of a selection's entries, within a budget.
     pub fn totals_some(
         &mut self,
         selection: &mut Selection,
@@ -184,27 +184,28 @@ impl Tables {
         }
     }
 
-    /// Sums over the entries that the filter lets through.
+    /// Sums up the counters of the entries that pass the filter.
     pub fn totals(&self, filter: &FlowFilter) -> FlowTotals {
         let mut totals = FlowTotals::default();
         self.add_totals(&mut Selection::new(filter.clone()), &mut totals, &mut usize::MAX.clone());
         totals
     }
 
-    /// Builds the index that serves a selection that has not begun, if one is being built. False if the
-    /// budget was used up before it was complete.
+    /// Continues the construction of an index that will serve a selection that has not begun.
+    /// Returns false if the budget is exhausted first.
     pub(super) fn wait_for_index(&mut self, selection: &Selection, budget: &mut usize) -> bool {
         !selection.is_fresh()
             || !self.indexes.is_building_for(selection.filter())
             || self.build_indexes(budget)
     }
 
-    /// Goes on building indexes. False if the budget was used up before they were complete.
+    /// Continues the construction of indexes. Returns false if the budget is exhausted first.
     pub(super) fn build_indexes(&mut self, budget: &mut usize) -> bool {
         self.indexes.build(&self.flows, &self.common.slab, budget)
     }
 
-    /// Where only few entries can pass the filter: their places and perhaps others, in order.
+    /// Returns the slots of all entries that can pass the filter, and perhaps of others, if these
+    /// are few. They are in order.
     pub(super) fn few(&self, filter: &FlowFilter) -> Option<Vec<u32>> {
         let tables = match filter.table {
             Some(table) => self.tables.get(usize::from(table)..=usize::from(table))?,
@@ -230,7 +231,7 @@ impl Tables {
         Some(places)
     }
 
-    /// False if the filter asks for a destination and no entry's instructions have it.
+    /// Returns false if the filter names a destination that no instruction list has.
     fn has_destination(&self, filter: &FlowFilter) -> bool {
         let wanted = filter.destination.iter().copied();
         let mut wanted = wanted.chain(filter.group.map(Action::Group));

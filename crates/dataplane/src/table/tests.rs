@@ -1,4 +1,4 @@
-//! Commands, time-outs and dumps, and the tables against a plain list.
+//! Tests of commands, timeouts and dumps, and of the tables against a plain list.
 
 use super::*;
 use crate::classifier::exact::BATCH_MAX;
@@ -40,7 +40,7 @@ fn find(table: &mut Tables, key: Key) -> u32 {
     found[0]
 }
 
-/// One frame of 100 bytes with this key, and what becomes of it.
+/// Looks up and counts one frame of 100 bytes with this key, and returns its verdict.
 fn hit(table: &mut Tables, key: Key, now: Nanos) -> Option<Verdict> {
     let found = find(table, key);
     table.look().count(0, found, 1, 100, now)
@@ -52,7 +52,7 @@ fn add(table: &mut Tables, spec: &FlowSpec, now: Nanos) -> Result<(), FlowError>
     table.add(&spec, now, &mut outputs())
 }
 
-/// As OpenFlow 1.0 has it.
+/// Modifies entries by the rules of OpenFlow 1.0.
 fn modify(table: &mut Tables, spec: &FlowSpec, strict: bool, now: Nanos) -> Result<(), FlowError> {
     let spec = spec.clone().exact_first();
     let filter = FlowFilter {
@@ -164,7 +164,7 @@ fn overlap_is_refused_where_that_was_asked() {
     assert_eq!(try_to(&asked(exact(2), 5)), Ok(()));
     assert_eq!(try_to(&asked(to, 6)), Ok(()));
     assert_eq!(try_to(&asked(from_port(2), 5)), Ok(()));
-    // An exact match leaves open what is not in the key.
+    // An exact match leaves fields outside of the key open.
     let more = Match::asking(&[(packet::field::Field::Metadata, 1, u128::from(u64::MAX))]);
     assert_eq!(try_to(&asked(more, 5)), Err(FlowError::Overlap));
     assert_eq!(try_to(&FlowSpec::new(to, 5, &output(2))), Ok(()));
@@ -335,12 +335,12 @@ fn a_dump_goes_on_where_it_stopped() {
     assert_eq!(table.records(&one, found[0].place + 1, seconds(1)).count(), 0);
 }
 
-/// A plain list of entries with the meaning of the specification and nothing else.
+/// Reference model: a plain list of entries with the semantics of the specification.
 #[derive(Default)]
 struct Oracle(Vec<(Match, u32, u64)>);
 
 impl Oracle {
-    /// One with the same match and rank keeps its place.
+    /// Adds an entry; one with the same match and rank keeps its position.
     fn add(&mut self, matching: Match, rank: u32, cookie: u64) {
         let same = |entry: &&mut (Match, u32, u64)| (entry.0, entry.1) == (matching, rank);
         match self.0.iter_mut().find(same) {
@@ -349,7 +349,7 @@ impl Oracle {
         }
     }
 
-    /// The cookie of the entry that is used for a key: the highest rank, then the oldest.
+    /// Returns the cookie of the entry for a key: the highest rank first, then the oldest.
     fn find(&self, key: &Key) -> Option<u64> {
         let mut best: Option<(u32, u64)> = None;
         for (matching, rank, cookie) in &self.0 {
@@ -377,7 +377,8 @@ fn random_match(dice: &mut Dice) -> Match {
     Match::new(key, mask)
 }
 
-/// A key of few values, so that matches overlap; fields that such a frame does not have are zero.
+/// Draws a key of few values, so that matches overlap. Fields that such a frame does not have are
+/// zero.
 fn random_key(dice: &mut Dice) -> Key {
     let mut key = Key::ZERO
         .with(Field::InPort, 1 + dice.roll(2))
@@ -438,7 +439,7 @@ fn lookups_agree_with_a_plain_list_under_random_commands() {
     }
 }
 
-/// What a thread sees that begins a batch now.
+/// Creates a lookup handle that begins a batch.
 impl Tables {
     pub(super) fn look(&mut self) -> Lookup {
         let mut lookup = self.reader();

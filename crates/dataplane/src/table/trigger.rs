@@ -1,9 +1,10 @@
-//! Statistics that are told without being asked for: when an entry's counters reach a limit.
+//! Statistics triggers: unsolicited statistics when an entry's counters reach a limit.
 //!
-//! Source: OpenFlow switch specification 1.5.1, sections 5.5 and 7.2.4 (`OFPIT_STAT_TRIGGER`). Limits of
-//! frames and bytes are looked at when a frame matches, limits of time when they are due.
+//! Source: OpenFlow switch specification 1.5.1, sections 5.5 and 7.2.4 (`OFPIT_STAT_TRIGGER`).
+//! Frame and byte limits are checked when a frame matches, time limits when they are due.
 //!
-//! Invariant: each multiple of a limit is told at most once, and without `periodic` only the first.
+//! Invariant: each multiple of a limit is reported at most once; without `periodic`, only the first
+//! is.
 
 use packet::time::Nanos;
 
@@ -12,19 +13,20 @@ use super::{Flow, Tables};
 use crate::forwarder::{Event, Outputs};
 use crate::instruction::StatTrigger;
 
-/// How often each limit was reached and told.
+/// Number of times that each limit was reached and reported.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     frames: u64,
     bytes: u64,
     age: u64,
     idle: u64,
-    /// The match since which `idle` counts.
+    /// Time of the match from which `idle` counts.
     idle_since: Nanos,
 }
 
 impl Told {
-    /// How often a limit is reached that is to be told, of so many times that it was.
+    /// Whether to report a limit that was reached `before` times and is now reached `reached`
+    /// times.
     fn due(&self, trigger: &StatTrigger, before: u64, reached: u64) -> bool {
         let any = self.frames | self.bytes | self.age | self.idle != 0;
         let first = if trigger.only_first && !trigger.periodic { !any } else { before == 0 };
@@ -32,19 +34,20 @@ impl Told {
     }
 }
 
-/// How often a limit fits into a count; a limit of zero never.
+/// Returns how many times a limit fits into a count; zero for a limit of zero.
 fn times(count: u64, limit: Option<u64>) -> u64 {
     limit.and_then(|limit| count.checked_div(limit)).unwrap_or(0)
 }
 
-/// The first moment after so many times a span.
+/// Returns the time of the next multiple of `span` after `start`, when `times` multiples were
+/// reached.
 fn after(start: Nanos, span: Option<Nanos>, times: u64) -> Option<Nanos> {
     let span = span.filter(|span| *span != Nanos::ZERO)?;
     Some(start.saturating_add(Nanos(span.0.saturating_mul(times + 1))))
 }
 
 impl Flow {
-    /// Takes note of the limits that are reached, and says whether that is to be told.
+    /// Records the limits that are reached, and returns whether to report them.
     fn reach(&mut self, entry: &Sums, now: Nanos) -> bool {
         let Some(trigger) = self.instructions.trigger else { return false };
         let (age, idle) = (now.since(self.created), now.since(entry.last_match));
@@ -69,7 +72,7 @@ impl Flow {
         news
     }
 
-    /// When the next limit of time is reached that may have to be told.
+    /// Returns when the next time limit that may need a report is reached.
     pub(super) fn trigger_due(&self, last_match: Nanos) -> Option<Nanos> {
         let trigger = self.instructions.trigger.as_ref()?;
         let told = self.told.as_deref().cloned().unwrap_or_default();
@@ -83,7 +86,7 @@ impl Flow {
 }
 
 impl Tables {
-    /// Tells of an entry if its counters reached a limit of its trigger.
+    /// Reports an entry if its counters reached a limit of its trigger.
     pub(crate) fn look_at_trigger(&mut self, place: u32, now: Nanos, out: &mut Outputs) {
         self.reach_trigger(place, now);
         self.news.tell(out);

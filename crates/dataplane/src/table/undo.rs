@@ -1,21 +1,24 @@
-//! Several commands done together: seen at once, or taken back.
+//! Transactions: several commands that are committed or rolled back together.
 //!
-//! From [`Tables::begin`] on every change is written down with what was before; [`Tables::take_back`]
-//! undoes the changes in the reverse order, counters, time-outs and all, and nobody hears of them.
-//! This is how a control plane finds out whether several commands can be done together.
+//! From [`Tables::begin`] on, an undo log records every change with the previous state.
+//! [`Tables::take_back`] undoes the changes in reverse order, including counters and timeouts, and
+//! discards their events. OpenFlow bundles use this to test whether several commands succeed
+//! together.
 //!
-//! Until then readers go on with what they hold. From the first change on, a hash table is changed in
-//! a copy that is filled a few rows at a time, and a trie in a copy of what changes. Entries that are
-//! added get places of their own, and what entries did that are changed is put aside. [`Tables::keep`]
-//! completes the copies, publishes all of it by one store, and waits until every thread has taken it
-//! up. [`Tables::keep_some`] and [`Tables::take_back_some`] do the same within a budget, so that frames
-//! are forwarded between two calls.
+//! Until the commit, lookup threads use the published state. The first change of a hash table
+//! starts a copy that is filled a few rows per change; a trie copies only what changes. Added
+//! entries get new slots. The previous actions of changed entries are stored separately.
+//! [`Tables::keep`] completes the copies, publishes everything with one store, and waits until
+//! every thread uses it. [`Tables::keep_some`] and [`Tables::take_back_some`] work within a budget,
+//! so that frames are forwarded between two calls.
 //!
-//! Nothing expires in between.
+//! No entry expires during a transaction.
 //!
-//! Invariant: after `take_back` every table holds what it held at `begin`. However often entries are
-//! changed in between, there are at most as many steps as entries at the beginning, entries that
-//! came and went, and tables that were set; and at most twice as many places as entries that fit.
+//! Invariants:
+//! - After `take_back`, every table has the contents that it had at `begin`.
+//! - The length of the undo log does not depend on how many times entries change. It is at most the
+//!   sum of entries at `begin`, entries both added and removed since, and configured tables.
+//! - At most twice as many slots are in use as the tables have capacity for.
 
 use crate::fast::aside::Edition;
 use crate::fast::slab::Picture;
@@ -27,24 +30,24 @@ use super::places::Places;
 use super::select::{CHANGE_STEPS, Progress};
 use super::{Flow, TableConfig, Tables};
 
-/// What was changed since the beginning.
+/// Undo log of a transaction.
 #[derive(Debug)]
 pub(super) struct Undo {
     steps: Vec<Step>,
-    /// Places whose entry came or was changed since the beginning and has not gone since: what it
-    /// was is written down, or it was not there.
+    /// Slots whose entry was added or changed since the beginning and not removed since. The log
+    /// holds its previous state, or the entry is new.
     noted: Places,
-    /// Places whose entry came since the beginning: nobody has seen it.
+    /// Slots whose entry was added since the beginning: no lookup thread has read it.
     born: Places,
-    /// Places of entries of which something is aside.
+    /// Slots of entries whose previous state is stored separately.
     aside: Vec<u32>,
-    /// News that waited at the beginning.
+    /// Number of pending events at the beginning.
     news: usize,
-    /// For each table, which limit of its room is told next.
+    /// For each table, whether the next vacancy event is "vacancy down".
     vacancy_down_next: Vec<bool>,
 }
 
-/// A bundle that ends: what is left to do.
+/// A transaction that is being committed or rolled back.
 #[derive(Debug)]
 pub(super) struct Closing {
     undo: Undo,
@@ -52,37 +55,37 @@ pub(super) struct Closing {
     is_kept: bool,
 }
 
-/// What is done next when a bundle ends.
+/// Next stage of a commit or rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The steps are undone, the last one first.
+    /// Undo the steps, last one first.
     Undo,
-    /// Hash tables of which a part is left to copy are completed.
+    /// Complete the copies of hash tables.
     Complete,
-    /// The tables are published.
+    /// Publish the tables.
     Publish,
-    /// Every thread takes up what was published.
+    /// Wait until every thread uses the published state.
     Wait,
-    /// What was kept for threads and for taking back is freed.
+    /// Free the state that threads and the rollback needed.
     Forget,
-    /// Events are reported, or forgotten.
+    /// Report or discard events.
     News,
 }
 
 /// One change.
 #[derive(Debug)]
 enum Step {
-    /// An entry was installed at this place.
+    /// An entry was installed in this slot.
     Installed(u32),
-    /// The entry at this place was like this, with the same match and rank.
+    /// The entry in this slot was changed; match and rank are the same.
     Changed(u32, Box<Before>),
-    /// An entry like this was taken out from this place.
+    /// An entry was removed from this slot.
     Removed(u32, Box<Before>),
-    /// A table was set to do this.
+    /// A table's configuration was changed; this is the previous one.
     Configured(u8, TableConfig),
 }
 
-/// What an entry was.
+/// Previous state of an entry.
 #[derive(Debug)]
 struct Before {
     line: Picture,
@@ -90,12 +93,12 @@ struct Before {
     flow: Flow,
     cookie: u64,
     base: Option<Sums>,
-    /// Whether another entry may have been written over it.
+    /// Whether another entry may have overwritten the slot.
     may_be_gone: bool,
 }
 
 impl Tables {
-    /// Begins to write changes down, and to keep them from those who look entries up.
+    /// Begins a transaction: records changes and hides them from lookup threads.
     pub fn begin(&mut self) {
         debug_assert!(self.undo.is_none(), "a bundle is open");
         self.close();
@@ -107,7 +110,7 @@ impl Tables {
         self.undo = Some(Undo { steps, noted, born, aside, news, vacancy_down_next });
     }
 
-    /// While changes are kept from those who look entries up, the edition in which they will be seen.
+    /// Returns the edition that will publish the open transaction, if one is open.
     pub(crate) fn next_edition(&self) -> Option<Edition> {
         self.undo.is_some().then(|| self.edition.next())
     }
@@ -119,14 +122,14 @@ impl Tables {
         }
     }
 
-    /// Undoes every change since the beginning: those who look entries up see none of them.
+    /// Rolls back every change since the beginning. Lookup threads see none of them.
     pub fn take_back(&mut self) {
         while !self.take_back_some(&mut usize::MAX.clone()).is_done() {
             std::hint::spin_loop();
         }
     }
 
-    /// The same as far as the budget goes. To be called until it is done.
+    /// Like [`Tables::take_back`], within a budget. Call it until it returns done.
     pub fn take_back_some(&mut self, budget: &mut usize) -> Progress {
         if let Some(undo) = self.undo.take() {
             self.closing = Some(Closing { undo, stage: Stage::Undo, is_kept: false });
@@ -134,16 +137,16 @@ impl Tables {
         self.close_some(budget)
     }
 
-    /// Keeps what was changed since the beginning, and tells what happened. When this returns, everybody
-    /// who looks entries up does so by all of it.
+    /// Commits the changes since the beginning and reports their events. When this returns, every
+    /// lookup thread uses all of them.
     pub fn keep(&mut self, out: &mut Outputs) {
         while !self.keep_some(out, &mut usize::MAX.clone()).is_done() {
             std::hint::spin_loop();
         }
     }
 
-    /// The same as far as the budget goes. To be called until it is done; it is not done, too, while
-    /// a thread looks entries up as they were before.
+    /// Like [`Tables::keep`], within a budget. Call it until it returns done. It is not done while
+    /// a thread still uses the previous state.
     pub fn keep_some(&mut self, out: &mut Outputs, budget: &mut usize) -> Progress {
         if let Some(undo) = self.undo.take() {
             self.closing = Some(Closing { undo, stage: Stage::Complete, is_kept: true });
@@ -153,7 +156,7 @@ impl Tables {
         progress
     }
 
-    /// Does at once what is left of the last `keep` or `take_back`.
+    /// Completes the last `keep` or `take_back` without a budget.
     #[inline]
     pub(super) fn close(&mut self) {
         while self.closing.is_some() && !self.close_some(&mut usize::MAX.clone()).is_done() {
@@ -200,13 +203,13 @@ impl Tables {
                     closing.stage = Stage::Forget;
                     if !(is_seen && self.changed.is_empty()) {
                         self.edition = self.edition.next();
-                        // It is published even if no table but only what entries do has changed.
+                        // Publishes even if only instructions of entries changed, but no table.
                         self.mark_changed(0);
                         self.put_out();
                         closing.stage = Stage::Wait;
                     }
                 }
-                // A batch at most: the tables do not wait for a thread that looks at nothing.
+                // Waits for one batch at most: idle threads do not delay the tables.
                 Stage::Wait if self.common.epochs.settled() < self.common.epochs.now() => break,
                 Stage::Wait => closing.stage = Stage::Forget,
                 Stage::Forget => {
@@ -245,7 +248,7 @@ impl Tables {
         }
     }
 
-    /// Frees what was kept for taking a step back.
+    /// Frees the state that undoing a step would need.
     fn forget_step(&mut self, step: Step) {
         if let Step::Changed(_, before) | Step::Removed(_, before) = step {
             self.shapes.release(before.flow.shape);
@@ -260,8 +263,8 @@ impl Tables {
         }
     }
 
-    /// Writes down what the entry at a place is before it changes, unless an earlier step has it as
-    /// it was before or takes it away.
+    /// Records the entry in a slot before it changes, unless an earlier step has its previous state
+    /// or removes it.
     pub(super) fn note_change(&mut self, place: u32) {
         let is_new = self.undo.as_mut().is_some_and(|undo| undo.noted.insert(place));
         if is_new && let Some(before) = self.before(place) {
@@ -271,8 +274,8 @@ impl Tables {
         }
     }
 
-    /// Writes down what the entry at a place is before it goes, and says whether it came since the
-    /// beginning, so that nobody has seen it.
+    /// Records the entry in a slot before it is removed. Returns whether it was added since the
+    /// beginning, so that no thread has read it.
     pub(super) fn note_removal(&mut self, place: u32) -> bool {
         let before = self.before(place);
         let Some(undo) = &mut self.undo else { return false };
@@ -322,7 +325,7 @@ impl Tables {
     }
 
     fn put_back(&mut self, place: u32, before: Before) {
-        // What came after it is undone, so that its place is free, or waits to be.
+        // Later steps are undone already, so the slot is free or waits for reuse.
         if before.may_be_gone {
             let free = self.free.iter().rposition(|&free| free == place);
             self.free.remove(free.expect("the place of an entry that went is free"));
@@ -341,8 +344,8 @@ impl Tables {
         self.schedule(place);
     }
 
-    /// Writes what those see who look entries up, and counts the entry as one more user of what it
-    /// shares.
+    /// Writes the state that lookup threads read, and increments the reference counts of the
+    /// entry's shared data.
     fn write_back(&mut self, place: u32, before: Before) -> Flow {
         let Before { line: picture, wide, mut flow, cookie, base, may_be_gone } = before;
         let (instructions, program) = self.programs.share(&flow.instructions, &self.common);
@@ -356,7 +359,7 @@ impl Tables {
                 slab.set_wide(place, &wide);
             }
         } else {
-            // Frames are counted there all the time.
+            // Threads keep counting frames there.
             line.set_verdict(picture.verdict);
             if line.frames() == picture.frames {
                 line.touch(picture.last_match);
@@ -400,7 +403,7 @@ mod tests {
         }
     }
 
-    /// Everything that can be told of the entries, in an order that does not depend on their places.
+    /// Returns all observable state of the entries, in an order that does not depend on slots.
     fn told(tables: &Tables, now: Nanos) -> Vec<String> {
         let show = |record: FlowRecord| format!("{:?}", FlowRecord { place: 0, ..record });
         let mut rows: Vec<_> = tables.records(&FlowFilter::ALL, 0, now).map(show).collect();
@@ -425,7 +428,7 @@ mod tests {
         assert_eq!(steps(&tables), 3);
         let first = FlowFilter::covered_by(Match::of(&[(Field::InPort, 1)]));
         for to in 0..10 {
-            // It goes as it has become, comes anew in its place, and is changed there.
+            // The changed entry is deleted, added again in its slot, and changed there.
             tables.delete(&first, FlowRemovedReason::Deleted, now, &mut out);
             tables.add(&spec(1, to), now, &mut out).unwrap();
             tables.add(&spec(1, to + 1), now, &mut out).unwrap();

@@ -1,4 +1,4 @@
-//! The wheel against a sorted list of what is due.
+//! Tests of the wheel against a sorted list.
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,16 @@
-//! The words of case files.
+//! Language of case files.
 //!
-//! A line is a command and `name=value` words, or names alone. Fields are named as `FIELDS` says and
-//! may have a mask behind a slash (for addresses, a number of bits); Ethernet addresses are short
-//! numbers (2 for 02:00:00:00:00:02). Frames: `eth=1>2` (source, destination), `vlan=`, `pcp=`,
-//! then one of `arp=1 ip=`, `ip= udp=1>2`, `tcp=`, `icmp=8/0`, `type=` for anything else; `tos=`,
-//! `part=first|later` for fragments, `bytes=` for the length without padding, `cut=` for the rest
-//! of it cut off.
+//! A line is a command and `name=value` words, or names without values. `FIELDS` has the names of
+//! fields. A value may have a mask after a slash (for addresses, a number of bits). Ethernet
+//! addresses are short numbers (2 for 02:00:00:00:00:02). Frames: `eth=1>2` (source, destination),
+//! `vlan=`, `pcp=`, then one of `arp=1 ip=`, `ip= udp=1>2`, `tcp=`, `icmp=8/0`, `type=` for
+//! anything else; `tos=`, `part=first|later` for fragments, `bytes=` for the length without
+//! padding, `cut=` to truncate the frame.
 //!
-//! Fields of later versions stand behind `match=`, each with its name of [`packet::field`], a value
-//! and perhaps a mask: `match=eth_type:0x86dd,ipv6_dst:1/0xff`. An entry with `plain` ranks by its
-//! priority alone; one of 1.0 does not need it. Instructions are `meter=`, `actions=` (applied),
-//! `clear`, `write=`, `metadata=value/mask` and `goto=`.
+//! Fields of later versions follow `match=`, each with its name from [`packet::field`], a value and
+//! an optional mask: `match=eth_type:0x86dd,ipv6_dst:1/0xff`. An entry with `plain` has its
+//! priority as rank; an entry of 1.0 does not need it. Instructions are `meter=`, `actions=`
+//! (apply-actions), `clear`, `write=`, `metadata=value/mask` and `goto=`.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -44,9 +44,9 @@ const FIELDS: [(&str, Field); 13] = [
     ("l4_dst", Field::L4Dst),
 ];
 
-/// A line, taken apart.
+/// A parsed line.
 pub struct Line<'a> {
-    /// File and line number, for complaints.
+    /// File and line number, for error messages.
     pub place: &'a str,
     command: &'a str,
     words: HashMap<&'a str, &'a str>,
@@ -84,7 +84,7 @@ impl<'a> Line<'a> {
         self.text_or(name, "").split(',').map(number)
     }
 
-    /// The time that the command names first, in seconds.
+    /// Returns the time of the command in seconds.
     pub fn moment(&self) -> Nanos {
         Nanos::from_secs_f64(self.text_or("second", "0").parse().unwrap())
     }
@@ -131,7 +131,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What a modification does besides: as 1.0 does, unless `plain`.
+    /// Returns the rules of a modification: those of 1.0, unless `plain`.
     pub fn rules(&self) -> ModifyRules {
         ModifyRules { add: !self.has("plain"), cookie: !self.has("plain") }
     }
@@ -141,7 +141,7 @@ impl<'a> Line<'a> {
         Some((number(value), number(mask)))
     }
 
-    /// `tell` with `every` (periodic), `only_first`, and the limits.
+    /// Parses `tell` with `every` (periodic), `only_first`, and the limits.
     fn trigger(&self) -> StatTrigger {
         let limit = |name| self.has(name).then(|| self.number(name));
         StatTrigger {
@@ -183,7 +183,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A group, its buckets as `bucket=` and `bucket2=`.
+    /// Parses a group with its buckets `bucket=` and `bucket2=`.
     pub fn group(&self) -> GroupSpec {
         let named = ["bucket", "bucket2", "bucket3"].into_iter().zip(0..);
         let named = named.filter(|(name, _)| self.has(name));
@@ -214,7 +214,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The match of the named fields, or of those behind `match=`; `exact` asks for all the others to be zero.
+    /// Returns the match of the named fields, or of those after `match=`; `exact` requires all
+    /// other fields to be zero.
     pub fn matching(&self) -> Match {
         if let Some(text) = self.words.get("match") {
             let fields: Vec<Asked> = text.split(',').map(asked).collect();
@@ -244,7 +245,7 @@ impl<'a> Line<'a> {
         self.frame_labelled("label")
     }
 
-    /// The frame, with the flow label that is named so.
+    /// Builds the frame, with the flow label in the word of this name.
     pub fn frame_labelled(&self, label: &str) -> Vec<u8> {
         let (source, destination) = pair(self.text_or("eth", "1>2"));
         let mut builder = Builder::new(mac(destination), mac(source));
@@ -412,7 +413,7 @@ fn action(word: &str) -> Action {
     }
 }
 
-/// A field with its value and perhaps a mask: `eth_type:0x800`, `eth_dst:1/1`.
+/// Parses a field with its value and an optional mask: `eth_type:0x800`, `eth_dst:1/1`.
 fn asked(text: &str) -> Asked {
     let (name, value) = text.split_once(':').unwrap_or_else(|| panic!("{text} names no value"));
     let field = field::Field::from_name(name).unwrap_or_else(|| panic!("no field {name}"));
@@ -428,7 +429,7 @@ fn wide_number(text: &str) -> u128 {
     }
 }
 
-/// Bits of one field into another: `copy:ip_ecn:0:eth_dst:0:2`.
+/// Parses a copy of bits from one field to another: `copy:ip_ecn:0:eth_dst:0:2`.
 fn copy(text: &str) -> Action {
     let parts: Vec<&str> = text.split(':').collect();
     let [from, from_bit, to, to_bit, bits] = parts[..] else { panic!("{text} copies nothing") };
@@ -447,7 +448,7 @@ fn number_of(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |sum, &byte| sum << 8 | u128::from(byte))
 }
 
-/// The fields that are asked for, a mask behind those that are asked for in part.
+/// Prints the match fields, with masks for partial matches.
 pub fn show_match(matching: &Match) -> String {
     if matching.wide_words() != 0 {
         let asked = matching.asked(matching.fields_asked());
@@ -472,7 +473,7 @@ pub fn show_match(matching: &Match) -> String {
     if words.is_empty() { "any".into() } else { words.join(" ") }
 }
 
-/// Instructions; a list of actions alone as such.
+/// Prints instructions; a single action list is printed without a name.
 pub fn show_instructions(of: &Instructions) -> String {
     let mut text = format!("actions={}", show_actions(&of.apply));
     if let Some(meter) = of.meter {

@@ -1,15 +1,15 @@
-//! What select groups were seen to choose, and what they have to choose again.
+//! Observed choices of select groups, which must be repeated.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 5.6.1. The frames of one flow go by the same
-//! bucket; when a bucket leaves, only its own flows move. Which bucket a flow goes by at first is
-//! found out by trying all that may be: those after which everything that the switch did is as
-//! it has to be.
+//! Source: OpenFlow switch specification 1.3.5, section 5.6.1. The frames of one flow use the same
+//! bucket; when a bucket is removed, only its own flows move. The first choice for a flow is
+//! inferred: the test tries all possible choices and keeps those that explain everything the switch
+//! did.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::group::{Bucket, Flow, Groups};
 
-/// For each group and flow, the bucket, or that there is none.
+/// The bucket for each group and flow, or `None` for no bucket.
 #[derive(Debug, Clone, Default)]
 pub struct Choices(HashMap<(u32, Flow), Option<u32>>);
 
@@ -26,14 +26,14 @@ impl Choices {
         self.0.get(&(group, flow.clone())).copied()
     }
 
-    /// With one more.
+    /// Returns these choices and one more.
     pub fn with(&self, unknown: &Unknown, bucket: Option<u32>) -> Choices {
         let mut more = self.clone();
         more.0.insert((unknown.group, unknown.flow.clone()), bucket);
         more
     }
 
-    /// Takes over what all of these say; returns how much is new.
+    /// Learns the choices on which all of these agree; returns the number of new ones.
     pub fn learn(&mut self, fitting: &[Choices]) -> usize {
         let before = self.0.len();
         let Some((first, others)) = fitting.split_first() else { return 0 };
@@ -45,9 +45,9 @@ impl Choices {
         self.0.len() - before
     }
 
-    /// Forgets what need not hold any more after a change. `rising` says that something may have
-    /// become live that was not, without the text saying so.
-    /// Returns how many choices have to stay although a bucket has left.
+    /// Removes the choices that may change after a modification. `rising`: a bucket may have become
+    /// live for which the specification defines no liveness. Returns the number of choices that
+    /// must stay although a bucket was removed.
     pub fn settle(&mut self, before: &Groups, after: &Groups, rising: bool) -> usize {
         let mut kept: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut smaller = BTreeSet::new();
@@ -68,7 +68,7 @@ impl Choices {
     }
 }
 
-/// The buckets of weight that are surely live.
+/// Returns the buckets with a weight that are certainly live.
 fn choosable(groups: &Groups, number: u32) -> Vec<Bucket> {
     let Some(group) = groups.groups.get(&number) else { return Vec::new() };
     let live = |bucket: &&Bucket| bucket.weight > 0 && bucket.watches() && groups.lives(bucket);

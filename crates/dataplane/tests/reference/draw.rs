@@ -1,4 +1,4 @@
-//! Random tables, entries, sets and frames that have to do with each other.
+//! Random tables, entries, action sets and frames that are related to each other.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::kinds::{self, KINDS, LINKS};
 use crate::model::Model;
 use crate::set::same_kind;
 
-/// What entries are drawn for.
+/// Context from which entries are drawn.
 pub struct Scene {
-    /// What frames are drawn from, and values of matches.
+    /// Source of frames and of match values.
     pub frames: Vec<Model>,
     pub tables: u8,
     pub first_egress: Option<u8>,
@@ -37,20 +37,20 @@ impl Scene {
     }
 }
 
-/// Where actions are to stand: what sends a frame somewhere is not for every place.
+/// Context of actions; not every context permits output actions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In a list or set of an entry.
+    /// An action list or action set of an entry.
     Entry,
-    /// In a bucket of this group, which sends to groups of lower numbers only.
+    /// A bucket of this group, which sends only to groups with lower numbers.
     Bucket(u32),
-    /// In a list of an entry for frames on their way out.
+    /// An action list of an entry in an egress table.
     Leaving,
-    /// In a set of such an entry.
+    /// An action set of such an entry.
     LeavingSet,
 }
 
-/// A table with or without a hash of exact matches.
+/// Draws a table with or without a hash of exact matches.
 pub fn table(dice: &mut Dice) -> TableSettings {
     let exact = dice.pick(&[0, 1000]);
     let classifier =
@@ -58,13 +58,13 @@ pub fn table(dice: &mut Dice) -> TableSettings {
     TableSettings { classifier, ..TableSettings::of(exact, 1000) }
 }
 
-/// Any frame, mostly a plain one.
+/// Draws a frame, usually a plain one.
 pub fn frame(dice: &mut Dice) -> Model {
     let links = if dice.roll(2) == 0 { dice.roll(3) } else { dice.roll(LINKS) };
     kinds::frame(links, dice.roll(KINDS), dice)
 }
 
-/// The same frame with another class, time to live and congestion mark: one of the same flow.
+/// Varies traffic class, TTL and ECN of a frame, so that it is in the same flow.
 pub fn varied(dice: &mut Dice, model: &Model) -> Model {
     let mut varied = model.clone();
     varied.set(Field::IpDscp, dice.pick(&[0, 10, 12, 18, 46]), 0x3f);
@@ -73,7 +73,7 @@ pub fn varied(dice: &mut Dice, model: &Model) -> Model {
     varied
 }
 
-/// A match and an entry for it.
+/// Draws a match and an entry for it.
 pub fn flow(dice: &mut Dice, scene: &Scene) -> (Vec<Asked>, FlowSpec) {
     let tables = u64::from(scene.tables);
     let table = (dice.roll(tables).min(dice.roll(tables))) as u8;
@@ -100,7 +100,7 @@ pub fn flow(dice: &mut Dice, scene: &Scene) -> (Vec<Asked>, FlowSpec) {
     (asked, spec)
 }
 
-/// Instructions that go nowhere else, for any table.
+/// Draws instructions without goto-table, for any table.
 pub fn last(dice: &mut Dice, scene: &Scene) -> Arc<Instructions> {
     Arc::new(instructions(dice, scene, scene.tables - 1))
 }
@@ -126,13 +126,14 @@ fn instructions(dice: &mut Dice, scene: &Scene, table: u8) -> Instructions {
     }
 }
 
-/// Few bits, so that matches meet them.
+/// Draws few bits, so that matches occur.
 fn metadata(dice: &mut Dice) -> (u64, u64) {
     let mask = dice.pick(&[3, 1, 1 << 40]);
     (dice.roll(4) << dice.pick(&[0, 40]) & mask, mask)
 }
 
-/// What a frame, or what the tables made of it, could match: fields with what they need, in order.
+/// Draws match fields that a frame could have, before or after table actions: fields with their
+/// prerequisites, in order.
 fn matching(dice: &mut Dice, scene: &Scene) -> Vec<Asked> {
     let model = scene.any(dice);
     let mut wanted: Vec<Field> = Vec::new();
@@ -148,7 +149,7 @@ fn matching(dice: &mut Dice, scene: &Scene) -> Vec<Asked> {
     settled(&asked)
 }
 
-/// The fields of an exact match of OpenFlow 1.0, but for those of the transport.
+/// The fields of an exact match of OpenFlow 1.0, except those of the transport header.
 const EXACT: [Field; 9] = [
     Field::InPort,
     Field::EthDst,
@@ -193,13 +194,13 @@ fn ask(dice: &mut Dice, model: &Model, field: Field) -> Option<Asked> {
         }
         _ => field.ones(),
     };
-    // Now and then something else than the frame has.
+    // Sometimes a value that differs from the frame's.
     let other = if field == Field::VlanVid { value ^ 1 | 0x1000 } else { value ^ 1 };
     let value = if dice.roll(12) == 0 && field.needs().is_empty() { other } else { value };
     Some((field, value & mask, mask))
 }
 
-/// Without the fields whose needs are not met: a frame has them not, or a value is another.
+/// Removes fields with unmet prerequisites: absent from the match, or with another value.
 fn settled(asked: &[Asked]) -> Vec<Asked> {
     let mut kept: Vec<Asked> = Vec::new();
     for one in asked {
@@ -217,12 +218,12 @@ fn settled(asked: &[Asked]) -> Vec<Asked> {
     kept
 }
 
-/// Actions in any order and number.
+/// Draws actions in any order and number.
 fn list(dice: &mut Dice, scene: &Scene, place: Place) -> Vec<Action> {
     (0..dice.roll(5)).map(|_| action(dice, scene, place)).collect()
 }
 
-/// Actions of different kinds.
+/// Draws actions of different kinds.
 pub fn set(dice: &mut Dice, scene: &Scene, place: Place) -> Vec<Action> {
     let mut set: Vec<Action> = Vec::new();
     for _ in 0..dice.roll(5) {
@@ -243,7 +244,7 @@ fn action(dice: &mut Dice, scene: &Scene, place: Place) -> Action {
             }
             set_field(dice, scene)
         }
-        // Only where frames go straight out may there be a port that does not exist.
+        // Ports that do not exist are permitted only without egress tables.
         0..=4 if scene.first_egress.is_none() => Action::Output { port: 1 + dice.roll(5) as u32 },
         0..=4 => Action::Output { port: 1 + dice.roll(4) as u32 },
         5 => Action::InPort,
@@ -270,7 +271,7 @@ fn action(dice: &mut Dice, scene: &Scene, place: Place) -> Action {
     }
 }
 
-/// Sets a field to what another frame has there, or to little.
+/// Draws a field to set, with another frame's value or a small one.
 fn set_field(dice: &mut Dice, scene: &Scene) -> Action {
     let fixed = [
         Field::InPort,

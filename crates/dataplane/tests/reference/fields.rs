@@ -1,14 +1,14 @@
-//! The fields by which a frame matches, read from its model.
+//! Match fields of a frame, read from its model.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 7.2.3.7. A fragment has no ports, and a protocol
-//! is seen only where nothing hides the network header.
+//! Source: OpenFlow switch specification 1.3.5, section 7.2.3.7. A fragment has no ports, and a
+//! protocol is visible only if nothing hides the network header.
 
 use packet::field::Field;
 use packet::header::ipv4;
 
 use crate::model::{Model, Network, Transport};
 
-/// The value by which a frame matches.
+/// Returns the field's value for matching.
 pub fn field_of(field: Field, model: &Model) -> Option<u128> {
     let transport = field >= Field::TcpSrc && field <= Field::Icmpv4Code
         || field >= Field::Icmpv6Type && field <= Field::Ipv6NdTll

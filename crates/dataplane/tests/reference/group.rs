@@ -1,9 +1,10 @@
-//! Groups straight from the text: which buckets are live, and which of them a frame may go by.
+//! Groups by the specification text: live buckets, and the buckets that a frame may use.
 //!
-//! Source: OpenFlow switch specification 1.3.5, sections 5.6.1 and 6.5. Of a select group the text
-//! leaves open which bucket a flow goes by; here any that is live and has a weight may be chosen
-//! ([`crate::choices`] demands that it stays the same). A bucket that watches nothing may be passed
-//! over by the switch if what it sends to is dead, so that nothing is said of it.
+//! Source: OpenFlow switch specification 1.3.5, sections 5.6.1 and 6.5. The specification does not
+//! define which bucket of a select group a flow uses. So any live bucket with a weight is
+//! permitted; [`crate::choices`] requires that the choice stays the same. The switch may skip a
+//! bucket that watches nothing if its destination is down, so this model makes no statement about
+//! such buckets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ pub struct Group {
     pub buckets: Vec<Bucket>,
 }
 
-/// One of its buckets.
+/// A bucket of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
     pub id: u32,
@@ -45,22 +46,22 @@ pub struct Groups {
     pub up: BTreeSet<PortNo>,
 }
 
-/// The buckets that a frame of a select group may go by, or none of them.
+/// The buckets that a frame of a select group may use, or `None` for no bucket.
 pub type Among = Vec<Option<u32>>;
 
 impl Groups {
-    /// Whether a bucket is live that watches something.
+    /// Whether a bucket that watches something is live.
     pub fn lives(&self, bucket: &Bucket) -> bool {
         let port = bucket.watch_port.is_some_and(|port| self.up.contains(&port));
         port || bucket.watch_group.is_some_and(|number| self.group_lives(number))
     }
 
-    /// A group is live if one of its buckets is.
+    /// Whether a group is live: one of its buckets is.
     fn group_lives(&self, number: u32) -> bool {
         self.groups[&number].buckets.iter().any(|bucket| self.lives(bucket))
     }
 
-    /// Places of the buckets that a frame goes by, where the text leaves no choice.
+    /// Returns the indexes of the buckets for a frame, if the specification leaves no choice.
     pub fn places(&self, number: u32) -> Option<Vec<usize>> {
         let group = &self.groups[&number];
         match group.kind {
@@ -73,7 +74,7 @@ impl Groups {
         }
     }
 
-    /// What a select group may choose.
+    /// Returns the permitted choices of a select group.
     pub fn among(&self, number: u32) -> Among {
         let group = &self.groups[&number];
         let weighty = || group.buckets.iter().filter(|bucket| bucket.weight > 0);
@@ -84,10 +85,10 @@ impl Groups {
     }
 }
 
-/// What the frames of one flow have in common, and others have not.
+/// The values that identify a flow.
 pub type Flow = Vec<u128>;
 
-/// The flow of a frame: its addresses, protocol, tags, labels and ports.
+/// Returns the flow of a frame: its addresses, protocol, tags, labels and ports.
 pub fn flow(model: &Model) -> Flow {
     const FIELDS: [Field; 20] = [
         Field::EthDst,

@@ -1,7 +1,7 @@
-//! The pipeline against a naive switch: random tables, instructions, actions, groups, meters, time-outs,
-//! egress tables, commands and frames. A difference names its seed.
+//! Tests of the pipeline against a naive switch: random tables, instructions, actions, groups,
+//! meters, timeouts, egress tables, commands and frames. A failure prints its seed.
 //!
-//! `SEEDS=FROM..TO` chooses seeds other than the usual ones.
+//! `SEEDS=FROM..TO` selects other seeds.
 
 #![allow(
     clippy::unwrap_used,
@@ -76,7 +76,7 @@ fn the_pipeline_does_what_the_naive_switch_does() {
     }
 }
 
-/// The seeds of every run.
+/// The default seeds.
 const USUAL: std::ops::Range<u64> = 0..200;
 
 fn seeds() -> std::ops::Range<u64> {

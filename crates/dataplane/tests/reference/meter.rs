@@ -1,11 +1,11 @@
-//! Meters straight from the text: a bucket of tokens for each band.
+//! Meters by the specification text: a token bucket for each band.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 5.7: of the bands whose rate is exceeded the one
-//! of the highest rate is done, and only that one. A band's bucket holds its burst and is filled
-//! at its rate; a frame that finds its worth in it takes it, and one that does not exceeds the
-//! rate. Bands of lower rates do not measure what a higher one was done to. RFC 2597, section 6,
-//! for drop precedence. Only bands that say their burst are judged: what a rate means without
-//! one the text leaves open.
+//! Source: OpenFlow switch specification 1.3.5, section 5.7. Of the bands whose rate is exceeded,
+//! only the one with the highest rate applies. A band's bucket has the size of its burst and fills
+//! at its rate. A frame takes its tokens if there are enough, and otherwise exceeds the rate. Bands
+//! with lower rates do not measure frames to which a higher one was applied. RFC 2597, section 6,
+//! defines drop precedences. Only bands with a burst are tested, because the specification does not
+//! define a rate without one.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use packet::time::Nanos;
 /// Assured forwarding: the code points of each class, by drop precedence.
 const ASSURED: [[u8; 3]; 4] = [[10, 12, 14], [18, 20, 22], [26, 28, 30], [34, 36, 38]];
 
-/// One meter with what went through it.
+/// A meter and its counters.
 #[derive(Debug, Clone)]
 pub struct Meter {
     pub spec: MeterSpec,
     /// Frames and bytes.
     pub traffic: (u64, u64),
-    /// The same that each band was done to.
+    /// Frames and bytes to which each band was applied.
     pub done: Vec<(u64, u64)>,
-    /// What is in each band's bucket, in billionths of a bit or of a frame.
+    /// Fill level of each band's bucket, in billionths of a bit or of a frame.
     level: Vec<u128>,
     at: Nanos,
 }
@@ -31,7 +31,7 @@ pub struct Meter {
 /// The meters, by number.
 pub type Meters = BTreeMap<u32, Meter>;
 
-/// What becomes of a frame in a meter.
+/// Result of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
@@ -42,14 +42,14 @@ pub enum Verdict {
 const BILLION: u128 = 1_000_000_000;
 
 impl Meter {
-    /// Every band's bucket is full.
+    /// Creates a meter with full buckets.
     pub fn new(spec: MeterSpec, now: Nanos) -> Meter {
         let level = spec.bands.iter().map(|band| depth(&spec, band.burst)).collect();
         let done = vec![(0, 0); spec.bands.len()];
         Meter { spec, traffic: (0, 0), done, level, at: now }
     }
 
-    /// A frame of so many bytes.
+    /// Measures a frame of `bytes` bytes.
     pub fn measure(&mut self, bytes: u64, now: Nanos) -> Verdict {
         count(&mut self.traffic, bytes);
         let worth = match self.spec.unit {
@@ -79,7 +79,7 @@ impl Meter {
     }
 }
 
-/// Frames and bytes, one frame more.
+/// Counts one frame.
 pub fn count(of: &mut (u64, u64), bytes: u64) {
     of.0 += 1;
     of.1 += bytes;
@@ -93,7 +93,7 @@ fn depth(spec: &MeterSpec, burst: u32) -> u128 {
     u128::from(burst) * thousand(spec) * BILLION
 }
 
-/// The code point of higher drop precedence, if it is one of assured forwarding.
+/// Returns the code point with a higher drop precedence, if it is one of assured forwarding.
 pub fn raised(dscp: u8, levels: u8) -> Option<u8> {
     let class = ASSURED.iter().find(|class| class.contains(&dscp))?;
     let at = class.iter().position(|one| *one == dscp)?;

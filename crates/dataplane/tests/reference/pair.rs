@@ -1,4 +1,4 @@
-//! Both switches, told the same: entries added, changed, deleted and timed out.
+//! Both switches with the same commands: entries added, modified, deleted and timed out.
 
 use dataplane::action::Action;
 use dataplane::flow::{
@@ -24,7 +24,7 @@ pub struct Pair {
     pub pipeline: Pipeline,
     pub out: Outputs,
     pub naive: Switch,
-    /// What the pipeline's select groups were seen to choose.
+    /// Observed choices of the pipeline's select groups.
     pub choices: Choices,
     pub scene: Scene,
     /// For each group, whether all its buckets watch something, so that others can watch it.
@@ -33,15 +33,16 @@ pub struct Pair {
     pub now: Nanos,
     /// The number of the next bucket.
     pub bucket: u32,
-    /// Another thread's, for which changes of bundles are kept apart until they are done.
+    /// Worker of another thread, so that bundles are staged until they are committed.
     pub other: Option<Worker>,
-    /// Within a bundle, the removals to be told of when it is done.
+    /// In a bundle, the removals to be reported at its commit.
     bundle: Option<Vec<(u64, u64, u64)>>,
-    /// Commands that were done in bundles, and that were taken back.
+    /// Numbers of commands in bundles that were committed, and that were rolled back.
     pub bundled: [usize; 2],
-    /// Entries whose time was over.
+    /// Number of entries that timed out.
     pub timed_out: usize,
-    /// Choices of select groups that were learned, and that had to stay when a bucket left.
+    /// Numbers of choices of select groups that were learned, and that had to stay when a bucket
+    /// was removed.
     pub learned: usize,
     pub stayed: usize,
 }
@@ -100,14 +101,14 @@ impl Pair {
         pair
     }
 
-    /// An entry of the first table by which every frame goes by a group that meets no better one.
+    /// Adds an entry of the first table that sends every frame without a better match to a group.
     pub fn add_first(&mut self, rank: u16, group: u32) {
         let spec = FlowSpec::new(Match::ANY, rank, &[Action::Group(group)]);
         self.pipeline.add(&spec, self.now, &mut self.out).unwrap();
         self.naive.entries.push(entry(Vec::new(), &spec, (0, 0), self.now));
     }
 
-    /// Installs something, or changes or deletes what is there.
+    /// Executes a random command.
     pub fn command(&mut self) {
         match self.dice.roll(15) {
             2 => self.change_group(),
@@ -127,7 +128,7 @@ impl Pair {
         }
     }
 
-    /// Several changes of entries together, or none of them.
+    /// Executes several changes of entries as a bundle, and commits or rolls back.
     fn do_bundle(&mut self) {
         let before = self.naive.entries.clone();
         self.bundle = Some(Vec::new());
@@ -147,7 +148,7 @@ impl Pair {
         self.compare_removals(wanted);
     }
 
-    /// Lets some time pass; entries go whose time is over.
+    /// Advances the time and checks which entries time out.
     pub fn pass(&mut self, place: &str) {
         self.now += Nanos::from_millis(10 * self.dice.roll(60));
         self.pipeline.tick(self.now, &mut self.out);
@@ -158,7 +159,7 @@ impl Pair {
         self.naive.entries = entries;
         self.timed_out += over.len();
         let mut over: Vec<_> = over.iter().map(|entry| (reasons(entry, self.now), entry)).collect();
-        // Entries may share all that is told of them: those with one reason only come first.
+        // Entries may have equal reports: those with a single possible reason come first.
         over.sort_by_key(|(reasons, _)| reasons.len());
         for (reasons, entry) in over.iter().filter(|(_, entry)| entry.spec.flags.notify_removed) {
             let at = told.iter().position(|(why, cookie, frames, bytes)| {
@@ -184,8 +185,8 @@ impl Pair {
             .position(|entry| (entry.spec.table, entry.spec.rank) == (spec.table, spec.rank));
         let mut counts = (0, 0);
         if let Some(at) = clash {
-            // Which of two entries of the same rank is used would be left open, so it replaces the
-            // one that is there.
+            // The specification does not define which of two overlapping entries of the same rank
+            // wins, so the new entry replaces the old one.
             let old = entries.remove(at);
             spec.matching = old.spec.matching;
             if !spec.flags.reset_counts {
@@ -198,7 +199,7 @@ impl Pair {
         self.pipeline.add(&spec, self.now, &mut self.out).unwrap();
     }
 
-    /// Adds an entry if no other of the table has its rank and could match the same frame.
+    /// Adds an entry unless another of the same table and rank could match the same frame.
     fn add_apart(&mut self, asked: Vec<Asked>, spec: &FlowSpec) {
         let meets = |entry: &&Entry| {
             let place = (entry.spec.table, entry.spec.rank) == (spec.table, spec.rank);
@@ -212,14 +213,14 @@ impl Pair {
         }
     }
 
-    /// A filter in both tongues: of one entry strictly, or of all that it covers.
+    /// Draws a filter for both switches: strict for one entry, or for all that it covers.
     fn filter(&mut self) -> (FlowFilter, Vec<bool>) {
         let at = self.dice.roll(self.naive.entries.len() as u64) as usize;
         let model = self.naive.entries[at].clone();
         let mut asked = model.asked.clone();
         let strict = self.dice.roll(2) == 0;
         if !strict {
-            // Less is asked for, and nothing whose need is not.
+            // Drop some fields, and fields without their prerequisites.
             let keep = self.dice.roll(asked.len() as u64 + 1) as usize;
             asked.truncate(keep);
         }
@@ -269,7 +270,7 @@ impl Pair {
         }
     }
 
-    /// Compares what is told of entries that went.
+    /// Compares the reported removals.
     fn compare_removals(&mut self, mut wanted: Vec<(u64, u64, u64)>) {
         let mut told: Vec<_> = self.out.events.drain(..).map(removal).collect();
         told.sort_unstable();
@@ -280,7 +281,7 @@ impl Pair {
     fn modify(&mut self) {
         let (filter, chosen) = self.filter();
         let (_, mut spec) = draw::flow(&mut self.dice, &self.scene);
-        // It may go on only where all that it changes may.
+        // A modification may apply to any table, so it has no goto-table.
         spec.table = self.scene.tables - 1;
         spec.instructions = draw::last(&mut self.dice, &self.scene);
         let rules = ModifyRules { add: false, cookie: self.dice.roll(2) == 0 };
@@ -299,18 +300,18 @@ impl Pair {
     }
 }
 
-/// Whether no frame is as both say.
+/// Whether no frame matches both.
 fn excludes(one: &Asked, other: &Asked) -> bool {
     one.0 == other.0 && (one.1 ^ other.1) & one.2 & other.2 != 0
 }
 
-/// An entry that is new.
+/// Creates a new entry.
 fn entry(asked: Vec<Asked>, spec: &FlowSpec, counts: (u64, u64), now: Nanos) -> Entry {
     let (spec, (frames, bytes)) = (spec.clone(), counts);
     Entry { asked, spec, frames, bytes, added_at: now, matched_at: now }
 }
 
-/// Which of an entry's times are over.
+/// Returns the timeouts of an entry that have expired.
 fn reasons(entry: &Entry, now: Nanos) -> Vec<FlowRemovedReason> {
     let (idle, hard) = (entry.spec.idle_timeout, entry.spec.hard_timeout);
     let mut reasons = Vec::new();
@@ -343,7 +344,7 @@ fn removal(event: Event) -> (u64, u64, u64) {
     }
 }
 
-/// All that is said of an entry: table, rank, cookie, frames, bytes, match.
+/// The reported properties of an entry: table, rank, cookie, frames, bytes, match.
 pub type Row = (u8, u32, u64, u64, u64, Vec<Asked>);
 
 pub fn row(flow: FlowRecord) -> Row {

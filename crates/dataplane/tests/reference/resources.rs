@@ -11,7 +11,7 @@ use crate::meter::Meter;
 use crate::pair::{PORTS, Pair};
 
 impl Pair {
-    /// All groups and meters that entries may name, and sometimes the controller's meter.
+    /// Adds all groups and meters that entries may use, and sometimes the controller's meter.
     pub fn add_resources(&mut self) {
         self.naive.groups.up = PORTS.into();
         for number in 1..=self.scene.groups {
@@ -34,7 +34,7 @@ impl Pair {
         let count = if kind == GroupKind::Indirect { 1 } else { self.dice.roll(4) };
         let mut buckets: Vec<_> = (0..count).map(|_| self.draw_bucket(number, kind)).collect();
         if let Some(first) = buckets.first_mut().filter(|_| kind == GroupKind::Select) {
-            // Several buckets need a weight among them.
+            // Several buckets need at least one weight.
             first.weight = first.weight.max(1);
         }
         Group { kind, buckets }
@@ -56,7 +56,7 @@ impl Pair {
         }
     }
 
-    /// Many flows through one select group, of which buckets leave or die.
+    /// Sends many flows through a select group while buckets are removed or fail.
     pub fn flows_stay(&mut self, place: &str) {
         for port in PORTS {
             self.set_link(port, true);
@@ -99,7 +99,7 @@ impl Pair {
         self.stayed += self.choices.settle(&before, &self.naive.groups, false);
     }
 
-    /// Another group in its place, or a bucket more or less.
+    /// Replaces a group, or adds or removes a bucket.
     pub fn change_group(&mut self) {
         let number = 1 + self.dice.roll(self.scene.groups.into()) as u32;
         let before = self.naive.groups.clone();
@@ -135,7 +135,7 @@ impl Pair {
         self.choices.settle(&before, &self.naive.groups, true);
     }
 
-    /// A link comes up or goes down.
+    /// Changes the state of a link.
     pub fn change_link(&mut self) {
         let port = self.dice.pick(&PORTS);
         self.set_link(port, !self.naive.groups.up.contains(&port));
@@ -152,7 +152,7 @@ impl Pair {
         self.stayed += self.choices.settle(&before, &self.naive.groups, up);
     }
 
-    /// Bands whose burst is so large that it alone says how early a frame may come.
+    /// Draws bands with bursts so large that slack has no effect.
     fn meter(&mut self, number: u32) -> MeterSpec {
         let dice = &mut self.dice;
         let unit = dice.pick(&[Unit::Kilobits, Unit::Packets]);
@@ -172,7 +172,7 @@ impl Pair {
         MeterSpec { number, unit, burst: true, stats: true, bands }
     }
 
-    /// Other bands in a meter.
+    /// Replaces the bands of a meter.
     pub fn change_meter(&mut self) {
         let number = 1 + self.dice.roll(self.scene.meters.into()) as u32;
         let spec = self.meter(number);

@@ -1,12 +1,12 @@
-//! What of an action set takes whose place, and where it sends to.
+//! Replacement of actions in an action set, and the set's output.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 5.10; 1.5.1, section 7.2.3.8 (the output of the set
-//! as a field).
+//! Source: OpenFlow switch specification 1.3.5, section 5.10; 1.5.1, section 7.2.3.8
+//! (`actset_output`).
 
 use dataplane::action::{Action, UNSET};
 use packet::frame::PortNo;
 
-/// Whether an action takes another's place in an action set.
+/// Whether an action replaces the other one in an action set.
 pub fn same_kind(one: &Action, other: &Action) -> bool {
     let push =
         |action: &Action| matches!(action, Action::PushMpls(_) | Action::PushMplsBehindVlan(_));
@@ -24,7 +24,7 @@ pub fn is_output(action: &Action) -> bool {
         || matches!(action, Action::Output { .. } | Action::InPort | Action::All | Action::Flood)
 }
 
-/// The port that an action set names, reserved ones by their numbers.
+/// Returns the output port of an action set, with the numbers of reserved ports.
 pub fn output_of(set: &[Action]) -> PortNo {
     if set.iter().any(|action| matches!(action, Action::Group(_))) {
         return UNSET;

@@ -1,12 +1,12 @@
-//! A switch straight from the text: entries in a list, one frame at a time, everything looked at
-//! anew.
+//! A switch by the specification text: a list of entries, frames in sequence, no caching.
 //!
-//! Source: OpenFlow switch specification 1.3.5, sections 5 and 6.4; 1.5.1, section 5, for what is newer.
-//! It shares no code with the pipeline that it judges: frames are models that are built anew after
-//! each change, matches are lists of fields, and an action set is put into order action by action.
+//! Source: OpenFlow switch specification 1.3.5, sections 5 and 6.4; 1.5.1, section 5, for newer
+//! features. It shares no code with the pipeline under test. Frames are models that are rebuilt
+//! after each change, matches are lists of fields, and an action set is sorted action by action.
 //!
-//! Invariant: what a frame leads to is found out without changing anything ([`Switch::decide`]), so
-//! that choices that the text leaves open can be tried, and takes effect later ([`Switch::commit`]).
+//! Invariant: [`Switch::decide`] computes the effects of a frame without a change of state, so that
+//! the test can try choices that the specification leaves open. [`Switch::commit`] applies the
+//! effects.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -29,7 +29,7 @@ use crate::meter::{self, Meters, Verdict, count};
 use crate::model::Model;
 use crate::set::{is_output, output_of, same_kind};
 
-/// An entry, with the fields of its match as they were asked for.
+/// An entry, with the match fields as requested.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub asked: Vec<Asked>,
@@ -40,7 +40,7 @@ pub struct Entry {
     pub matched_at: Nanos,
 }
 
-/// What a controller is told of a frame.
+/// A packet-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     pub port: PortNo,
@@ -59,16 +59,16 @@ pub struct Switch {
     pub ports: Vec<PortNo>,
     pub on_miss: Option<OnMiss>,
     pub tables: Vec<TableMiss>,
-    /// The first table that frames go through on their way out.
+    /// The first egress table.
     pub first_egress: Option<u8>,
     pub entries: Vec<Entry>,
     pub groups: Groups,
     pub meters: Meters,
-    /// For each table, frames looked up and matched.
+    /// For each table, the numbers of frames looked up and matched.
     pub accounts: Vec<(u64, u64)>,
 }
 
-/// What frames lead to.
+/// Observable results of frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     pub sent: HashMap<PortNo, Vec<Vec<u8>>>,
@@ -77,23 +77,23 @@ pub struct Seen {
     pub groups: BTreeMap<(u32, Option<u32>), (u64, u64)>,
 }
 
-/// What a frame leads to, and what it changes in the switch.
+/// Effects of a frame, including changes in the switch.
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     pub seen: Seen,
-    /// Tables that it was looked up in, and whether one of their entries matched.
+    /// The tables in which the frame was looked up, and whether it matched.
     lookups: Vec<(u8, bool)>,
-    /// Entries that it matched, with its bytes at that time.
+    /// The matched entries, each with the frame's length at that time.
     hits: Vec<(usize, u64)>,
     meters: Meters,
 }
 
-/// A frame in the switch.
+/// State of a frame in the switch.
 #[derive(Debug, Clone)]
 struct Visit {
     model: Model,
     in_port: PortNo,
-    /// The port by which it is about to leave, in the tables for that.
+    /// The output port, in egress tables.
     leaving: Option<PortNo>,
     table: u8,
     cookie: u64,
@@ -101,26 +101,26 @@ struct Visit {
     set: Vec<Action>,
 }
 
-/// Why nothing more is done with a frame.
+/// Reason to stop processing a frame.
 enum Stop {
-    /// It is gone.
+    /// The frame is dropped.
     Over,
-    /// What comes next depends on a choice that is not known.
+    /// The next step depends on an unknown choice.
     Ask(Unknown),
 }
 
-/// One frame's way.
+/// Processing of one frame.
 struct Run<'a> {
     switch: &'a Switch,
     choices: &'a Choices,
     now: Nanos,
     effects: Effects,
-    /// Frames that wait for the tables on the way out.
+    /// Frames that wait for the egress tables.
     waiting: VecDeque<Visit>,
 }
 
 impl Switch {
-    /// What a frame that comes in leads to, if all choices that it meets are known.
+    /// Returns the effects of a received frame, if all its choices are known.
     pub fn decide(
         &self,
         in_port: PortNo,
@@ -141,7 +141,7 @@ impl Switch {
         });
         while let Some(mut visit) = next {
             match run.visit(&mut visit) {
-                // A frame that is gone is no concern of ours.
+                // A dropped frame needs no further processing.
                 Ok(()) | Err(Stop::Over) => {}
                 Err(Stop::Ask(unknown)) => return Err(unknown),
             }
@@ -150,7 +150,7 @@ impl Switch {
         Ok(run.effects)
     }
 
-    /// Lets it be so.
+    /// Applies the effects.
     pub fn commit(&mut self, effects: Effects, now: Nanos) -> Seen {
         for (table, matched) in effects.lookups {
             let account = &mut self.accounts[usize::from(table)];
@@ -167,7 +167,7 @@ impl Switch {
         effects.seen
     }
 
-    /// The entry of the highest priority that matches.
+    /// Returns the matching entry of the highest priority.
     fn best(&self, visit: &Visit) -> Option<usize> {
         let of_table = |entry: &Entry| entry.spec.table == visit.table;
         let matches = |entry: &Entry| {
@@ -290,7 +290,7 @@ impl Run<'_> {
             count(self.effects.seen.groups.entry(of).or_default(), bytes);
             let mut copy = Visit { why: PacketInReason::Group, ..visit.clone() };
             match self.act_set(&buckets[place].actions, &mut copy) {
-                // What becomes of a copy does not matter to the others.
+                // The result of one copy does not affect the others.
                 Ok(()) | Err(Stop::Over) => {}
                 ask => return ask,
             }
@@ -314,8 +314,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Does a set in the order of the text. Which of several tags is popped first the text leaves
-    /// open: as in the pipeline, from VLAN to backbone.
+    /// Executes an action set in the order of the specification. The order in which different tags
+    /// are popped is not defined: as in the pipeline, VLAN comes first and PBB last.
     fn act_set(&mut self, set: &[Action], visit: &mut Visit) -> Result<(), Stop> {
         let has_group = set.iter().any(|action| matches!(action, Action::Group(_)));
         let order: [fn(&Action) -> bool; 13] = [
@@ -346,7 +346,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Sends the frame out of a port, through the tables for that if there are any.
+    /// Sends the frame to a port, through the egress tables if there are any.
     fn output(&mut self, port: PortNo, visit: &Visit) {
         match self.switch.first_egress {
             Some(table) if visit.leaving.is_none() => self.waiting.push_back(Visit {
@@ -366,7 +366,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells the controller, if its meter lets the frame pass.
+    /// Sends a packet-in, if the controller's meter passes the frame.
     fn tell(&mut self, visit: &Visit, bytes_max: Option<u16>) {
         let mut visit = visit.clone();
         let metered = self.effects.meters.contains_key(&CONTROLLER);
@@ -386,7 +386,7 @@ impl Run<'_> {
     }
 }
 
-/// A field's value; of a field that the frame does not have, zero.
+/// Returns a field's value, or zero if the frame does not have the field.
 fn value_of(field: Field, visit: &Visit) -> u128 {
     match field {
         Field::InPort | Field::InPhyPort => visit.in_port.into(),

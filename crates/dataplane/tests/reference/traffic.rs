@@ -1,8 +1,8 @@
-//! Frames through both switches, and all that comes of them compared.
+//! Sends frames through both switches and compares all results.
 //!
-//! A run of frames goes through the pipeline as one batch. Where a frame depends on what a select group
-//! chooses and that is not known, it goes through alone, and of all that the naive switch might
-//! do there has to be something that the pipeline did.
+//! A run of frames passes through the pipeline as one batch. A frame that depends on an unknown
+//! choice of a select group is sent alone. Then one of the possible results of the naive switch
+//! must be the result of the pipeline.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ use crate::switch::{Effects, Seen, Told};
 /// More frames for one port, or for the controller, end a batch, so that no queue is ever full.
 const SEEN_MAX: usize = 400;
 
-/// Ways that a frame might take that are looked at.
+/// Maximum number of alternatives to examine for a frame.
 const WAYS_MAX: usize = 20_000;
 
 impl Pair {
-    /// Some frames from one port.
+    /// Sends some frames from one port.
     pub fn traffic(&mut self, place: &str) {
         let port = self.dice.pick(&PORTS);
         let mut model = self.scene.frames[0].clone();
         let (mut batch, mut wanted) = (Vec::new(), Seen::default());
         for _ in 0..1 + self.dice.roll(40) {
-            // Runs of the same frame, as a flow is, and frames of the same flow.
+            // Runs of the same frame, and frames of the same flow.
             match self.dice.roll(6) {
                 0 | 1 => {
                     let at = self.dice.roll(self.scene.frames.len() as u64) as usize;
@@ -58,7 +58,7 @@ impl Pair {
         self.compare(place);
     }
 
-    /// Forwards the frames, if there are any, and compares what is seen of it.
+    /// Forwards the frames, if there are any, and compares the results.
     fn forward(&mut self, port: PortNo, batch: &mut Vec<Vec<u8>>, wanted: &mut Seen, place: &str) {
         let seen = self.see(port, batch);
         batch.clear();
@@ -73,7 +73,7 @@ impl Pair {
         assert_eq!(seen.groups, wanted.groups, "{place}, groups");
     }
 
-    /// Forwards one frame that meets unknown choices, and learns what they are.
+    /// Forwards one frame with unknown choices, and learns these choices.
     fn alone(&mut self, port: PortNo, model: &Model, place: &str) {
         let mut ways = Vec::new();
         self.ways(port, model, &self.choices, &mut ways);
@@ -86,7 +86,7 @@ impl Pair {
         self.naive.commit(effects.swap_remove(0), self.now);
     }
 
-    /// All that a frame might lead to.
+    /// Collects all possible results of a frame.
     fn ways(
         &self,
         port: PortNo,
@@ -105,7 +105,7 @@ impl Pair {
         }
     }
 
-    /// Has the pipeline forward these frames.
+    /// Forwards these frames in the pipeline.
     fn see(&mut self, port: PortNo, frames: &[Vec<u8>]) -> Seen {
         if frames.is_empty() {
             return Seen::default();
@@ -145,7 +145,7 @@ impl Pair {
         counts
     }
 
-    /// Counters and all that is said of entries and meters.
+    /// Compares counters and all properties of entries and meters.
     pub fn compare(&self, place: &str) {
         let mut got: Vec<Row> =
             self.pipeline.tables().records(&FlowFilter::ALL, 0, self.now).map(row).collect();
@@ -188,7 +188,7 @@ fn add(to: &mut Seen, more: Seen) {
     }
 }
 
-/// Complains of the first difference only.
+/// Reports the first difference only.
 fn same<T: PartialEq + std::fmt::Debug>(got: &[T], wanted: &[T], place: &str) {
     for at in 0..got.len().max(wanted.len()) {
         assert_eq!(got.get(at), wanted.get(at), "{place}, number {at}");

@@ -1,4 +1,4 @@
-//! What an action that changes a frame does to the model of one.
+//! Effect of an action on the model of a frame.
 
 use dataplane::action::Action;
 use dataplane::rewrite::InvalidTtl;
@@ -6,7 +6,7 @@ use packet::field::Field;
 
 use crate::model::Model;
 
-/// Does an action to the model.
+/// Applies an action to the model.
 pub fn change(action: &Action, model: &mut Model) -> Result<(), InvalidTtl> {
     match *action {
         Action::SetField { field, value, mask } => model.set(field, value, mask),

@@ -1,5 +1,5 @@
-//! What the model cannot say: wrong checksums, fields that make a frame something else, packets in
-//! packets, and frames that are cut off.
+//! Tests beyond the model: wrong checksums, fields that change the meaning of later headers, nested
+//! packets, and truncated frames.
 
 use packet::build::Builder;
 use packet::checksum::{checksum, sum};
@@ -31,7 +31,7 @@ fn set(frame: &mut Frame, field: Field, value: u128) {
     done(frame, &Action::SetField { field, value, mask: field.ones() }).expect("no time to live");
 }
 
-/// How far two sums are apart, in ones-complement arithmetic.
+/// Returns the difference of two sums in ones' complement arithmetic.
 fn apart(have: u16, right: u16) -> u32 {
     (u32::from(have) + 0xffff - u32::from(right)) % 0xffff
 }
@@ -93,7 +93,7 @@ fn a_field_that_says_what_follows_is_set_as_it_stands() {
     set(&mut frame, Field::IpProto, 17);
     assert_eq!(frame.bytes()[27], 17);
     assert_eq!(checksum(&frame.bytes()[18..38]), 0);
-    // TCP's checksum follows the protocol of the pseudo-header, from 6 to 17.
+    // TCP's checksum is updated for the protocol in the pseudo-header, from 6 to 17.
     let (mut segment, sum) = (before[38..].to_vec(), u16::from_be_bytes([before[54], before[55]]));
     segment[16..18].copy_from_slice(&(sum - 11).to_be_bytes());
     assert_eq!(frame.bytes()[38..], segment);
@@ -141,7 +141,7 @@ fn the_port_and_the_extension_headers_can_be_copied_from() {
     assert_eq!(Packet::of(frame.bytes()).verify_checksums(), Ok(()));
 }
 
-/// Frames whose routing header of this kind has so many more addresses to visit.
+/// Builds a frame with a routing header of this type and this many segments left.
 pub fn routed(kind: u8, left: u8) -> Vec<u8> {
     let mut routing = vec![4, kind, left, 0, 0, 0, 0];
     routing.extend_from_slice(&[0xfd; 16]);
@@ -178,7 +178,7 @@ fn the_time_to_live_is_copied_between_ip_in_ip() {
     let mut frame = builder().ipv4(outer).payload(&inner[14..]).frame();
     done(&mut frame, &Action::CopyTtlOut).unwrap();
     both(9, 9, &frame);
-    // What only looks like IP is not.
+    // The payload resembles IP but is not valid.
     let mut frame = builder().ipv4(outer).payload(&[0x45; 30]).frame();
     done(&mut frame, &Action::CopyTtlOut).unwrap();
     assert_eq!(frame.bytes()[22], 70);
@@ -198,7 +198,7 @@ fn a_time_to_live_is_not_taken_below_one() {
         done(&mut frame, &Action::PushMpls(0x8847)).unwrap();
         done(&mut frame, &Action::SetMplsTtl(ttl)).unwrap();
         assert_eq!(done(&mut frame, &Action::DecMplsTtl), told);
-        // IP's is hidden.
+        // MPLS hides the IP TTL.
         assert_eq!(done(&mut frame, &Action::DecIpTtl), Ok(()));
         assert_eq!((frame.bytes()[17], frame.bytes()[26]), (if ttl == 2 { 1 } else { ttl }, 64));
     }
@@ -250,7 +250,7 @@ fn a_pop_says_what_it_is_told_to() {
     done(&mut frame, &Action::PopMpls(0x1234)).unwrap();
     assert_eq!(frame.bytes()[12..14], [0x12, 0x34]);
     assert_eq!(frame.bytes()[14..], before[14..]);
-    // There is none any more.
+    // No entry is left.
     done(&mut frame, &Action::PopMpls(0x0800)).unwrap();
     assert_eq!(frame.bytes()[12..14], [0x12, 0x34]);
 }
@@ -281,7 +281,7 @@ fn pushes() -> [Action; 4] {
     ]
 }
 
-/// Every action once.
+/// Returns every action once.
 fn every_action() -> Vec<Action> {
     let sets = Field::ALL.map(|field| Action::SetField { field, value: 0, mask: field.ones() });
     let others = [
@@ -329,7 +329,7 @@ fn right_checksums_of_odd_frames_stay_right() {
         let mut bytes = model.bytes();
         let at = 12 + dice.roll(bytes.len() as u64 - 12) as usize;
         bytes[at] ^= 1 << dice.roll(8);
-        // What is odd now shall be right as it stands.
+        // The odd frame gets a right checksum.
         packet::parse::set_transport_checksum(&mut bytes);
         for _ in 0..60 {
             let mut frame = Frame::from_bytes(&bytes);

@@ -1,4 +1,4 @@
-//! What tshark makes of changed frames: no checksum is bad, and the headers are where we put them.
+//! Validates changed frames with tshark: no bad checksum, and headers at their positions.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-/// What tshark is asked for: checksum states (1 is good, 0 bad), then values.
+/// Fields requested from tshark: checksum states (1 is good, 0 bad), then values.
 const ASKED: [&str; 17] = [
     "ip.checksum.status",
     "tcp.checksum.status",
@@ -27,7 +27,7 @@ const ASKED: [&str; 17] = [
     "ipv6.flow",
 ];
 
-/// How many of them are checksum states.
+/// Number of checksum states.
 const STATES: usize = 6;
 
 #[test]
@@ -74,13 +74,13 @@ fn tshark_finds_the_checksum_of_a_routed_packet_right_after_its_destination_chan
     }
 }
 
-/// Whether a missing program is no failure: everywhere but as root where `CI` is set.
+/// Whether a missing program skips the test: always, except as root with `CI` set.
 fn may_skip() -> bool {
     let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     !(root && std::env::var_os("CI").is_some())
 }
 
-/// Frames after some changes that leave them what tshark can follow.
+/// Returns frames after random changes that tshark can still parse.
 fn changed_models(count: usize) -> Vec<(Model, Vec<u8>)> {
     let mut models = Vec::new();
     for seed in 0.. {
@@ -90,7 +90,7 @@ fn changed_models(count: usize) -> Vec<(Model, Vec<u8>)> {
         let mut frame = Frame::from_bytes(&model.bytes());
         for _ in 0..=dice.roll(8) {
             let Some(action) = random_action(&model, &mut dice) else { continue };
-            // Other types of ICMP messages quote packets, which have checksums of their own.
+            // Other types of ICMP messages quote packets, which have their own checksums.
             let field =
                 if let Action::SetField { field, .. } = action { field } else { Field::EthDst };
             if !matches!(field, Field::Icmpv4Type | Field::Icmpv6Type) {
@@ -108,8 +108,8 @@ fn changed_models(count: usize) -> Vec<(Model, Vec<u8>)> {
     models
 }
 
-/// Whether only IP is behind MPLS, where tshark has to guess, and a length, which it looks for
-/// behind customer tags only, not behind others.
+/// Whether tshark can parse the frame: it guesses the payload of MPLS, so that must be IP, and it
+/// recognizes lengths after customer tags only.
 fn readable(model: &Model) -> bool {
     let ip = matches!(model.network, Network::Ipv4(_) | Network::Ipv6(..));
     let llc = matches!(model.network, Network::Llc);
@@ -126,11 +126,11 @@ fn readable(model: &Model) -> bool {
     last_is_readable && pairs_are_readable
 }
 
-/// What tshark should see, by the place in what it is asked for.
+/// Returns the values that tshark should report, by index in the requested fields.
 fn values(model: &Model) -> Vec<(usize, Option<u128>)> {
     let mut values = Vec::new();
     let outer = model.links.first();
-    // Service tags have fields of their own there, by the number of tags.
+    // tshark has separate fields for service tags, by the number of tags.
     if let Some(Link::Vlan(0x8100, _)) = outer {
         values.push((6, model.get(Field::VlanVid).map(|vid| vid & 0xfff)));
         values.push((7, model.get(Field::VlanPcp)));
@@ -166,7 +166,7 @@ fn number(text: &str) -> Option<u128> {
     }
 }
 
-/// The first occurrence of each field in each frame, or `None` without tshark.
+/// Returns the first occurrence of each field in each frame, or `None` without tshark.
 fn read(frames: &[Vec<u8>]) -> Option<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args([
@@ -197,7 +197,7 @@ fn read(frames: &[Vec<u8>]) -> Option<Vec<String>> {
     Some(text.lines().map(str::to_owned).collect())
 }
 
-/// A capture file (pcap 2.4, Ethernet) of these frames.
+/// Returns a capture file (pcap 2.4, Ethernet) of these frames.
 fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65535, 1] {

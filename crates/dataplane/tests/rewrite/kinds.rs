@@ -6,10 +6,10 @@ use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, pbb, tcp};
 use crate::dice::Dice;
 use crate::model::{Link, Model, Network, Transport};
 
-/// How many kinds of what a frame carries there are.
+/// Number of payload kinds.
 pub const KINDS: u64 = 17;
 
-/// How many kinds of headers before that there are.
+/// Number of kinds of link headers.
 pub const LINKS: u64 = 10;
 
 fn address(dice: &mut Dice) -> u64 {
@@ -54,7 +54,7 @@ fn v6(dice: &mut Dice) -> ipv6::Header {
     }
 }
 
-/// Extension headers whose routing, if any, is done.
+/// Draws extension headers; a routing header has no segments left.
 fn extensions(dice: &mut Dice) -> Vec<(u8, Vec<u8>)> {
     let count = dice.roll(3);
     let mut kinds: Vec<u8> = (0..count).map(|_| dice.pick(&[0, 43, 44, 51, 60])).collect();
@@ -78,7 +78,7 @@ fn neighbour(dice: &mut Dice, kind: u8) -> Transport {
     Transport::Neighbour(icmpv6::Header::new(kind, 0, 0x6000_0000), wide(dice), options)
 }
 
-/// What a frame of this kind carries.
+/// Draws a payload of this kind.
 fn inside(kind: u64, dice: &mut Dice) -> (Network, Transport) {
     let ports = (word(dice), word(dice));
     let echo = icmp::Header::echo_request(ports.0, ports.1);
@@ -145,7 +145,7 @@ fn customer(dice: &mut Dice) -> Link {
     })
 }
 
-/// The headers before what the frame carries. Tags may stand before all of them.
+/// Draws the link headers of this kind, with optional tags first.
 fn links(kind: u64, dice: &mut Dice) -> Vec<Link> {
     let tag = |dice: &mut Dice| Link::Vlan(dice.pick(&[0x8100, 0x88a8]), word(dice));
     match kind {
@@ -162,15 +162,15 @@ fn links(kind: u64, dice: &mut Dice) -> Vec<Link> {
     }
 }
 
-/// A random frame with these headers before, and carrying this.
+/// Draws a frame with link headers and payload of these kinds.
 pub fn frame(links_kind: u64, kind: u64, dice: &mut Dice) -> Model {
     let (network, transport) = inside(kind, dice);
     let mut links = links(links_kind, dice);
     if let Network::Llc = network {
-        // A frame without a type can only be in one that has no type for it.
+        // A payload without a type requires link headers without a type.
         links.retain(|link| matches!(link, Link::Vlan(..) | Link::Pbb(_)));
     }
-    // Of an IPv6 payload that goes without UDP's port numbers nothing is made.
+    // An LLC payload has at least three bytes.
     let least = if matches!(network, Network::Llc) { 3 } else { 0 };
     let length = least + dice.roll(90) as usize;
     let payload = match network {

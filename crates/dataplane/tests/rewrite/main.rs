@@ -1,8 +1,8 @@
-//! Every change of a frame against a slow second answer, and both against a foreign judge.
+//! Tests of every change of a frame against a slow reference model, and of both against tshark.
 //!
-//! A model holds a frame as a list of headers, is changed header by header, and builds the whole
-//! frame anew, with full checksums. What [`dataplane::rewrite`] does in place has to give the same
-//! bytes, whatever the frame and the change.
+//! The model represents a frame as a list of headers, changes single headers, and rebuilds the
+//! whole frame with full checksums. The in-place changes of [`dataplane::rewrite`] must give the
+//! same bytes for every frame and change.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ use dice::Dice;
 use kinds::{KINDS, LINKS};
 use model::{Link, Model, Network};
 
-/// The fields of a frame's bytes that can be set without making it another kind of frame.
+/// The fields of a frame's bytes that can be set without a change of the frame's kind.
 fn fields() -> impl Iterator<Item = Field> {
     let others = [
         Field::InPort,
@@ -43,7 +43,7 @@ fn random_value(field: Field, dice: &mut Dice) -> u128 {
     let wide = [40, 80, 120].map(|shift| u128::from(dice.roll(1 << 40)) << (shift - 40));
     let value = (wide[0] | wide[1] | wide[2] | u128::from(dice.roll(256)) << 120) & field.ones();
     match field {
-        // A message that becomes one about neighbours has fields that it had not.
+        // A message that becomes a neighbor discovery message would have new fields.
         Field::Icmpv6Type => value & 0x7f,
         _ => value,
     }
@@ -55,16 +55,16 @@ fn random_mask(field: Field, dice: &mut Dice) -> u128 {
         1 => field.ones() >> dice.roll(u64::from(field.bits())),
         _ => field.ones(),
     };
-    // The model knows eight of the twelve.
+    // The model has eight of the twelve flags.
     if field == Field::TcpFlags { mask & 0xff } else { mask }
 }
 
-/// What a frame carries through the pipeline.
+/// Returns the pipeline fields of a model.
 fn context_of(model: &Model) -> Context {
     Context { metadata: model.metadata, tunnel_id: model.tunnel_id, ..Context::default() }
 }
 
-/// Frames of every kind before everything that can carry them.
+/// Draws frames with all combinations of link headers and payloads.
 fn every_kind(rounds: u64, mut check: impl FnMut(Model, &mut Dice)) {
     for round in 0..rounds {
         for links in 0..LINKS {
@@ -111,7 +111,7 @@ fn any_bits_of_any_field_are_copied_into_any_other() {
     });
 }
 
-/// A copy, mostly between fields that the frame has.
+/// Draws a copy action, usually between fields that the frame has.
 fn random_copy(model: &Model, fields: &[Field], dice: &mut Dice) -> Option<Action> {
     let (from, to) = (dice.pick(fields), dice.pick(fields));
     let missing = model.get(from).is_none() || model.get(to).is_none();
@@ -140,7 +140,7 @@ fn any_mix_of_changes_gives_the_frame_that_is_built_anew() {
     });
 }
 
-/// Any action that makes sense of the frame as it is.
+/// Draws an action that is meaningful for the current frame.
 fn random_action(model: &Model, dice: &mut Dice) -> Option<Action> {
     let ttl = dice.roll(256) as u8;
     Some(match dice.roll(18) {
@@ -162,7 +162,7 @@ fn random_action(model: &Model, dice: &mut Dice) -> Option<Action> {
         15 => Action::SetL4Src(dice.roll(1 << 16) as u16),
         16 => Action::SetL4Dst(dice.roll(1 << 16) as u16),
         _ => {
-            // A wrong bottom of the stack makes what is behind it something else.
+            // A wrong bottom-of-stack bit changes the meaning of the next header.
             let fields: Vec<Field> = fields().filter(|field| *field != Field::MplsBos).collect();
             let field = dice.pick(&fields);
             let mask = random_mask(field, dice);
@@ -171,7 +171,7 @@ fn random_action(model: &Model, dice: &mut Dice) -> Option<Action> {
     })
 }
 
-/// Does an action to the model and to the frame that it is, and compares.
+/// Applies an action to the model and to its frame, and compares them.
 fn check(action: &Action, model: &mut Model) {
     let before = model.clone();
     let mut frame = Frame::from_bytes(&model.bytes());

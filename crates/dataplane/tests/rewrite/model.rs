@@ -1,40 +1,39 @@
-//! Frames as lists of headers: changed header by header, and built whole each time.
+//! Frames as lists of headers, changed header by header and rebuilt completely.
 //!
-//! This is the slow second answer that [`dataplane::rewrite`] is compared with. It shares no code
-//! with it: nothing is located, and every length and checksum is computed anew from the whole frame
-//! by `packet::build`.
+//! This is the slow reference for [`dataplane::rewrite`]. It shares no code with it: it does not
+//! locate headers, and `packet::build` computes every length and checksum from the whole frame.
 
 use packet::build::Builder;
 use packet::field::Field;
 use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, pbb, tcp};
 
-/// A header before the network's, from the outside in.
+/// A header before the network header.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Link {
     /// A tag's own type and its control information.
     Vlan(u16, u16),
     /// IEEE 802.3 length, LLC and SNAP.
     Snap,
-    /// The type that names the entry, and the entry.
+    /// The type that announces the entry, and the entry.
     Mpls(u16, mpls::Header),
     /// An 802.1ah tag with the customer's addresses.
     Pbb(pbb::Header),
 }
 
-/// What the frame carries.
+/// The network header.
 #[derive(Debug, Clone)]
 pub enum Network {
     Arp(arp::Header),
     Ipv4(ipv4::Header),
-    /// With extension headers: numbers, and their bytes but the first.
+    /// With extension headers: their types, and their bytes without the first one.
     Ipv6(ipv6::Header, Vec<(u8, Vec<u8>)>),
-    /// Something of this type.
+    /// A payload of this type.
     Typed(u16),
     /// IEEE 802.3 without a type.
     Llc,
 }
 
-/// What IP carries.
+/// The payload of IP.
 #[derive(Debug, Clone)]
 pub enum Transport {
     None,
@@ -43,11 +42,11 @@ pub enum Transport {
     Sctp(u16, u16),
     Icmp(icmp::Header),
     Icmpv6(icmpv6::Header),
-    /// A neighbour discovery message: its target, and options of 8 bytes by kind and address.
+    /// A neighbor discovery message: its target, and options of 8 bytes by type and address.
     Neighbour(icmpv6::Header, u128, Vec<(u8, u64)>),
 }
 
-/// A frame, and what it carries through the pipeline.
+/// A frame and its pipeline fields.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub destination: u64,
@@ -56,7 +55,7 @@ pub struct Model {
     pub network: Network,
     pub transport: Transport,
     pub payload: Vec<u8>,
-    /// Bytes behind everything that a length covers.
+    /// Number of bytes after everything that a length covers.
     pub trailer: usize,
     pub metadata: u64,
     pub tunnel_id: u64,
@@ -71,7 +70,7 @@ fn number(mac: [u8; 6]) -> u64 {
 }
 
 impl Model {
-    /// The frame's bytes, everything in them computed anew.
+    /// Builds the frame's bytes, with all lengths and checksums.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = [mac(self.destination), mac(self.source)].concat();
         let mut lengths = Vec::new();
@@ -116,7 +115,7 @@ impl Model {
         }
     }
 
-    /// The network header and all behind it, as they would be in a frame of their own.
+    /// Builds the network header and everything after it, as in a separate frame.
     pub fn network_bytes(&self) -> Vec<u8> {
         let builder = Builder::new([0; 6], [0; 6]);
         let builder = match &self.network {
@@ -150,7 +149,7 @@ impl Model {
         builder.payload(&payload).bytes_unpadded()[14..].to_vec()
     }
 
-    /// Tags in front, and what is behind them and behind SNAP.
+    /// Returns the number of tags; `behind_link` returns the index after tags and SNAP.
     fn tags(&self) -> usize {
         self.links.iter().take_while(|link| matches!(link, Link::Vlan(..))).count()
     }
@@ -165,7 +164,7 @@ impl Model {
         self.links.len() == self.behind_link()
     }
 
-    /// A field's value, if the frame or the pipeline has it.
+    /// Returns a field's value, if the frame or the pipeline has it.
     pub fn get(&self, field: Field) -> Option<u128> {
         match field {
             Field::Metadata => return Some(self.metadata.into()),
@@ -181,7 +180,7 @@ impl Model {
             Field::Ipv6Exthdr => return None,
             _ => {}
         }
-        // What setting it to something else changes is what there was.
+        // Visiting the field on a copy returns the present value.
         let mut copy = self.clone();
         copy.visit(field, &mut |value| value)
     }
@@ -191,7 +190,7 @@ impl Model {
         self.visit(field, &mut |old| old & !mask | value & mask & field.ones());
     }
 
-    /// Replaces a field's value by what `change` makes of it, and tells the old one.
+    /// Replaces a field's value by the result of `change`, and returns the old one.
     fn visit(&mut self, field: Field, change: &mut dyn FnMut(u128) -> u128) -> Option<u128> {
         macro_rules! at {
             ($place:expr) => {{
@@ -312,7 +311,7 @@ impl Model {
                 let (_, address) = option.filter(|_| header.kind == message)?;
                 at!(address)
             }
-            // The upper four bits of the flags are not in `tcp::Header`.
+            // The upper four flag bits are not in `tcp::Header`.
             (Field::TcpFlags, Transport::Tcp(header)) => at!(&mut header.flags),
             _ => None,
         }
@@ -320,7 +319,7 @@ impl Model {
 }
 
 impl Model {
-    /// Adds an outermost tag.
+    /// Pushes an outermost tag.
     pub fn push_vlan(&mut self, type_: u16) {
         let control = match self.links.first() {
             Some(Link::Vlan(_, control)) => control & 0xefff,
@@ -329,14 +328,14 @@ impl Model {
         self.links.insert(0, Link::Vlan(type_, control));
     }
 
-    /// Removes the outermost tag.
+    /// Pops the outermost tag.
     pub fn pop_vlan(&mut self) {
         if self.tags() > 0 {
             self.links.remove(0);
         }
     }
 
-    /// Sets bits of the outermost tag, adding one.
+    /// Sets bits of the outermost tag, and adds one if there is none.
     pub fn set_tag(&mut self, mask: u16, bits: u16) {
         if self.tags() == 0 {
             self.links.insert(0, Link::Vlan(0x8100, 0));
@@ -346,7 +345,7 @@ impl Model {
         }
     }
 
-    /// Adds an outermost MPLS entry, before the tags or behind them.
+    /// Pushes an outermost MPLS entry, before or after the tags.
     pub fn push_mpls(&mut self, type_: u16, behind_tags: bool) {
         let behind = self.behind_link();
         let at = if behind_tags || self.tags() == 0 { behind } else { 0 };
@@ -366,7 +365,7 @@ impl Model {
         self.links.insert(at, Link::Mpls(type_, entry));
     }
 
-    /// Removes the outermost MPLS entry; what is behind it says itself what it is.
+    /// Pops the outermost MPLS entry; the model knows the type of the payload.
     pub fn pop_mpls(&mut self) {
         let behind = self.behind_link();
         if let Some(Link::Mpls(..)) = self.links.get(behind) {
@@ -374,14 +373,14 @@ impl Model {
         }
     }
 
-    /// The type of what is behind the outermost MPLS entry, if there is one.
+    /// Returns the type after the outermost MPLS entry, if there is one.
     pub fn type_behind_mpls(&self) -> Option<u16> {
         let behind = self.behind_link();
         let Some(Link::Mpls(..)) = self.links.get(behind) else { return None };
         Some(self.links.get(behind + 1).map_or(self.network_type(), link_type))
     }
 
-    /// Adds a backbone header.
+    /// Pushes a PBB header.
     pub fn push_pbb(&mut self) {
         let priority = match self.links.first() {
             Some(Link::Vlan(_, control)) => (control >> 13) as u8,
@@ -402,7 +401,7 @@ impl Model {
         self.links.insert(0, Link::Pbb(header));
     }
 
-    /// Removes the outermost service tag.
+    /// Pops the outermost service tag.
     pub fn pop_pbb(&mut self) {
         let behind = self.behind_link();
         if let Some(Link::Pbb(header)) = self.links.get(behind) {
@@ -411,8 +410,8 @@ impl Model {
         }
     }
 
-    /// The headers with a time to live that can be seen, the outermost first, two at most: places
-    /// in `links`, or `usize::MAX` for IP.
+    /// Returns the visible headers with a TTL, the outermost first, at most two: indexes in
+    /// `links`, or `usize::MAX` for IP.
     pub fn ttls(&self) -> Vec<usize> {
         let behind = self.behind_link();
         let entries = self.links[behind..].iter().take_while(|link| matches!(link, Link::Mpls(..)));
@@ -426,7 +425,7 @@ impl Model {
         places
     }
 
-    /// The time to live at one of these places.
+    /// Returns the TTL at one of these positions.
     pub fn ttl(&self, place: usize) -> u8 {
         match (self.links.get(place), &self.network) {
             (Some(Link::Mpls(_, entry)), _) => entry.ttl,
@@ -436,7 +435,7 @@ impl Model {
         }
     }
 
-    /// Sets the time to live at one of these places.
+    /// Sets the TTL at one of these positions.
     pub fn set_ttl(&mut self, place: usize, ttl: u8) {
         match (self.links.get_mut(place), &mut self.network) {
             (Some(Link::Mpls(_, entry)), _) => entry.ttl = ttl,

@@ -1,10 +1,11 @@
-//! A structure that is built beside the one in use, a few entries with each change.
+//! Construction of a new structure next to the current one, a few entries with each change.
 //!
-//! First the entries are surveyed: whether most of them make up a routing table. Then they are collected
-//! and inserted in falling order of rank, so that high ranks are in the coarsest tuples. Every change
-//! is made to both structures meanwhile; readers see the new one when it is complete.
+//! A survey first checks whether most entries form a routing table. Then the entries are collected
+//! and inserted by descending rank, so that high ranks are in the coarsest tuples. In the meantime,
+//! every change applies to both structures. Readers see the new one when it is complete.
 //!
-//! Invariant: an entry that came since the survey is in the new structure, and one that went is not.
+//! Invariant: an entry added since the survey is in the new structure, and one removed since is
+//! not.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
@@ -16,45 +17,46 @@ use crate::fast::slab::Slab;
 use crate::hash::Seeded;
 use crate::matching::Match;
 
-/// Places that each change surveys or collects.
+/// Number of slots that each change surveys or collects.
 const COLLECTED_STEP: usize = 64;
 
-/// Entries that each change inserts.
+/// Number of entries that each change inserts.
 pub const INSERTED_STEP: usize = 32;
 
-/// Shapes of matches, and pairs of length and rank of one shape, that a survey tells apart.
+/// Maximum number of match shapes that a survey distinguishes, and of pairs of length and rank per
+/// shape.
 const SHAPES_MAX: usize = 32;
 const KINDS_MAX: usize = 1024;
 
-/// The entries of a table, by their places.
+/// The entries of a table, by slot.
 pub trait Entries {
-    /// The first place of an entry not below `from`, or an error with the place to go on from when the
-    /// budget is used up.
+    /// Returns the slot of the first entry from `from` on. If the budget is exhausted, returns the
+    /// slot to continue with as an error.
     fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize>;
 
-    /// The match of the entry at a place, if it is one with open fields of this table.
+    /// Returns the match of the entry in a slot, if it is a wildcard match of this table.
     fn matching(&self, place: usize) -> Option<Match>;
 }
 
-/// The length of a prefix and a rank.
+/// Prefix length and rank.
 type Kind = (u32, u32);
 
-/// A new structure.
+/// A structure under construction.
 #[derive(Debug)]
 pub struct Rebuild {
     phase: Phase,
-    /// The next place to survey or collect.
+    /// Next slot to survey or collect.
     from: usize,
     survey: Survey,
-    /// Rank, order of arrival and place of entries to insert.
+    /// Rank, order of arrival and slot of entries to insert.
     waiting: BinaryHeap<(u32, u32, u32)>,
-    /// What [`Rebuild::waiting`] counts arrivals from.
+    /// Base of the arrival numbers in [`Rebuild::waiting`].
     first_arrival: Option<u32>,
     pub routes: Option<Routes>,
     pub tuples: TupleSpace,
-    /// What belongs into the routing table.
+    /// Shape and kinds of the entries for the routing table.
     accepted: Option<(Shape, HashSet<Kind, Seeded>)>,
-    /// Whether it is wanted without a routing table, too.
+    /// Whether the new structure is useful even without a routing table.
     is_needed: bool,
     seed: u64,
 }
@@ -66,18 +68,18 @@ enum Phase {
     Insert,
 }
 
-/// What became of a step.
+/// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// There is more to do.
+    /// Construction continues.
     More,
     /// The structure is complete.
     Complete,
-    /// It is not worth it.
+    /// A new structure is not worthwhile.
     Useless,
 }
 
-/// How many matches have each shape, and of each shape how many have each length and rank.
+/// Number of matches by shape, and by length and rank within each shape.
 #[derive(Debug, Default)]
 struct Survey {
     shapes: Vec<Shaped>,
@@ -112,8 +114,9 @@ impl Survey {
         }
     }
 
-    /// The shape of most matches, and the lengths and ranks of those that make up a routing table: the
-    /// most frequent first, as one odd rank keeps out all that it contradicts.
+    /// Returns the shape of most matches, and the lengths and ranks of its matches that form a
+    /// routing table. It accepts the most frequent kinds first, because a single odd rank excludes
+    /// all kinds that contradict it.
     fn accepted(&self, seed: u64) -> Option<(Shape, HashSet<Kind, Seeded>)> {
         let most = self.shapes.iter().max_by_key(|shaped| shaped.count)?;
         if 2 * most.count <= self.entries {
@@ -141,7 +144,7 @@ impl Survey {
 }
 
 impl Rebuild {
-    /// Begins. `is_needed` says that it is wanted without a routing table, too.
+    /// Starts the construction. `is_needed`: the structure is useful even without a routing table.
     pub fn new(is_needed: bool, seed: u64) -> Rebuild {
         Rebuild {
             phase: Phase::Survey,
@@ -157,7 +160,7 @@ impl Rebuild {
         }
     }
 
-    /// Adds an entry that comes.
+    /// Adds a new entry of the table.
     pub fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         if self.phase == Phase::Survey {
             return;
@@ -173,7 +176,7 @@ impl Rebuild {
         }
     }
 
-    /// Removes an entry that goes.
+    /// Removes an entry of the table.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         let route = self.routes.as_mut().and_then(|it| it.remove(matching, rank, entry));
         if route.is_none() && self.tuples.find_same(slab, matching, rank) == Some(entry) {
@@ -229,11 +232,11 @@ impl Rebuild {
         Step::More
     }
 
-    /// Begins to collect for these tuples.
+    /// Begins to collect entries for these tuples.
     fn begin(&mut self, tuples: TupleSpace, entries: usize) {
         let shape = self.accepted.as_ref().map(|(shape, _)| *shape);
         self.routes = shape.map(|shape| Routes::new(shape, self.seed));
-        // Memory is not touched before it is used.
+        // The system commits this memory on first use.
         self.waiting = BinaryHeap::with_capacity(entries);
         (self.tuples, self.phase, self.from) = (tuples, Phase::Collect, 0);
     }

@@ -1,4 +1,4 @@
-//! Routes beside other matches are found as a list in order of rank finds them.
+//! Tests of routes next to other matches, against a list in rank order.
 
 use packet::field::Field;
 
@@ -10,7 +10,7 @@ use crate::classifier::store::MOVED;
 use crate::dice::Dice;
 use crate::matching::Asked;
 
-/// An address, of which a few bits here and there differ, so that prefixes nest.
+/// Draws an address with few varying bits, so that prefixes nest.
 fn address(dice: &mut Dice, family: u128) -> (Field, u128) {
     let low = u128::from(dice.roll(1 << 9)) << 15 ^ u128::from(dice.roll(1 << 4)) << 6;
     match family {
@@ -19,7 +19,7 @@ fn address(dice: &mut Dice, family: u128) -> (Field, u128) {
     }
 }
 
-/// A prefix with the rank of its length; now and then with another one.
+/// Draws a prefix with the rank of its length, and sometimes with another rank.
 fn route(dice: &mut Dice, family: u128) -> (Match, u32) {
     let (field, value) = address(dice, family);
     let lengths: &[u32] = match family {
@@ -40,7 +40,8 @@ fn probe(dice: &mut Dice, family: u128) -> (Key, Wide) {
     (*whole.value(), *whole.wide_value())
 }
 
-/// Up past the one limit and down past the other, beside matches that are no routes.
+/// Adds matches beyond the upper limit and removes them below the lower one, next to matches that
+/// are not routes.
 fn check(family: u128, seed: u64) {
     let mut dice = Dice::new(seed);
     let (mut many, mut list) = (Many::new(true, seed), LinearTable::default());

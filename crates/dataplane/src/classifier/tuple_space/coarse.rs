@@ -1,16 +1,16 @@
-//! Coarser masks under which matches of many different masks can be found together.
+//! Coarser masks under which matches of many different masks are found together.
 //!
-//! Source of the idea: J. Daly et al., "TupleMerge: fast software packet processing for online packet
-//! classification" (IEEE/ACM ToN 2019). There a table is split when too many of its entries have the same hash;
-//! here an entry that would be one too many goes to the next finer mask of a short row, so that entries
-//! never move. Lengths are such that the prefixes into which a range of ports is cut, of which there are
-//! up to 36 for a pair of ranges with all else alike, spread over few masks with few of them each.
+//! After J. Daly et al., "TupleMerge: fast software packet processing for online packet
+//! classification" (IEEE/ACM ToN 2019). TupleMerge splits a table when too many of its entries have
+//! the same hash. Here, an excess entry goes to the next finer mask in a short sequence, so that
+//! entries never move. A range of ports is split into prefixes, up to 36 for a pair of ranges. The
+//! lengths are chosen so that these prefixes use few masks, with few prefixes under each.
 //!
-//! Invariant: each mask of a row has no bit that the next has not, and the last is the match's own.
+//! Invariant: each mask of a sequence is a subset of the next, and the last is the match's own.
 
 use crate::key::{Field, Key};
 
-/// Masks in a row.
+/// Number of masks in a sequence.
 pub const LEVELS: usize = CUTS.len() + 1;
 
 /// Lengths to which addresses and ports are cut on each level, the longest first.
@@ -21,7 +21,7 @@ const CUTS: [(&[u32], &[u32]); 4] = [
     (&[32, 24, 16, 8, 0], &[16, 14, 12, 10, 8, 6, 4, 2, 0]),
 ];
 
-/// From coarse to the mask itself.
+/// Returns the masks from the coarsest to the mask itself.
 pub fn levels(mask: &Key) -> [Key; LEVELS] {
     let mut row = [*mask; LEVELS];
     for (masks, (addresses, ports)) in row.iter_mut().zip(CUTS) {
@@ -35,14 +35,14 @@ pub fn levels(mask: &Key) -> [Key; LEVELS] {
     row
 }
 
-/// Leaves of what is asked of a field the longest of these prefixes that it holds.
+/// Cuts a field of the mask to the longest of these prefixes that it includes.
 fn cut(mask: &mut Key, field: Field, bits: u32, lengths: &[u32]) {
     let asked = (mask.get(field) << (64 - bits)).leading_ones();
     let length = lengths.iter().find(|length| **length <= asked).unwrap_or(&0);
     mask.set(field, prefix(*length, bits));
 }
 
-/// The first so many of these bits.
+/// Returns a prefix mask for a field of `bits` bits.
 fn prefix(length: u32, bits: u32) -> u64 {
     let ones = u64::MAX >> (64 - bits);
     ones & !ones.checked_shr(length).unwrap_or(0)

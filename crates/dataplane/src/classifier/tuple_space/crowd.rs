@@ -1,10 +1,10 @@
-//! Matches for which there is no tuple any more: lists in order of rank, each a table of bits.
+//! Matches without a tuple: lists in rank order, each as bit sets.
 //!
-//! However odd the masks are, a key is looked up in one list for each 128 or more matches at most
-//! ([`crate::fast::bits`]), and in none that ranks lower than what was found.
+//! For any masks, a lookup searches at most one list per 128 matches ([`crate::fast::bits`]), and
+//! no list that ranks below an entry already found.
 //!
-//! Invariant: one list behind the other, matches are in falling order of rank, and of equal ranks in
-//! order of arrival. No list is empty.
+//! Invariant: across all lists, matches are in descending order of rank, and in order of arrival
+//! for equal ranks. No list is empty.
 
 use std::sync::Arc;
 
@@ -13,37 +13,37 @@ use crate::classifier::{Overlap, RANK_FEW};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
 use crate::matching::Match;
 
-/// The lists, for who changes them.
+/// The lists, for the writer.
 #[derive(Debug, Default)]
 pub struct Crowd {
     lists: Vec<(LinearTable, Arc<BitTable>)>,
 }
 
-/// The lists for who looks entries up, each with its highest rank.
+/// The lists, for readers, each with its highest rank.
 pub type CrowdView = Arc<[(u32, Arc<BitTable>)]>;
 
 impl Crowd {
-    /// What readers are to hold of it.
+    /// Returns the view for readers.
     pub fn view(&self) -> CrowdView {
         self.lists.iter().map(|(list, bits)| (list.rank_most(), Arc::clone(bits))).collect()
     }
 
-    /// All its matches, each with its rank and entry.
+    /// Returns all matches, each with its rank and entry.
     pub fn iter(&self) -> impl Iterator<Item = (Match, u32, u32)> + '_ {
         self.lists.iter().flat_map(|(list, _)| list.iter())
     }
 
-    /// The highest rank; 0 if there is none.
+    /// Returns the highest rank; 0 if there is none.
     pub fn rank_most(&self) -> u32 {
         self.lists.first().map_or(0, |(list, _)| list.rank_most())
     }
 
-    /// The entry with this very match and rank.
+    /// Finds the entry with exactly this match and rank.
     pub fn find_same(&self, matching: &Match, rank: u32) -> Option<u32> {
         self.lists.iter().find_map(|(list, _)| list.find_same(matching, rank))
     }
 
-    /// Whether an entry of this rank could match the same frame, as far as a few steps tell.
+    /// Checks whether an entry of this rank overlaps, as far as a few steps can decide.
     pub fn overlap(&self, matching: &Match, rank: u32) -> Overlap {
         let with_rank = self.lists.iter().map(|(list, _)| list.count_rank(rank));
         if with_rank.sum::<usize>() > RANK_FEW {
@@ -52,9 +52,9 @@ impl Crowd {
         self.lists.iter().any(|(list, _)| list.overlaps(matching, rank)).into()
     }
 
-    /// Adds an entry behind those of the same rank.
+    /// Adds an entry after those of the same rank.
     pub fn insert(&mut self, matching: &Match, rank: u32, entry: u32) {
-        // The last list that begins no lower.
+        // The last list whose first rank is not lower.
         let at = self.lists.partition_point(|(list, _)| list.rank_most() >= rank);
         let mut at = at.saturating_sub(1);
         match self.lists.get(at) {
@@ -68,7 +68,7 @@ impl Crowd {
         push(&mut self.lists[at], matching, rank, entry);
     }
 
-    /// Removes an entry of this rank and match. False if it is not here.
+    /// Removes an entry with this rank and match. Returns false if it is not here.
     pub fn remove(&mut self, matching: &Match, rank: u32, entry: u32) -> bool {
         let place = |(list, _): &(LinearTable, _)| list.place_of(rank, entry);
         let Some(at) = self.lists.iter().position(|pair| place(pair).is_some()) else {
@@ -85,7 +85,7 @@ impl Crowd {
         true
     }
 
-    /// Makes two lists of one.
+    /// Splits a list in two.
     fn split(&mut self, at: usize) {
         let all: Vec<_> = self.lists[at].0.iter().collect();
         let (first, second) = all.split_at(all.len() / 2);

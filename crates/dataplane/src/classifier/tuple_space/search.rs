@@ -1,4 +1,4 @@
-//! How an entry is found in tuples: one key at a time, or many with their cache misses overlapped.
+//! Lookup in tuples: for a single key, or for many keys with overlapping cache misses.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::key::wide::Wide;
 
-/// The tuples, for who looks entries up: they see entries come and go in the tuples that they hold.
+/// The tuples, for readers, which see changes of the entries in these tuples.
 #[derive(Debug, Clone)]
 pub struct TupleViews {
-    /// By falling highest rank.
+    /// By descending highest rank.
     pub(super) tuples: Arc<[TupleView]>,
-    /// Which of them a key need be looked up in.
+    /// Determines which tuples to search for a key.
     pub(super) sieve: Option<Arc<Sieve>>,
     pub(super) crowd: CrowdView,
 }
 
-/// What a lookup did: the same for the same entries and key, on every machine.
+/// Work of a lookup; it depends only on the entries and the key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Hash tables or lists that were searched.
+    /// Number of hash tables or lists searched.
     pub probes: usize,
-    /// Entries that were compared with the key.
+    /// Number of entries compared with the key.
     pub compared: usize,
 }
 
-/// A key to be looked up in a tuple.
+/// A key to look up in a tuple.
 #[derive(Debug, Clone, Copy, Default)]
 struct Probe {
     hash: u64,
@@ -38,7 +38,7 @@ struct Probe {
     key: u32,
 }
 
-/// Probes that are under way together.
+/// Maximum number of concurrent probes.
 const PROBES: usize = 2 * BATCH_MAX;
 
 impl TupleViews {
@@ -52,8 +52,8 @@ impl TupleViews {
         self.sieve.as_ref().map_or(u64::MAX, |sieve| sieve.groups(key))
     }
 
-    /// The entry whose match the key and the wide fields meet and that goes before the others, and what
-    /// it took to find it. `best` is one that is known to be met.
+    /// Returns the matching entry of highest precedence, and the work to find it. `best` is a
+    /// matching entry that is already known.
     pub fn find(
         &self,
         slab: &Slab,
@@ -84,9 +84,9 @@ impl TupleViews {
         (best, work)
     }
 
-    /// The same for each of `keys` (at most [`BATCH_MAX`]) that has a bit in `open`; what is in
-    /// `found` for those is what is known to be met. Many probes at a time, tuple by tuple, so that the
-    /// cache misses of different keys overlap.
+    /// Finds the entry for each of `keys` (at most [`BATCH_MAX`]) with a bit in `open`; `found` has
+    /// matching entries that are already known. Processes many probes together, tuple by tuple, so
+    /// that the cache misses of different keys overlap.
     pub fn improve(
         &self,
         slab: &Slab,
@@ -95,7 +95,7 @@ impl TupleViews {
         mut open: u32,
         found: &mut [u32],
     ) {
-        // The rank that an entry must have at least to be better than what is found.
+        // Minimum rank of an entry that improves the result.
         let mut least = [0u32; BATCH_MAX];
         for at in ones(open) {
             least[at] = slab.get(found[at]).map_or(0, |line| line.rank());
@@ -148,7 +148,7 @@ impl TupleViews {
         }
     }
 
-    /// For each group of tuples, the keys that may meet a match there, a bit for each.
+    /// Returns, for each group of tuples, a bit set of the keys that may match there.
     #[inline]
     fn members(&self, keys: &[Key], open: u32) -> [u32; GROUPS] {
         let Some(sieve) = &self.sieve else { return [open; GROUPS] };
@@ -165,7 +165,7 @@ impl TupleViews {
     }
 }
 
-/// The one that goes before the other.
+/// Returns the entry with the higher precedence.
 #[inline]
 fn better(slab: &Slab, best: Option<u32>, other: Option<u32>) -> Option<u32> {
     match (best, other) {
@@ -181,7 +181,7 @@ fn slab_entry(found: u32) -> Option<u32> {
     (found != NOWHERE).then_some(found)
 }
 
-/// The places of the bits that are set.
+/// Returns the indexes of the set bits.
 #[inline]
 pub fn ones(mut set: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Tuples, merged or not, find what a list in order of rank finds.
+//! Tests of plain and merged tuples against a list in rank order.
 
 use super::*;
 use crate::classifier::NOWHERE;
@@ -10,7 +10,7 @@ use crate::classifier::rest::tests::{
 use crate::dice::Dice;
 use crate::key::wide::Wide;
 
-/// Has tuples and a list do the same, so many times, and compares what they find.
+/// Applies random changes to tuples and to a list, and compares lookup results.
 fn check(
     may_merge: bool,
     turns: usize,
@@ -30,7 +30,7 @@ fn check(
         }
         let same = tuples.find_same(slab, &matching, rank);
         assert_eq!(same, list.find_same(&matching, rank), "seed {seed}");
-        // More go than come in the second half.
+        // In the second half, removals outnumber additions.
         let goes = dice.roll(5) < if turn * 2 < turns { 1 } else { 3 };
         if goes && !all.is_empty() {
             let (matching, rank, entry) = all.take(&mut dice);

@@ -1,8 +1,10 @@
-//! One tuple: the entries that are found by a hash of what they have under one mask.
+//! One tuple: entries in a hash table of their values under one mask.
 //!
-//! Invariant: of the entries with the same match only the one that goes before the others can be found;
-//! they are kept aside until it goes. Where the entries' own masks ask for more than the tuple's, at most
-//! [`CHAIN_MAX`] are alike under that, and the own mask of each is in its mask line.
+//! Invariants:
+//! - Of the entries with the same match, only the one with the highest precedence can be found. The
+//!   others are hidden until it is removed.
+//! - An entry may have a finer mask than the tuple. Its mask is then in its mask line, and at most
+//!   [`CHAIN_MAX`] entries are equal under the tuple's mask.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,46 +18,46 @@ use crate::key::Key;
 use crate::key::wide::Wide;
 use crate::matching::{Match, differing_wide};
 
-/// Most entries that are alike under a mask coarser than their own.
+/// Maximum number of entries that are equal under a mask coarser than their own.
 pub const CHAIN_MAX: usize = 12;
 
 /// The entries of a tuple.
 #[derive(Debug)]
 pub struct Tuple {
     pub view: TupleView,
-    /// By hash, entries that another with the same match goes before.
+    /// By hash, the entries that another entry with the same match hides.
     hidden: HashMap<u64, Vec<u32>, Seeded>,
-    /// How many entries have each rank.
+    /// Number of entries by rank.
     ranks: BTreeMap<u32, u32>,
-    /// The entries that can be found. The view holds its buckets.
+    /// The entries that can be found. The view has the store's buckets.
     store: Store,
 }
 
-/// Those of them that can be found.
+/// The entries that can be found.
 #[derive(Debug, Clone)]
 pub struct TupleView {
     pub mask: Key,
     pub rank_most: u32,
-    /// Its group in the sieve.
+    /// Group in the sieve.
     pub group: u32,
     asks_wide: bool,
-    /// Whether entries may ask for more of the key than the tuple.
+    /// Whether entries may have finer masks than the tuple.
     merges: bool,
     buckets: Arc<Buckets>,
     wide: Arc<WideMask>,
     seed: u64,
 }
 
-/// What is asked of the wide fields.
+/// Mask of the wide fields.
 #[derive(Debug)]
 struct WideMask {
     mask: Wide,
-    /// Number and mask of each word that is asked for.
+    /// Number and mask of each word of the mask.
     words: Box<[(u8, u64)]>,
 }
 
 impl TupleView {
-    /// The hash of what a key and wide fields have under the tuple's masks.
+    /// Hashes a key and wide fields under the tuple's masks.
     #[inline]
     pub fn hash(&self, key: &Key, wide: &Wide) -> u64 {
         let hash = key.and(&self.mask).hash(self.seed);
@@ -66,13 +68,13 @@ impl TupleView {
         words.fold(hash, |hash, &(word, mask)| mix(wide.0[usize::from(word)] & mask, hash))
     }
 
-    /// Where entries with a hash are will be read soon.
+    /// Prefetches the bucket of a hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         self.buckets.prefetch(hash);
     }
 
-    /// The entries that probably have a hash will be read soon.
+    /// Prefetches the entries that probably have a hash.
     #[inline]
     pub fn prefetch_entries(&self, slab: &Slab, hash: u64) {
         self.buckets.guesses(hash, |entry| {
@@ -83,13 +85,13 @@ impl TupleView {
         });
     }
 
-    /// The hash of an entry in here.
+    /// Returns the hash of an entry in this tuple.
     fn hash_of(&self, slab: &Slab, entry: u32) -> u64 {
         let wide = if self.asks_wide { slab.wide(entry) } else { Wide::ZERO };
         self.hash(&slab.line(entry).key(), &wide)
     }
 
-    /// Whether a key and wide fields meet an entry in here.
+    /// Whether a key and wide fields match an entry in this tuple.
     #[inline]
     fn fits(&self, slab: &Slab, entry: u32, key: &Key, wide: &Wide) -> bool {
         let line = slab.line(entry);
@@ -101,8 +103,8 @@ impl TupleView {
         fits && (!self.asks_wide || differing_wide(wide, &slab.wide(entry), &self.wide.mask) == 0)
     }
 
-    /// The entry in here that a key and wide fields with this hash meet and that goes before the others;
-    /// `see` is called for each that is compared.
+    /// Finds the entry of highest precedence that matches a key and wide fields with this hash.
+    /// Calls `see` for each comparison.
     #[inline]
     pub fn find(
         &self,
@@ -133,11 +135,11 @@ impl TupleView {
 }
 
 impl Tuple {
-    /// A tuple for matches like this one that have this mask or, if it merges, a finer one.
+    /// Creates a tuple for matches with this mask or, if `merges` is set, finer masks.
     pub fn new(matching: &Match, mask: &Key, merges: bool, group: u32, seed: u64) -> Tuple {
         let words = matching.wide_mask().0.iter().zip(0..).filter(|(mask, _)| **mask != 0);
         let words: Box<[_]> = words.map(|(mask, word)| (word, *mask)).collect();
-        // Entries that are alike crowd the same bucket: more of it stays empty.
+        // Equal entries share a bucket, so merged tuples use half of the capacity.
         let store = Store::new(ROOM_AT_FIRST, if merges { 2 } else { 1 });
         Tuple {
             view: TupleView {
@@ -156,12 +158,12 @@ impl Tuple {
         }
     }
 
-    /// Whether readers are to go on with what there is whatever is changed from now on.
+    /// Sets whether changes are staged, so that readers keep their view.
     pub fn set_stays(&mut self, stays: bool) {
         self.store.set_stays(stays);
     }
 
-    /// Makes changes ready to be published (see [`Store::complete`]).
+    /// Prepares staged changes for publication (see [`Store::complete`]).
     pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> Option<bool> {
         let view = &self.view;
         let told = self.store.complete(&|entry| view.hash_of(slab, entry), budget)?;
@@ -175,27 +177,27 @@ impl Tuple {
         told
     }
 
-    /// Whether it is for matches with these masks, or, if it merges, finer ones of the key.
+    /// Whether the tuple has these masks.
     pub fn is_for(&self, mask: &Key, wide: &Wide) -> bool {
         self.view.mask == *mask && self.view.wide.mask == *wide
     }
 
-    /// Whether it holds nothing.
+    /// Whether the tuple is empty.
     pub fn is_empty(&self) -> bool {
         self.ranks.is_empty()
     }
 
-    /// Whether some entry has this rank.
+    /// Whether an entry has this rank.
     pub fn has_rank(&self, rank: u32) -> bool {
         self.ranks.contains_key(&rank)
     }
 
-    /// All its entries, whether they can be found or not.
+    /// Returns all entries, including hidden ones.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
         self.store.places().chain(self.hidden.values().flatten().copied())
     }
 
-    /// The match of an entry in here.
+    /// Returns the match of an entry in this tuple.
     pub fn matching(&self, slab: &Slab, entry: u32) -> Match {
         let view = &self.view;
         let wide = view.asks_wide.then(|| (slab.wide(entry), view.wide.mask));
@@ -216,12 +218,12 @@ impl Tuple {
             && (!self.view.asks_wide || slab.wide(entry) == *matching.wide_value())
     }
 
-    /// The entry with this match that can be found.
+    /// Returns the entry with this match that is not hidden.
     pub fn shown(&self, slab: &Slab, matching: &Match) -> Option<u32> {
         self.store.find(self.hash_of(matching), |it| self.is_same(slab, it, matching))
     }
 
-    /// The entry with this match and rank.
+    /// Finds the entry with this match and rank.
     pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         let hidden = self.hidden.get(&self.hash_of(matching)).into_iter().flatten().copied();
         let same =
@@ -229,8 +231,8 @@ impl Tuple {
         self.shown(slab, matching).into_iter().chain(hidden).find(same)
     }
 
-    /// Whether an entry of this rank could match the same frame, as far as a few steps tell: where the match asks for
-    /// all that the tuple does, the entry has the same hash.
+    /// Checks whether an entry of this rank overlaps, as far as a few steps can decide. If the
+    /// match includes the tuple's mask, an overlapping entry has the same hash.
     pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
         let own = Match::again(Key::ZERO, self.view.mask, Some(&(Wide::ZERO, self.view.wide.mask)));
         if !matching.asks_all_of(&own) {
@@ -247,7 +249,7 @@ impl Tuple {
         found.into()
     }
 
-    /// Whether one more entry may be found under the hash of this match.
+    /// Whether one more entry may have the hash of this match.
     pub fn has_room(&self, slab: &Slab, matching: &Match) -> bool {
         if self.view.mask == *matching.mask() {
             return true;
@@ -267,21 +269,21 @@ impl Tuple {
         alike.len() < CHAIN_MAX
     }
 
-    /// Lets an entry be found, and says whether readers have to be told.
+    /// Makes an entry visible; returns whether readers need a new view.
     fn show(&mut self, slab: &Slab, entry: u32, hash: u64) -> bool {
         let view = &self.view;
         let told = self.store.insert(entry, hash, &|other| view.hash_of(slab, other));
         self.take_buckets(told)
     }
 
-    /// Lets an entry be found no more, and says whether readers have to be told.
+    /// Hides an entry; returns whether readers need a new view.
     fn conceal(&mut self, slab: &Slab, entry: u32, hash: u64) -> bool {
         let view = &self.view;
         let told = self.store.remove(entry, hash, &|other| view.hash_of(slab, other));
         self.take_buckets(told)
     }
 
-    /// Adds an entry, and says whether readers have to be told.
+    /// Adds an entry; returns whether readers need a new view.
     pub fn insert(&mut self, slab: &Slab, matching: &Match, entry: u32) -> bool {
         if self.view.merges {
             slab.set_mask(entry, matching.mask());
@@ -310,14 +312,14 @@ impl Tuple {
         self.hidden.entry(hash).or_default().push(entry);
     }
 
-    /// Whether an entry of this match is in here.
+    /// Whether this entry with this match is in the tuple.
     pub fn holds(&self, slab: &Slab, matching: &Match, entry: u32) -> bool {
         let hidden = self.hidden.get(&self.hash_of(matching));
         self.shown(slab, matching) == Some(entry)
             || hidden.is_some_and(|hidden| hidden.contains(&entry))
     }
 
-    /// Removes an entry that is in here, and says whether readers have to be told.
+    /// Removes an entry; returns whether readers need a new view.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, entry: u32) -> bool {
         let hash = self.hash_of(matching);
         let rank = slab.line(entry).rank();
@@ -343,7 +345,7 @@ impl Tuple {
         changed
     }
 
-    /// Of the hidden entries with this match, the one that goes before the others.
+    /// Returns the hidden entry of highest precedence with this match.
     fn next_hidden(&self, slab: &Slab, hash: u64, matching: &Match) -> Option<u32> {
         let hidden = self.hidden.get(&hash)?.iter().copied();
         let first = |one: u32, other: u32| {

@@ -1,5 +1,8 @@
-//! What a reader can see while an entry moves, comes or goes, in the orders that the processor and the
-//! compiler may choose: with at most two preemptions, and as many orders as somebody waits for. After C. Norris and B. Demsky, "CDSchecker" (OOPSLA 2013), as `loom` does it.
+//! Model checking of lookups while an entry moves, is added or removed.
+//!
+//! `loom` explores the orders that the processor and the compiler permit, with at most two
+//! preemptions and up to [`ORDERS_MAX`] orders per case. After C. Norris and B. Demsky,
+//! "CDSchecker" (OOPSLA 2013).
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64 as Cell;
@@ -9,15 +12,15 @@ use crate::fast::epoch::Epochs;
 use crate::fast::published::Published;
 use crate::hash::mix;
 
-/// Three buckets of entries whose hashes are chosen: the first bucket and the second one.
+/// Three buckets of entries with chosen hashes, that is, chosen first and second buckets.
 struct Set {
     buckets: Buckets,
     hashes: Vec<u64>,
-    /// What is written of each entry before it can be found.
+    /// Data of each entry, written before it can be found.
     lines: Vec<Cell>,
 }
 
-/// A hash whose first bucket of three is `first` and whose second is the one after it, or the one before.
+/// Returns a hash whose first bucket of three is `first` and whose second is `second`.
 fn hash(first: usize, second: usize, signature: u16) -> u64 {
     let rows = 3;
     let steps = (second + rows - first) % rows;
@@ -55,19 +58,20 @@ impl Set {
     }
 }
 
-/// Orders that are tried of each case.
+/// Number of orders that are tried in each case.
 const ORDERS_MAX: usize = 10_000;
 
 fn check(test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.max_branches = 20_000;
-    // All of them are more than anybody waits for.
+    // Trying all orders would take too long.
     model.max_permutations = Some(ORDERS_MAX);
     model.check(test);
 }
 
-/// Two full buckets: what comes next makes an entry move to the third. With `stash`, that is full too.
+/// Two full buckets: the next entry moves another to the third. With `stash`, that bucket is full
+/// too.
 fn full(stash: bool) -> Vec<u64> {
     let mut hashes: Vec<u64> = (0..8).map(|n| hash(0, 1, 10 + n)).collect();
     hashes.extend((0..8).map(|n| hash(1, 2, 30 + n)));
@@ -84,7 +88,7 @@ fn an_entry_that_moves_is_found_all_the_time() {
         let set = Arc::new(Set::new(hashes.clone()));
         (0..last).for_each(|entry| set.insert(entry));
         let reader = Arc::clone(&set);
-        // Entry 8 stands in the first slot of the second bucket: it is the one that moves.
+        // Entry 8 is in the first slot of the second bucket, so it is the one that moves.
         let reader = loom::thread::spawn(move || {
             assert_eq!(reader.find(8), Some(8));
         });
@@ -129,8 +133,8 @@ fn an_entry_that_leaves_the_stash_is_found_all_the_time() {
     });
 }
 
-/// In two tables an entry goes and another comes, in copies that are shown by one store; the place of the
-/// one that went is used again as soon as it may be.
+/// In two tables, an entry is removed and another added, in copies that one store publishes. The
+/// slot of the removed entry is reused as soon as permitted.
 #[test]
 fn a_bundle_is_seen_in_both_tables_or_in_none() {
     check(|| {

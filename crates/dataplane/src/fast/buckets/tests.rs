@@ -1,4 +1,4 @@
-//! The buckets against the standard library's map, and under the eyes of readers.
+//! Tests of the buckets against the standard library's map, and with concurrent readers.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -59,7 +59,8 @@ fn signatures_are_found_in_their_slots_and_nowhere_else() {
     assert_eq!(bucket.free_slot(), Some(6));
 }
 
-/// Random insertions, removals and lookups of up to `count` entries with room for `entries_max`.
+/// Executes random insertions, removals and lookups of up to `count` entries with a capacity of
+/// `entries_max`.
 fn churn(entries_max: usize, count: u64, seed: u64) {
     let set = Set::new(entries_max, seed);
     let mut oracle: HashMap<u32, ()> = HashMap::new();
@@ -67,7 +68,7 @@ fn churn(entries_max: usize, count: u64, seed: u64) {
     for _ in 0..count * 20 {
         let entry = dice.roll(count) as u32;
         let present = oracle.contains_key(&entry);
-        // Mostly additions, until the table is as full as it may be.
+        // Mostly additions, until the table is at capacity.
         match dice.roll(5) {
             0..3 if !present && oracle.len() < entries_max => {
                 set.insert(entry);
@@ -110,7 +111,7 @@ fn it_agrees_with_a_map_while_full_and_while_not() {
 
 #[test]
 fn more_entries_than_slots_go_to_the_stash_and_come_back() {
-    // Two buckets of eight for more entries than sixteen: the promise of room holds anyway.
+    // Two buckets of eight for more than sixteen entries: every entry still fits.
     let set = Set::new(1, 5);
     (0..40).for_each(|entry| set.insert(entry));
     assert!(set.stashed() >= 24);
@@ -134,7 +135,7 @@ fn at_its_full_size_nearly_every_entry_is_in_its_first_bucket() {
 
 #[test]
 fn readers_find_what_is_there_all_the_time_while_it_moves() {
-    // So full that every insertion moves others, which stay findable meanwhile.
+    // So full that every insertion moves others, which readers must still find.
     let (lasting, passing, turns) = if cfg!(miri) { (9, 6, 40) } else { (700, 250, 20_000) };
     let set = Set::new(lasting as usize, 3);
     (0..lasting).for_each(|entry| set.insert(entry));

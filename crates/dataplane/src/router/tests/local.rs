@@ -1,4 +1,4 @@
-//! Packets for the router's own addresses.
+//! Tests with packets for the router's own addresses.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn what_cannot_be_trusted_is_not_answered() {
     ipv4::set_checksum(&mut piece[14..]);
     bench.lost(1, &piece, DropReason::LocalFragment);
     bench.lost(1, &echo([10, 0, 1, 255].into(), b"x").bytes(), DropReason::NotUnicast);
-    // From a source to which no route leads: taken in, and the answer is lost.
+    // The source has no route: the request is consumed and the reply is lost.
     let stranger = Builder::new(mac(1), ALICE.0)
         .ipv4(header([172, 16, 0, 1].into(), own(1)))
         .icmp(icmp::Header::echo_request(1, 1))

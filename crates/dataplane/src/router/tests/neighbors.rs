@@ -1,8 +1,8 @@
-//! Asking neighbours, answering them, and what waits meanwhile.
+//! Tests of ARP requests and replies, and of waiting frames.
 
 use super::*;
 
-/// A station in the network of port 2 that is not known.
+/// A station in the network of port 2 that is unknown.
 const CAROL: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 2, 7], Ipv4Addr::new(10, 0, 2, 7));
 
 fn message(operation: u16, from: (Mac, Ipv4Addr), to: (Mac, Ipv4Addr)) -> Vec<u8> {
@@ -114,7 +114,7 @@ fn what_others_say_to_others_changes_only_who_is_known() {
     let moved = [2, 0, 0, 0, 2, 8];
     assert_eq!(bench.send(2, &gratuitous((moved, CAROL.1))), []);
     assert_eq!(bench.send(1, &from_alice(CAROL.1).bytes())[0].1[..6], moved);
-    // Bob's address was set, and stays.
+    // Bob's address is static and stays.
     bench.send(2, &message(arp::REQUEST, (moved, BOB.1), ([0; 6], BOB.1)));
     assert_eq!(bench.send(1, &from_alice(BOB.1).bytes())[0].1[..6], BOB.0);
 }
@@ -131,7 +131,7 @@ fn our_own_and_foreign_addresses_are_not_learned() {
         assert_eq!(sent.len(), 1, "asked and answered all the same");
     }
     assert_eq!(bench.router.neighbors().len(), known);
-    // Asked on the wrong link: not ours there.
+    // The request arrives on the wrong link: the router does not have the address there.
     assert_eq!(bench.send(2, &message(arp::REQUEST, CAROL, ([0; 6], own(1)))), []);
     assert_eq!(bench.router.neighbors().len(), known);
 }

@@ -1,11 +1,11 @@
-//! Any frames at any time: nothing panics, every frame is accounted for, and what leaves is right.
+//! Property tests with random frames: no panics, every frame is accounted for, and output is valid.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// Frames of the kinds that the router treats differently, some of them broken.
+/// Draws frames of all kinds that the router distinguishes, including damaged ones.
 fn frame() -> impl Strategy<Value = (usize, Vec<u8>)> {
     let octets = prop_oneof![
         4 => (1u8..4, prop_oneof![Just(1u8), Just(2), Just(9), Just(255), any::<u8>()])
@@ -62,8 +62,8 @@ fn check_sent(port: PortNo, bytes: &[u8]) {
     }
 }
 
-/// What leaves when rows of frames stay where they are, each seen while the one before it is decided. Of a
-/// frame so many first bytes are seen, and written to.
+/// Returns what leaves if rows are decided in receive buffers, each row prefetched while the
+/// previous one is decided. `head_bytes` bytes of each frame are visible and writable.
 fn in_place(
     bench: &mut Bench,
     port: PortNo,
@@ -105,7 +105,7 @@ fn in_place(
 }
 
 proptest! {
-    /// Long frames and unknown neighbours, padding and damage among them.
+    /// Includes long frames, unknown neighbors, padding and damaged frames.
     #[test]
     fn frames_that_stay_where_they_are_go_where_others_go(
         bursts in vec((0usize..3, vec((frame(), 0usize..200), 1..80)), 1..6),
@@ -121,7 +121,7 @@ proptest! {
                 .map(|((_, mut bytes), padding)| {
                     bytes.truncate(bytes.len().min(300));
                     bytes.resize(bytes.len() + if padding > 120 { padding } else { 0 }, 0xee);
-                    // Made for another port now and then.
+                    // Some frames are addressed to another port.
                     if padding % 8 > 0 {
                         bytes[..6].copy_from_slice(&mac(PORTS[place]));
                     }
@@ -152,7 +152,7 @@ proptest! {
             let sent = bench.pass(Nanos::from_millis(pause_ms));
             sent.iter().for_each(|(port, bytes)| check_sent(*port, bytes));
         }
-        // After this nobody is asked any more, so nothing waits.
+        // Afterwards, no request is pending, so no frame waits.
         bench.pass(Nanos::from_secs(20));
         prop_assert_eq!(bench.router.neighbors.frames_waiting, 0);
         bench.account();

@@ -1,9 +1,9 @@
-//! Adds that check for overlap or evict do a bounded amount of work in each call.
+//! Tests that additions that check for overlap or evict do a bounded amount of work per call.
 
 use super::*;
 use crate::flow::FlowError;
 
-/// Adds an entry in calls of so many steps, and returns the outcome and how many calls it took.
+/// Adds an entry in calls with a budget of `steps`. Returns the outcome and the number of calls.
 fn add_in_steps(
     tables: &mut Tables,
     spec: &FlowSpec,
@@ -33,7 +33,7 @@ fn a_check_for_overlap_reads_few_entries_or_a_bounded_number_at_a_time() {
     let draws: [fn(u64) -> (Match, u16); 3] = [exact, of_one_mask, prefix];
     for draw in draws {
         let mut tables = filled_beside(draw, 20_000, 200);
-        // Those that ask for the same fields are found by their hashes.
+        // Hashes find the entries that match on the same fields.
         for number in 20_000..20_100 {
             let (outcome, calls) = add_in_steps(&mut tables, &checked(draw(number)), Nanos(2), 1);
             assert!([&done, &overlap].contains(&&outcome) && calls == 1, "{outcome:?}, {calls}");
@@ -41,7 +41,7 @@ fn a_check_for_overlap_reads_few_entries_or_a_bounded_number_at_a_time() {
         assert_eq!(add_in_steps(&mut tables, &checked(draw(7)), Nanos(2), 1), (overlap, 1));
     }
     let mut tables = filled_beside(of_one_mask, 20_000, 200);
-    // One that covers others reads all of them, then those that an index tells.
+    // A match that covers others first reads all of them, and later those that an index returns.
     let source = |number| (Match::of(&[IPV4, (Field::IpSrc, number)]), 1);
     let mut calls = Vec::new();
     for number in 30_000..30_003 {
@@ -52,7 +52,7 @@ fn a_check_for_overlap_reads_few_entries_or_a_bounded_number_at_a_time() {
     assert!(calls[0] >= 20 && calls[1] >= 20 && calls[2] == 1, "{calls:?}");
     let (outcome, _) = add_in_steps(&mut tables, &checked(source(9)), Nanos(2), 1000);
     assert_eq!(outcome, overlap);
-    // One that shares a field with the others reads them a bounded number at a time.
+    // A match that shares a field with the others reads a bounded number of them per call.
     let other = Match::of(&[IPV4, (Field::IpSrc, 40_000), (Field::InPort, 3)]);
     let (outcome, calls) = add_in_steps(&mut tables, &checked((other, 1)), Nanos(2), 1000);
     assert!(outcome == done && calls >= 20, "{outcome:?} after {calls} calls");
@@ -125,14 +125,15 @@ fn a_full_table_finds_what_to_evict_a_bounded_number_of_steps_at_a_time() {
     assert!(tables.set_config(0, config));
     let (outcome, calls) = add_in_steps(&mut tables, &spec(of_one_mask(count)), Nanos(2), 500);
     assert_eq!((outcome, calls), (Ok(Progress::Done), 1));
-    // The table is set to evict when it is full: the order is built with this one.
+    // The configuration enables eviction with a full table: this addition builds the order.
     let (outcome, calls) = add_in_steps(&mut tables, &spec(of_one_mask(count + 1)), Nanos(2), 500);
     assert!(outcome == Ok(Progress::Done) && calls >= 40, "{outcome:?} after {calls} calls");
     for number in count + 2..count + 500 {
         let (outcome, calls) = add_in_steps(&mut tables, &spec(of_one_mask(number)), Nanos(2), 1);
         assert_eq!((outcome, calls), (Ok(Progress::Done), 1));
     }
-    // Entries with an idle time-out were all used since: the order is put right a few at a time.
+    // Every entry has an idle timeout and was used since: the order is corrected a few entries at a
+    // time.
     let idle_timeout = Nanos::from_secs(90);
     let mut tables = Tables::new(&[TableSettings::of(0, 2000)], 1);
     tables.set_config(0, config);
