@@ -75,7 +75,7 @@ pub struct Connection {
     /// Number of events that must be reported before the waiting message is processed, if it waits
     /// for events.
     pub news_until: Option<u64>,
-    /// Whether received messages are left for the next turn because the budget was spent.
+    /// Whether received messages are left for a later turn.
     pub is_cut: bool,
     /// Whether the connection is not read although data may have arrived.
     pub is_deaf: bool,
