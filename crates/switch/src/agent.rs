@@ -122,7 +122,7 @@ pub struct Agent {
     pace: Pace,
     schedule: Schedule,
     features: Features,
-    /// The last instructions that only output to one port, with the version that encoded them.
+    /// The last instructions that only output to one port, with the version of their message.
     last_instructions: Option<(Version, Vec<Instruction>, Arc<Instructions>)>,
     /// While messages of a bundle are applied: work that is deferred until the whole bundle is
     /// visible.
@@ -169,7 +169,7 @@ pub struct Agent {
 pub struct AgentCounters {
     /// Frames that the data plane sent to the controllers.
     pub frames: u64,
-    /// Of these, frames that arrived while no controller was connected.
+    /// Of these, frames that no connected controller receives.
     pub frames_unheard: u64,
     /// Of these, frames that were not buffered because no buffer was free.
     pub frames_not_kept: u64,

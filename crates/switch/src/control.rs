@@ -12,7 +12,7 @@
 //!   most [`CONNECTIONS`] clients.
 //! - A turn has a [`Budget`], which the clients share. Long lists are read, added and sent in
 //!   parts. A list reply has every entry that exists from the first part to the last, exactly once.
-//! - A turn answers at most [`REQUESTS_A_TURN`] requests of each client, and sends it little more
+//! - A turn processes at most [`REQUESTS_A_TURN`] requests of each client, and sends it little more
 //!   than [`SENT_A_TURN`] bytes.
 
 use std::os::fd::RawFd;

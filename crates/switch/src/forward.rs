@@ -1,4 +1,4 @@
-//! Forwarding loop: receives from the ports, lets the forwarder decide, and transmits.
+//! Forwarding loop: receives from the ports, passes frames to the forwarder, and transmits.
 //!
 //! The only policy of the loop is the order in which it serves ports (`Service`):
 //! - Deficit round robin (M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round
@@ -232,7 +232,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         Some((oldest, until))
     }
 
-    /// Lets the forwarder decide the first `count` frames of a lane.
+    /// Passes the first `count` frames of a lane to the forwarder.
     fn decide(&mut self, index: usize, count: usize, now: Nanos) {
         let lane = &mut self.lanes[index];
         if lane.head == 0 && count == lane.waiting.len() {

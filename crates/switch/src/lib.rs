@@ -31,11 +31,11 @@ mod losses;
 pub mod node;
 /// Protocol agents of a ProGFE element, and its events.
 pub mod services;
-/// Compilation of programs in a thread of its own.
+/// Compilation of programs in a separate thread.
 mod workshop;
-/// A node in a process of its own.
+/// A node as a process.
 pub mod process;
 /// Busy-polling while a controller is active.
 mod talk;
-/// Forwarding in threads of its own.
+/// Forwarding in separate threads.
 pub mod apart;

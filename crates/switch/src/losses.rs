@@ -25,7 +25,7 @@ pub struct LossReport {
 impl LossReport {
     /// Adds an event for each port that lost frames since the last reading, at most once a second.
     /// Frames that a port drops on purpose are not reported. Frames for a port that is down are not
-    /// either, as that is an event of its own.
+    /// either, as that is a separate event.
     #[inline]
     pub fn report(&mut self, lanes: &mut [Lane], events: &mut Vec<Event>, now: Nanos) {
         if now >= self.due {

@@ -25,7 +25,7 @@ pub mod group;
 pub mod meter;
 /// Matches.
 pub mod matching;
-/// Omission of what a version cannot express.
+/// Omission of values that a version cannot express.
 pub mod express;
 
 pub use action::{World, actions_down, actions_up};

@@ -161,7 +161,7 @@ impl Node {
         })
     }
 
-    /// Starts to compile and free programs in a thread of its own.
+    /// Starts to compile and free programs in a separate thread.
     pub fn open_workshop(&mut self) {
         if let Plane::ProGfe(element) = &mut self.forward.forwarder {
             element.keep_gone();

@@ -13,7 +13,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-/// Mask of the part of a buffer ID that counts uses of the slot.
+/// Modulus of the count of uses in a buffer ID.
 const FILLS: u32 = 0xffff;
 
 /// Ring of buffered frames.

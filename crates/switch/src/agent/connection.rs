@@ -61,7 +61,7 @@ pub struct Connection {
     pub bundles: Bundles,
     /// Flow monitors.
     pub monitors: Monitors,
-    /// A multipart request of which some parts have arrived.
+    /// An incomplete multipart request.
     pub parts: Parts,
     /// The long reply in progress.
     pub dump: Option<Dump>,
@@ -296,7 +296,7 @@ impl Connection {
         }
     }
 
-    /// Records why the connection must end. The first reason is kept.
+    /// Records why the connection must end. Later reasons are ignored.
     pub fn end(&mut self, why: &str) {
         self.ended.get_or_insert_with(|| why.to_string());
     }

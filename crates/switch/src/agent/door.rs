@@ -32,7 +32,7 @@ const LOG_BURST: u64 = 20;
 /// Pause of accepting when the system has no more descriptors or memory.
 const PAUSE: Nanos = Nanos::from_millis(100);
 
-/// Rate limit with bursts (virtual scheduling).
+/// Rate limit with bursts.
 #[derive(Debug)]
 pub struct Tickets {
     /// Long-term interval between two tickets.

@@ -1,8 +1,8 @@
 //! Long replies, which are prepared in parts while the controller reads them.
 //!
 //! A walk stores its position, not a copy of the entries. A reply of any length therefore needs the
-//! memory of one part. Entries that are added or removed meanwhile may or may not be included. All
-//! others are included once.
+//! memory of one part. Entries that are added or removed during the walk may be missing or
+//! included. All others are included once.
 
 use std::collections::VecDeque;
 

@@ -37,7 +37,7 @@ pub struct Monitors {
     /// The controller's own request that was last reported in abbreviated form, so that each is
     /// reported once.
     abbreviated: Option<Xid>,
-    /// Whether more changes were missed than can be kept.
+    /// Whether more changes were missed than [`MISSED_MAX`].
     pub lost: bool,
 }
 

@@ -18,7 +18,7 @@ const ACCURACY: Nanos = Nanos::from_millis(1);
 /// Maximum of the limits that a controller may set.
 const LIMIT_MAX: Nanos = Nanos::from_secs(86_400);
 
-/// Limits for commit times: how far ahead and how long ago.
+/// Limits for commit times in the future and in the past.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     future_max: Nanos,

@@ -207,8 +207,8 @@ impl<T> Writer<T> {
         }
     }
 
-    /// Shuffles the batch. Changes of one entry keep their order. Unless barrier replies are
-    /// premature, changes do not cross a barrier.
+    /// Shuffles the batch. Changes of one entry keep their order. Changes do not cross a barrier
+    /// whose reply waits for them.
     fn shuffle(&mut self) {
         let batch = self.batch.make_contiguous();
         let mut from = 0;

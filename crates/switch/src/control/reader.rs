@@ -1,9 +1,9 @@
-//! Parser of requests in the bytes of a client, one part at a time.
+//! Incremental parser of requests in the bytes of a client.
 //!
-//! A line up to [`WHOLE_BYTES_MAX`] is parsed at once. A longer line that adds a list of entries is
-//! parsed entry by entry as it arrives, up to the budget, and its text is not kept. Entries are
-//! added only after the end of the line, so that an invalid line changes nothing. Other long lines
-//! (programs) are parsed at once.
+//! A line up to [`WHOLE_BYTES_MAX`] is parsed completely in one call. A longer line that adds a
+//! list of entries is parsed entry by entry as it arrives, up to the budget, and its text is
+//! discarded. Entries are added only after the end of the line, so that an invalid line changes
+//! nothing. Other long lines (programs) are parsed completely in one call.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use super::request::{MacEntry, Request};
 use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Neighbour, Route};
 
-/// Maximum length of a line that is always parsed at once.
+/// Maximum length of a line that is always parsed completely.
 pub const WHOLE_BYTES_MAX: usize = 16 << 10;
 
 /// Maximum bytes of one entry of a longer list.

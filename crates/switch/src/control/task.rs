@@ -18,7 +18,7 @@ const ROW_STEPS: u32 = 16;
 /// A request in progress.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// A request that is processed at once, or that waits for another event.
+    /// A request that is processed immediately, or that waits for another event.
     Whole(Request),
     /// Adds static addresses.
     AddMacs(Batch<MacEntry>),
@@ -39,7 +39,7 @@ pub struct Apart {
     pub request: Arc<Request>,
     /// Number with which to fetch the program, once its preparation has begun.
     pub number: Option<u64>,
-    /// How often the preparation was repeated because another change came first.
+    /// Number of repeated preparations because another change came first.
     pub retries: u32,
 }
 

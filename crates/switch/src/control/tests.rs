@@ -218,13 +218,12 @@ fn silent_clients_give_way_and_those_with_a_request_stay() {
     rig.turn();
     assert_eq!(rig.control.clients.len(), CONNECTIONS.per_source, "one user has no more places");
     assert_eq!(silent[18].read(&mut [0; 9]).unwrap(), 0);
-    // The last client replaced the others. A further one can replace it only while it sends no
-    // request.
+    // The last client replaced the others. Once it has sent a request, a further one is rejected.
     assert!(ask(&mut rig, &mut silent[19], "{\"get\":\"macs\"}\n").contains("ok"));
     let mut refused = rig.connect();
     rig.turn();
     assert_eq!(refused.read(&mut [0; 9]).unwrap(), 0);
-    // Seven with requests, 20 silent ones of which one is still connected, and the rejected one.
+    // Seven with requests, 20 silent ones (one is still connected), and the rejected one.
     let counters = rig.control.counters();
     assert_eq!((counters.admitted, counters.refused, counters.displaced), (27, 1, 19));
     assert!(ask(&mut rig, &mut asking[0], "{\"get\":\"macs\"}\n").contains("ok"));

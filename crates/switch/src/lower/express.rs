@@ -1,4 +1,4 @@
-//! Omission of what a version cannot express.
+//! Omission of values that a version cannot express.
 //!
 //! A controller can read flow entries that controllers of other versions have installed. What its
 //! version cannot express is omitted: a field, an action, an instruction, a flag. The codec

@@ -14,7 +14,7 @@ use openflow::version::{ErrorCode, Version};
 use super::action::{Place, output_bytes_max};
 use super::*;
 
-/// A pipeline of two ports, of which the second has a queue.
+/// A pipeline of two ports; the second has a queue.
 fn pipeline() -> Pipeline {
     let mut pipeline = Pipeline::new(&[1, 2], &Settings::default());
     let queues = PortQueues { port: 2, rate: None, queues: vec![QueueSpec::new(7)] };

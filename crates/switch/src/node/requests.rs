@@ -25,7 +25,7 @@ use crate::workshop::{self, Workshop};
 /// element.
 const APART_MIN: usize = 256;
 
-/// How often a preparation is repeated because another change came first.
+/// Maximum number of repeated preparations because another change came first.
 const RETRIES_MAX: u32 = 3;
 
 /// Admission counters of the listeners for clients, where they exist.

@@ -13,7 +13,7 @@
 //! after the other on a connection. `httparse` parses the heads.
 //!
 //! Invariants:
-//! - Nothing blocks. One turn answers at most [`REQUESTS_A_TURN`] requests, and at most
+//! - Nothing blocks. One turn processes at most [`REQUESTS_A_TURN`] requests, and at most
 //!   [`REQUESTS_A_TURN_OF_ONE`] of one client. Further requests wait for the next turn.
 //! - A client costs at most [`HEAD_BYTES_MAX`], a body of [`BODY_BYTES_MAX`], one read and one
 //!   reply beyond [`OUTPUT_BYTES`]. Every byte is copied a bounded number of times.
@@ -110,7 +110,7 @@ pub struct Client {
     output: Vec<u8>,
     sent: usize,
     heard: Nanos,
-    /// Start of the time limit for a head: the first one, or one of which bytes have arrived.
+    /// Start of the time limit for the first head, or for a partially received one.
     head_since: Option<Nanos>,
     /// Number of the connection on this server.
     number: u64,

@@ -1,4 +1,4 @@
-//! Replies about groups, meters and tables, prepared a few rows at a time.
+//! Replies about groups, meters and tables, prepared incrementally.
 //!
 //! A walk proceeds by number, so groups and meters may be added and deleted between two of its
 //! steps.

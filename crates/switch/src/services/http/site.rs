@@ -15,7 +15,7 @@
 
 use std::net::IpAddr;
 
-/// Names by which requests may address a server.
+/// Names that requests may use for a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerNames(Vec<String>);
 

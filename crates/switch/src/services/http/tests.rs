@@ -236,7 +236,7 @@ fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
 #[test]
 fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
     const REQUESTS: usize = 4_000;
-    // This size once overflowed the stack: each request used a stack frame of its own, with a copy
+    // This size once overflowed the stack: each request used its own stack frame, with a copy
     // of the rest. Debug builds need more stack than release builds, and two threads more than one.
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let answered = small.spawn(|| {
