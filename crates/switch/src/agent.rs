@@ -6,7 +6,7 @@
 //! frames that this produced, and then calls `flush`. A barrier reply is therefore sent only after
 //! the effects of all earlier messages.
 //!
-//! Invariant: whatever a peer sends or does not read, it ends at most its own connection.
+//! Invariant: a peer that sends invalid data or does not read ends at most its own connection.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;

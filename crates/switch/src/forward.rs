@@ -258,9 +258,11 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Returns when the next turn has work that no received frame announces. That is immediately if
-    /// frames wait. Otherwise it is when a port releases a frame, a failed port is retried, or a
-    /// timeout or a held frame of the forwarder is due.
+    /// Returns when the next turn has work that no received frame announces.
+    ///
+    /// - Immediately, if frames wait.
+    /// - When a port releases a frame or a failed port is retried.
+    /// - When a timeout or a delayed frame of the forwarder is due.
     pub fn next_event(&self) -> Option<Nanos> {
         let ports = self.lanes.iter().filter_map(|lane| match (&lane.fault, lane.is_empty()) {
             (_, false) => Some(Nanos::ZERO),

@@ -1,6 +1,6 @@
 //! Connection of one controller: a channel, its session, and messages that wait.
 //!
-//! Invariant: memory is bounded whatever the controller does. While more than `BACKLOG_BYTES_MAX`
+//! Invariant: memory is bounded for every controller. While more than `BACKLOG_BYTES_MAX` bytes
 //! wait to be sent, the connection reads nothing more and a long reply pauses. Asynchronous
 //! messages (packet-in, flow-removed, port-status) are then dropped and counted instead of queued.
 
@@ -69,8 +69,8 @@ pub struct Connection {
     held: Option<(Nanos, Event)>,
     /// Whether that message waits for another connection's change of several turns.
     pub is_blocked: bool,
-    /// Whether the controller changed something that forwarding threads may not see yet. Nothing is
-    /// sent meanwhile.
+    /// Whether the controller changed something that forwarding threads may not see yet. Then
+    /// nothing is sent.
     pub has_changed: bool,
     /// Number of events that must be reported before the waiting message is processed, if it waits
     /// for events.
@@ -322,7 +322,7 @@ impl Connection {
         held.or_else(|| self.session.poll_event())
     }
 
-    /// Keeps a message until the given time. Nothing else is taken from the connection before.
+    /// Delays a message until the given time. Nothing else is taken from the connection before.
     pub fn hold(&mut self, event: Event, until: Nanos) {
         self.held = Some((until, event));
     }

@@ -1,7 +1,8 @@
 //! Nicira extensions of OpenFlow 1.0, which Open vSwitch's tools use by default.
 //!
 //! Source: `nicira-ext.h` of Open vSwitch. With these extensions a 1.0 controller can match any
-//! field, use the numbers of all tables, and have a role as from 1.2 on, without generation IDs.
+//! field and use the numbers of all tables. It can have a role as from 1.2 on, but without
+//! generation IDs.
 
 use openflow::codec::nicira::{put_message, put_reply, read_message, read_request};
 use openflow::header::Xid;

@@ -1,7 +1,7 @@
 //! Limits of the resources of an OpenFlow switch that its controllers can exhaust.
 //!
-//! Invariant: each limit has a name, a range, and an OpenFlow error or a counter (in `controllers`
-//! of the control socket) that reports when it is reached.
+//! Invariant: each limit has a name, a range, and an OpenFlow error or a counter that reports when
+//! it is reached. The counters are in `controllers` of the control socket.
 
 use ports::channel::ConnectionLimits;
 use serde::Deserialize;

@@ -1,9 +1,9 @@
 //! Incremental parser of requests in the bytes of a client.
 //!
 //! A line up to [`WHOLE_BYTES_MAX`] is parsed completely in one call. A longer line that adds a
-//! list of entries is parsed entry by entry as it arrives, up to the budget, and its text is
-//! discarded. Entries are added only after the end of the line, so that an invalid line changes
-//! nothing. Other long lines (programs) are parsed completely in one call.
+//! list of entries is parsed entry by entry as it arrives, up to the budget. Its text is discarded.
+//! Entries are added only after the end of the line, so that an invalid line changes nothing. Other
+//! long lines (programs) are parsed completely in one call.
 
 use serde::Deserialize;
 
