@@ -147,8 +147,8 @@ impl Apart {
         self.events_lost = events_lost;
     }
 
-    /// Waits until forwarding threads use every change so far, for at most [`SETTLE_MAX`]. Returns
-    /// false on timeout.
+    /// Waits until forwarding threads have finished their current batches, and so use every change
+    /// so far. Waits for at most [`SETTLE_MAX`]. Returns false on timeout.
     pub fn settle(&self, pipeline: &mut Pipeline) -> bool {
         settle_by(pipeline, clock::now)
     }

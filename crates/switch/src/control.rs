@@ -3,8 +3,8 @@
 //! The program that starts the process (the lab, a script, a user with `socat`) configures and
 //! reads the node here, for every data plane: counters, addresses, routes. `Request` lists the
 //! requests. A reply is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests. Clients
-//! that sent `Watch` also receive events as `{"event": ...}` between replies, and `{"events_lost":
-//! N}` if they did not read fast enough.
+//! that sent `Watch` also receive events as `{"event": ...}` between replies. If they did not read
+//! fast enough, they receive `{"events_lost": N}`.
 //!
 //! Invariants:
 //! - The server reads nothing from a client that does not read its replies. A client therefore

@@ -237,7 +237,7 @@ impl Forces {
         let mut speaker = Speaker { control, element, now, out };
         fe.disconnected(id, &mut speaker, moment(now));
         self.follow(element, out, now);
-        // An element that was never associated is not lost. The reason is logged once.
+        // A control element that was never associated is not lost. The reason is logged once.
         let peer = &mut self.peers[at];
         if let Some(why) = peer.why.take()
             && peer.trouble.as_ref() != Some(&why)
