@@ -1,12 +1,12 @@
-//! The switch's end of OpenFlow: controllers come and go, ask and order, and are told.
+//! OpenFlow agent of a switch: connections, requests and asynchronous messages.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 4 and 5; 1.3.5, sections 6 and 7. Controllers
-//! of all versions are there at once. The agent does no I/O but through its
-//! channels and reads no clock; whoever runs it calls `serve` with the data plane, lets
-//! the frames out that this produced, and then calls `flush`, so that a barrier is
-//! answered when what came before it is really done.
+//! Source: OpenFlow switch specification 1.0.0, sections 4 and 5; 1.3.5, sections 6 and 7.
+//! Controllers of all versions can be connected at the same time. The agent does I/O only through
+//! its channels and reads no clock. Its owner calls `serve` with the data plane, transmits the
+//! frames that this produced, and then calls `flush`. A barrier reply is therefore sent only after
+//! the effects of all earlier messages.
 //!
-//! Invariant: whatever a peer sends or does not read ends at most its own connection.
+//! Invariant: a peer that sends invalid data or does not read ends at most its own connection.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -31,69 +31,69 @@ use crate::event::Event;
 use crate::forward::{Lane, mac_of};
 use crate::lower::express;
 
-/// Further connections to a controller.
+/// Auxiliary connections to a controller.
 mod auxiliary;
-/// Frames that wait until a controller says what to do with them.
+/// Buffered frames that wait for a controller's decision.
 pub mod buffers;
-/// One controller's connection.
+/// Connection of one controller.
 pub mod connection;
-/// Reaching a controller, again and again.
+/// Connection attempts to a controller, with retries.
 pub mod dialer;
-/// Who may come in.
+/// Admission of incoming connections.
 pub mod door;
-/// What happens to frames without match while there is no controller.
+/// Handling of table misses while no controller is connected.
 pub mod failover;
-/// Which part each controller plays.
+/// Roles of controllers.
 pub mod roles;
-/// How each controller does.
+/// Status of controllers.
 mod status;
-/// Which news each controller gets.
+/// Asynchronous messages that each controller receives.
 pub mod interests;
-/// So many a second and no more.
+/// Rate limiting.
 pub mod pace;
-/// Requests in several messages.
+/// Requests that consist of several messages.
 pub mod parts;
-/// How connections share a turn.
+/// Sharing of a turn between connections.
 mod turn;
 /// A change that takes several turns.
 mod ongoing;
-/// What each message does.
+/// Dispatch of messages.
 mod handle;
-/// Connections come and go.
+/// Opening and closing of connections.
 mod meet;
-/// What it does otherwise where it behaves like a model.
+/// Differences in behaviour when the switch emulates a hardware model.
 mod modelled;
-/// What changes the switch.
+/// Messages that change the switch.
 mod change;
-/// Frames that controllers have it send.
+/// Packet-outs.
 mod packet_out;
-/// What tables are set to do.
+/// Table configuration.
 mod tables;
-/// What tables can do.
+/// Table features.
 mod features;
-/// Setting what tables can do.
+/// Changes of table features.
 mod ways;
-/// What is told of groups, meters and queues.
+/// Descriptions of groups, meters and queues.
 mod shaping;
-/// Messages that are collected to be done together.
+/// Bundles: messages that are collected and committed together.
 pub mod bundle;
-/// Doing them together.
+/// Bundle commits.
 mod commit;
-/// Doing them at a set time.
+/// Scheduled bundles.
 pub mod schedule;
 /// Statistics and descriptions.
 mod multipart;
 /// Long replies.
 pub mod dump;
-/// Watching entries.
+/// Flow monitors.
 pub mod monitor;
-/// What Open vSwitch's tools say to a 1.0 switch.
+/// Nicira extension messages that Open vSwitch's tools send to a 1.0 switch.
 mod nicira;
-/// News: frames, entries, tables, ports.
+/// Asynchronous messages about frames, flow entries, tables and ports.
 mod news;
-/// What controllers know of the ports.
+/// Port descriptions for controllers.
 pub mod port_book;
-/// What they know of the ports' links.
+/// Link features of ports, for controllers.
 mod link_features;
 
 use buffers::Buffers;
@@ -109,10 +109,10 @@ use port_book::PortBook;
 use roles::Roles;
 use schedule::Schedule;
 
-/// A connection that is not read from is tried again after this long.
+/// Retry interval for a connection whose peer does not read.
 const FULL_RETRY: Nanos = Nanos::from_millis(1);
 
-/// The agent.
+/// OpenFlow agent of a switch.
 pub struct Agent {
     datapath_id: u64,
     opened_at: Nanos,
@@ -122,21 +122,22 @@ pub struct Agent {
     pace: Pace,
     schedule: Schedule,
     features: Features,
-    /// Instructions that only send frames to one port, as they were said last and by which version.
+    /// The last instructions that only output to one port, with the version of their message.
     last_instructions: Option<(Version, Vec<Instruction>, Arc<Instructions>)>,
-    /// While messages of a bundle are done: what is to be done once all of it can be seen.
+    /// While messages of a bundle are applied: work that is deferred until the whole bundle is
+    /// visible.
     transaction: Option<Transaction>,
     /// The change that takes several turns, if there is one.
     ongoing: Option<Ongoing>,
-    /// Whether that waits in this turn for threads of frames.
+    /// Whether that change waits in this turn for forwarding threads.
     waits_for_frames: bool,
-    /// Whether threads of frames saw every change when the turn began.
+    /// Whether forwarding threads saw every change when the turn began.
     is_settled: bool,
-    /// Whether it has ended while messages waited for it.
+    /// Whether a change of several turns ended while messages waited for it.
     has_released: bool,
-    /// The connection that is served first in the next cycle.
+    /// Index of the connection that is served first in the next cycle.
     first: usize,
-    /// The time of the day minus our own; wraps.
+    /// Time of day minus the agent's own time; wraps.
     wall_offset: u64,
     connections_made: u32,
     fragments: FragmentHandling,
@@ -148,77 +149,77 @@ pub struct Agent {
     listeners: Vec<Listener>,
     dialers: Vec<Dialer>,
     connections: Vec<Connection>,
-    /// Who may come in, and who did not.
+    /// Admission of incoming connections.
     pub door: Door,
-    /// What was told, and what was not.
+    /// Counters.
     pub counters: AgentCounters,
-    /// What happened that belongs into a log; whoever runs the agent drains it.
+    /// Events for the log. The agent's owner drains them.
     pub events: Vec<Event>,
     read_buffer: Vec<u8>,
-    /// Rows of statistics on their way.
+    /// Buffer for encoded rows of statistics.
     rows: Vec<u8>,
-    /// What happened and has not been told yet.
+    /// Data plane events that have not been reported yet.
     news: VecDeque<dataplane::forwarder::Event>,
-    /// Events that were told so far.
+    /// Number of data plane events reported so far.
     news_told: u64,
 }
 
-/// What the agent told its controllers. Each piece of news counts once for every controller.
+/// Counters of the agent. Each asynchronous message counts once for every controller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AgentCounters {
-    /// Frames that the data plane had for the controllers.
+    /// Frames that the data plane sent to the controllers.
     pub frames: u64,
-    /// Those of them for which no controller was there.
+    /// Of these, frames that no connected controller receives.
     pub frames_unheard: u64,
-    /// Those of them that were not kept, for want of room.
+    /// Of these, frames that were not buffered because no buffer was free.
     pub frames_not_kept: u64,
-    /// Those of them that were not told because they came faster than is allowed.
+    /// Of these, frames that exceeded the packet-in rate limit.
     pub frames_over_rate: u64,
-    /// Messages that came and were understood.
+    /// Valid messages received.
     pub messages: u64,
-    /// Messages that were not understood.
+    /// Invalid messages received.
     pub refused: u64,
-    /// Messages that were understood and could not be done.
+    /// Valid messages that failed.
     pub failed: u64,
     /// Turns of a connection that ended because its share of the turn's time was used up.
     pub turns_cut: u64,
-    /// Bundles that were forgotten because nothing was said about them for too long.
+    /// Bundles that were discarded because they were idle for too long.
     pub bundles_expired: u64,
-    /// News that was not told because too much waited for the controller to read it.
+    /// Asynchronous messages that were dropped because the controller's send queue was full.
     pub news_lost: u64,
 }
 
-/// The data plane, as far as the agent changes and reads it.
+/// The parts of the data plane that the agent changes and reads.
 pub struct Datapath<'a> {
-    /// The tables.
+    /// The flow tables.
     pub pipeline: &'a mut Pipeline,
-    /// The model of hardware that it behaves like, if any.
+    /// The hardware model that the switch emulates, if any.
     pub model: Option<&'a mut Behaviour>,
-    /// Where frames and events wait.
+    /// Queues of frames and events.
     pub outputs: &'a mut Outputs,
     /// The ports.
     pub lanes: &'a mut [Lane],
     /// When the pipeline's next tick is due.
     pub due: &'a mut Option<Nanos>,
-    /// This moment.
+    /// The current time.
     pub now: Nanos,
-    /// How much work the turn may do.
+    /// Budget of control work in this turn.
     pub budget: Budget<'a>,
-    /// Whether threads of frames see every change so far.
+    /// Whether forwarding threads see every change so far.
     pub is_settled: bool,
 }
 
 impl Datapath<'_> {
-    /// Whether the work at hand has to wait for the next turn. A model of hardware takes its own time for each
-    /// message, and does the whole of it then.
+    /// Whether the work in progress must wait for the next turn. A hardware model has its own
+    /// timing for each message, and then processes the whole message without a pause.
     fn must_pause(&self) -> bool {
         self.model.is_none() && self.budget.is_spent()
     }
 }
 
 impl Agent {
-    /// An agent for a switch with these ports. Listens where it is told to; connects at the
-    /// first turn. The configuration must be valid.
+    /// Creates the agent of a switch with these ports. It listens now and connects at the first
+    /// turn. The configuration must be valid.
     pub fn open(config: &OpenFlowConfig, lanes: &[Lane], now: Nanos) -> Result<Self, ChannelError> {
         let mut agent = Agent {
             datapath_id: config.datapath_id.unwrap_or_else(|| datapath_id_of(lanes)),
@@ -278,30 +279,31 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Where it listens, with the ports that the system chose.
+    /// Returns the addresses on which the agent listens, with the ports that the system chose.
     pub fn addresses(&self) -> impl Iterator<Item = &Url> {
         self.listeners.iter().map(Listener::address)
     }
 
-    /// Sessions that are up.
+    /// Returns the number of established sessions.
     pub fn controllers(&self) -> usize {
         self.connections.iter().filter(|connection| connection.up).count()
     }
 
-    /// The sessions that are up, by whether they are a controller's for the fail mode.
+    /// Counts the established sessions by whether they count as controllers for the fail mode.
     fn connected(&self) -> Connected {
         let management = self.connections.iter().filter(|it| it.up && it.is_management()).count();
         Connected { controllers: self.controllers() - management, management }
     }
 
-    /// Takes a channel that was made elsewhere (in memory, for instance) as a controller's.
+    /// Adds a controller over a channel that the caller made (in memory, for example).
     pub fn adopt(&mut self, channel: Box<dyn Channel>, now: Nanos) {
         self.connect(channel, None, now);
     }
 
-    /// Accepts and reads controllers, does what they ask, and tells them the news. What has to
-    /// be sent waits for [`Agent::flush`]; frames wait in the outputs. While threads of frames have yet to see earlier
-    /// changes, further ones wait.
+    /// Accepts connections, reads and processes messages, and queues asynchronous messages.
+    ///
+    /// [`Agent::flush`] sends the queued messages; frames wait in the outputs. Further changes wait
+    /// until forwarding threads see the earlier ones.
     pub fn serve(&mut self, datapath: &mut Datapath<'_>) {
         self.is_settled = datapath.is_settled;
         self.meet(datapath.now);
@@ -319,13 +321,15 @@ impl Agent {
         self.end_modelled(datapath);
     }
 
-    /// How long control work may go on in one turn while frames arrive.
+    /// Maximum duration of control work in one turn while frames arrive.
     pub fn busy_turn(&self) -> Nanos {
         Nanos::from_micros(self.limits.turn_us)
     }
 
-    /// Sends what waits and lets go of connections that ended. Replies of a connection that changed the tables say that
-    /// this holds for frames: they wait until threads of frames see every change.
+    /// Sends queued messages and drops connections that have ended.
+    ///
+    /// Replies on a connection that changed the tables wait until forwarding threads see every
+    /// change.
     pub fn flush(&mut self, is_settled: bool, now: Nanos) {
         for connection in &mut self.connections {
             connection.has_changed &= !is_settled;
@@ -334,7 +338,7 @@ impl Agent {
         self.let_go(now);
     }
 
-    /// Adds a connection, which is a guest if it came from a listener.
+    /// Adds a connection. `guest` is its admission state if a listener accepted it.
     fn admit(
         &mut self,
         channel: Box<dyn Channel>,
@@ -359,19 +363,19 @@ impl Agent {
         }
     }
 
-    /// A port's link changed to this: controllers are told.
+    /// Updates a port's link state and sends port-status messages to controllers.
     pub fn link_changed(&mut self, number: PortNo, up: bool, link: &Link) {
         if let Some(port) = self.ports.set_link(number, up, link) {
             self.tell_port(port);
         }
     }
 
-    /// Says what time of the day it is: nanoseconds since 1970.
+    /// Sets the time of day, in nanoseconds since 1970.
     pub fn set_wall_clock(&mut self, since_1970: Nanos, now: Nanos) {
         self.wall_offset = since_1970.0.wrapping_sub(now.0);
     }
 
-    /// The time of the day.
+    /// Returns the time of day.
     fn wall(&self, now: Nanos) -> Nanos {
         Nanos(now.0.wrapping_add(self.wall_offset))
     }
@@ -387,7 +391,7 @@ impl Agent {
         }
     }
 
-    /// When something is due that no arriving byte announces.
+    /// Returns when work is due that no received byte announces.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let sessions = self.connections.iter().filter_map(|connection| {
             match (connection.is_full(), connection.dump.is_some() || connection.is_ready()) {
@@ -410,7 +414,7 @@ impl Agent {
         sessions.chain(bundles).chain(dialers).chain(others).min()
     }
 
-    /// The descriptors to wait for, each with whether it is to be waited for until writable.
+    /// Returns the descriptors to poll, each with whether to poll for writing as well.
     pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
         let open = self.listeners.iter().filter(|_| self.door.accepting);
         let listeners = open.map(|listener| (listener.descriptor(), false));
@@ -421,8 +425,8 @@ impl Agent {
     }
 }
 
-/// What TLS is made from, if files are named for it; an error if that is not enough for the
-/// addresses of a valid configuration.
+/// Loads the TLS credentials that the configuration names, if any. Returns an error if they do not
+/// suffice for the addresses of a valid configuration.
 pub fn credentials(config: &OpenFlowConfig) -> Result<Option<Tls>, ChannelError> {
     let files = config.tls_files();
     let tls = if files.is_empty() { None } else { Some(Tls::load(&files)?) };
@@ -432,7 +436,7 @@ pub fn credentials(config: &OpenFlowConfig) -> Result<Option<Tls>, ChannelError>
     Ok(tls)
 }
 
-/// How long a standalone switch waits for a controller: not at all if none is configured.
+/// Returns how long a standalone switch waits for a controller: zero if none is configured.
 fn patience(config: &OpenFlowConfig) -> Nanos {
     match config.controllers.is_empty() {
         true => Nanos::ZERO,
@@ -440,7 +444,7 @@ fn patience(config: &OpenFlowConfig) -> Nanos {
     }
 }
 
-/// An identity made from the first port's address.
+/// Derives a datapath ID from the first port's MAC address.
 fn datapath_id_of(lanes: &[Lane]) -> u64 {
     let mac = lanes.first().map(|lane| mac_of(lane.number, lane.port.as_ref()));
     mac.unwrap_or_default().iter().fold(0, |id, &byte| id << 8 | u64::from(byte))

@@ -1,10 +1,10 @@
-//! Frames in threads of their own: what the threads of a switch say to each other.
+//! Forwarding threads, and their communication with the control thread.
 //!
-//! A thread of frames has ports, or some queues of ports that have several, and a worker of the pipeline.
-//! A port that cannot be shared out belongs to one of them; the others hand it their frames. One more
-//! thread, which serves controllers, has everything else and in the place of each port a stand-in: what it
-//! sends there is handed over, and what it asks there is what the others said last. Frames wait for
-//! nothing but a short look into the letter box.
+//! A forwarding thread owns ports, or some queues of multi-queue ports, and a worker of the
+//! pipeline. A port that cannot be divided belongs to one of the threads; the others pass frames
+//! for it to that thread. The control thread owns everything else. In place of each port it has a
+//! stand-in, which passes frames to the owner and returns the state that the owner last reported.
+//! Forwarding waits for nothing but a short check of the mailbox.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
@@ -21,40 +21,41 @@ use ports::port::{Port, PortFacts};
 use crate::config::Service;
 use crate::forward::{Lane, LaneDrops, NumberedPort, Turns};
 
-/// Letter boxes, and what stands in the place of a port.
+/// Mailboxes, and stand-ins for ports.
 mod exchange;
-/// What moves frames.
+/// Forwarding threads.
 mod frames;
 
 use exchange::{Exchange, RemotePort, lock};
 use frames::Frames;
 
-/// Longest wait in one turn for threads of frames: one of them may have lost its core in the middle of a batch.
+/// Maximum wait in one turn for forwarding threads. One of them may have been preempted in the
+/// middle of a batch.
 const SETTLE_MAX: Nanos = Nanos::from_micros(500);
 
-/// The threads of frames, as the one that serves controllers sees them.
+/// Handle of the forwarding threads for the control thread.
 pub struct Apart {
     exchanges: Arc<[Exchange]>,
     threads: Vec<JoinHandle<()>>,
-    /// The last count of lost events that was taken over.
+    /// The last count of lost events that was added.
     events_lost: u64,
 }
 
-/// What goes to the threads of frames when they start.
+/// Ports of forwarding threads that are not started yet.
 pub struct Departure {
     exchanges: Arc<[Exchange]>,
     threads: Vec<Share>,
 }
 
-/// The ports as one thread has them.
+/// The ports of one thread.
 struct Share {
     ports: Vec<NumberedPort>,
-    /// Of each, whether it or a part of it is this thread's.
+    /// For each port, whether the thread owns it or a part of it.
     owned: Vec<bool>,
 }
 
 impl Departure {
-    /// Shares the ports out over so many threads, and gives one for each that stands in its place.
+    /// Divides the ports between `threads` threads. Returns a stand-in for each port.
     pub fn new(
         ports: Vec<NumberedPort>,
         threads: usize,
@@ -73,7 +74,7 @@ impl Departure {
         for (place, (number, mut port)) in ports.into_iter().enumerate() {
             let facts = port.facts().clone();
             let (up, link) = (port.has_link(), port.link());
-            // Parts of a port go to as many threads; a port in one piece to one of them in turn.
+            // Parts of a port go to several threads; an undivided port goes to one thread, in turn.
             let others = port.divide(threads);
             let owner = if others.is_empty() { place % threads } else { 0 };
             let mut parts = std::iter::once(port).chain(others);
@@ -92,8 +93,8 @@ impl Departure {
         Ok((Departure { exchanges, threads: shares }, remotes))
     }
 
-    /// Starts the threads, each with a worker and what is to be done in it first. They keep polling
-    /// for `spin` after the last frame.
+    /// Starts the threads, each with a worker and a function to call first. They busy-poll for
+    /// `spin` after the last frame.
     pub fn start(
         self,
         starts: Vec<(Worker, impl FnOnce() + Send + 'static)>,
@@ -115,7 +116,8 @@ impl Departure {
 }
 
 impl Apart {
-    /// Takes over what the threads of frames said: events, counters, links. Panics if one of them has.
+    /// Takes over events, counters and link states from the forwarding threads. Panics if one of
+    /// them has ended.
     pub fn take(
         &mut self,
         pipeline: &mut Pipeline,
@@ -145,14 +147,14 @@ impl Apart {
         self.events_lost = events_lost;
     }
 
-    /// Waits until frames are forwarded by every change so far: for the batches at hand, but not longer than
-    /// [`SETTLE_MAX`]. False if that was not enough.
+    /// Waits until forwarding threads have finished their current batches, and so use every change
+    /// so far. Waits for at most [`SETTLE_MAX`]. Returns false on timeout.
     pub fn settle(&self, pipeline: &mut Pipeline) -> bool {
         settle_by(pipeline, clock::now)
     }
 }
 
-/// The same by a clock.
+/// Like [`Apart::settle`], with a given clock.
 fn settle_by(pipeline: &mut Pipeline, clock: impl Fn() -> Nanos) -> bool {
     let deadline = clock().saturating_add(SETTLE_MAX);
     while !pipeline.is_settled() {
@@ -171,7 +173,7 @@ impl Drop for Apart {
             exchange.bell.ring();
         }
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // A thread that panicked has printed its message.
             drop(thread.join());
         }
     }
@@ -196,14 +198,14 @@ mod tests {
         let mut out = Outputs::new(&[1, 2]);
         let mut worker = pipeline.worker();
         let reads = Cell::new(0);
-        // Each look at the clock takes a tenth of the longest wait.
+        // Each read of the clock takes a tenth of the maximum wait.
         let clock = || {
             reads.set(reads.get() + 1);
             Nanos(SETTLE_MAX.0 / 10 * reads.get())
         };
         assert!(settle_by(&mut pipeline, clock), "no thread has frames at hand");
         assert_eq!(reads.get(), 1);
-        // A thread that lost its core between two batches.
+        // A thread that was preempted between two batches.
         worker.forward(1, &mut Batch::new(1), Nanos(1), &mut out);
         let spec = FlowSpec::new(Match::ANY, 1, &[Action::Output { port: 2 }]);
         pipeline.add(&spec, Nanos(1), &mut out).expect("there is room");

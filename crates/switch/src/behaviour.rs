@@ -1,13 +1,16 @@
-//! A switch that behaves like a model of hardware, whose true behaviour is known because it is declared.
+//! Emulation of a hardware switch, as declared by a model.
 //!
-//! The agent goes on working on its own tables, which are what the switch believes, answers from and refuses by.
-//! Frames go by other tables, the hardware's, into which the [`writer`] puts what the agent accepted: later, in
-//! the order and at the pace that the [`model`] says. Frames that the hardware has no entry for may go on, over a
-//! link, to the software, which is the agent's tables. Frames and messages take their time on [`line`](line)s and at the
+//! The agent works on its own tables. They decide which messages it accepts, and they are what it
+//! reports to controllers. Frames are forwarded by a second set of tables, those of the hardware.
+//! The [`writer`] applies accepted changes to them later, in the order and at the rate of the
+//! [`model`]. Frames without an entry in hardware may go over a link to the software, which uses
+//! the agent's tables. Frames take their time on [`line`](line)s, and messages on the
 //! [`clerk`](clerk).
 //!
-//! Source: what OFLOPS-SUME (2018) and costa2017 saw hardware do.
-//! Invariant: everything follows from the model, the seed and the times that are given; no clock is read.
+//! Source: hardware behaviour measured by OFLOPS-SUME (2018) and costa2017.
+//!
+//! Invariant: all results depend only on the model, the seed and the times passed as arguments. No
+//! clock is read.
 
 use std::sync::Arc;
 
@@ -23,19 +26,19 @@ use packet::time::Nanos;
 use crate::config::OpenFlowConfig;
 use crate::plane::Plane;
 
-/// What is known of a hardware switch.
+/// Models of hardware switches.
 pub mod model;
-/// What the agent believes.
+/// Flow entries of the agent.
 pub mod book;
-/// The agent's processor.
+/// Processor of the agent.
 pub mod clerk;
-/// What a memory that is searched in order takes.
+/// Write cost of a TCAM.
 pub mod tcam;
-/// Entries on their way into the hardware.
+/// Writer of flow entries into the hardware.
 pub mod writer;
-/// The tables that frames meet.
+/// Flow tables of the hardware.
 pub mod hardware;
-/// What frames meet on a path.
+/// Capacity, queue and latency of a path.
 pub mod line;
 /// Random choices.
 mod chance;
@@ -48,27 +51,27 @@ use model::{InHardware, Model};
 use tcam::FlowId;
 use writer::{Change, Writer};
 
-/// Changes that may wait to be written: beyond, the agent takes no more messages.
+/// Maximum number of changes that wait to be written. Above it the agent accepts no more messages.
 pub const CHANGES_MAX: usize = 1 << 20;
 
-/// Barriers that may wait to be answered: beyond, the agent takes no more messages.
+/// Maximum number of barriers that wait for a reply. Above it the agent accepts no more messages.
 pub const BARRIERS_MAX: usize = 4096;
 
-/// Packet-ins that may come at once after a pause where a model limits their rate.
+/// Maximum burst of packet-ins where a model limits their rate.
 const PACKET_IN_BURST: u64 = 10;
 
-/// A model at work.
+/// State of an emulated switch.
 pub struct Behaviour {
     model: Arc<Model>,
-    /// Whose message the agent is at.
+    /// Scheduler of messages on the agent's processor.
     pub clerk: Clerk,
-    /// When the agent took what it is at.
+    /// When the agent accepted the current message.
     pub taken_at: Nanos,
     writer: Writer<(u32, Xid)>,
     book: Book,
-    /// The tables of an OpenFlow switch; a bridge has none.
+    /// Hardware tables of an OpenFlow switch; a bridge has none.
     hardware: Option<Hardware>,
-    /// When entries had last counted nothing that is not credited.
+    /// When the hardware counters last had nothing to add to the agent's entries.
     credited_at: Nanos,
     path: Line<Departing>,
     link: Line<(PortNo, Frame)>,
@@ -76,21 +79,22 @@ pub struct Behaviour {
     inner: Outputs,
     one: Batch,
     was_full: bool,
-    /// Frames that only asked for an entry and that no entry of the hardware treated.
+    /// Frames that only requested a flow entry and that no hardware entry handled.
     only_asked: u64,
 }
 
-/// A frame that leaves by a port.
+/// A frame that leaves through a port.
 struct Departing {
     port: PortNo,
     frame: Frame,
 }
 
-/// What the model counts, by name.
+/// Counters of the model, by name.
 pub type Counters = [(&'static str, u64); 8];
 
 impl Behaviour {
-    /// The model around an OpenFlow switch's own tables, which were made by these settings.
+    /// Emulates an OpenFlow switch around the agent's tables, which were created with these
+    /// settings.
     pub fn of_switch(
         model: &Arc<Model>,
         believed: &mut Pipeline,
@@ -103,7 +107,7 @@ impl Behaviour {
         Behaviour::new(model, ports, (path, Some(hardware)), seed)
     }
 
-    /// The model around a bridge: the same device without OpenFlow.
+    /// Emulates the same device as a bridge, without OpenFlow.
     pub fn of_bridge(model: &Arc<Model>, ports: &[PortNo], seed: u64) -> Behaviour {
         Behaviour::new(model, ports, (&model.paths.legacy, None), seed)
     }
@@ -137,12 +141,12 @@ impl Behaviour {
         }
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Forwards frames that a port received: they leave when their time is over.
+    /// Forwards received frames. They leave when their latency has passed.
     pub fn forward(
         &mut self,
         plane: &mut Plane,
@@ -181,7 +185,8 @@ impl Behaviour {
         self.let_go(plane, now, out);
     }
 
-    /// What the hardware has no entry for goes to the software; all else is the controllers'.
+    /// Sends frames without a hardware entry to the software, and all other events to the
+    /// controllers.
     fn sort_events(&mut self, now: Nanos, out: &mut Outputs) {
         for event in self.inner.events.drain(..) {
             match event {
@@ -202,7 +207,7 @@ impl Behaviour {
         out.wake_at(self.inner.wake.take());
     }
 
-    /// Does what is due and says when to come back.
+    /// Performs due work and returns when to call again.
     pub fn tick(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         self.act(now);
         self.fetch(plane, now);
@@ -214,14 +219,14 @@ impl Behaviour {
         inner.into_iter().chain(self.next_event()).min()
     }
 
-    /// Lets out what has come to the end of its line.
+    /// Sends the frames whose latency has passed.
     fn let_go(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) {
         while let Some((at, (port, mut frame))) = self.link.leaves(now) {
             self.in_software(plane, port, &mut frame, at, out);
         }
         for line in [&mut self.path, &mut self.software] {
             while let Some((_, Departing { port, mut frame })) = line.leaves(now) {
-                // A queue that is full takes no more: the line's own end.
+                // The line ends at a full output queue.
                 if out.send(port, &mut frame) != dataplane::forwarder::Sent::Queued {
                     line.frames_dropped += 1;
                 }
@@ -230,7 +235,7 @@ impl Behaviour {
         out.wake_at(self.next_event());
     }
 
-    /// A frame has come to the software, which goes by what the agent believes.
+    /// Forwards a frame in software, by the agent's tables.
     fn in_software(
         &mut self,
         plane: &mut Plane,
@@ -254,7 +259,7 @@ impl Behaviour {
             self.use_entry(&flow, now);
         }
         if self.model.only_asks() {
-            // The hardware has treated it.
+            // The hardware has handled the frame.
             self.inner.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
             return self.inner.events.clear();
         }
@@ -264,7 +269,7 @@ impl Behaviour {
         }
     }
 
-    /// A frame met an entry in software for the first time: the hardware is to get it.
+    /// Schedules an entry for the hardware when a frame first matches it in software.
     fn use_entry(&mut self, flow: &FlowRecord, now: Nanos) {
         let id = FlowId::of(flow);
         let is_new = self.book.get(&id).is_some_and(|booked| !booked.is_for_hardware);
@@ -280,15 +285,16 @@ impl Behaviour {
         self.writer.accept(Change { id, generation, spec }, at);
     }
 
-    /// Whether the hardware can have an entry beside the software, and has room for it. What sends on to
-    /// other tables and what is for all frames that nothing else is for stays with the software.
+    /// Whether the hardware can hold an entry in addition to the software, and has room for it.
+    /// Entries with goto-table and the table-miss entry stay in software.
     fn fits_hardware(&self, flow: &FlowRecord) -> bool {
         let max = self.model.tiers.hardware_rules as usize;
         let stays = flow.table > 0 || flow.instructions.goto.is_some() || hardware::is_last(flow);
         !stays && (max == 0 || self.book.count_in_hardware() < max)
     }
 
-    /// The agent's tables changed: it is taken over, now or later, where it concerns the hardware.
+    /// Handles a change of the agent's tables. Changes that concern the hardware are written now or
+    /// later.
     pub fn changed(&mut self, flow: &FlowRecord, change: FlowChange) {
         let (id, at) = (FlowId::of(flow), self.taken_at);
         match change {
@@ -322,7 +328,7 @@ impl Behaviour {
         }
     }
 
-    /// The hardware's entries become what they are at this moment.
+    /// Advances the hardware's entries to the current time.
     pub fn act(&mut self, now: Nanos) {
         self.clerk.rests(now);
         self.writer.advance(now);
@@ -335,13 +341,13 @@ impl Behaviour {
         }
     }
 
-    /// What the agent's tables are set to do holds for the hardware too.
+    /// Applies the configuration of the agent's tables to the hardware.
     pub fn follow(&mut self, believed: &Pipeline) {
         self.hardware.iter_mut().for_each(|hardware| hardware.follow(believed));
     }
 
-    /// The agent's entries count what frames met in hardware, as of this moment or of the last time that
-    /// counters were fetched.
+    /// Adds the hardware's counters to the agent's entries: the current values, or those of the
+    /// last periodic update.
     pub fn credit(&mut self, believed: Option<&mut Pipeline>, now: Nanos) {
         let (Some(hardware), Some(believed)) = (&mut self.hardware, believed) else { return };
         let interval = self.model.hardware.counters_ns;
@@ -350,7 +356,7 @@ impl Behaviour {
         }
     }
 
-    /// Fetches counters where that is due by the clock.
+    /// Updates counters if a periodic update is due.
     fn fetch(&mut self, plane: &mut Plane, now: Nanos) {
         let is_due = self.next_fetch().is_some_and(|at| at <= now);
         if let (true, Some(hardware), Some(believed)) =
@@ -361,24 +367,24 @@ impl Behaviour {
         }
     }
 
-    /// A barrier of a connection, which is answered when the model says.
+    /// Queues a barrier of a connection. The model decides when the reply is sent.
     pub fn barrier(&mut self, connection: u32, xid: Xid) {
         self.writer.barrier((connection, xid), self.taken_at);
     }
 
-    /// The next barrier that is answered by now.
+    /// Returns the next barrier whose reply is due.
     pub fn answered(&mut self, now: Nanos) -> Option<(u32, Xid)> {
         self.writer.answered(now)
     }
 
-    /// Whether so much waits that the agent takes no more messages.
+    /// Whether so much is queued that the agent accepts no more messages.
     pub fn is_full(&self) -> bool {
         let (unwritten, written) = self.writer.waiting();
         unwritten + written >= CHANGES_MAX || self.writer.barriers() >= BARRIERS_MAX
     }
 
-    /// Whether the table takes one more entry of this kind, which then has its room until all that was promised
-    /// is settled.
+    /// Whether the table has room for one more entry of this kind. If so, reserves the room until
+    /// the reservations are cleared.
     pub fn promises(&mut self, kind: MatchKind) -> bool {
         let has_room = self.book.has_room(kind, &self.model.capacity);
         if has_room {
@@ -387,23 +393,23 @@ impl Behaviour {
         has_room
     }
 
-    /// What was promised has come or will not: a message is done, or a bundle begun anew.
+    /// Clears all reservations: a message is processed, or a bundle begins again.
     pub fn settle_promises(&mut self) {
         self.book.forget_promises();
     }
 
-    /// Whether an entry is there that one like it would replace.
+    /// Whether an entry with this match and rank exists, which an equal one would replace.
     pub fn knows(&self, id: &FlowId) -> bool {
         self.book.get(id).is_some()
     }
 
-    /// Whether it is as near to full as makes it behave otherwise.
+    /// Whether the table is as full as the model requires for its special behaviour.
     fn is_nearly_full(&self) -> bool {
         let (at, rules) = (self.model.full.at_percent, self.model.capacity.rules);
         at > 0 && self.book.count() as u64 * 100 >= rules * at
     }
 
-    /// What the agent takes for a message.
+    /// Returns the agent's processing time of a message.
     pub fn cost(&self, message: &Message) -> Nanos {
         let agent = &self.model.agent;
         let stats = self.stats_cost(message);
@@ -434,7 +440,7 @@ impl Behaviour {
         }
     }
 
-    /// What becomes of the connections after a message that was done: whether they are dropped.
+    /// Handles the end of a message. Returns whether the model drops the connections.
     pub fn done(&mut self, is_statistics: bool, now: Nanos) -> bool {
         let is_full = self.is_nearly_full();
         let was_full = std::mem::replace(&mut self.was_full, is_full);
@@ -447,12 +453,12 @@ impl Behaviour {
         happens && full.does == 1
     }
 
-    /// Whether everything that the agent has accepted acts.
+    /// Whether all accepted changes are active in hardware.
     pub fn is_settled(&self) -> bool {
         self.writer.waiting() == (0, 0)
     }
 
-    /// When it has something to do.
+    /// Returns when work is due.
     pub fn next_event(&self) -> Option<Nanos> {
         let lines = [self.path.next_event(), self.software.next_event(), self.link.next_event()];
         let others = [self.writer.next_event(), self.next_fetch(), self.clerk.rests_until()];
@@ -460,17 +466,17 @@ impl Behaviour {
         lines.into_iter().flatten().chain(others).min()
     }
 
-    /// When counters are fetched, where that is by the clock and there are any.
+    /// Returns when a periodic counter update is due, if there is anything to update.
     fn next_fetch(&self) -> Option<Nanos> {
         let interval = self.model.hardware.counters_ns;
         let counted = self.hardware.as_ref().is_some_and(Hardware::has_counted) && interval > 0;
         counted.then(|| Nanos((self.credited_at.0 / interval + 1).saturating_mul(interval)))
     }
 
-    /// What it counts.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         let (unwritten, written) = self.writer.waiting();
-        // Copies that only ask are no frames that could be lost.
+        // Copies that only request an entry are not frames that can be lost.
         let frames = u64::from(!self.model.only_asks());
         [
             ("changes_unwritten", unwritten as u64),
@@ -485,14 +491,14 @@ impl Behaviour {
     }
 }
 
-/// Whether an entry looks at nothing above layer 2.
+/// Whether an entry matches no field above layer 2.
 fn is_layer_2(flow: &FlowRecord) -> bool {
     let kind = MatchKind::of(flow.matching.names_every_field(), flow.matching.fields_asked());
     kind == MatchKind::Layer2
 }
 
-/// Sends a frame to the software, if the link takes it. Best effort: which of many frames gets through is left to
-/// chance.
+/// Sends a frame to the software. If the link is full, a random choice decides which frame is
+/// dropped.
 fn up(link: &mut Line<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) {
     match link.admit(now, frame.len()) {
         Some(at) => link.hold(at, (port, frame)),
@@ -500,7 +506,8 @@ fn up(link: &mut Line<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) 
     }
 }
 
-/// Puts on a line what was decided to leave of a frame that came so, where the line asks for that.
+/// Puts the output of a frame on a line. `came` is the received frame, if the line charges for
+/// rewrites.
 fn depart(from: &mut Outputs, line: &mut Line<Departing>, at: Nanos, came: Option<&Frame>) {
     let is_other = |came: &Frame| {
         let mut leaving = from.queues_mut().iter_mut().flat_map(|(_, queue)| queue.frames_mut());
@@ -515,11 +522,11 @@ fn depart(from: &mut Outputs, line: &mut Line<Departing>, at: Nanos, came: Optio
     }
 }
 
-/// What an OpenFlow switch is told that behaves like this model.
+/// Adapts an OpenFlow configuration to a model.
 pub fn told(model: &Model, config: &OpenFlowConfig) -> OpenFlowConfig {
     let mut config = config.clone();
     if model.capacity.rules > 0 {
-        // The model says which of them are refused.
+        // The model decides which entries are rejected.
         config.exact_flows_max = model.capacity.rules as usize;
         config.wildcard_flows_max = model.capacity.rules as usize;
     }

@@ -1,33 +1,35 @@
 //! Time budget of the control work in one turn.
 //!
-//! Control work of any kind asks its [`Budget`] after a bounded piece of work whether it may go on. The rest waits
-//! for the next turn, so that frames and other connections wait for one budget at most.
+//! Control work checks its [`Budget`] after each bounded piece of work. The rest waits for the next
+//! turn, so that frames and other connections wait for at most one budget.
 //!
-//! - In real time the budget reads the clock that it is given.
-//! - Without a clock (in virtual time and in tests) each step stands for a fixed time, so that runs repeat.
+//! - In real time the budget reads the given clock.
+//! - Without a clock (in virtual time and in tests) each step counts as a fixed time, so that runs
+//!   are reproducible.
 
 use packet::time::Nanos;
 
-/// What one step stands for: the work on one flow entry, such as looking at it for statistics.
+/// Time of one step: the work on one flow entry, such as reading it for statistics.
 pub const STEP: Nanos = Nanos(25);
 
-/// Steps of one message of a controller: to decode it, to change one flow entry and to answer.
+/// Steps of one message of a controller: decoding it, changing one flow entry and replying.
 pub const MESSAGE_STEPS: u32 = 32;
 
-/// The clock is read again after this many steps.
+/// Number of steps after which the clock is read again.
 const READ_STEPS: u32 = MESSAGE_STEPS;
 
-/// Steps that work in the tables may do before it asks again: some 10 us.
+/// Maximum steps of work in the tables between two checks: about 10 us.
 pub const RUN_STEPS: usize = 256;
 
-/// Least share of a connection: with shorter ones, the change between connections costs more than their work.
+/// Minimum share of a connection. With shorter ones, switching between connections costs more than
+/// their work.
 const SHARE_MIN: Nanos = Nanos::from_micros(10);
 
-/// How long control work may go on in one turn, and how much of that one connection has.
+/// Time for control work in one turn, and the share of one connection.
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
     clock: Option<&'a dyn Fn() -> Nanos>,
-    /// The time when the clock was last read, or what all steps so far stand for.
+    /// The time when the clock was last read, or the time of all steps so far.
     now: Nanos,
     /// Steps since the clock was last read.
     unread: u32,
@@ -37,7 +39,7 @@ pub struct Budget<'a> {
 }
 
 impl Budget<'static> {
-    /// A budget without a clock: what so many steps stand for.
+    /// Creates a budget without a clock, of this number of steps.
     pub fn of_steps(steps: u64) -> Self {
         let end = Nanos(STEP.0.saturating_mul(steps));
         Budget { clock: None, now: Nanos::ZERO, unread: 0, span: end, end, share_end: end }
@@ -45,14 +47,14 @@ impl Budget<'static> {
 }
 
 impl<'a> Budget<'a> {
-    /// A budget of so much time by this clock, from now on.
+    /// Creates a budget of `span` by this clock, from now on.
     pub fn of_time(span: Nanos, clock: &'a dyn Fn() -> Nanos) -> Self {
         let now = clock();
         let end = now.saturating_add(span);
         Budget { clock: Some(clock), now, unread: 0, span, end, share_end: end }
     }
 
-    /// Counts so many steps.
+    /// Counts `steps` steps.
     #[inline]
     pub fn spend(&mut self, steps: u32) {
         match self.clock {
@@ -67,8 +69,8 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Has `work` done, which takes the steps that it does from those that it is given. Counts them, and returns
-    /// how many there were. With more than [`RUN_STEPS`] the turn may become longer than its budget.
+    /// Runs `work`, which deducts the steps that it uses from the given number. Counts and returns
+    /// them. With more than [`RUN_STEPS`] the turn may exceed its budget.
     #[inline]
     pub fn run<T>(&mut self, most: usize, work: impl FnOnce(&mut usize) -> T) -> (T, usize) {
         let mut left = most;
@@ -78,7 +80,7 @@ impl<'a> Budget<'a> {
         (done, used)
     }
 
-    /// Counts work whose cost is not known in steps, such as a TLS record, of at least so many.
+    /// Counts work of unknown cost, such as a TLS record, as at least `steps` steps.
     pub fn spend_unknown(&mut self, steps: u32) {
         self.spend(if self.clock.is_some() { READ_STEPS } else { steps });
     }
@@ -94,15 +96,15 @@ impl<'a> Budget<'a> {
         self.now >= self.end
     }
 
-    /// Begins the share of one of so many connections that have yet to be served.
+    /// Begins the share of one connection. `connections` is the number that have yet to be served.
     pub fn begin_share(&mut self, connections: usize) {
         let left = self.end.since(self.now).0 / connections.max(1) as u64;
         let share = Nanos(left).max(SHARE_MIN);
         self.share_end = self.now.saturating_add(share).min(self.end);
     }
 
-    /// Ends the shares of connections. What concerns all of them has the rest of the budget, and a quarter more, so
-    /// that it goes on whatever they did.
+    /// Ends the shares of connections. Work for all connections gets the rest of the budget and an
+    /// additional quarter, so that it proceeds regardless of their use.
     pub fn extend(&mut self) {
         let quarter = Nanos(self.span.0 / 4);
         self.end = self.end.saturating_add(quarter);

@@ -1,8 +1,8 @@
-//! What a process is told before it starts: its ports, what it forwards by, and who controls it.
+//! Configuration of a process: its ports, its data plane, and its control channels.
 //!
-//! Everything is a value with a default. The command line fills it in from flags, or reads the
-//! part that describes the forwarder from a TOML file; `Config::validate` then names every
-//! problem at once, each with the key that has to be changed.
+//! Every value has a default. The command line sets values from flags, or reads the part for the
+//! data plane from a TOML file. `Config::validate` then reports all problems together, each with
+//! the key to change.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,21 +14,21 @@ use serde::Deserialize;
 
 use crate::behaviour::model::Model;
 
-/// What an OpenFlow switch is told.
+/// Configuration of an OpenFlow switch.
 pub mod switch;
-/// What an element is told that is programmed by a graph.
+/// Configuration of a ProGFE element.
 pub mod element;
-/// Control elements that such an element speaks with.
+/// Control elements of a ProGFE element.
 pub mod forces;
-/// What its controllers may use up.
+/// Limits of the resources that controllers use.
 pub mod limits;
-/// The queues of its ports.
+/// Queues of ports.
 pub mod queue;
-/// What a router is told: interfaces, routes, neighbours.
+/// Configuration of a router: interfaces, routes, neighbours.
 pub mod router;
-/// What a tagger is told: its two sides and its rules.
+/// Configuration of a VLAN tagger: its two ports and its rules.
 pub mod tagger;
-/// What cannot be used in a configuration, and how to mend it.
+/// Problems of a configuration, with hints.
 pub mod problem;
 
 pub use self::forces::{CeConfig, ForcesConfig};
@@ -42,64 +42,64 @@ pub use switch::{
 };
 pub use tagger::{TagRule, TaggerConfig};
 
-/// Highest number that a port can have: OpenFlow 1.0 reserves those from 0xff00 on.
+/// Highest port number: OpenFlow 1.0 reserves the numbers from 0xff00 on.
 pub const PORT_NUMBER_MAX: PortNo = 0xfeff;
-/// Most ports of one process.
+/// Maximum number of ports of one process.
 pub const PORTS_MAX: usize = 256;
-/// Most controllers and listeners of one switch, each.
+/// Maximum number of controllers, and of listeners, of one switch.
 pub const CONTROLLERS_MAX: usize = 16;
-/// Most entries that one table may be configured for.
+/// Maximum of the configurable number of entries of one table.
 pub const FLOWS_MAX: usize = 1 << 24;
-/// Most packets that may be kept for a controller.
+/// Maximum of the configurable number of buffered packets.
 pub const BUFFERS_MAX: usize = 1 << 16;
-/// Longest time for which a bridge may remember an address, in seconds.
+/// Maximum ageing time of a bridge, in seconds.
 pub const AGEING_S_MAX: u64 = 3600;
-/// Bytes that one port may be served in a round unless told otherwise: 16 frames of full size, or
-/// some 380 of the smallest, which keeps both batches long and the wait of the other ports short.
+/// Default quantum of a port in bytes: 16 frames of maximum size, or about 380 of minimum size.
+/// Batches are then long, and other ports wait only briefly.
 pub const QUANTUM_BYTES: usize = 16 * 1518;
 
-/// Everything that one process is told.
+/// Configuration of one process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// The data ports.
     pub ports: Vec<PortConfig>,
-    /// What forwards.
+    /// The data plane.
     pub kind: Kind,
-    /// In which order waiting frames are served.
+    /// The order in which waiting frames are served.
     pub service: Service,
-    /// How long to keep polling after the last frame before waiting for the next one.
+    /// How long to busy-poll after the last frame before waiting for the next one.
     pub spin: Nanos,
-    /// Which threads move the frames of a switch. All else is done by one more thread.
+    /// The threads that forward the frames of a switch. The control thread does everything else.
     pub frame_threads: FrameThreads,
-    /// The control socket, if one is wanted.
+    /// The file of the control socket, if any.
     pub control: Option<PathBuf>,
-    /// The model of hardware that a switch behaves like, or that a bridge behaves like without OpenFlow.
+    /// The hardware model that a switch emulates, or that a bridge emulates without OpenFlow.
     pub model: Option<Arc<Model>>,
 }
 
-/// Which threads move the frames of a switch.
+/// Threads that forward the frames of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum FrameThreads {
-    /// The thread that does everything else.
+    /// None: the control thread forwards frames.
     #[default]
     None,
-    /// One thread for frames alone where the process may run on two cores or more, every port has a descriptor to
-    /// wait for, and the switch is not a model; else none.
+    /// One forwarding thread if the process may run on at least two cores, every port has a
+    /// descriptor, and no hardware model is emulated; otherwise none.
     Auto,
-    /// One on each of these cores.
+    /// One thread on each of these cores.
     Cores(Vec<usize>),
 }
 
-/// One data port: its number and what it is, as `--port N=SPEC` says it.
+/// One data port: its number and its specification, as in `--port N=SPEC`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortConfig {
-    /// The number by which flows and tables know it.
+    /// The port number in flow entries and tables.
     pub number: PortNo,
     /// The port's specification, such as `afpacket:eth1`.
     pub spec: String,
 }
 
-/// What forwards, and how it is set up.
+/// Kind of a data plane, and its configuration.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "a process has one")]
 pub enum Kind {
@@ -111,20 +111,20 @@ pub enum Kind {
     Router(RouterConfig),
     /// A VLAN tagger.
     Tagger(TaggerConfig),
-    /// An element that is programmed by a graph.
+    /// A ProGFE element.
     ProGfe(ProGfeConfig),
 }
 
-/// In which order the frames that wait at several ports are served.
+/// Order in which frames that wait at several ports are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     /// Deficit round robin (Shreedhar and Varghese): in each round a port is served up to its
-    /// quantum, and what it could not use because its next frame was longer it keeps.
+    /// quantum. It keeps what it did not use because its next frame was longer.
     DeficitRoundRobin {
-        /// Bytes that each port is granted in a round, frame check sequences included.
+        /// Quantum of each port in a round, in bytes including frame check sequences.
         quantum_bytes: usize,
     },
-    /// The frame that was received first is served first, whichever port it came in on.
+    /// First come first served, over all ports.
     FirstComeFirstServed,
 }
 
@@ -132,12 +132,12 @@ pub enum Service {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BridgeConfig {
-    /// Addresses are forgotten after this many seconds of silence; 0 keeps them for ever.
+    /// Ageing time in seconds after which idle addresses are removed; 0 for no ageing.
     pub ageing_s: u64,
-    /// Addresses that the table holds.
+    /// Maximum number of addresses in the table.
     pub macs_max: usize,
-    /// Whether an address may be behind another port in each VLAN. Otherwise tags are not looked
-    /// at.
+    /// Whether an address may be behind a different port in each VLAN. Otherwise VLAN tags are
+    /// ignored.
     pub per_vlan: bool,
 }
 
@@ -154,14 +154,14 @@ impl Default for Service {
 }
 
 impl Config {
-    /// A process of this kind without ports yet, everything else by default.
+    /// Creates the configuration of a process of this kind, without ports and with default values.
     pub fn new(kind: Kind) -> Self {
         let (service, spin) = (Service::default(), Nanos::from_micros(50));
         let (ports, frame_threads) = (Vec::new(), FrameThreads::None);
         Config { ports, kind, service, spin, frame_threads, control: None, model: None }
     }
 
-    /// Every problem of this configuration; a usable one has none.
+    /// Returns all problems of the configuration; a valid one has none.
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         validate_ports(&self.ports, &mut problems);
@@ -184,7 +184,7 @@ impl Config {
         problems
     }
 
-    /// The ports' numbers.
+    /// Returns the port numbers.
     pub fn port_numbers(&self) -> Vec<PortNo> {
         self.ports.iter().map(|port| port.number).collect()
     }
@@ -214,12 +214,12 @@ fn validate_ports(ports: &[PortConfig], problems: &mut Vec<Problem>) {
 }
 
 impl BridgeConfig {
-    /// Reads the settings of a bridge from a TOML text.
+    /// Parses the configuration of a bridge from TOML.
     pub fn from_toml(text: &str) -> Result<Self, FileError> {
         toml::from_str(text).map_err(|error| FileError::new(text, &error))
     }
 
-    /// The ageing time, or `None` if addresses are never forgotten.
+    /// Returns the ageing time, or `None` for no ageing.
     pub fn ageing(&self) -> Option<Nanos> {
         (self.ageing_s > 0).then(|| Nanos::from_secs(self.ageing_s))
     }

@@ -1,17 +1,19 @@
-//! The control socket: one line of JSON asks or orders, one line of JSON answers.
+//! Control socket: JSON requests and replies, one per line.
 //!
-//! Who starts the process (the lab, a script, a person with `socat`) programs and reads it here,
-//! whatever it forwards by: counters, addresses, routes. See `Request` for what can be asked.
-//! An answer is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests. Who asks to watch is told
-//! events as `{"event": ...}` between them, and by `{"events_lost": N}` that it did not read fast enough.
+//! The program that starts the process (the lab, a script, a user with `socat`) configures and
+//! reads the node here, for every data plane: counters, addresses, routes. `Request` lists the
+//! requests. A reply is `{"ok": ...}` or `{"error": "..."}`, in the order of the requests. Clients
+//! that sent `Watch` also receive events as `{"event": ...}` between replies. If they did not read
+//! fast enough, they receive `{"events_lost": N}`.
 //!
 //! Invariants:
-//! - A client that does not read its answers is not read from either, so a client costs at most one request, one read,
-//!   one answer and [`EVENT_BYTES_MAX`] of events, and there are at most [`CONNECTIONS`] of them.
-//! - A turn has a [`Budget`], of which each client has a share. Long lists are read, added and sent a part at a time; a
-//!   list that is sent has all entries that are there from the first part to the last, each once.
-//! - A turn answers at most [`REQUESTS_A_TURN`] requests of each client, and sends it [`SENT_A_TURN`] bytes or little
-//!   more.
+//! - The server reads nothing from a client that does not read its replies. A client therefore
+//!   costs at most one request, one read, one reply and [`EVENT_BYTES_MAX`] of events. There are at
+//!   most [`CONNECTIONS`] clients.
+//! - A turn has a [`Budget`], which the clients share. Long lists are read, added and sent in
+//!   parts. A list reply has every entry that exists from the first part to the last, exactly once.
+//! - A turn processes at most [`REQUESTS_A_TURN`] requests of each client, and sends it little more
+//!   than [`SENT_A_TURN`] bytes.
 
 use std::os::fd::RawFd;
 
@@ -22,51 +24,52 @@ use serde_json::{Value, json};
 
 use crate::budget::Budget;
 
-/// What can be asked.
+/// Requests.
 pub mod request;
-/// What is answered.
+/// Replies.
 pub mod answer;
-/// Requests in the bytes of a client.
+/// Parser of requests in the bytes of a client.
 pub mod reader;
-/// Requests that are carried out a part at a time.
+/// Requests that are processed in parts.
 pub mod task;
 
 use reader::{Found, Reader};
 pub use request::Request;
 pub use task::{Carried, Task};
 
-/// What a request has brought.
+/// Outcome of processing a request.
 pub enum Answered {
-    /// An answer, or why there is none.
+    /// The result, or the error.
     Now(Result<Value, String>),
-    /// Nothing yet: it is to be asked again.
+    /// No result yet: the caller must process this request again later.
     Later(Request),
 }
 
-/// How a request is carried out.
+/// Callback that processes a request.
 pub type Carry<'a> = &'a mut dyn FnMut(Request) -> Answered;
 
-/// How a request is carried out a part at a time.
+/// Callback that processes one part of a request.
 pub type CarryTask<'a> = &'a mut dyn FnMut(Task, &mut Budget<'_>) -> Carried;
 
-/// Connections at once. One more takes the place of one that has not sent a request, or is closed.
+/// Limits of concurrent connections. A further connection replaces one that has not sent a request,
+/// or is closed.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 16, per_source: 8 };
 /// Connections that are accepted in one turn.
 const ACCEPTS_A_TURN: usize = 16;
 /// Requests of one client that are answered in one turn.
 pub const REQUESTS_A_TURN: usize = 16;
-/// Longest request: 128K routes fit.
+/// Maximum length of a request: enough for 128K routes.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
-/// A client that does not read its answer is tried again after this long.
+/// Retry interval for a client that does not read its reply.
 const OWED_RETRY: Nanos = Nanos::from_millis(1);
-/// Bytes of events that wait for one client.
+/// Maximum bytes of events that are queued for one client.
 pub const EVENT_BYTES_MAX: usize = 256 << 10;
-/// Bytes after which the rest of a client's answer waits for the next turn.
+/// Bytes after which the rest of a client's reply waits for the next turn.
 pub const SENT_A_TURN: usize = 256 << 10;
 /// Bytes that are read from one client in one turn.
 const READ_BYTES: usize = 64 << 10;
 
-/// The socket and its clients.
+/// The listening socket and its clients.
 pub struct Control {
     listener: Listener,
     clients: Vec<Client>,
@@ -76,42 +79,43 @@ pub struct Control {
 
 struct Client {
     channel: Box<dyn Channel>,
-    /// Which connection of the socket it is.
+    /// Number of the connection on this socket.
     number: u64,
-    /// Whether it has sent a request.
+    /// Whether the client has sent a request.
     has_spoken: bool,
-    /// What it sent.
+    /// Received bytes.
     input: Reader,
-    /// Whether that may hold a whole request that has not been answered.
+    /// Whether `input` may hold a complete request that has not been processed.
     has_unread: bool,
     output: Vec<u8>,
     sent: usize,
-    /// What it asked and is not done yet.
+    /// The request in progress.
     asked: Option<Task>,
-    /// Rows that were written of the list that it asked for.
+    /// Rows written so far of the list reply in progress.
     rows: Option<usize>,
-    /// Whether it is told events, and how many found no room since the last.
+    /// Whether the client receives events, and how many were dropped since the last one it
+    /// received.
     watches: bool,
     events_lost: u64,
-    /// Nothing more is read: what is left is sent, then the connection is closed.
+    /// Whether to stop reading, send the remaining output and then close the connection.
     closing: bool,
 }
 
 impl Control {
-    /// Listens on a socket file. A file that a dead process left is replaced.
+    /// Listens on a Unix socket file. Replaces a file that a dead process left.
     pub fn open(path: &std::path::Path) -> Result<Self, ChannelError> {
         let listener = Listener::open(&Url::PassiveUnix(path.to_path_buf()))?;
         let (counters, buffer) = (AdmissionCounters::default(), vec![0; READ_BYTES]);
         Ok(Control { listener, clients: Vec::new(), counters, buffer })
     }
 
-    /// Connections since it was opened.
+    /// Connection counters since the socket was opened.
     pub fn counters(&self) -> AdmissionCounters {
         self.counters
     }
 
-    /// Accepts clients, and answers the requests that they sent as far as the budget goes, as many of each as one turn
-    /// may take. Returns how many were answered.
+    /// Accepts clients and processes their requests, up to the budget and the limits per turn.
+    /// Returns the number of requests answered.
     pub fn turn(&mut self, mut budget: Budget<'_>, carry: CarryTask<'_>) -> usize {
         for _ in 0..ACCEPTS_A_TURN {
             let Ok(Some(channel)) = self.listener.accept() else { break };
@@ -132,7 +136,7 @@ impl Control {
         answered
     }
 
-    /// Gives a connection a place, if there is one.
+    /// Admits a connection if the limits allow it.
     fn admit(&mut self, channel: Box<dyn Channel>) {
         let held = |(id, client): (usize, &Client)| Held {
             id,
@@ -150,13 +154,13 @@ impl Control {
         self.clients.push(Client::new(channel, self.counters.admitted));
     }
 
-    /// Tells an event to who watches.
+    /// Sends an event to every client that watches.
     pub fn tell(&mut self, event: &Value) {
         let watching = self.clients.iter_mut().filter(|client| client.watches);
         watching.for_each(|client| client.tell(event));
     }
 
-    /// The descriptors to wait for until readable: clients that owe us reading are left out.
+    /// Returns the descriptors to poll for reading. Clients with unsent replies are left out.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         let readable =
             |client: &&Client| !client.owes() && client.asked.is_none() && !client.has_unread;
@@ -165,7 +169,8 @@ impl Control {
         std::iter::once(self.listener.descriptor()).chain(clients)
     }
 
-    /// When there is something to do although nothing comes: requests are left, or a client owes us reading.
+    /// Returns when work is due without new input: requests are left, or a client has unsent
+    /// replies.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let due = |client: &Client| match &client.asked {
             _ if client.owes() => Some(now.saturating_add(OWED_RETRY)),
@@ -196,7 +201,7 @@ impl Client {
     }
 
     fn tell(&mut self, event: &Value) {
-        // An event cannot stand within a list.
+        // An event cannot interrupt a list.
         if self.output.len() - self.sent >= EVENT_BYTES_MAX || self.rows.is_some() {
             self.events_lost += 1;
             return;
@@ -205,7 +210,7 @@ impl Client {
             self.line_out(&json!({ "events_lost": lost }));
         }
         self.line_out(event);
-        // One that is gone is noticed at its next turn.
+        // The client's next turn detects a closed connection.
         let _ = self.flush();
     }
 
@@ -213,7 +218,7 @@ impl Client {
         self.sent < self.output.len()
     }
 
-    /// One round of read, answer, write. An error ends the connection.
+    /// Reads, processes and writes once. An error ends the connection.
     fn turn(
         &mut self,
         buffer: &mut [u8],
@@ -242,8 +247,8 @@ impl Client {
         self.read(&mut left, budget, carry, answered)
     }
 
-    /// Answers what was asked, as far as the client reads its answers, nothing takes its time, and this turn has
-    /// requests and its budget left.
+    /// Processes received requests while the client reads its replies, no task is in progress, and
+    /// this turn has requests and budget left.
     fn read(
         &mut self,
         left: &mut usize,
@@ -280,7 +285,7 @@ impl Client {
         Ok(())
     }
 
-    /// Has a request carried out as far as the budget goes, and keeps what is left of it.
+    /// Processes a task up to the budget, and keeps the rest of it.
     fn carry(
         &mut self,
         task: Task,
@@ -304,7 +309,7 @@ impl Client {
         }
     }
 
-    /// Writes rows of the list that is the answer.
+    /// Writes rows of a list reply.
     fn rows_out(&mut self, rows: &[Value], is_end: bool) {
         let written = self.rows.get_or_insert_with(|| {
             self.output.extend_from_slice(b"{\"ok\":[");

@@ -1,55 +1,55 @@
-//! What a running switch tells whoever runs it: one line for each change worth knowing.
+//! Events that a running switch reports for the log, one line each.
 
 use std::fmt;
 
 use packet::frame::PortNo;
 use ports::channel::admission::Refusal;
 
-/// Something happened that a person wants in the log.
+/// An event for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A controller's session came up (its name).
+    /// A controller's session was established: its name.
     ControllerUp(String),
     /// A controller's connection ended: its name, and why.
     ControllerDown(String, String),
-    /// A controller could not be reached: where, and why.
+    /// A controller could not be reached: its address, and why.
     ControllerUnreachable(String, String),
-    /// A controller's message was not understood, the first one on its connection (its name, and
-    /// what is wrong with it). It was answered with an error.
+    /// A controller sent an invalid message, the first one on its connection: its name, and the
+    /// error. The switch replied with an error message.
     ControllerRefused(String, String),
-    /// A connection was refused because there were too many: its name, and which limit was reached.
+    /// A connection was rejected because of a limit: its name, and the limit.
     ControllerTooMany(String, Refusal),
-    /// So many connections ended before they came up, and were not worth a line each.
+    /// Number of connections that ended during the handshake and were not logged.
     ControllersUnlogged(u64),
-    /// It listens for controllers there.
+    /// The switch listens for controllers on this address.
     Listening(String),
-    /// It listens there, and nothing authenticates those who connect.
+    /// The switch listens on this address without authentication.
     AcceptsAnyone(String),
-    /// It takes programs there.
+    /// The switch accepts programs on this address.
     TakesPrograms(String),
-    /// No controller: frames without match are dropped, flows stay.
+    /// No controller: table-miss frames are dropped, flow entries stay.
     FailSecure,
-    /// No controller: it forwards as a learning bridge.
+    /// No controller: the switch forwards as a learning bridge.
     FailStandalone,
     /// A port's link went down: its number, and why.
     PortDown(PortNo, String),
     /// A port's link came up.
     PortUp(PortNo),
-    /// A port lost frames since this was last reported: its number, and how many by reason.
+    /// A port lost frames since the last report: its number, and counts by reason.
     FramesLost(PortNo, Vec<(&'static str, u64)>),
-    /// An association with a control element was made: which one, and whether it is the primary one.
+    /// A control element was associated: its name, and whether it is the primary one.
     CeAssociated(String, bool),
-    /// An association is over: with which one, and why.
+    /// An association ended: the control element, and why.
     CeLost(String, String),
-    /// A control element could not be reached: where, and why.
+    /// A control element could not be reached: its address, and why.
     CeUnreachable(String, String),
-    /// It listens for control elements there.
+    /// The element listens for control elements on this address.
     ListeningForCes(String),
-    /// A key of the configuration has no effect any more: which one, and which one has it now.
+    /// A configuration key is obsolete: its name, and the key that replaces it.
     ObsoleteKey(&'static str, &'static str),
-    /// The program is ready to forward.
+    /// The process is ready to forward.
     Ready,
-    /// The program was told to stop and has stopped.
+    /// The process stopped on request.
     Stopped,
 }
 

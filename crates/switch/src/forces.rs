@@ -1,10 +1,14 @@
-//! An element's end of ForCES as a process has it: channels to control elements, and what is said on them.
+//! ForCES agent of a forwarding element: channels to control elements, and their messages.
 //!
-//! The [association](forces::association::Fe) says whom to reach and what to send; here it gets
-//! channels, bytes and the time, and the element's [speaker](progfe::control::Speaker) to act on.
-//! Messages are read by strict priority (RFC 5811 section 4.2.3) and a bounded number of bytes in one turn,
-//! so that frames have theirs. Invariant: nothing waits here, and what is not read because a control element
-//! does not read its answers stays in the kernel.
+//! The [association](forces::association::Fe) decides which control element to connect to and what
+//! to send. This module gives it channels, received bytes, the time, and a
+//! [speaker](progfe::control::Speaker) that acts on the element.
+//!
+//! Invariants:
+//! - Messages are read by strict priority (RFC 5811, section 4.2.3).
+//! - A turn reads a bounded number of bytes, so that control does not delay frames.
+//! - Nothing blocks. While a control element does not read replies, its messages stay in the
+//!   kernel.
 
 use std::os::fd::RawFd;
 
@@ -21,36 +25,37 @@ use crate::config::ForcesConfig;
 use crate::event::Event;
 use crate::plane::Element;
 
-/// One control element, and how far its channels are.
+/// One control element and its channels.
 mod peer;
 
 use peer::{Met, Peer};
 
-/// The id of an element whose program says none.
+/// FE ID of an element whose program has none.
 const FE_ID_DEFAULT: u32 = 1;
-/// Bytes of a read.
+/// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
-/// Rows that are changed in one turn before frames have theirs.
+/// Rows that are changed in one turn before frames are forwarded again.
 const ROWS_A_TURN: usize = 2048;
-/// CEFTI of an element that a program runs in before any control element is there, in ms: for ever.
+/// CE failover timeout (CEFTI) in ms: unlimited, as the element runs its program before any control
+/// element connects.
 const GOES_ON_FOR: u32 = u32::MAX;
 
-/// An element's end of ForCES.
+/// ForCES agent of a forwarding element.
 pub struct Forces {
-    /// What happened that belongs into a log.
+    /// Events for the log.
     pub events: Vec<Event>,
-    /// Messages that control elements have said.
+    /// Messages received from control elements.
     pub messages: u64,
-    /// Packets for the control element that found none.
+    /// Packets for the control element that were dropped because none was associated.
     pub redirects_lost: u64,
     fe: Fe,
     control: Control,
     peers: Vec<Peer>,
     tls: Option<Tls>,
     buffer: Vec<u8>,
-    /// When something of the association's own is to be done.
+    /// When the association's next timer is due.
     due: Nanos,
-    /// Whether messages were left for the next turn.
+    /// Whether received messages were left for the next turn.
     is_behind: bool,
 }
 
@@ -59,7 +64,8 @@ fn moment(now: Nanos) -> Moment {
 }
 
 impl Forces {
-    /// Ends for the control elements that a valid configuration names; none if it names none.
+    /// Opens the agent for the control elements of a valid configuration. Returns `None` if it
+    /// names none.
     pub fn open(
         config: &ForcesConfig,
         program: &Program,
@@ -107,17 +113,17 @@ impl Forces {
         }))
     }
 
-    /// Where it listens for control elements.
+    /// Returns the addresses on which the agent listens for control elements.
     pub fn addresses(&self) -> impl Iterator<Item = Url> + '_ {
         self.peers.iter().flat_map(Peer::addresses)
     }
 
-    /// Whether it is associated with the primary control element.
+    /// Whether the primary control element is associated.
     pub fn is_controlled(&self) -> bool {
         self.fe.primary().is_some()
     }
 
-    /// Does what arrived and what is due. Whether a control element said anything.
+    /// Processes received messages and due timers. Returns whether a control element sent anything.
     pub fn turn(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) -> bool {
         let before = self.messages;
         self.meet(element, out, now);
@@ -142,7 +148,7 @@ impl Forces {
         self.messages != before
     }
 
-    /// Goes on with channels that are being made.
+    /// Continues to open channels.
     fn meet(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
         let is_alone = self.peers.len() == 1;
         for at in 0..self.peers.len() {
@@ -170,7 +176,7 @@ impl Forces {
         self.follow(element, out, now);
     }
 
-    /// Reads what a control element says, the most important first.
+    /// Reads messages of a control element, highest priority first.
     fn hear(&mut self, at: usize, element: &mut Element, out: &mut Outputs, now: Nanos) {
         let (id, mut work) = (self.peers[at].id, 0);
         for channel in Channel::ALL {
@@ -180,7 +186,8 @@ impl Forces {
             }
             let Some(framed) = peers[at].channel(channel) else { return };
             let mut speaker = Speaker { control, element, now, out };
-            // One read in a turn: frames have their turn between the parts of a large configuration.
+            // One read per turn, so that frames are forwarded between the parts of a large
+            // configuration.
             let mut has_read = false;
             let ended = loop {
                 if !fe.can_receive(id) {
@@ -215,7 +222,7 @@ impl Forces {
         }
     }
 
-    /// A control element's channels are over.
+    /// Handles the end of a control element's channels.
     fn end(
         &mut self,
         at: usize,
@@ -230,7 +237,7 @@ impl Forces {
         let mut speaker = Speaker { control, element, now, out };
         fe.disconnected(id, &mut speaker, moment(now));
         self.follow(element, out, now);
-        // One that was never associated is not lost; why it will not be is said once.
+        // A control element that was never associated is not lost. The reason is logged once.
         let peer = &mut self.peers[at];
         if let Some(why) = peer.why.take()
             && peer.trouble.as_ref() != Some(&why)
@@ -240,7 +247,7 @@ impl Forces {
         }
     }
 
-    /// Tells of packets and events that wait.
+    /// Sends packet redirects and event notifications that wait.
     fn tell(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
         while let Some(told) = element.next_told_to(|to| *to == ToldTo::Control) {
             let redirect = news::redirect(element.program(), &told);
@@ -256,7 +263,7 @@ impl Forces {
         }
     }
 
-    /// Tells of an event of an agent.
+    /// Sends an event notification of an agent.
     pub fn agent_said(
         &mut self,
         happening: &Happening,
@@ -270,7 +277,7 @@ impl Forces {
         fe.happened(happening, &mut speaker, moment(now));
     }
 
-    /// Does what the association wants done.
+    /// Executes the requests of the association.
     fn follow(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
         while let Some(event) = self.fe.poll_event() {
             let id = match &event {
@@ -285,7 +292,7 @@ impl Forces {
                     self.peers[at].want(self.tls.as_ref(), now);
                 }
                 (FeEvent::Connect(_), None) => {
-                    // A control element named another one, of which nobody knows where it is.
+                    // A control element named another one whose address is unknown.
                     let why = "no --forces says where it is".to_owned();
                     self.events.push(Event::CeUnreachable(format!("{:#010x}", id.0), why));
                     let Forces { fe, control, .. } = self;
@@ -310,7 +317,7 @@ impl Forces {
         }
     }
 
-    /// Hands what waits for a control element to its channels.
+    /// Passes queued messages for a control element to its channels.
     fn send(&mut self, at: usize) -> Option<ChannelError> {
         let id = self.peers[at].id;
         for channel in Channel::ALL {
@@ -336,13 +343,13 @@ impl Forces {
         }
     }
 
-    /// The descriptors to wait for, each with whether until it is writable.
+    /// Returns the descriptors to poll, each with whether to poll for writing as well.
     pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
         let hears = |peer: &Peer| self.fe.can_receive(peer.id);
         self.peers.iter().flat_map(move |peer| peer.descriptors(hears(peer)))
     }
 
-    /// When something is due although nothing arrives.
+    /// Returns when work is due although nothing arrives.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         if self.is_behind {
             return Some(now);

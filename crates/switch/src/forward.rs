@@ -1,22 +1,22 @@
-//! The forward loop: inhale what the ports received, let the forwarder decide, exhale.
+//! Forwarding loop: receives from the ports, passes frames to the forwarder, and transmits.
 //!
-//! Which port is served next is the loop's only policy (`Service`): deficit round robin
-//! (M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round robin", SIGCOMM
-//! 1995), as the Linux kernel serves its interfaces, or first come first served. Frames wait in
-//! the ports' own receive rings, so a port that overloads the loop loses its own frames there,
-//! and only a drained port is asked for more. Frames that a port does not accept at once are
-//! dropped there and counted, as a switch with full transmit rings does.
+//! The only policy of the loop is the order in which it serves ports (`Service`):
+//! - Deficit round robin (M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round
+//!   robin", SIGCOMM 1995), as the Linux kernel serves its interfaces.
+//! - First come first served, by receive timestamps. The loop polls every drained port before each
+//!   choice, so the order is exact among frames that had arrived by then. For a port without
+//!   timestamps, the time of the poll counts.
 //!
-//! First come first served goes by the receive stamps: every drained port is polled before each
-//! choice, so the order is exact among frames that had arrived by then. A port that takes no
-//! stamps is taken to have received its frames when they were polled.
+//! Frames wait in the ports' own receive rings. A port that overloads the loop therefore loses its
+//! own frames there. The loop polls only a drained port for more frames. Frames that a port does
+//! not accept immediately are dropped and counted, as in a switch with full transmit rings.
 //!
-//! Frames of ports in shared memory stay where they are if the forwarder can decide by their first bytes
-//! ([`in_place`]): then they are copied once, from ring to ring.
+//! Frames of shared-memory ports stay in place if the forwarder can decide by their first bytes
+//! ([`in_place`]). They are then copied once, from ring to ring.
 //!
-//! Invariant: between two turns no frame is inside except those that wait in a lane or, for their
-//! time, in the forwarder's shaped queues, so frames in = frames waiting + decided, and frames
-//! decided are accounted for by the forwarder.
+//! Invariant: between two turns the loop holds only frames that wait in a lane or in the
+//! forwarder's shaped queues. Received frames therefore equal waiting frames plus decided frames,
+//! and the forwarder accounts for the latter.
 
 use dataplane::forwarder::{Forwarder, Outputs};
 use packet::frame::{Batch, FCS_BYTES, Frame, PortNo};
@@ -25,59 +25,59 @@ use ports::port::{Port, PortError};
 
 use crate::config::Service;
 
-/// Frames that stay where they are.
+/// Forwarding of frames that stay in place.
 mod in_place;
 
 use in_place::Scratch;
 
-/// Frames that are received from one port at once.
+/// Maximum number of frames that are received from one port in one call.
 pub const BATCH_FRAMES: usize = 256;
 
-/// A port that failed is tried again after this long.
+/// Retry interval of a failed port.
 pub const PORT_RETRY: Nanos = Nanos::from_millis(100);
 
-/// A port is asked this often whether its link carries frames.
+/// Interval at which a port's link state is read.
 pub const LINK_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// A port and the number that it is known by.
+/// A port and its number.
 pub type NumberedPort = (PortNo, Box<dyn Port>);
 
-/// The hardware address by which a port is known: its own, or for want of one a local address
-/// made from its number.
+/// Returns the MAC address of a port: its own, or a locally administered one derived from its
+/// number.
 pub fn mac_of(number: PortNo, port: &dyn Port) -> [u8; 6] {
     let [.., high, low] = number.to_be_bytes();
     let made = [0x02, 0, 0, 0, high, low];
     Some(port.facts().mac).filter(|mac| *mac != [0; 6]).unwrap_or(made)
 }
 
-/// Ports, the forwarder between them, and what is on its way.
+/// Ports, the forwarder between them, and frames in transit.
 pub struct ForwardLoop<F> {
     /// The ports, in the order in which they are served.
     pub lanes: Vec<Lane>,
-    /// What decides.
+    /// The forwarder.
     pub forwarder: F,
-    /// What it decided: empty between turns, but for what a control plane adds.
+    /// Output of the forwarder: empty between turns, except for what a control plane adds.
     pub outputs: Outputs,
-    /// How often there was something to do, and how often not.
+    /// Numbers of busy and idle turns.
     pub turns: Turns,
-    /// The same of each thread of frames, where they have their own.
+    /// Numbers of turns of each forwarding thread, if there are any.
     pub turns_apart: Vec<Turns>,
-    /// When the forwarder's next tick is due; whoever changes the forwarder may set it earlier.
+    /// When the forwarder's next tick is due. Code that changes the forwarder may set it earlier.
     pub due: Option<Nanos>,
     service: Service,
     work: Batch,
     scratch: Box<Scratch>,
 }
 
-/// One port with the frames received from it that are not decided yet.
+/// One port, with received frames that are not decided yet.
 pub struct Lane {
     /// The port's number.
     pub number: PortNo,
     /// The port.
     pub port: Box<dyn Port>,
-    /// Frames lost because the port did not accept them, or was down.
+    /// Frames that were dropped because the port did not accept them, or was down.
     pub drops: LaneDrops,
-    /// Why the port does not work, while it does not.
+    /// Why the port does not work, if it has failed.
     pub fault: Option<PortError>,
     fault_retry_at: Nanos,
     has_link: bool,
@@ -86,14 +86,14 @@ pub struct Lane {
     waiting: Batch,
     waiting_since: Nanos,
     head: usize,
-    /// Frames that the port shows where they lie and that are not decided yet.
+    /// Frames that are visible in place and not decided yet.
     shown: usize,
-    /// Whether frames were put to the port that it does not show the other end yet.
+    /// Whether frames were put into the port that its peer cannot see yet.
     has_put: bool,
     deficit_bytes: usize,
 }
 
-/// Frames that were decided to leave by a port and could not.
+/// Output frames that were dropped at a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LaneDrops {
     /// The port accepted no more frames.
@@ -102,31 +102,30 @@ pub struct LaneDrops {
     pub port_down: u64,
 }
 
-/// What one turn did.
+/// Result of one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Turn {
     /// Frames that were decided.
     pub frames: usize,
-    /// Frames that ports accepted for sending.
+    /// Frames that ports accepted for transmission.
     pub frames_sent: usize,
 }
 
-/// How many turns had frames to decide or send, and how many had none.
+/// Numbers of turns with and without frames to decide or send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Turns {
     /// Turns with at least one frame.
     pub busy: u64,
-    /// Turns without any.
+    /// Turns without frames.
     pub idle: u64,
-    /// Cycles of the time-stamp counter that the former took, where whoever runs the loop counts
-    /// them.
+    /// Time-stamp counter cycles of busy turns, if the loop's owner counts them.
     pub cycles_busy: u64,
-    /// Cycles of the others, waiting left out.
+    /// Cycles of idle turns, without waiting.
     pub cycles_idle: u64,
 }
 
 impl Turns {
-    /// Books the cycles of a turn.
+    /// Adds the cycles of a turn.
     #[inline]
     pub fn spent(&mut self, turn: Turn, cycles: u64) {
         match turn {
@@ -137,7 +136,7 @@ impl Turns {
 }
 
 impl<F: Forwarder> ForwardLoop<F> {
-    /// A loop over these ports.
+    /// Creates a loop over these ports.
     pub fn new(ports: Vec<NumberedPort>, forwarder: F, service: Service) -> Self {
         let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
         ForwardLoop {
@@ -153,10 +152,10 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Does what is due, serves every port once and sends what was decided.
+    /// Performs due work, serves every port once and transmits the output.
     pub fn turn(&mut self, now: Nanos) -> Turn {
         let mut turn = Turn::default();
-        // Frames that wait in the forwarder may be due before what its last tick said.
+        // Frames that wait in the forwarder may be due earlier than its last tick returned.
         self.due = self.due.into_iter().chain(self.outputs.wake.take()).min();
         if self.due.is_some_and(|due| due <= now) {
             self.due = self.forwarder.tick(now, &mut self.outputs);
@@ -177,7 +176,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         turn
     }
 
-    /// Serves one port until its deficit is used up or it has nothing more.
+    /// Serves one port until its deficit is used up or it has no more frames.
     fn serve_quantum(&mut self, index: usize, quantum: usize, now: Nanos, turn: &mut Turn) {
         let lane = &mut self.lanes[index];
         lane.deficit_bytes = lane.deficit_bytes.saturating_add(quantum);
@@ -204,7 +203,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Serves the oldest waiting frames of all ports until a port that had frames is drained.
+    /// Serves the oldest frames of all ports until a port that had frames is drained.
     fn serve_oldest(&mut self, now: Nanos, turn: &mut Turn) {
         for lane in &mut self.lanes {
             lane.inhale(now);
@@ -220,8 +219,8 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// The lane whose first frame is oldest, and the age of the first frame of the next lane
-    /// (with whether that lane comes first when both are equally old).
+    /// Returns the lane with the oldest first frame, and the age of the first frame of the next
+    /// lane. The flag says whether that lane comes first when both are equally old.
     fn oldest(&self) -> Option<(usize, (Nanos, bool))> {
         let heads = || {
             let waiting = |(index, lane): (usize, &Lane)| Some((lane.head_at()?, index));
@@ -233,7 +232,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         Some((oldest, until))
     }
 
-    /// Lets the forwarder decide the first `count` frames that wait in a lane.
+    /// Passes the first `count` frames of a lane to the forwarder.
     fn decide(&mut self, index: usize, count: usize, now: Nanos) {
         let lane = &mut self.lanes[index];
         if lane.head == 0 && count == lane.waiting.len() {
@@ -249,7 +248,8 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Hands every port what was decided for it; what it does not accept is dropped and counted.
+    /// Transmits the output queue of every port. Frames that a port does not accept are dropped and
+    /// counted.
     fn exhale(&mut self, now: Nanos, turn: &mut Turn) {
         for (lane, (_, queue)) in self.lanes.iter_mut().zip(self.outputs.queues_mut()) {
             if !queue.is_empty() {
@@ -258,9 +258,11 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// When the next turn has something to do that no arriving frame announces: at once if frames
-    /// wait, otherwise when a port releases a frame, a failed port is tried again, or a time-out
-    /// of the forwarder or a frame that it holds back is due.
+    /// Returns when the next turn has work that no received frame announces.
+    ///
+    /// - Immediately, if frames wait.
+    /// - When a port releases a frame or a failed port is retried.
+    /// - When a timeout or a delayed frame of the forwarder is due.
     pub fn next_event(&self) -> Option<Nanos> {
         let ports = self.lanes.iter().filter_map(|lane| match (&lane.fault, lane.is_empty()) {
             (_, false) => Some(Nanos::ZERO),
@@ -270,20 +272,20 @@ impl<F: Forwarder> ForwardLoop<F> {
         ports.chain(self.due).chain(self.outputs.wake).min()
     }
 
-    /// Whether no frame waits and none will arrive at any port any more.
+    /// Whether no frame waits and none will arrive at any port.
     pub fn is_over(&self) -> bool {
         let is_over = |lane: &Lane| lane.is_empty() && lane.port.is_over();
         !self.lanes.is_empty() && self.lanes.iter().all(is_over)
     }
 
-    /// Sends what waits in the outputs, beside the frames of a turn. Returns how many were sent.
+    /// Transmits frames in the outputs outside a turn. Returns how many were sent.
     pub fn send_waiting(&mut self, now: Nanos) -> usize {
         let mut turn = Turn::default();
         self.exhale(now, &mut turn);
         turn.frames_sent
     }
 
-    /// What turns with frames took, of all threads that move frames.
+    /// Returns the sum of turns over all threads that forward frames.
     pub fn turns_of_frames(&self) -> Turns {
         let Some((first, others)) = self.turns_apart.split_first() else { return self.turns };
         others.iter().fold(*first, |sum, turns| Turns {
@@ -294,13 +296,13 @@ impl<F: Forwarder> ForwardLoop<F> {
         })
     }
 
-    /// The lane of this port.
+    /// Returns the lane of this port.
     pub fn lane(&mut self, number: PortNo) -> Option<&mut Lane> {
         self.lanes.iter_mut().find(|lane| lane.number == number)
     }
 
-    /// The next port that went down or came up since this was last asked: its number, and
-    /// whether it is up now.
+    /// Returns the next port whose link state changed since the last call: its number, and whether
+    /// it is up.
     pub fn link_change(&mut self, now: Nanos) -> Option<(PortNo, bool)> {
         self.lanes.iter_mut().for_each(|lane| lane.look_at_link(now));
         let lane = self.lanes.iter_mut().find(|lane| lane.down_told == lane.is_up())?;
@@ -329,12 +331,12 @@ impl Lane {
         }
     }
 
-    /// Frames that were received and wait to be decided.
+    /// Returns the number of received frames that are not decided yet.
     pub fn waiting(&self) -> usize {
         self.waiting.len() - self.head + self.shown
     }
 
-    /// Whether the port works and its link carries frames, as far as is known.
+    /// Whether the port works and its link was up at the last check.
     pub fn is_up(&self) -> bool {
         self.fault.is_none() && self.has_link
     }
@@ -350,7 +352,7 @@ impl Lane {
         self.waiting.is_empty() && self.shown == 0
     }
 
-    /// Asks a drained port for frames; true if there may be more behind those it gave.
+    /// Receives frames from a drained port. Returns whether there may be more.
     fn inhale(&mut self, now: Nanos) -> bool {
         if !self.is_empty() {
             return true;
@@ -366,7 +368,7 @@ impl Lane {
         self.waiting.len() == BATCH_FRAMES
     }
 
-    /// Sends the queue and empties it; returns how many frames the port accepted.
+    /// Transmits the queue and empties it. Returns how many frames the port accepted.
     fn exhale(&mut self, queue: &mut Batch, now: Nanos) -> usize {
         let mut sent = 0;
         if self.fault.is_none() {
@@ -390,7 +392,7 @@ impl Lane {
         self.fault_retry_at = now.saturating_add(PORT_RETRY);
     }
 
-    /// How many of the waiting frames the deficit pays for; they are paid for.
+    /// Returns how many waiting frames the deficit covers, and deducts their bytes.
     fn affordable(&mut self) -> usize {
         let mut count = 0;
         for frame in &self.waiting.frames()[self.head..] {
@@ -412,7 +414,8 @@ impl Lane {
         frame.stamp.map_or(self.waiting_since, |stamp| stamp.at)
     }
 
-    /// How many waiting frames are older than `until` (or as old, unless the other goes first).
+    /// Returns how many waiting frames are older than `until`, or as old unless the other lane goes
+    /// first.
     fn run_until(&self, (until, other_first): (Nanos, bool)) -> usize {
         let frames = &self.waiting.frames()[self.head..];
         let before = |at: Nanos| at < until || (at == until && !other_first);

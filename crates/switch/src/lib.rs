@@ -1,41 +1,41 @@
-//! A forwarder as a running process: what it is told, how it moves frames, who controls it.
+//! A forwarding device as a running process: configuration, data plane and control.
 //!
-//! Modules are listed in the order in which a process meets them: its configuration, a frame's
-//! way, a message's way, and what ties them together. Sockets and clocks are reached through
-//! `ports` only, so that the same switch runs in a process, in a thread over memory ports, and in
-//! a simulation with virtual time.
+//! Modules are listed in the order in which a process uses them: configuration, frame path, control
+//! channels, and the node that combines them. Sockets and clocks are accessed only through `ports`.
+//! The same switch therefore runs in a process, in a thread over memory ports, and in a simulation
+//! with virtual time.
 
-/// What a process is told before it starts.
+/// Configuration of a process.
 pub mod config;
-/// Behaving like a model of hardware.
+/// Emulation of hardware models.
 pub mod behaviour;
-/// What a process can forward by.
+/// Data planes: OpenFlow switch, bridge, router and others.
 pub mod plane;
-/// The forward loop: inhale, decide, exhale.
+/// The forwarding loop: receive, process and transmit batches of frames.
 pub mod forward;
 /// Time budget of the control work in one turn.
 pub mod budget;
-/// The switch's end of OpenFlow.
+/// OpenFlow agent of a switch.
 pub mod agent;
-/// An element's end of ForCES.
+/// ForCES agent of a forwarding element.
 pub mod forces;
-/// OpenFlow values to values of the forwarding core, and back.
+/// Conversion between OpenFlow values and values of the forwarding core.
 pub mod lower;
-/// The control socket: one line of JSON asks, one line of JSON answers.
+/// Control socket: JSON requests and replies, one per line.
 pub mod control;
-/// What a running switch tells whoever runs it.
+/// Events that a running switch reports to the program that runs it.
 pub mod event;
 /// Reports of frames that ports lost.
 mod losses;
-/// One whole switch, bridge or router.
+/// A complete switch, bridge, router or ProGFE element.
 pub mod node;
-/// Agents of an element that is programmed by a graph, and its events.
+/// Protocol agents of a ProGFE element, and its events.
 pub mod services;
-/// Programs made ready apart from the frames.
+/// Compilation of programs in a separate thread.
 mod workshop;
-/// A node in a process of its own.
+/// A node as a process.
 pub mod process;
-/// Staying awake while a controller speaks.
+/// Busy-polling while a controller is active.
 mod talk;
-/// Frames in a thread of their own.
+/// Forwarding in separate threads.
 pub mod apart;

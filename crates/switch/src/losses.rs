@@ -1,6 +1,6 @@
-//! Reports frames that ports lost, at most once a second for each port.
+//! Reports of frames that ports lost, at most once a second for each port.
 //!
-//! The counters have every loss; the log names the port and the reasons while it happens.
+//! Counters have every loss. The log names the port and the reasons while losses occur.
 
 use packet::time::Nanos;
 use ports::port::PortDrop;
@@ -8,24 +8,24 @@ use ports::port::PortDrop;
 use crate::event::Event;
 use crate::forward::Lane;
 
-/// How often ports are asked.
+/// Interval at which port counters are read.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// A reason that the port or the forward loop counts, as it is called in counters.
+/// Name of a drop reason of the port or the forwarding loop, and its counter.
 type Lost = (&'static str, u64);
 
-/// What was reported already.
+/// The losses that were reported so far.
 #[derive(Debug, Default)]
 pub struct LossReport {
     due: Nanos,
-    /// What each lane had lost when it was last asked, in the order of the lanes.
+    /// Counters of each lane at the last reading, in the order of the lanes.
     known: Vec<Vec<Lost>>,
 }
 
 impl LossReport {
-    /// Adds an event for each port that lost frames since it was last asked, if that was a second
-    /// ago or more. Frames that a port loses on purpose, and those for a port that is down, which
-    /// is an event of its own, are left out.
+    /// Adds an event for each port that lost frames since the last reading, at most once a second.
+    /// Frames that a port drops on purpose are not reported. Frames for a port that is down are not
+    /// either, as that is a separate event.
     #[inline]
     pub fn report(&mut self, lanes: &mut [Lane], events: &mut Vec<Event>, now: Nanos) {
         if now >= self.due {
@@ -68,7 +68,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A port that carries nothing and counts what a test says.
+    /// A port that carries no frames and has the counters of a test.
     pub(crate) struct Counting(pub(crate) PortCounters, PortFacts);
 
     impl Counting {

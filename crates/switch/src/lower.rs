@@ -1,21 +1,23 @@
-//! OpenFlow values to values of the forwarding core, and back for statistics.
+//! Conversion of OpenFlow values to values of the forwarding core, and back for statistics.
 //!
-//! Both sides have their own types because the core knows no protocol; fields are the same on both
-//! (`packet::field`), so that a match is a loop. Going down may fail with the error that the
-//! controller has to be told; going up never does, and leaves out what a version cannot say.
-//! Invariant: what was installed comes back with the fields that the controller had named.
+//! Both sides have their own types because the core knows no protocol. Match fields are the same on
+//! both sides (`packet::field`). Conversion to the core (`_down`) may fail with the error code for
+//! the controller. Conversion from the core (`_up`) never fails, and omits what a version cannot
+//! express.
+//!
+//! Invariant: an installed entry is reported with the match fields that the controller specified.
 
 use openflow::model::{PortNo, reserved};
 use packet::field::Field;
 use packet::time::Nanos;
 
-/// Actions: down with checks, and up.
+/// Actions: checked conversion to the core, and back.
 pub mod action;
-/// Whether actions make sense for the frames that an entry matches.
+/// Consistency of actions with a match.
 pub mod sense;
 /// Instructions.
 pub mod instruction;
-/// Entries: what a flow-mod says, and what statistics tell.
+/// Flow entries: flow-mods, statistics and removals.
 pub mod flow;
 /// Groups.
 pub mod group;
@@ -23,7 +25,7 @@ pub mod group;
 pub mod meter;
 /// Matches.
 pub mod matching;
-/// What a version cannot say, left out.
+/// Omission of values that a version cannot express.
 pub mod express;
 
 pub use action::{World, actions_down, actions_up};
@@ -34,22 +36,22 @@ pub use matching::{match_down, match_up};
 /// The core's number of the first reserved port.
 const RESERVED: packet::frame::PortNo = reserved::MAX & 0xffff;
 
-/// Whether the core can number this port, which is not reserved.
+/// Whether the core can represent the number of this non-reserved port.
 pub fn has_core_number(port: PortNo) -> bool {
     port < RESERVED
 }
 
-/// A port number as the core has it: reserved ones within 16 bits.
+/// Converts a port number to the core, which has reserved ports within 16 bits.
 pub fn port_down(port: PortNo) -> packet::frame::PortNo {
     if port >= reserved::MAX { port & 0xffff } else { port }
 }
 
-/// A port number as OpenFlow has it.
+/// Converts a port number to OpenFlow.
 pub fn port_up(port: packet::frame::PortNo) -> PortNo {
     if port >= RESERVED { port | (reserved::MAX - RESERVED) } else { port }
 }
 
-/// Whether a field's values are numbers of ports.
+/// Whether a field's values are port numbers.
 fn is_port(field: Field) -> bool {
     matches!(field, Field::InPort | Field::InPhyPort | Field::ActsetOutput)
 }

@@ -1,8 +1,8 @@
-//! One whole switch, bridge, router or programmed element: ports, data plane, and who controls it.
+//! A complete switch, bridge, router or ProGFE element: ports, data plane and control.
 //!
 //! The same value runs in a process ([`crate::process`]), in a thread over memory ports, and in a
-//! simulation: whoever runs it calls `turn` for frames and `serve` for control, and
-//! says what time it is. Invariant: it waits for nothing and reads no clock.
+//! simulation. Its owner calls `turn` for frames and `serve` for control, and passes the current
+//! time. Invariant: it never blocks and reads no clock.
 
 use std::fmt;
 use std::os::fd::RawFd;
@@ -34,58 +34,59 @@ mod requests;
 
 use requests::{Listeners, answer_for, answer_or_wait, carry_or_wait};
 
-/// Steps of control work in one turn where there is no clock: 256 flow-mods.
+/// Budget steps of control work in one turn without a clock: 256 flow-mods.
 const STEPS_A_TURN: u64 = 256 * MESSAGE_STEPS as u64;
 
 /// Budget of the control work of one turn where no limit is configured.
 const DEFAULT_TURN: Nanos = Nanos::from_micros(200);
 
-/// How long a switch whose files have ended waits for its controllers.
+/// How long a switch waits for its controllers after its capture files have ended.
 const LAST_WORDS: Nanos = Nanos::from_secs(1);
 
-/// A switch, bridge or router.
+/// A switch, bridge, router or ProGFE element.
 pub struct Node {
     /// Ports and data plane.
     pub forward: ForwardLoop<Plane>,
-    /// What happened that belongs into a log; whoever runs the node drains it.
+    /// Events for the log. The node's owner drains them.
     pub events: Vec<Event>,
-    /// What ports lost, as far as it was reported.
+    /// Frame losses of ports that were reported so far.
     losses: LossReport,
     agent: Option<Agent>,
     forces: Option<Forces>,
     control: Option<Control>,
-    /// What serves an element that is programmed by a graph.
+    /// Protocol agents of a ProGFE element.
     services: Option<Services>,
-    /// Where it takes programs by HTTP.
+    /// HTTP server that accepts programs.
     http: Option<Http>,
-    /// Where it takes programs by Ethernet.
+    /// Ethernet agent that accepts programs.
     door: Option<Door>,
-    /// The thread that has the frames, if there is one.
+    /// The forwarding threads, if there are any.
     apart: Option<Apart>,
-    /// Whether frames are forwarded by all that was changed: replies that say so wait for it, and so do changes.
+    /// Whether forwarding threads see every change. Replies to changes, and further changes, wait
+    /// for it.
     is_settled: bool,
-    /// Who makes programs ready apart from the frames, if anybody does.
+    /// The compile thread, if there is one.
     workshop: Option<Workshop>,
 }
 
-/// Why it could not be started.
+/// Why a node could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The configuration has these problems.
+    /// The configuration is invalid.
     Config(Vec<Problem>),
     /// A port could not be opened: its number, and why.
     Port(PortNo, PortError),
     /// A control channel could not be opened.
     Channel(ChannelError),
-    /// The frames cannot have a thread or core of their own.
+    /// A forwarding thread could not be started or pinned to its core.
     Thread(std::io::Error),
-    /// The router cannot be set up so, or the program is refused.
+    /// The router configuration or the program is invalid.
     Plane(PlaneError),
 }
 
 impl Node {
-    /// A node on ports that are open already; their numbers have to be those of the configuration.
-    /// `seed` is a secret for hashing.
+    /// Creates a node on open ports. Their numbers must equal those of the configuration. `seed` is
+    /// a secret for hashing.
     pub fn open(
         config: &Config,
         mut ports: Vec<NumberedPort>,
@@ -160,8 +161,7 @@ impl Node {
         })
     }
 
-    /// From now on programs that come are made ready, and those that are over are freed, by a thread apart from
-    /// the frames'.
+    /// Starts to compile and free programs in a separate thread.
     pub fn open_workshop(&mut self) {
         if let Plane::ProGfe(element) = &mut self.forward.forwarder {
             element.keep_gone();
@@ -169,22 +169,22 @@ impl Node {
         }
     }
 
-    /// Whether a program is being made ready apart.
+    /// Whether a program is being compiled in the compile thread.
     pub fn is_preparing(&mut self, now: Nanos) -> bool {
         self.workshop.as_mut().is_some_and(|workshop| workshop.is_busy(now))
     }
 
-    /// Leaves the frames to threads that have the ports.
+    /// Moves forwarding to threads that own the ports.
     pub fn leave_frames_to(&mut self, apart: Apart) {
         self.apart = Some(apart);
     }
 
-    /// Whether it forwards frames itself, and no thread does that for it.
+    /// Whether the node forwards frames itself, without forwarding threads.
     pub fn has_frames(&self) -> bool {
         self.apart.is_none()
     }
 
-    /// Takes over what the threads of frames said.
+    /// Takes over events and counters from the forwarding threads.
     fn hear(&mut self, now: Nanos) {
         let ForwardLoop { forwarder, outputs, lanes, turns_apart, .. } = &mut self.forward;
         if let (Some(apart), Some(pipeline)) = (&mut self.apart, forwarder.openflow()) {
@@ -192,19 +192,20 @@ impl Node {
         }
     }
 
-    /// Moves frames: one turn of the forward loop.
+    /// Forwards frames: one turn of the forwarding loop.
     pub fn turn(&mut self, now: Nanos) -> Turn {
         self.forward.turn(now)
     }
 
-    /// Serves controllers and clients with a budget of steps, which is the same in every run. See
+    /// Serves controllers and clients with a budget of steps, which makes runs reproducible. See
     /// [`Node::serve_within`].
     pub fn serve(&mut self, now: Nanos) -> bool {
         self.serve_within(now, Budget::of_steps(STEPS_A_TURN))
     }
 
-    /// Serves controllers and clients as far as the budget goes: what arrived is done, what is to be sent is sent.
-    /// [`Node::next_event`] is now if there is more to do. Returns whether a controller sent anything.
+    /// Serves controllers and clients up to the budget: processes received messages and sends
+    /// queued ones. If work is left, [`Node::next_event`] returns the current time. Returns whether
+    /// a controller sent anything.
     pub fn serve_within(&mut self, now: Nanos, budget: Budget<'_>) -> bool {
         let messages = self.messages();
         self.hear(now);
@@ -221,7 +222,7 @@ impl Node {
                 let mut datapath =
                     Datapath { pipeline, model, outputs, lanes, due, now, budget, is_settled };
                 agent.serve(&mut datapath);
-                // What is answered to those that changed something says that all of it acts on frames.
+                // Replies to changes confirm that frames are forwarded by all of them.
                 let pipeline = datapath.pipeline;
                 self.is_settled = match apart {
                     Some(apart) => apart.settle(pipeline),
@@ -234,7 +235,7 @@ impl Node {
         }
         if let (Some(forces), Plane::ProGfe(element)) = (&mut *forces, &mut forward.forwarder) {
             if forces.turn(element, &mut forward.outputs, now) {
-                // Another program has other things due.
+                // The new program has other timers.
                 forward.due = Some(now);
             }
             forward.send_waiting(now);
@@ -285,13 +286,13 @@ impl Node {
         self.messages() != messages
     }
 
-    /// Messages that controllers have said.
+    /// Returns the number of messages received from controllers.
     fn messages(&self) -> u64 {
         let forces = self.forces.as_ref().map_or(0, |forces| forces.messages);
         self.agent.as_ref().map_or(0, |agent| agent.counters.messages) + forces
     }
 
-    /// Answers a request as the control socket does.
+    /// Processes a request as the control socket does.
     pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
         self.hear(now);
         let listeners = Listeners {
@@ -321,20 +322,21 @@ impl Node {
         });
     }
 
-    /// Takes a channel that was made elsewhere (in memory, for instance) as a controller's. Only
-    /// an OpenFlow switch has controllers: others drop it.
+    /// Adds a controller over a channel that the caller made (in memory, for example). Nodes other
+    /// than OpenFlow switches drop the channel.
     pub fn adopt(&mut self, channel: Box<dyn Channel>, now: Nanos) {
         if let Some(agent) = &mut self.agent {
             agent.adopt(channel, now);
         }
     }
 
-    /// Where it listens for controllers, with the ports that the system chose.
+    /// Returns the addresses on which the node listens for controllers, with the ports that the
+    /// system chose.
     pub fn addresses(&self) -> impl Iterator<Item = &Url> {
         self.agent.iter().flat_map(Agent::addresses)
     }
 
-    /// Where it listens for control elements.
+    /// Returns the addresses on which the node listens for control elements.
     pub fn forces_addresses(&self) -> impl Iterator<Item = Url> + '_ {
         self.forces.iter().flat_map(Forces::addresses)
     }
@@ -344,7 +346,7 @@ impl Node {
         self.forces.as_ref().is_some_and(Forces::is_controlled)
     }
 
-    /// Says what time of the day it is (nanoseconds since 1970): orders can have one.
+    /// Sets the time of day, in nanoseconds since 1970, for scheduled requests.
     pub fn set_wall_clock(&mut self, since_1970: Nanos, now: Nanos) {
         if let Some(agent) = &mut self.agent {
             agent.set_wall_clock(since_1970, now);
@@ -354,12 +356,12 @@ impl Node {
         }
     }
 
-    /// How long control work may go on in one turn while frames arrive.
+    /// Maximum duration of control work in one turn while frames arrive.
     pub fn busy_turn(&self) -> Nanos {
         self.agent.as_ref().map_or(DEFAULT_TURN, Agent::busy_turn)
     }
 
-    /// When a turn and a serving are due although nothing arrives.
+    /// Returns when a turn and `serve` are due although nothing arrives.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let agent = self.agent.as_ref().and_then(|agent| agent.next_event(now));
         let control = self.control.as_ref().and_then(|control| control.next_event(now));
@@ -373,8 +375,8 @@ impl Node {
         all.into_iter().flatten().min()
     }
 
-    /// The descriptors to wait for, each with whether it is to be waited for until writable.
-    /// Ports without one (memory) have to be polled: see [`Node::is_pollable`].
+    /// Returns the descriptors to poll, each with whether to poll for writing as well. Ports
+    /// without a descriptor (memory) must be busy-polled: see [`Node::is_pollable`].
     pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
         let working = self.forward.lanes.iter().filter(|lane| lane.fault.is_none());
         let ports = working.filter_map(|lane| lane.port.descriptor()).map(|port| (port, false));
@@ -387,25 +389,25 @@ impl Node {
         ports.chain(agent).chain(forces).chain(clients.map(|client| (client, false)))
     }
 
-    /// Whether every port has a descriptor that tells when frames arrive.
+    /// Whether every port has a descriptor that signals received frames.
     pub fn is_pollable(&self) -> bool {
         self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some())
     }
 
-    /// How long to wait, when all ports are files that have ended, for what a controller decides about
-    /// their last frames.
+    /// Returns how long to wait for controllers' decisions about the last frames, after all capture
+    /// files have ended.
     pub fn last_words(&self) -> Nanos {
         let controllers = self.agent.as_ref().map_or(0, Agent::controllers);
         if controllers > 0 { LAST_WORDS } else { Nanos::ZERO }
     }
 
-    /// Whether all ports are files that have come to their end, and none of their frames waits.
+    /// Whether all ports are capture files that have ended, and no frame is pending.
     pub fn is_over(&self) -> bool {
         self.forward.is_over()
     }
 }
 
-/// Lets agents of an element do what there is to do, and tells events to who watches.
+/// Serves the agents of an element, and sends events to clients that watch.
 fn serve_element(
     services: &mut Services,
     forward: &mut ForwardLoop<Plane>,

@@ -1,6 +1,6 @@
-//! What a process can forward by, as one value.
+//! The data plane of a process.
 //!
-//! Invariant: which of them it is never changes while the process runs.
+//! Invariant: its kind never changes while the process runs.
 
 use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
@@ -26,10 +26,10 @@ use crate::config::{
 };
 use crate::forward::{NumberedPort, mac_of};
 
-/// An element that is programmed by a graph: its programs run compiled.
+/// A ProGFE element, whose programs run compiled.
 pub type Element = element::Element<Compiled>;
 
-/// A data plane of some kind.
+/// A data plane.
 pub enum Plane {
     /// An OpenFlow pipeline.
     OpenFlow(Box<Pipeline>),
@@ -39,26 +39,26 @@ pub enum Plane {
     Router(Box<Router>),
     /// A VLAN tagger.
     Tagger(Box<Tagger>),
-    /// An element that is programmed by a graph.
+    /// A ProGFE element.
     ProGfe(Box<Element>),
-    /// One of the first two as a model has it.
+    /// An OpenFlow pipeline or a learning bridge that emulates a hardware model.
     Modelled(Box<Modelled>),
 }
 
-/// A data plane, and the model that it behaves like.
+/// A data plane, and the hardware model that it emulates.
 pub struct Modelled {
-    /// What the agent works on, and what does the work of a bridge.
+    /// The tables of the agent, or the bridge.
     pub plane: Plane,
-    /// The model.
+    /// The state of the emulation.
     pub behaviour: Behaviour,
 }
 
-/// Why a data plane cannot be made.
+/// Why a data plane cannot be created.
 #[derive(Debug)]
 pub enum PlaneError {
-    /// The router cannot be set up so.
+    /// The router configuration is invalid.
     Router(RouterError),
-    /// The program is refused.
+    /// The program is invalid.
     Program(progfe::problem::Problems),
 }
 
@@ -72,8 +72,7 @@ impl std::fmt::Display for PlaneError {
 }
 
 impl Plane {
-    /// The data plane that the configuration asks for, between these ports. `seed` is a secret for
-    /// hashing.
+    /// Creates the configured data plane between these ports. `seed` is a secret for hashing.
     pub fn new(config: &Config, ports: &[NumberedPort], seed: u64) -> Result<Plane, PlaneError> {
         let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
         let (plane, behaviour) = match (&config.kind, &config.model) {
@@ -111,12 +110,12 @@ impl Plane {
         Ok(Plane::Modelled(Box::new(Modelled { plane, behaviour })))
     }
 
-    /// The tables that a controller's orders are about, if it has any.
+    /// Returns the flow tables that controllers change, if there are any.
     pub fn openflow(&mut self) -> Option<&mut Pipeline> {
         self.ordered().map(|(pipeline, _)| pipeline)
     }
 
-    /// The same, and the model that it behaves like, if any.
+    /// Returns the flow tables and the hardware model, if any.
     pub fn ordered(&mut self) -> Option<(&mut Pipeline, Option<&mut Behaviour>)> {
         match self {
             Plane::OpenFlow(pipeline) => Some((pipeline, None)),
@@ -128,7 +127,7 @@ impl Plane {
         }
     }
 
-    /// What it is apart from the model that it behaves like.
+    /// Returns the data plane without its hardware model.
     pub fn inner(&mut self) -> &mut Plane {
         match self {
             Plane::Modelled(modelled) => &mut modelled.plane,
@@ -136,7 +135,7 @@ impl Plane {
         }
     }
 
-    /// The model that it behaves like, if any.
+    /// Returns the hardware model, if any.
     pub fn behaviour(&self) -> Option<&Behaviour> {
         match self {
             Plane::Modelled(modelled) => Some(&modelled.behaviour),
@@ -144,7 +143,7 @@ impl Plane {
         }
     }
 
-    /// What it is called.
+    /// Returns the name of its kind.
     pub fn kind(&self) -> &'static str {
         match self {
             Plane::OpenFlow(_) => "switch",
@@ -156,7 +155,7 @@ impl Plane {
         }
     }
 
-    /// Gives ports the queues that the configuration asks for.
+    /// Creates the configured queues of the ports.
     pub fn set_queues(&mut self, config: &Config, now: Nanos) {
         if let (Some(pipeline), Kind::OpenFlow(config)) = (self.openflow(), &config.kind) {
             for queues in config.port_queues() {
@@ -166,7 +165,7 @@ impl Plane {
         }
     }
 
-    /// Frames lost, by reason. An element that is programmed has reasons of its own.
+    /// Returns dropped frames by reason. A ProGFE element has its own reasons.
     pub fn drops(&self) -> DropCounters {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.drops(),
@@ -179,7 +178,7 @@ impl Plane {
     }
 }
 
-/// Until a controller is there, frames without match are dropped: the agent says otherwise.
+/// Returns the pipeline settings. Table misses are dropped until the agent changes that.
 fn settings(config: &OpenFlowConfig, seed: u64) -> Settings {
     let table = |number: u8| TableSettings {
         exact_entries_max: if number == 0 { config.exact_flows_max } else { 0 },
@@ -216,8 +215,8 @@ fn bridge(config: &BridgeConfig, ports: &[PortNo], seed: u64) -> Bridge {
     Bridge::new(ports, &settings)
 }
 
-/// A router with its static routes and neighbours. An interface without a hardware address of its
-/// own has its port's, and carries what its port carries.
+/// Creates a router with its static routes and neighbours. An interface without a configured MAC
+/// address or MTU uses those of its port.
 fn router(config: &RouterConfig, ports: &[NumberedPort], seed: u64) -> Result<Router, RouterError> {
     let interfaces = config.interface.iter().map(|interface| {
         let (_, port) = ports
@@ -245,7 +244,7 @@ fn router(config: &RouterConfig, ports: &[NumberedPort], seed: u64) -> Result<Ro
     for route in &config.route {
         add_route(&mut router, route)?;
     }
-    // Nothing waits for a neighbour yet, so that nothing leaves.
+    // No frame waits for a neighbour yet, so none leaves.
     let mut nothing = Outputs::new(&[]);
     for neighbour in &config.neighbour {
         add_neighbour(&mut router, neighbour, &mut nothing)?;
@@ -260,7 +259,7 @@ pub fn add_route(router: &mut Router, route: &Route) -> Result<(), RouterError> 
     router.add_route(prefix, route.via, route.port)
 }
 
-/// Adds a static neighbour; frames that waited for it go to the outputs.
+/// Adds a static neighbour. Frames that waited for it go to the outputs.
 pub fn add_neighbour(
     router: &mut Router,
     neighbour: &Neighbour,
@@ -270,7 +269,7 @@ pub fn add_neighbour(
     router.set_neighbor(place, neighbour.mac.0, out)
 }
 
-/// What is wrong, for a person.
+/// Returns an error message.
 pub fn router_error_text(error: RouterError) -> String {
     match error {
         RouterError::InterfaceTwice(port) => format!("port {port} has two interfaces"),
@@ -311,7 +310,7 @@ impl Forwarder for Plane {
     }
 
     fn decides(&self) -> bool {
-        // A model's frames do not leave at once.
+        // Frames of a hardware model do not leave immediately.
         !matches!(self, Plane::Modelled(_))
     }
 
@@ -337,7 +336,7 @@ impl Forwarder for Plane {
             Plane::OpenFlow(pipeline) => pipeline.resume(frames, now, out),
             Plane::Bridge(bridge) => bridge.resume(frames, now, out),
             Plane::ProGfe(element) => element.resume(frames, now, out),
-            // They ask for none.
+            // These planes never request whole frames.
             Plane::Router(_) | Plane::Tagger(_) | Plane::Modelled(_) => {}
         }
     }

@@ -1,7 +1,7 @@
-//! What serves an element that is programmed by a graph: its agents, and events for whoever watches.
+//! Protocol agents of a ProGFE element, and its events for clients that watch.
 //!
-//! Agents are told frames and time whenever the node is served; what they send goes into the graph at
-//! once. Events of blocks and of agents are told as values of JSON.
+//! Agents receive frames and the time whenever the node is served. Frames that they send enter the
+//! graph immediately. Events of blocks and of agents are reported as JSON values.
 
 use std::os::fd::RawFd;
 
@@ -21,35 +21,36 @@ use serde_json::{Map, Value, json};
 use crate::config::ProGfeConfig;
 use crate::plane::Element;
 
-/// The Protocol Agent for Ethernet.
+/// Protocol agent for Ethernet.
 pub mod ethernet;
-/// The Protocol Agent for HTTP.
+/// Protocol agent for HTTP.
 pub mod http;
-/// Programs of the user's own.
+/// Agents that are programs of the user.
 mod processes;
 
 use processes::Processes;
 
-/// An event that a watch wants told.
+/// An event for clients that watch.
 pub struct News {
-    /// As clients of the control socket are told it.
+    /// The event for clients of the control socket.
     pub told: Value,
-    /// As control elements are, if it is an agent's; they watch blocks by themselves.
+    /// The event for control elements, if it is an agent's. Control elements watch blocks
+    /// themselves.
     pub of_agent: Option<Happening>,
 }
 
-/// An element's services.
+/// Protocol agents of an element.
 pub struct Services {
     dispatcher: Dispatcher,
     processes: Option<Processes>,
-    /// Frames for a control element where there is none.
+    /// Frames for a control element that were dropped because none exists.
     no_control: u64,
-    /// What the Ethernet agent counts, if there is one, and frames that found no room.
+    /// Counters of the Ethernet agent, if there is one, and frames that exceeded its queue.
     pub ethernet: Option<(ethernet::Counters, u64)>,
 }
 
 impl Services {
-    /// Those of an element with these ports. `seed` is a secret.
+    /// Creates the agents of an element with these ports. `seed` is a secret.
     pub fn new(config: &ProGfeConfig, ports: Vec<(PortNo, Mac)>, seed: u64) -> Services {
         let mut dispatcher = Dispatcher::new(seed);
         dispatcher.set_hardware(ports);
@@ -57,12 +58,12 @@ impl Services {
         Services { dispatcher, processes, no_control: 0, ethernet: None }
     }
 
-    /// Says what time of the day it is.
+    /// Sets the time of day.
     pub fn set_date(&mut self, since_1970: Nanos, now: Nanos) {
         self.dispatcher.set_date(since_1970, now);
     }
 
-    /// Does what there is to do.
+    /// Runs the agents.
     pub fn serve(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
         self.dispatcher.serve(element, now, out);
         if let Some(processes) = &mut self.processes {
@@ -70,26 +71,26 @@ impl Services {
         }
     }
 
-    /// The descriptors to wait for until readable.
+    /// Returns the descriptors to poll for reading.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.processes.iter().flat_map(Processes::descriptors)
     }
 
-    /// When there is something to do although nothing comes.
+    /// Returns when work is due although nothing arrives.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
         let processes = self.processes.as_ref().and_then(|processes| processes.due(now));
         self.dispatcher.due().into_iter().chain(processes).min()
     }
 
-    /// Takes frames for control elements, where there is none: they are dropped so that they are not in
-    /// the way of others.
+    /// Drops frames for control elements where none exists, so that they do not block frames for
+    /// agents.
     pub fn take_control_elements_part(&mut self, element: &mut Element) {
         while element.next_told_to(|to| *to == ToldTo::Control).is_some() {
             self.no_control += 1;
         }
     }
 
-    /// The next event that a watch wants told.
+    /// Returns the next event for clients that watch.
     pub fn next_event(&mut self, element: &mut Element) -> Option<News> {
         if let Some(report) = element.next_report() {
             let told = json!({ "event": of_block(&report, element.program()) });
@@ -108,7 +109,7 @@ impl Services {
         Some(News { told, of_agent: Some(happening) })
     }
 
-    /// What agents know and count.
+    /// Returns the facts and counters of all agents.
     pub fn agents(&self, now: Nanos) -> Value {
         let facts = self.dispatcher.facts(now).into_iter();
         let agents: Map<String, Value> =
@@ -134,7 +135,7 @@ impl Services {
         told
     }
 
-    /// What a command to an agent brings.
+    /// Sends a command to an agent and returns its result.
     pub fn ask(
         &mut self,
         agent: &str,
@@ -168,7 +169,7 @@ fn of_block(report: &Report, program: &Program) -> Value {
     })
 }
 
-/// A fact as JSON.
+/// Converts a fact to JSON.
 fn value_of(fact: &Fact) -> Value {
     match fact {
         Fact::Unknown => Value::Null,

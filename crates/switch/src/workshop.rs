@@ -1,14 +1,18 @@
-//! A thread apart from the frames' that makes programs ready and frees what is not wanted any more.
+//! A thread that compiles programs and frees memory without delaying the forwarding thread.
 //!
-//! Reading, checking and compiling a program takes milliseconds, and so does freeing a table of half a million rows: as
-//! long as a ring of frames lasts a hundred times over. Here frames wait for neither. The thread stands
-//! [back](ports::core::stand_back): where it shares the frames' core it runs only while their thread sleeps, which
-//! [lends](LEND) it that core for short spans while something is being made ready.
+//! Reading, checking and compiling a program takes milliseconds. Freeing a table of half a million
+//! rows takes as long. That is a hundred times longer than a receive ring can buffer frames, so
+//! frames wait for neither. The thread runs with [low priority](ports::core::stand_back): on a core
+//! that it shares with the forwarding thread, it runs only while the forwarding thread sleeps. The
+//! forwarding thread sleeps for short intervals ([`LEND`]) while a program is being compiled.
 //!
-//! One that has waited for [`PATIENCE`] because others have all the cores runs as they do.
+//! A thread that has waited for [`PATIENCE`], because other threads use all cores, runs with normal
+//! priority.
 //!
-//! Invariant: one program is made ready at a time, whoever comes meanwhile asks again; what takes a program in place is
-//! the frames' thread, between two frames. There is no thread before the first program comes.
+//! Invariants:
+//! - One program is compiled at a time. Callers retry while another program is being compiled.
+//! - The forwarding thread swaps programs, between two frames.
+//! - The thread starts when the first program arrives.
 
 use std::any::Any;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -24,39 +28,39 @@ use progfe::xml::Source;
 
 use crate::control::request::Document;
 
-/// How long frames may wait while their core is lent.
+/// Maximum time for which the forwarding thread yields its core.
 pub const LEND: Nanos = Nanos::from_micros(20);
-/// How long a program may take while others want the cores.
+/// Time after which a compilation runs with normal priority.
 pub const PATIENCE: Nanos = Nanos::from_millis(100);
-/// Where frames never pause, their core is lent this often.
+/// Interval at which a forwarding thread that never pauses yields its core.
 pub const LEND_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// What became of a program: it, and what was noted of it; or why it is refused.
+/// Result of a compilation: the program and its warnings, or the error.
 pub type Made = Result<(Prepared<Compiled>, String), String>;
 
-/// The thread, as the frames' thread sees it.
+/// Handle of the compile thread.
 #[derive(Default)]
 pub struct Workshop {
     worker: Option<Worker>,
-    /// Programs that were given to it.
+    /// Programs submitted so far.
     given: u64,
-    /// Whether the last of them is not done yet, and since when it has been under way.
+    /// Whether the last program is still being compiled, and since when.
     is_busy: bool,
     since: Option<Nanos>,
-    /// The last that was done and nobody has fetched.
+    /// The last result, until it is fetched.
     done: Option<Made>,
 }
 
 struct Worker {
     jobs: Sender<Job>,
     made: Receiver<Made>,
-    /// The thread, once it has told.
+    /// The thread's priority handle, once the thread has started.
     thread: Arc<OnceLock<Modest>>,
-    /// Whether it runs as others do.
+    /// Whether the thread runs with normal priority.
     is_forward: bool,
 }
 
-/// What makes a program ready.
+/// Function that compiles a program.
 pub type Making = Box<dyn FnOnce(&Basis<Compiled>) -> Made + Send>;
 
 enum Job {
@@ -65,8 +69,8 @@ enum Job {
 }
 
 impl Workshop {
-    /// Has a program made ready for an element; a number by which it is fetched. `None` while another one is
-    /// being made ready.
+    /// Starts compiling a program for an element. Returns the number with which to fetch the
+    /// result, or `None` while another program is being compiled.
     pub fn make(&mut self, making: Making, basis: Basis<Compiled>) -> Option<u64> {
         self.listen();
         if self.is_busy {
@@ -79,12 +83,12 @@ impl Workshop {
         Some(self.given)
     }
 
-    /// Whether what became of a program cannot be fetched any more, since another one was made ready.
+    /// Whether the result of a program is lost because another one was submitted after it.
     pub fn is_lost(&self, number: u64) -> bool {
         number != self.given
     }
 
-    /// What became of a program: nothing yet, or that.
+    /// Returns the result of a compilation, or `None` if it is not finished.
     pub fn fetch(&mut self, number: u64) -> Option<Made> {
         self.listen();
         if self.is_lost(number) {
@@ -93,12 +97,12 @@ impl Workshop {
         self.done.take()
     }
 
-    /// Frees something apart.
+    /// Frees a value in the compile thread.
     pub fn free(&mut self, what: impl Any + Send) {
         self.give(Job::Free(Box::new(what)));
     }
 
-    /// Whether a program is being made ready.
+    /// Whether a program is being compiled.
     pub fn is_busy(&mut self, now: Nanos) -> bool {
         if !self.is_busy {
             return false;
@@ -110,7 +114,7 @@ impl Workshop {
             && !worker.is_forward
             && let Some(thread) = worker.thread.get()
         {
-            // Where that is not allowed it goes on as it is.
+            // Without permission the thread keeps its priority.
             let _ = thread.step_forward();
             worker.is_forward = true;
         }
@@ -138,7 +142,7 @@ impl Workshop {
         }
     }
 
-    /// A job that finds no thread is done here.
+    /// Submits a job. Runs it in the calling thread if the compile thread is missing.
     fn give(&mut self, job: Job) {
         let worker = match &self.worker {
             Some(worker) => worker,
@@ -167,7 +171,7 @@ impl Worker {
         let thread: Arc<OnceLock<Modest>> = Arc::default();
         let tell = Arc::clone(&thread);
         let work = move || {
-            // One that may not stand back works all the same.
+            // The thread also works without low priority.
             if let Ok(modest) = ports::core::stand_back() {
                 tell.get_or_init(|| modest);
             }
@@ -187,7 +191,7 @@ impl Worker {
     }
 }
 
-/// Makes the program of a document ready.
+/// Compiles the program of a document.
 pub fn load(document: &Document, basis: &Basis<Compiled>) -> Made {
     let source = Source::new(&document.name, &document.text);
     let (program, problems) = Program::load(&source, &no_files);

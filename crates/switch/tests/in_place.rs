@@ -1,5 +1,6 @@
-//! Frames that stay where they are leave as frames that are moved do, a switch, a bridge, a router and a tagger: the same
-//! ones, in the same order, with the same counters, by ports of either kind.
+//! Tests that frames that stay in place are forwarded like frames that are copied, for a switch, a
+//! bridge, a router and a tagger. The frames, their order and the counters are the same, for ports
+//! of either kind.
 
 use std::net::Ipv6Addr;
 
@@ -30,10 +31,10 @@ use switch::plane::Plane;
 use switch::process::open_apart;
 
 const PORTS: [PortNo; 4] = [1, 2, 3, 4];
-/// Frames that a ring holds: enough for all that a test sends.
+/// Frames in a ring: enough for all that a test sends.
 const RING_FRAMES: usize = 1024;
 
-/// A port of the switch and what is at the other end.
+/// A port of the switch and its peer.
 type Link = (Box<dyn Port>, Box<dyn Port>);
 
 fn memory_link(name: &str) -> Link {
@@ -46,7 +47,7 @@ fn memif_link(name: &str) -> Link {
     (Box::new(near), Box::new(far))
 }
 
-/// Two ends of a connection with so many queues each way.
+/// Returns both sides of a connection with this number of queues in each direction.
 fn memif_ports(name: &str, queues: u16) -> (MemifPort, MemifPort) {
     let path = format!("planimeter-in-place-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(path);
@@ -67,7 +68,7 @@ fn memif_ports(name: &str, queues: u16) -> (MemifPort, MemifPort) {
     panic!("{:?} {:?}", near.last_words(), far.last_words());
 }
 
-/// A forwarder and what is at the other ends of its ports.
+/// A forwarder, and the peers of its ports.
 struct Bench<F> {
     forward: ForwardLoop<F>,
     far: Vec<Box<dyn Port>>,
@@ -80,7 +81,8 @@ impl<F: Forwarder> Bench<F> {
         Bench { forward: ForwardLoop::new(near, forwarder, service), far }
     }
 
-    /// Two of them: one whose ports but the last are in shared memory, and one without such ports.
+    /// Creates two benches: one whose ports except the last are in shared memory, and one without
+    /// such ports.
     fn pair(name: &str, service: Service, make: impl Fn() -> F) -> [Bench<F>; 2] {
         let link = |port: PortNo| format!("{name}-{port}");
         let shared = PORTS.iter().map(|&port| match port {
@@ -91,7 +93,7 @@ impl<F: Forwarder> Bench<F> {
         [Bench::new(shared.collect(), service, make()), Bench::new(own.collect(), service, make())]
     }
 
-    /// Sends frames to a port and returns what came out of each.
+    /// Sends frames to a port and returns the output of each port.
     fn carry(&mut self, port: PortNo, frames: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
         let mut batch = Batch::new(RING_FRAMES);
         frames.iter().for_each(|frame| assert!(batch.push_bytes(frame)));
@@ -107,13 +109,13 @@ impl<F: Forwarder> Bench<F> {
         self.far.iter_mut().map(received).collect()
     }
 
-    /// What ports did not take.
+    /// Returns the frames that ports did not accept.
     fn lost(&self) -> Vec<LaneDrops> {
         self.forward.lanes.iter().map(|lane| lane.drops).collect()
     }
 }
 
-/// Both get the same frames, and the same frames leave them.
+/// Sends the same frames to both benches, and checks that their output is the same.
 fn carry_both<F: Forwarder>(
     [shared, own]: &mut [Bench<F>; 2],
     port: PortNo,
@@ -129,7 +131,7 @@ fn carry_both<F: Forwarder>(
 }
 
 impl Bench<Pipeline> {
-    /// Counters of entries in the order of their cookies.
+    /// Returns the counters of entries in the order of their cookies.
     fn counters(&self) -> Vec<(u64, u64, u64)> {
         let filter = FlowFilter::ALL;
         let flows = self.forward.forwarder.tables().records(&filter, 0, Nanos(2));
@@ -139,7 +141,7 @@ impl Bench<Pipeline> {
     }
 }
 
-/// Numbers that look random and repeat.
+/// Reproducible pseudorandom numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -149,7 +151,7 @@ impl Dice {
     }
 }
 
-/// A frame of some kind, in a third of all cases one that is longer than what is looked at.
+/// Returns a random frame. One third of the frames are longer than the inspected part.
 fn frame(dice: &mut Dice) -> Vec<u8> {
     let (to, udp) = (dice.roll(6) as u8, dice.roll(3) as u16);
     let frame = Builder::new([2, 0, 0, 0, 0, to], [2, 0, 0, 0, 1, 1]);
@@ -199,7 +201,7 @@ fn install(pipeline: &mut Pipeline, dice: &mut Dice) {
         pipeline.add(&spec, Nanos(0), &mut out).expect("there is room");
     }
     if dice.roll(3) == 0 {
-        // An entry by a field that only whole frames show.
+        // An entry with a field that requires the whole frame.
         let asked = [
             (packet::field::Field::EthType, 0x86dd, 0xffff),
             (packet::field::Field::Ipv6Flabel, 0, 0xf_ffff),
@@ -234,7 +236,7 @@ fn frames_that_stay_in_place_leave_as_others_do() {
     assert!(long > 1000, "{long} frames longer than what is looked at");
 }
 
-/// Small grants end in the midst of what is shown.
+/// Small quanta end in the middle of the visible frames.
 fn service(seed: u64) -> Service {
     let quantum_bytes = if seed.is_multiple_of(2) { 16 * 1518 } else { 3000 };
     Service::DeficitRoundRobin { quantum_bytes }
@@ -250,7 +252,8 @@ fn frames_that_a_bridge_leaves_in_place_leave_as_others_do() {
         let mut dice = Dice(seed);
         for turn in 0..12 {
             let port = PORTS[dice.roll(4) as usize];
-            // First few stations, so that all is flooded; then more than there is room for.
+            // At first there are few stations, so that all frames are flooded; then more than fit
+            // into the table.
             let stations = 2 + turn;
             let frames = (0..1 + dice.roll(60)).map(|_| {
                 let mut bytes = frame(&mut dice);
@@ -273,7 +276,7 @@ fn frames_that_a_bridge_leaves_in_place_leave_as_others_do() {
     assert!(counted.0 > 300 && counted.1 > 300 && counted.2 > 300, "{counted:?}");
 }
 
-/// A router with a network on each port and a neighbour in three of them.
+/// Creates a router with a network on each port and a neighbour in three of them.
 fn router() -> Router {
     let interface = |&port: &PortNo| router::Interface {
         port,
@@ -294,8 +297,8 @@ fn router() -> Router {
     router
 }
 
-/// Packets for neighbours, for what is behind them, for others that are not there; too long for a link, from
-/// and to one port, with padding, at their last hop.
+/// Returns a random packet: to neighbours, to networks behind them, or to unknown hosts; too long
+/// for a link, from and to one port, with padding, or at its last hop.
 fn packet(dice: &mut Dice, port: PortNo) -> Vec<u8> {
     let net = 1 + dice.roll(4) as u8;
     let to = match dice.roll(10) {
@@ -370,7 +373,7 @@ fn frames_that_get_tags_in_place_leave_as_others_do() {
     assert!(counted.0 > 300 && counted.1 > 300 && counted.2 > 300, "{counted:?}");
 }
 
-/// A datagram of some class, with or without a tag, or something else.
+/// Returns a datagram of a random class with or without a tag, or another frame.
 fn to_be_tagged(dice: &mut Dice) -> Vec<u8> {
     if dice.roll(5) == 0 {
         return frame(dice);
@@ -386,8 +389,8 @@ fn to_be_tagged(dice: &mut Dice) -> Vec<u8> {
     builder.udp(9, [2, 53, 80][dice.roll(3) as usize]).payload(&payload).bytes()
 }
 
-/// Two threads, each with a queue of two ports; the third port has one queue, and whoever does not have it
-/// hands its frames over.
+/// Two threads, each with a queue of two ports. The third port has one queue; the thread that does
+/// not own it passes its frames to the other one.
 #[test]
 fn queues_are_spread_over_threads_and_every_frame_is_accounted_for() {
     let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
@@ -401,7 +404,7 @@ fn queues_are_spread_over_threads_and_every_frame_is_accounted_for() {
     let mut node = open_apart(&config, near, &[None, None], 1).unwrap();
     let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else { panic!("it is a switch") };
     let mut out = dataplane::forwarder::Outputs::new(&[1, 2, 3]);
-    // By the destination's last byte: to port 2, to port 3, nowhere.
+    // By the last byte of the destination: to port 2, to port 3, dropped.
     for (to, actions) in [(0, vec![2]), (1, vec![3]), (2, vec![])] {
         let actions: Vec<_> = actions.into_iter().map(|port| Action::Output { port }).collect();
         let matching = Match::of(&[(Field::EthDst, to)]);
@@ -435,7 +438,7 @@ fn queues_are_spread_over_threads_and_every_frame_is_accounted_for() {
             }
             queue.flush();
         }
-        // Two of three frames of each queue come back.
+        // Two of three frames of each queue return.
         let give_up = ports::clock::now() + Nanos::from_secs(20);
         while collect(&mut far) < 4 * usize::from(round + 1) {
             assert!(ports::clock::now() < give_up, "round {round}");
@@ -443,13 +446,13 @@ fn queues_are_spread_over_threads_and_every_frame_is_accounted_for() {
         }
     }
     for numbers in &numbers {
-        // Both queues' frames, each in order.
+        // The frames of both queues, each in order.
         assert_eq!(numbers.len(), 2 * usize::from(ROUNDS));
         let mut sorted = numbers.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..ROUNDS).flat_map(|number| [number; 2]).collect::<Vec<_>>());
     }
-    // What the threads say of themselves comes a moment later.
+    // The state reports of the threads arrive a moment later.
     let give_up = ports::clock::now() + Nanos::from_secs(20);
     loop {
         node.serve(ports::clock::now());

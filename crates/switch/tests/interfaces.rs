@@ -1,7 +1,7 @@
-//! A whole process on real interfaces, in a network namespace that ends with the test.
+//! Test of a process on real interfaces, in a network namespace that ends with the test.
 //!
-//! The test runs itself again inside `unshare --net`, where it makes two cables, and forwards
-//! between their near ends what it puts into their far ends.
+//! The test runs itself again inside `unshare --net`. There it creates two veth pairs, and forwards
+//! frames between their near ends.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -25,7 +25,7 @@ use switch::process;
 /// Set where the test runs inside its namespace.
 const INSIDE: &str = "SWITCH_TEST_INSIDE";
 
-/// Longest wait for anything that has to come.
+/// Maximum wait for any expected event.
 const PATIENCE: Nanos = Nanos::from_secs(20);
 
 #[test]
@@ -92,7 +92,7 @@ fn exercise(socket: &Path, log: &Mutex<Vec<Event>>) {
     until("it is ready", || log.lock().unwrap().contains(&Event::Ready));
     let mut far = [1, 2]
         .map(|cable| AfPacketPort::open(&format!("far{cable}"), &Options::forwarder()).unwrap());
-    // Tagged twice, so that every tag has to survive the kernel.
+    // Tagged twice, so that the kernel must preserve every tag.
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xa8, 0xa0, 7, 0x81, 0, 0, 9];
     frame.extend([0x90, 0]);
     frame.resize(64, 0x5a);
@@ -110,7 +110,7 @@ fn exercise(socket: &Path, log: &Mutex<Vec<Event>>) {
     send(&mut far[0], &frame);
     expect(&mut far[1], &frame);
 
-    // The kernel takes its time to notice a cable; only then can it be seen to be pulled out.
+    // The kernel needs time to detect the carrier; only then can its loss be observed.
     until("the kernel knows the cable", || operates("near2"));
     until("the bridge does too", || !ask(socket, "{\"get\":\"about\"}").contains("\"up\":false"));
     log.lock().unwrap().clear();
@@ -146,7 +146,7 @@ fn send(port: &mut AfPacketPort, bytes: &[u8]) {
     });
 }
 
-/// Receives until this very frame comes.
+/// Receives until this frame arrives.
 fn expect(port: &mut AfPacketPort, bytes: &[u8]) {
     let mut batch = Batch::new(64);
     until("the frame arrives", || {

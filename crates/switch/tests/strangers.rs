@@ -1,8 +1,9 @@
-//! Ten thousand connections that never come up, and controllers that stop reading: over real
-//! sockets a switch goes on forwarding, lets good controllers in, and stays small.
+//! Test with ten thousand connections that never complete a handshake, and with controllers that
+//! stop reading. Over real sockets the switch continues to forward, admits valid controllers, and
+//! its memory stays bounded.
 //!
-//! What a controller says here is written byte by byte (1.0's hello, flow-mod and barrier), so
-//! that nothing of ours is needed to say it.
+//! The controllers' messages are written byte by byte (hello, flow-mod and barrier of 1.0),
+//! independent of the project's codec.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -25,26 +26,26 @@ use switch::config::{Config, Kind, Limits, OpenFlowConfig, PortConfig};
 use switch::node::Node;
 use switch::process::drive;
 
-/// Longest wait for what has to come.
+/// Maximum wait for an expected event.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// Strangers in all, and how many of them at a time.
+/// Total number of incomplete connections, and how many are open at the same time.
 const STRANGERS: usize = 10_000;
 const WAVE: usize = 250;
 
-/// What the process may grow by while all of them come and go: 32 unfinished handshakes of TLS
-/// with what rustls keeps for each (some 100 KiB at most), and the allocator's slack. The strangers
-/// themselves, if they were kept, would need ten times as much.
+/// Maximum growth of the process during the test: 32 unfinished TLS handshakes with the state of
+/// rustls for each (about 100 KiB at most), and the allocator's slack. If the switch kept all
+/// connections, they would need ten times as much.
 const GROWTH_BYTES_MAX: u64 = 16 << 20;
 
-/// Memory and descriptors are those of the process: one test at a time.
+/// Memory and descriptors are counted per process, so only one test runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running switch with two ports, in a folder of its own.
+/// A running switch with two ports, in a temporary folder.
 struct Rig {
     folder: PathBuf,
     addresses: Vec<SocketAddr>,
@@ -82,7 +83,7 @@ impl Rig {
         Rig { folder, addresses, wires, stop, thread: Some(thread) }
     }
 
-    /// Sends frames into port 1, all of which have to come out of port 2.
+    /// Sends frames to port 1, and checks that all leave through port 2.
     fn frames_pass(&mut self, count: usize, bytes: usize) {
         let mut batch = Batch::new(count);
         for _ in 0..count {
@@ -100,7 +101,7 @@ impl Rig {
         }
     }
 
-    /// What the control socket counts about controllers.
+    /// Returns a counter of `controllers` from the control socket.
     fn count(&self, name: &str) -> u64 {
         let mut socket = UnixStream::connect(self.folder.join("control")).unwrap();
         socket.write_all(b"{\"get\": \"counters\"}\n").unwrap();
@@ -111,7 +112,7 @@ impl Rig {
         value.as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
     }
 
-    /// Stops it, and returns what it logged.
+    /// Stops the switch and returns its log.
     fn stop(mut self) -> Vec<String> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().expect("started").join().unwrap()
@@ -131,14 +132,14 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A frame of an unknown protocol.
+/// Returns a frame of an unknown protocol.
 fn frame(bytes: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
     frame.resize(bytes, 0x5a);
     frame
 }
 
-/// A controller of 1.0 whose every byte stands here.
+/// A controller of 1.0 that is independent of the codec.
 struct Controller {
     channel: Box<dyn Channel>,
     bytes: Vec<u8>,
@@ -152,7 +153,7 @@ impl Controller {
         Controller { channel, bytes: HELLO.to_vec() }
     }
 
-    /// Connects and waits until the switch does what it is told.
+    /// Connects and waits until the switch replies to a barrier.
     fn connect(to: SocketAddr, tls: Option<&Tls>) -> Controller {
         let url = if tls.is_some() { Url::Tls(to) } else { Url::Tcp(to) };
         Controller::connect_to(&url, tls)
@@ -164,7 +165,7 @@ impl Controller {
         controller
     }
 
-    /// Connects, says hello, and is closed.
+    /// Connects, sends hello, and checks that the connection is closed.
     fn is_refused(url: &Url) {
         let mut channel = Connecting::wait(url, PATIENCE).unwrap();
         let until = clock::now() + PATIENCE;
@@ -175,7 +176,7 @@ impl Controller {
         }
     }
 
-    /// A barrier is answered.
+    /// Checks that the switch replies to a barrier.
     fn works(&mut self) {
         self.bytes.extend(BARRIER);
         let until = clock::now() + PATIENCE;
@@ -195,14 +196,14 @@ impl Controller {
         self.bytes.drain(..sent);
     }
 
-    /// Adds an entry: frames of port 1 go to these ports, up to all their bytes to a controller.
+    /// Adds a flow entry: frames of port 1 go to these ports, and to the controller in full length.
     fn forward(&mut self, ports: &[u16]) {
         let bytes = 72 + 8 * ports.len();
         let mut message = vec![1, 14, 0, bytes as u8, 0, 0, 0, 7];
-        // Every field is open but the port of entry.
+        // Every field but the ingress port is a wildcard.
         message.extend([0x00, 0x38, 0x20, 0xfe, 0, 1]);
         message.resize(48, 0);
-        // Cookie, add, no time-outs, priority 1, no buffer, no port of exit, no flags.
+        // Cookie, add, no timeouts, priority 1, no buffer, no output port, no flags.
         message.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         message.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0]);
         for port in ports {
@@ -214,7 +215,7 @@ impl Controller {
     }
 }
 
-/// Whether a barrier reply is among whole messages, of which the hello has another version.
+/// Whether complete messages contain a barrier reply. The hello has another version.
 fn holds_barrier_reply(mut bytes: &[u8]) -> bool {
     while let [_, kind, high, low, ..] = bytes {
         let length = usize::from(u16::from_be_bytes([*high, *low]));
@@ -229,7 +230,7 @@ fn holds_barrier_reply(mut bytes: &[u8]) -> bool {
     false
 }
 
-/// The process's memory.
+/// Returns the resident memory of the process.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux tells");
@@ -241,7 +242,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// The files of one certificate of an own CA, for both ends.
+/// Creates a certificate signed by its own CA, for both sides.
 fn certificates(folder: &std::path::Path) -> tls::Files {
     let write = |name: &str, text: String| {
         std::fs::write(folder.join(name), text).unwrap();
@@ -259,8 +260,8 @@ fn certificates(folder: &std::path::Path) -> tls::Files {
     tls::Files { private_key: write("key.pem", key.serialize_pem()), certificate, ca_cert }
 }
 
-/// One stranger: silent, or with half a hello of 1.0, or with the beginning of one of TLS that
-/// announces more than ever comes.
+/// Opens one incomplete connection: silent, or with half a hello of 1.0, or with the start of a TLS
+/// record that announces more than arrives.
 fn stranger(to: SocketAddr, number: usize) -> TcpStream {
     let mut stream = TcpStream::connect(to).unwrap();
     let says: &[u8] = match number % 4 {
@@ -268,7 +269,7 @@ fn stranger(to: SocketAddr, number: usize) -> TcpStream {
         1 => &[22, 3, 1, 0x40, 0, 1, 0, 0xff, 0, 3, 3],
         _ => &[],
     };
-    // It may have been dropped already.
+    // The switch may have closed it already.
     let _ = stream.write_all(says);
     stream
 }
@@ -300,7 +301,8 @@ fn ten_thousand_strangers_cost_little_and_keep_nobody_out() {
             met += 1;
         }
         rig.frames_pass(20, 60);
-        // While all of these hang on, good ones of both kinds come, work, and go.
+        // While all of these are open, valid controllers of both kinds connect, work, and
+        // disconnect.
         if met % (4 * WAVE) == 0 {
             Controller::connect(rig.addresses[0], None);
             Controller::connect(rig.addresses[1], Some(&tls));
@@ -311,7 +313,7 @@ fn ten_thousand_strangers_cost_little_and_keep_nobody_out() {
     }
     let grown = resident_bytes().saturating_sub(bytes);
     assert!(grown < GROWTH_BYTES_MAX, "{grown} bytes more than before");
-    // All of them are accepted sooner or later, and none of them stays.
+    // All of them are eventually accepted, and none remains.
     let until = clock::now() + PATIENCE;
     while (rig.count("connections_accepted") as usize) < met + good + 1 || descriptors() > files + 8
     {
@@ -366,11 +368,12 @@ fn controllers_of_one_source_keep_neither_others_nor_the_configured_one_out() {
     let (host, user) = (Url::Tcp(rig.addresses[0]), unix("switch").parse().unwrap());
     let of_host = [(); 2].map(|()| Controller::connect_to(&host, None));
     Controller::is_refused(&host);
-    // A user is another source than a host, and has places although the host has taken all it may.
+    // A user is another source than a host, and may connect although the host has reached its
+    // limit.
     let of_user = [(); 2].map(|()| Controller::connect_to(&user, None));
     Controller::is_refused(&user);
     assert_eq!(rig.count("connections_refused"), 2);
-    // All places are taken now; the configured controller has one of its own.
+    // All connections are in use now; the configured controller does not count.
     let socket = std::os::unix::net::UnixListener::bind(sockets.join("controller")).unwrap();
     let (mut configured, _) = socket.accept().unwrap();
     configured.write_all(&[HELLO, BARRIER].concat()).unwrap();
@@ -410,7 +413,7 @@ fn a_listener_that_authenticates_nobody_says_so_once() {
         let rig = Rig::start("anyone", settings);
         let is_loopback = rig.addresses[0].ip().is_loopback();
         assert_eq!(is_loopback, !listen.ends_with("0.0.0.0"), "{listen}");
-        // The second answer comes from the loop, which logs what happened in the same turn.
+        // The second reply comes from the loop, which logs the events of the same turn.
         assert_eq!([(); 2].map(|()| rig.count("connected")), [0, 0]);
         let log = rig.stop();
         let says = log.iter().filter(|line| line.contains("without authentication")).count();
@@ -429,11 +432,11 @@ fn a_controller_that_stops_reading_stalls_nothing() {
     };
     let mut rig = Rig::start("deaf", settings);
     let mut deaf = Controller::connect(rig.addresses[0], None);
-    // Port 0xfffd is the controller: every frame goes both ways.
+    // Port 0xfffd is the controller: every frame goes to both.
     deaf.forward(&[2, 0xfffd]);
     deaf.works();
     let before = resident_bytes();
-    // Far more than the sockets' buffers and the backlog hold.
+    // Far more than the sockets' buffers and the send queue hold.
     for _ in 0..500 {
         rig.frames_pass(100, 1500);
     }
@@ -442,10 +445,10 @@ fn a_controller_that_stops_reading_stalls_nothing() {
     assert!(lost > 0 && lost < 50_000, "{lost}");
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < GROWTH_BYTES_MAX, "{grown} bytes more than before");
-    // Another one works as if it were alone.
+    // Another controller is not affected.
     Controller::connect(rig.addresses[0], None);
     rig.frames_pass(100, 1500);
-    // What the deaf one is told again once it hears is whole messages.
+    // When the stalled controller reads again, it receives complete messages.
     let mut heard = Vec::new();
     let until = clock::now() + PATIENCE;
     deaf.bytes.extend(BARRIER);

@@ -1,5 +1,5 @@
-//! A thousand programs that take each other's place in a running element, and as many changes of a table, leave nothing
-//! behind: no memory, no descriptors, no threads, no copies of tables. All of it is counted; no frame is lost meanwhile.
+//! Test that a thousand program swaps in a running element, and as many changes of a table, leak
+//! nothing: no memory, descriptors, threads or copies of tables. No frame is lost.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,16 +25,16 @@ use switch::config::{Config, Kind, PortConfig, ProGfeConfig};
 use switch::node::Node;
 use switch::plane::Plane;
 
-/// The system's allocator, with a count of what is in use.
+/// The system allocator with a count of the memory in use.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every request goes to the system's allocator as it came; only numbers are kept beside.
+// SAFETY: every request is passed to the system allocator unchanged; only a count is added.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
@@ -48,10 +48,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Programs that are made ready where frames are, and programs that are made ready apart; after each, three changes of a row
-/// put three more in place.
+/// Whether the compile thread is used, and the number of programs. After each program three changes
+/// of a row swap three more.
 const SWAPS: [(bool, usize); 2] = [(false, 250), (true, 20)];
-/// Bytes by which what is in use may differ from one moment to another: buffers that grow to what they hold at most.
+/// Maximum variation of the memory in use, in bytes: buffers that grow to their maximum.
 const BYTES_MORE_MAX: usize = 64 << 10;
 
 const ROUTER: &str = include_str!("../../../examples/progfe/router.fe.xml");
@@ -67,7 +67,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Frames have their turn, control too.
+    /// Runs one turn of forwarding and one of control.
     fn turn(&mut self) {
         self.now = clock::now();
         let mut batch = Batch::new(1);
@@ -87,7 +87,7 @@ impl Bench {
             self.turn();
             match self.client.read(&mut part) {
                 Ok(count) => said.extend_from_slice(&part[..count]),
-                // Who makes a program ready apart may have no other core.
+                // The compile thread may have no other core.
                 Err(_) => clock::sleep_until(clock::now().saturating_add(Nanos::from_micros(20))),
             }
         }
@@ -99,7 +99,7 @@ impl Bench {
         element
     }
 
-    /// Puts another program in place, and changes a route of it.
+    /// Swaps to another program, and changes one of its routes.
     fn swap(&mut self, number: usize) {
         let text = ROUTER.replace("name=\"router\"", &format!("name=\"router{}\"", number % 7));
         let said = self.ask(json!({ "load": { "name": "r.fe.xml", "text": text } }));
@@ -115,7 +115,7 @@ impl Bench {
     }
 }
 
-/// From 10.1.0.9 to 10.2.0.9, by the example's own routes.
+/// Returns a frame from 10.1.0.9 to 10.2.0.9, which the example's routes forward.
 fn frame() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 9, 8, 0];
     frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x66, 0xab, 10, 1, 0, 9, 10, 2, 0, 9]);
@@ -157,10 +157,10 @@ fn check(is_apart: bool, swaps: usize) {
     let mut bench = Bench { node, far, client, now, sent: 0, back: 0, programs };
     (0..20).for_each(|number| bench.swap(number));
     let counted = |bench: &mut Bench| {
-        // What is being freed apart is over when the next program is ready.
+        // Memory that the compile thread frees is free when the next program is ready.
         bench.ask(json!({ "load": { "name": "r.fe.xml", "text": ROUTER } }));
         bench.ask(json!({ "get": "about" }));
-        // Whose last copy is gone is no more than what remembers it.
+        // Removes the weak references of dropped programs.
         bench.programs.retain(|program| program.strong_count() > 0);
         [IN_USE.load(Ordering::Relaxed), entries_of("/proc/self/fd"), entries_of("/proc/self/task")]
     };

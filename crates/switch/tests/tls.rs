@@ -1,5 +1,5 @@
-//! A switch and Open vSwitch's programs over TLS, with certificates as `ovs-pki` makes them: the
-//! other implementation judges the handshake in both directions, and what is said through it.
+//! Tests of a switch and Open vSwitch's programs over TLS, with certificates of `ovs-pki`. The
+//! other implementation verifies the handshake in both directions, and the OpenFlow messages.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -20,10 +20,10 @@ use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use switch::node::Node;
 use switch::process::drive;
 
-/// Longest wait for what has to come.
+/// Maximum wait for an expected event.
 const PATIENCE: Nanos = Nanos::from_secs(20);
 
-/// A folder with two CAs and certificates of both sides, removed at its end.
+/// A folder with two CAs and certificates of both sides, removed on drop.
 struct Certificates(PathBuf);
 
 impl Drop for Certificates {
@@ -33,7 +33,8 @@ impl Drop for Certificates {
 }
 
 impl Certificates {
-    /// Makes them, unless a program is missing. Where CI runs as root none may be.
+    /// Creates the certificates, or returns `None` if a program is missing. CI as root requires all
+    /// programs.
     fn make(name: &str, programs: &[&str]) -> Option<Certificates> {
         for program in programs.iter().chain(&["ovs-pki", "openssl"]) {
             let found = std::env::var_os("PATH").is_some_and(|path| {
@@ -72,7 +73,7 @@ impl Certificates {
         self.0.join(name)
     }
 
-    /// What the switch is told.
+    /// Returns the configuration of the switch.
     fn switch(&self) -> OpenFlowConfig {
         OpenFlowConfig {
             private_key: Some(self.file("switch-privkey.pem")),
@@ -83,7 +84,8 @@ impl Certificates {
         }
     }
 
-    /// One of Open vSwitch's programs as `who`, who trusts the CA of this name.
+    /// Returns a command of one of Open vSwitch's programs with the key of `who` and the CA of this
+    /// name.
     fn command(&self, program: &str, who: &str, ca: &str) -> Command {
         let mut command = Command::new(program);
         let key = self.file(&format!("{who}-privkey.pem"));
@@ -129,7 +131,7 @@ impl Switch {
         Switch { port, _wires: wires, stop, thread: Some(thread) }
     }
 
-    /// Stops it, and returns what it logged.
+    /// Stops the switch and returns its log.
     fn stop(mut self) -> Vec<String> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().expect("started").join().unwrap()
@@ -172,7 +174,7 @@ fn who_shows_a_certificate_of_another_ca_or_speaks_no_tls_gets_nowhere() {
     let Some(made) = Certificates::make("stranger", &["ovs-ofctl"]) else { return };
     let listen = vec!["pssl:0:127.0.0.1".to_string()];
     let switch = Switch::start(OpenFlowConfig { listen, ..made.switch() });
-    // The switches' CA vouches for switches only: a switch is no controller.
+    // The switches' CA signs switches only, so a switch cannot act as a controller.
     let url = format!("ssl:127.0.0.1:{}", switch.port);
     let mut ofctl = made.command("ovs-ofctl", "switch", "switchca");
     let output = ofctl.args(["-t", "20", "-O", "OpenFlow10", "show", &url]).output().unwrap();
@@ -188,7 +190,7 @@ fn who_shows_a_certificate_of_another_ca_or_speaks_no_tls_gets_nowhere() {
     assert!(!told(": connected"), "{log:#?}");
 }
 
-/// A child that is killed with the test.
+/// A child process that is killed on drop.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -211,7 +213,7 @@ fn a_switch_reaches_ovs_testcontroller_over_tls() {
     let switch = Switch::start(OpenFlowConfig { controllers, probe_ms: 500, ..made.switch() });
     let said = || std::fs::read_to_string(made.file("said")).unwrap_or_default();
     let until = clock::now() + PATIENCE;
-    // It learns who we are, and answers our asking for a sign of life.
+    // It learns the switch's datapath ID, and replies to its echo request.
     for words in ["dpid:00abcdef01234567", "OFPT_ECHO_REPLY"] {
         while !said().contains(words) {
             assert!(clock::now() < until, "no {words} in: {}", said());

@@ -1,14 +1,17 @@
-//! Auxiliary connections: further connections that the switch makes to a controller beside the
-//! main one, so that frames for it do not wait behind long replies.
+//! Auxiliary connections to a controller, so that packet-ins do not wait behind long replies.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 6.3.6. The switch opens them, to the same
-//! controller, with the same datapath id and a number of their own that is not 0; they live as
-//! long as the main connection is up and speak its version. Requests are answered on the
-//! connection on which they came; the controller's role and what it wants to hear of are those of
-//! the main connection. Frames go over an auxiliary connection that has room, all other news over
-//! the main one. Only what the main one goes over is offered, not UDP or DTLS.
+//! Source: OpenFlow switch specification 1.3.5, section 6.3.6.
 //!
-//! Invariant: an auxiliary connection without its main one ends in the same turn.
+//! - The switch opens them to the same controller, with the same datapath ID and an auxiliary ID
+//!   other than 0.
+//! - They exist while the main connection is up, and use its version.
+//! - The switch replies on the connection on which a request arrived.
+//! - The controller's role and its asynchronous configuration are those of the main connection.
+//! - Packet-ins use an auxiliary connection that has room. All other asynchronous messages use the
+//!   main connection.
+//! - They use the transport of the main connection. UDP and DTLS are not supported.
+//!
+//! Invariant: an auxiliary connection without its main connection ends in the same turn.
 
 use openflow::version::Version;
 use packet::time::Nanos;
@@ -17,7 +20,7 @@ use super::Agent;
 use super::dialer::Auxiliary;
 
 impl Agent {
-    /// Adds so many auxiliary connections for the dialer at a place.
+    /// Adds `count` auxiliary connections for the dialer `main`.
     pub(super) fn add_auxiliaries(&mut self, main: usize, count: u8) {
         for number in 1..=count {
             let dialer = self.dialers[main].auxiliary(Auxiliary { main, number });
@@ -25,7 +28,7 @@ impl Agent {
         }
     }
 
-    /// Lets auxiliary connections be made while their main one is up, and ends them when it is
+    /// Starts auxiliary connections while their main connection is up, and ends them when it is
     /// not.
     pub(super) fn turn_auxiliaries(&mut self, now: Nanos) {
         for at in 0..self.dialers.len() {
@@ -53,7 +56,7 @@ impl Agent {
         version.is_some() && version != self.connections[main].session.version()
     }
 
-    /// The main connection that a dialer made, if one that can have auxiliaries is up.
+    /// Returns the main connection of a dialer, if it is up and can have auxiliary connections.
     fn main_connection(&self, dialer: usize) -> Option<usize> {
         self.connections.iter().position(|connection| {
             connection.dialer == Some(dialer)
@@ -62,19 +65,19 @@ impl Agent {
         })
     }
 
-    /// Which auxiliary connection the one at a place is, if it is one.
+    /// Returns the auxiliary state of a connection, if it is an auxiliary connection.
     pub(super) fn auxiliary_of(&self, at: usize) -> Option<Auxiliary> {
         self.dialers[self.connections[at].dialer?].auxiliary
     }
 
-    /// The place of the main connection to the controller at the other end of this one.
+    /// Returns the index of the main connection to the same controller.
     pub(super) fn main_of(&self, at: usize) -> usize {
         let auxiliary = self.auxiliary_of(at);
         auxiliary.and_then(|auxiliary| self.main_connection(auxiliary.main)).unwrap_or(at)
     }
 
-    /// Over which connection frames go to the controller whose main connection this is: the first
-    /// auxiliary one that has room, or this one.
+    /// Returns the connection for packet-ins to the controller of this main connection: the first
+    /// auxiliary connection that has room, or the main connection.
     pub(super) fn way_for_frames(&self, main: usize) -> usize {
         let Some(dialer) = self.connections[main].dialer else { return main };
         let has_room = |at: &usize| {

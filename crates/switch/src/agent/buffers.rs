@@ -1,20 +1,22 @@
-//! Frames that wait until a controller says what to do with them.
+//! Buffered frames that wait for a controller's decision.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 5.3.6 and 5.4.1. A bounded ring: a
-//! frame is kept for at least the configured time, then the next one may take its place; while
-//! all places hold younger frames, frames go to the controller whole and without a buffer.
+//! Source: OpenFlow switch specification 1.0.0, sections 5.3.6 and 5.4.1.
 //!
-//! Invariant: an identity names one frame for ever. It holds the place and how often that was
-//! filled, so that a late answer never sends another frame than the one it was about (until the
-//! count wraps, after some 65,536 fillings of that place).
+//! The buffers are a bounded ring. A frame is kept for at least the configured time; then the next
+//! one may replace it. While all slots hold newer frames, the switch sends frames to the controller
+//! whole and without a buffer ID.
+//!
+//! Invariant: a buffer ID names one frame. It consists of the slot and the number of times that the
+//! slot was filled. A late reply therefore never sends another frame, until the count wraps after
+//! about 65,536 uses of the slot.
 
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-/// Bits of an identity that say how often the place was filled.
+/// Modulus of the count of uses in a buffer ID.
 const FILLS: u32 = 0xffff;
 
-/// The ring.
+/// Ring of buffered frames.
 #[derive(Debug)]
 pub struct Buffers {
     places: Vec<Place>,
@@ -26,7 +28,7 @@ pub struct Buffers {
 /// Why no frame was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoBuffer {
-    /// There is, or there is no longer, such a buffer.
+    /// The buffer does not exist, or no longer.
     Unknown,
     /// The buffer was used already.
     Empty,
@@ -38,23 +40,24 @@ struct Place {
     since: Nanos,
     port: PortNo,
     frame: Option<Frame>,
-    /// Whether the frame is a bundle's: it stays until that is committed or rolled back.
+    /// Whether a bundle reserves the frame. It stays until the bundle is committed or rolled back.
     reserved: bool,
 }
 
 impl Buffers {
-    /// Room for `capacity` frames (at most 65,536), each kept at least `keep` long.
+    /// Creates a ring for `capacity` frames (at most 65,536), which keeps each for at least `keep`.
     pub fn new(capacity: usize, keep: Nanos) -> Self {
         assert!(capacity <= 1 << 16, "an identity has 16 bits for the place");
         Buffers { places: Vec::new(), capacity, next: 0, keep }
     }
 
-    /// How many frames it has room for.
+    /// Returns the number of slots.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Keeps a frame that came in on `port` and returns its identity, if there is room.
+    /// Stores a frame that was received on `port`. Returns its buffer ID, or `None` if no slot is
+    /// free.
     pub fn store(&mut self, port: PortNo, frame: Frame, now: Nanos) -> Option<u32> {
         if self.places.len() < self.capacity && self.next == self.places.len() {
             let (frame, reserved) = (None, false);
@@ -67,20 +70,20 @@ impl Buffers {
             place.frame.is_none() || over
         };
         let place = place.filter(is_free)?;
-        // The all-ones identity means "no buffer", so the count stops one short.
+        // The all-ones buffer ID means "no buffer", so the count stops one short.
         let fills = (place.fills + 1) % FILLS;
         *place = Place { fills, since: now, port, frame: Some(frame), reserved: false };
         self.next = (index + 1) % self.capacity;
         Some(fills << 16 | index as u32)
     }
 
-    /// Whether there is a frame with this identity.
+    /// Checks that a frame with this buffer ID is available.
     pub fn check(&self, id: u32) -> Result<(), NoBuffer> {
         let place = self.places.get((id & 0xffff) as usize).filter(|it| it.fills == id >> 16);
         place.ok_or(NoBuffer::Unknown)?.check()
     }
 
-    /// Takes the frame with this identity out, with the port that it came in on.
+    /// Removes the frame with this buffer ID. Returns it with its ingress port.
     pub fn take(&mut self, id: u32) -> Result<(PortNo, Frame), NoBuffer> {
         let place = self.find(id)?;
         place.check()?;
@@ -88,8 +91,8 @@ impl Buffers {
         Ok((place.port, frame))
     }
 
-    /// Keeps the frame with this identity for a bundle: nothing else takes it, and no other frame takes its
-    /// place, until [`Buffers::unreserve`].
+    /// Reserves the frame with this buffer ID for a bundle. Until [`Buffers::unreserve`], nothing
+    /// else takes the frame and no other frame replaces it.
     pub fn reserve(&mut self, id: u32) -> Result<(), NoBuffer> {
         let place = self.find(id)?;
         place.check()?;
@@ -97,7 +100,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Ends what [`Buffers::reserve`] began.
+    /// Releases the reservation of [`Buffers::reserve`].
     pub fn unreserve(&mut self, id: u32) {
         if let Ok(place) = self.find(id) {
             place.reserved = false;

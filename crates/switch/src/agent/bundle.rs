@@ -1,10 +1,11 @@
-//! Bundles: messages that a controller collects, to be done together.
+//! Bundles: messages that a controller collects and commits together.
 //!
 //! Source: OpenFlow switch specification 1.4.1, sections 6.8 and 7.3.9; 1.5.1, section 6.8.6
-//! (scheduled). Here they are only kept; what a commit does is in [`super::commit`].
+//! (scheduled). This module only stores them; [`super::commit`] commits them.
 //!
-//! Invariant: memory is bounded by the limits on bundles, messages and bytes of a connection; a
-//! bundle about which nothing is said for too long is forgotten.
+//! Invariants:
+//! - The limits on bundles, messages and bytes of a connection bound memory.
+//! - A bundle that is idle for too long is discarded.
 
 use openflow::codec;
 use openflow::header::{Header, Xid};
@@ -29,37 +30,37 @@ pub struct Bundle {
     flags: BundleFlags,
     closed: bool,
     touched: Nanos,
-    /// When it is to be committed, if that was said: the request's number goes along.
+    /// When to commit it, if scheduled, and the transaction ID of the request.
     due: Option<(Nanos, Xid)>,
-    /// Its messages, in the order in which they came. Their bytes take a fraction of what they mean, and
-    /// no more than the controller sent.
+    /// Its encoded messages, in the order of arrival. They take less memory than decoded messages,
+    /// and no more than the controller sent.
     said: Vec<u8>,
     count: usize,
 }
 
 /// A message of a bundle.
 pub struct Bundled<'a> {
-    /// Its transaction id.
+    /// Its transaction ID.
     pub xid: Xid,
-    /// What it says.
+    /// The decoded message.
     pub message: Message,
-    /// How it says so.
+    /// The encoded message.
     pub bytes: &'a [u8],
 }
 
 impl Bundle {
-    /// The controller's number for it.
+    /// Returns the bundle ID.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// How it is to be done.
+    /// Returns the flags.
     pub fn flags(&self) -> BundleFlags {
         self.flags
     }
 
-    /// The message that begins at a byte, in the order in which they came, and the byte at which the next one
-    /// begins; none at the end.
+    /// Decodes the message at byte `at`. Returns it with the position of the next message, or
+    /// `None` at the end.
     pub fn message_at(&self, at: usize) -> Option<(Bundled<'_>, usize)> {
         let rest = self.said.get(at..)?;
         let length = usize::from(Header::parse(rest).ok()?.length);
@@ -72,7 +73,7 @@ impl Bundle {
 }
 
 impl Bundles {
-    /// Opens a bundle. One that has this number already is discarded.
+    /// Opens a bundle. If the ID is in use, the existing bundle is discarded and the request fails.
     pub fn open(
         &mut self,
         id: u32,
@@ -92,7 +93,7 @@ impl Bundles {
         Ok(())
     }
 
-    /// Lets no more messages into a bundle. What is said wrongly discards it.
+    /// Closes a bundle to further messages. An invalid request discards it.
     pub fn close(&mut self, id: u32, flags: BundleFlags, now: Nanos) -> Result<(), ErrorCode> {
         let bundle = self.find(id, flags, now)?;
         if std::mem::replace(&mut bundle.closed, true) {
@@ -102,7 +103,7 @@ impl Bundles {
         Ok(())
     }
 
-    /// Puts a message, which has been read from these bytes, into a bundle. Opens the bundle if there is none.
+    /// Adds an encoded message to a bundle. Opens the bundle if it does not exist.
     pub fn add(
         &mut self,
         id: u32,
@@ -129,13 +130,13 @@ impl Bundles {
         Ok(())
     }
 
-    /// Takes out a bundle that is to be committed now.
+    /// Removes a bundle that is to be committed now.
     pub fn commit(&mut self, id: u32, flags: BundleFlags, now: Nanos) -> Result<Bundle, ErrorCode> {
         self.find(id, flags, now)?;
         self.take(id).ok_or(ErrorCode::BundleBadId)
     }
 
-    /// Keeps a bundle until it is to be committed, at `due` by request `xid`.
+    /// Schedules a bundle for a commit at `due` by request `xid`.
     pub fn schedule(
         &mut self,
         id: u32,
@@ -149,7 +150,7 @@ impl Bundles {
         Ok(())
     }
 
-    /// A bundle whose time has come, with the number of the request to commit it.
+    /// Removes and returns a bundle that is due, with the transaction ID of the commit request.
     pub fn due(&mut self, now: Nanos) -> Option<(Bundle, Xid)> {
         let is_due = |bundle: &&Bundle| bundle.due.is_some_and(|(at, _)| at <= now);
         let next = self.open.iter().filter(is_due).min_by_key(|bundle| bundle.due)?;
@@ -157,19 +158,19 @@ impl Bundles {
         Some((self.take(id)?, xid))
     }
 
-    /// Forgets a bundle. One that does not exist is an error.
+    /// Discards a bundle. Returns an error if it does not exist.
     pub fn discard(&mut self, id: u32) -> Result<(), ErrorCode> {
         self.take(id).map(drop).ok_or(ErrorCode::BundleBadId)
     }
 
-    /// Forgets the bundles about which nothing was said for so long, and returns how many.
+    /// Discards the bundles that were idle for `idle_max`. Returns their number.
     pub fn expire(&mut self, idle_max: Nanos, now: Nanos) -> usize {
         let old = |bundle: &&Bundle| bundle.due.is_none() && now.since(bundle.touched) >= idle_max;
         let ids: Vec<u32> = self.open.iter().filter(old).map(|bundle| bundle.id).collect();
         ids.into_iter().filter(|&id| self.take(id).is_some()).count()
     }
 
-    /// When the next bundle is due or too old.
+    /// Returns when the next bundle is due or expires.
     pub fn next_event(&self, idle_max: Nanos) -> Option<Nanos> {
         let event = |bundle: &Bundle| match bundle.due {
             Some((at, _)) => at,
@@ -178,7 +179,7 @@ impl Bundles {
         self.open.iter().map(event).min()
     }
 
-    /// The bundle with this number, if its flags are these: others discard it.
+    /// Finds the bundle with this ID. Discards it if its flags differ.
     fn find(&mut self, id: u32, flags: BundleFlags, now: Nanos) -> Result<&mut Bundle, ErrorCode> {
         let place = self.open.iter().position(|bundle| bundle.id == id);
         let place = place.ok_or(ErrorCode::BundleBadId)?;

@@ -1,10 +1,10 @@
-//! What changes the switch: entries, groups, meters, ports, tables. (Frames that it sends are in
-//! [`super::packet_out`].)
+//! Messages that change the switch: flow entries, groups, meters, ports and tables.
+//! ([`super::packet_out`] handles packet-outs.)
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 4.6 and 5.3; 1.3.5, sections 6.4 to 6.6 and
-//! 7.3.4. A message that concerns many entries may take several turns ([`Unfinished`]).
+//! Source: OpenFlow switch specification 1.0.0, sections 4.6 and 5.3; 1.3.5, sections 6.4 to 6.6
+//! and 7.3.4. A message that concerns many flow entries may take several turns ([`Unfinished`]).
 //!
-//! Invariant: each message takes effect whole, or is refused and changes nothing.
+//! Invariant: each message takes effect completely, or is rejected and changes nothing.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -34,53 +34,53 @@ use crate::lower::{self, World};
 use super::packet_out::buffer_error_up;
 use super::{Agent, Datapath, modelled};
 
-/// Who orders a change, and in which words.
+/// Origin of a change, and its protocol version.
 #[derive(Debug, Clone, Copy)]
 pub struct Who {
     /// The connection.
     pub owner: u32,
-    /// The message.
+    /// The message's transaction ID.
     pub xid: Xid,
     /// The connection's version.
     pub version: Version,
-    /// Whether the first table counts as two, as 1.0 has it.
+    /// Whether the first table counts as two tables, as in OpenFlow 1.0.
     pub parts: bool,
 }
 
 impl Who {
-    /// The same for whoever watches entries.
+    /// Returns the source of the change for flow monitors.
     pub fn source(&self) -> Source {
         Source { owner: self.owner, xid: self.xid }
     }
 
-    /// The same for whoever translates.
+    /// Returns the source of the change for conversions.
     pub fn speaker(&self) -> Speaker {
         Speaker { version: self.version, parts: self.parts, source: self.source() }
     }
 }
 
-/// What is left of a message that may take several turns.
+/// The rest of a message that takes several turns.
 pub(super) struct Unfinished {
     source: Source,
     work: Work,
-    /// A kept frame that goes through the tables afterwards.
+    /// Buffered frame that goes through the tables afterwards.
     buffer: Option<u32>,
 }
 
-/// What is done.
+/// Work of a message.
 #[allow(clippy::large_enum_variant, reason = "most of them end where they begin, on the stack")]
 enum Work {
     Add(Addition),
     Modify(Modification),
     Delete(Selection),
     Group(GroupChange),
-    /// Those are deleted that use groups or meters that went.
+    /// Deletion of flow entries that use deleted groups or meters.
     DeleteUsers(Deletion),
 }
 
 impl Agent {
-    /// Does what one message orders, as far as the share of the turn goes. What is left of it is for
-    /// [`Agent::continue_message`].
+    /// Applies one message, up to the share of the turn. [`Agent::continue_message`] continues the
+    /// rest.
     pub(super) fn change(
         &mut self,
         who: Who,
@@ -99,7 +99,7 @@ impl Agent {
         Ok(None)
     }
 
-    /// Begins to work on entries, and does as much as the share of the turn allows.
+    /// Begins work on flow entries, up to the share of the turn.
     fn begin_work(
         &mut self,
         (work, buffer, source): (Work, Option<u32>, Source),
@@ -113,7 +113,7 @@ impl Agent {
         }
     }
 
-    /// Goes on with a message until its end, or until the share of the turn is used up.
+    /// Continues a message until its end, or until the share of the turn is spent.
     pub(super) fn continue_message(
         &mut self,
         unfinished: &mut Unfinished,
@@ -149,13 +149,13 @@ impl Agent {
         }
         *datapath.due = Some(Nanos::ZERO);
         Poll::Ready(match unfinished.buffer {
-            // As later versions say it: the kept frame then goes through the tables.
+            // As later versions specify, the buffered frame then goes through the tables.
             Some(id) => self.release(id, None, &[CoreAction::Table], datapath),
             None => Ok(()),
         })
     }
 
-    /// What actions may refer to.
+    /// Returns the objects to which actions may refer.
     pub(super) fn world<'a>(&'a self, who: Who, datapath: &'a Datapath<'_>) -> World<'a> {
         World { ports: self.ports.numbers(), pipeline: datapath.pipeline, version: who.version }
     }
@@ -200,8 +200,9 @@ impl Agent {
         self.begin_work((work, change.buffer_id, who.source()), datapath)
     }
 
-    /// The instructions of an entry. Most entries that come together only send frames to one port:
-    /// that means the same whatever else the entry says, and is not made again.
+    /// Converts the instructions of a flow entry. Most flow entries in a sequence only output to
+    /// one port. These instructions do not depend on the rest of the entry, so the last result is
+    /// reused.
     fn instructions(
         &mut self,
         who: Who,
@@ -227,8 +228,8 @@ impl Agent {
         Ok(list)
     }
 
-    /// A table is named by its number; deletions may mean all. Where 1.0 has no tables to name,
-    /// their byte is part of the command.
+    /// Checks the table of a flow-mod. Deletions may select all tables. In plain 1.0 the byte of
+    /// the table is part of the command.
     fn check_table(&self, who: Who, change: &FlowMod) -> Result<(), ErrorCode> {
         let deletes =
             matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
@@ -300,14 +301,15 @@ impl Agent {
         Ok(())
     }
 
-    /// Has the data plane treat a port as its description says, and tells the controllers.
+    /// Applies a port's settings to the data plane, and sends port-status messages to the
+    /// controllers.
     pub(super) fn set_port(&mut self, port: PortDescription, datapath: &mut Datapath<'_>) {
         datapath.pipeline.set_port(port.number, settings_of(&port));
         self.tell_port(port);
     }
 }
 
-/// What a port is set to do, as the core has it.
+/// Converts a port's configuration to settings of the forwarding core.
 pub fn settings_of(port: &PortDescription) -> PortSettings {
     let has = |bit| port.config.contains(bit);
     PortSettings {
@@ -320,7 +322,7 @@ pub fn settings_of(port: &PortDescription) -> PortSettings {
     }
 }
 
-/// There is no emergency table: it is full from the start.
+/// Returns the error for the emergency table, which is not supported and counts as full.
 fn no_emergency_table(change: &FlowMod) -> ErrorCode {
     match change.idle_timeout_s | change.hard_timeout_s {
         0 => ErrorCode::FlowModTableFull,

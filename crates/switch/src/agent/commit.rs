@@ -1,15 +1,16 @@
-//! Bundles: messages done together, all of them or none.
+//! Bundle commits: messages that are applied together, all or none.
 //!
-//! Source: OpenFlow switch specification 1.4.1, sections 6.8 and 7.3.9; 1.5.1, section 6.8.6. A commit takes as many
-//! turns as it needs. Its messages are done in order, apart from what frames are forwarded by. If one of them
-//! fails, all before it are rolled back. Otherwise one step publishes all of them, and then the frames are sent and the
-//! requests forwarded that the bundle asked for.
+//! Source: OpenFlow switch specification 1.4.1, sections 6.8 and 7.3.9; 1.5.1, section 6.8.6.
+//!
+//! A commit takes as many turns as it needs. It applies the messages in order, without effect on
+//! forwarding. If one fails, all before it are rolled back. Otherwise one step publishes all of
+//! them. Then the bundle's frames are sent and its requests are forwarded to other controllers.
 //!
 //! Invariants:
 //!
-//! - After a refused commit the switch is as it was before.
-//! - No frame goes by a part of a bundle.
-//! - Controllers hear of a bundle's changes only after all of it is published.
+//! - After a rejected commit the switch has its earlier state.
+//! - No frame is forwarded by a part of a bundle.
+//! - Controllers are notified of a bundle's changes only after all of it is published.
 
 use std::collections::VecDeque;
 use std::task::Poll;
@@ -32,51 +33,51 @@ use super::port_book::PortBook;
 use super::{Agent, Datapath, modelled};
 use crate::budget::{MESSAGE_STEPS, RUN_STEPS};
 
-/// What a bundle does besides changing tables, groups and meters.
+/// Effects of a bundle other than on tables, groups and meters.
 #[derive(Default)]
 pub(super) struct Transaction {
-    /// The ports as it sets them, if it sets any.
+    /// The port settings after the bundle, if it changes any.
     pub(super) ports: Option<PortBook>,
-    /// What follows once all of it can be seen, in order.
+    /// Deferred work until the whole bundle is visible, in order.
     pub(super) late: VecDeque<Late>,
 }
 
-/// What follows once a bundle can be seen.
+/// Work that is deferred until a bundle is visible.
 pub(super) enum Late {
-    /// A frame is sent.
+    /// Sends a frame.
     Frame(Departure),
-    /// Other controllers hear of a request.
+    /// Forwards a request to other controllers.
     Request(Xid, Box<Message>),
 }
 
-/// A bundle that is being committed.
+/// A bundle commit in progress.
 pub(super) struct Commit {
     bundle: Bundle,
     who: Who,
-    /// Where in the bundle the next message begins.
+    /// Position of the next message in the bundle.
     next: usize,
-    /// A message that takes several turns: where it begins, and what is left of it.
+    /// A message that takes several turns: its position, and its remaining work.
     unfinished: Option<(usize, Unfinished)>,
     transaction: Transaction,
     phase: Phase,
 }
 
-/// How far a commit is.
+/// Phase of a commit.
 enum Phase {
-    /// Its messages are done one after the other.
+    /// Applies the messages in order.
     Changing,
-    /// They are rolled back, as one of them failed.
+    /// Rolls back the messages, as one of them failed.
     RollingBack,
-    /// That is done, and what would have followed is given up.
+    /// Discards the deferred work after the rollback.
     Cancelling,
-    /// All of it becomes visible.
+    /// Publishes the bundle.
     Publishing,
-    /// It is visible; frames and requests follow.
+    /// Performs the deferred work.
     Following,
 }
 
 impl Commit {
-    /// The bundle's number and flags.
+    /// Returns the bundle's ID and flags.
     pub(super) fn names(&self) -> (u32, BundleFlags) {
         (self.bundle.id(), self.bundle.flags())
     }
@@ -116,7 +117,7 @@ impl Agent {
         Ok(())
     }
 
-    /// When a commit is to be done, if that is later than now.
+    /// Returns when a commit is scheduled, if later than now.
     fn due(&self, control: &BundleControl, now: Nanos) -> Result<Option<Nanos>, ErrorCode> {
         let time = control.properties.iter().find_map(|property| match property {
             BundleProperty::Time(time) => Some(*time),
@@ -129,7 +130,7 @@ impl Agent {
         }
     }
 
-    /// Answers a request about a bundle.
+    /// Replies to a bundle control request.
     pub(super) fn bundle_done(
         &mut self,
         at: usize,
@@ -142,7 +143,7 @@ impl Agent {
         self.connections[at].reply(xid, &Message::BundleControl(reply));
     }
 
-    /// Puts a message into a bundle, which is what the session's last event is about.
+    /// Adds the message of the session's last event to a bundle.
     pub(super) fn bundle_add(
         &mut self,
         at: usize,
@@ -167,7 +168,7 @@ impl Agent {
         bundles.add(add.id, add.flags, inner, &self.limits, now)
     }
 
-    /// Commits a bundle whose time has come, and forgets those that were left open too long.
+    /// Commits a bundle that is due, and discards bundles that were idle too long.
     pub(super) fn bundles_due(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         let idle_max = Nanos::from_millis(self.limits.bundle_ms);
         let connection = &mut self.connections[at];
@@ -181,7 +182,7 @@ impl Agent {
         }
     }
 
-    /// Begins to do all messages of a bundle or none. The message that fails is answered with its own error.
+    /// Begins to commit a bundle. A message that fails gets its own error reply.
     fn begin_commit(&mut self, at: usize, xid: Xid, bundle: Bundle, datapath: &mut Datapath<'_>) {
         datapath.pipeline.begin();
         modelled::begin_bundle(datapath);
@@ -197,7 +198,7 @@ impl Agent {
         self.ongoing = Some(Ongoing::commit(who, commit));
     }
 
-    /// Goes on with a commit until its end, or until the share of the turn is used up.
+    /// Continues a commit until its end, or until the share of the turn is spent.
     pub(super) fn continue_commit(
         &mut self,
         commit: &mut Commit,
@@ -265,7 +266,7 @@ impl Agent {
         }
     }
 
-    /// Does the next messages of a bundle. False if one of them fails, which is answered.
+    /// Applies the next messages of a bundle. Returns false if one fails, after sending its error.
     fn change_next(&mut self, commit: &mut Commit, datapath: &mut Datapath<'_>) -> Poll<bool> {
         loop {
             if datapath.must_pause() {
@@ -308,14 +309,14 @@ impl Agent {
         }
     }
 
-    /// Whether a change waits for the next turn after so many steps: where there was none to do, threads of frames
-    /// have yet to see what was done.
+    /// Whether a change pauses until the next turn. If `used` is zero, it waits for forwarding
+    /// threads.
     pub(super) fn pauses(&mut self, used: usize, datapath: &Datapath<'_>) -> bool {
         self.waits_for_frames |= used == 0;
         self.waits_for_frames || datapath.must_pause()
     }
 
-    /// Remembers a request that other controllers hear of once the bundle is published.
+    /// Defers forwarding of a request to other controllers until the bundle is published.
     fn follow_later(&mut self, Bundled { xid, message, .. }: Bundled<'_>) {
         if let (Message::GroupMod(_) | Message::MeterMod(_), Some(transaction)) =
             (&message, &mut self.transaction)
@@ -324,7 +325,7 @@ impl Agent {
         }
     }
 
-    /// Answers the message of a bundle that fails.
+    /// Sends the error for the message of a bundle that failed.
     fn refuse_one(&mut self, commit: &Commit, began: usize, code: ErrorCode) {
         let owner = commit.who.owner;
         let connection = self.connections.iter_mut().find(|connection| connection.id == owner);
@@ -334,7 +335,7 @@ impl Agent {
         }
     }
 
-    /// Gives the ports the settings that a bundle left.
+    /// Applies the port settings of a bundle.
     fn set_ports(&mut self, after: Option<PortBook>, datapath: &mut Datapath<'_>) {
         for port in after.iter().flat_map(PortBook::descriptions) {
             if let Some(port) = self.ports.set_config(port.number, port.config) {

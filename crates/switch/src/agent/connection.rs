@@ -1,8 +1,8 @@
-//! One controller's connection: a channel, the session on it, and what it is owed.
+//! Connection of one controller: a channel, its session, and messages that wait.
 //!
-//! Invariant: memory is bounded whatever the controller does. While more than
-//! `BACKLOG_BYTES_MAX` wait to be sent, nothing more is read from it, a long reply pauses, and
-//! news (frames, removals, port changes) is dropped and counted instead of queued.
+//! Invariant: memory is bounded for every controller. While more than `BACKLOG_BYTES_MAX` bytes
+//! wait to be sent, the connection reads nothing more and a long reply pauses. Asynchronous
+//! messages (packet-in, flow-removed, port-status) are then dropped and counted instead of queued.
 
 use std::os::fd::RawFd;
 
@@ -25,74 +25,76 @@ use super::parts::Parts;
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are read from one connection in one turn. A session takes as many at any time.
+/// Bytes that are read from one connection in one turn. A session accepts as many at any time.
 pub const READ_BYTES: usize = MESSAGE_BYTES_MAX;
 
-/// A connection.
+/// Connection of one controller.
 pub struct Connection {
-    /// A number that no other connection of this switch has or had.
+    /// Number of the connection, unique in the lifetime of this switch.
     pub id: u32,
-    /// Name of the other end.
+    /// Name of the peer.
     pub peer: String,
-    /// Which of the switch's own attempts it came from, if the controller did not connect.
+    /// Index of the dialer that made the connection, if the switch initiated it.
     pub dialer: Option<usize>,
-    /// The protocol.
+    /// The OpenFlow session.
     pub session: Session,
-    /// Whether the session came up.
+    /// Whether the session is established.
     pub up: bool,
-    /// Whether a message from it was not understood.
+    /// Whether an invalid message was received.
     pub refused: bool,
-    /// Bytes of a frame without match that this controller wants.
+    /// Bytes of a table-miss frame that this controller receives.
     pub miss_send_bytes: u16,
-    /// Which part the controller plays.
+    /// The controller's role.
     pub role: Role,
-    /// Which news it gets.
+    /// Asynchronous messages that the controller receives.
     pub interests: Interests,
-    /// The controller's own number among those of the switch, or 0.
+    /// Short controller ID (OpenFlow 1.5), or 0.
     pub short_id: u16,
-    /// Whether a controller of 1.0 means the numbers of all tables (Nicira's extension), not the
-    /// two parts of the first one.
+    /// Whether a 1.0 controller uses the numbers of all tables (Nicira extension), instead of the
+    /// two parts of the first table.
     pub table_ids: bool,
-    /// Whether it is told of entries that have gone in Nicira's words.
+    /// Whether flow-removed messages have Nicira's format.
     pub nicira_flows: bool,
-    /// Whether it is told of frames in Nicira's words.
+    /// Whether packet-in messages have Nicira's format.
     pub nicira_frames: bool,
-    /// Messages that it collects to be done together.
+    /// Open bundles.
     pub bundles: Bundles,
-    /// Which entries it watches.
+    /// Flow monitors.
     pub monitors: Monitors,
-    /// A request that has come in part.
+    /// An incomplete multipart request.
     pub parts: Parts,
-    /// A long reply that is under way.
+    /// The long reply in progress.
     pub dump: Option<Dump>,
-    /// A message that could not be done when it came, and until when it waits.
+    /// A message that could not be processed when it arrived, and until when it waits.
     held: Option<(Nanos, Event)>,
     /// Whether that message waits for another connection's change of several turns.
     pub is_blocked: bool,
-    /// Whether it changed something that threads of frames may not see: then nothing is sent to it.
+    /// Whether the controller changed something that forwarding threads may not see yet. Then
+    /// nothing is sent.
     pub has_changed: bool,
-    /// How many events have to be told before that message is handled, if it waits for that.
+    /// Number of events that must be reported before the waiting message is processed, if it waits
+    /// for events.
     pub news_until: Option<u64>,
-    /// Whether there is more to do of what has been read, but for that.
+    /// Whether received messages are left for a later turn.
     pub is_cut: bool,
-    /// Whether nothing is read although something may have arrived.
+    /// Whether the connection is not read although data may have arrived.
     pub is_deaf: bool,
-    /// When something was last received.
+    /// When data was last received.
     pub received_at: Nanos,
-    /// Why the connection has to end.
+    /// Why the connection must end.
     pub ended: Option<String>,
     channel: Box<dyn Channel>,
-    /// Whether the channel took no more when something was sent last.
+    /// Whether the channel was full at the last attempt to send.
     is_full_behind: bool,
-    /// Whether it stands beside a main connection, over which the news goes.
+    /// Whether this is an auxiliary connection; the main connection carries asynchronous messages.
     pub auxiliary: bool,
-    /// What the door knows of it, if it came from a listener.
+    /// Admission state, if a listener accepted the connection.
     guest: Option<Guest>,
 }
 
 impl Connection {
-    /// A switch's session on this channel, probed after so long without a byte from the other
-    /// end, and given up after as long again.
+    /// Creates a switch's session on this channel. After `probe` without a received byte it sends
+    /// an echo request, and it closes the session after the same time again.
     pub fn new(
         channel: Box<dyn Channel>,
         dialer: Option<usize>,
@@ -104,7 +106,7 @@ impl Connection {
             versions: versions.to_vec(),
             echo_idle: Some(probe),
             echo_timeout: probe,
-            // Replies go past the limit at which news stops, so that none is ever lost.
+            // Replies may exceed the limit of asynchronous messages, so that none is lost.
             transmit_bytes_max: 2 * BACKLOG_BYTES_MAX,
             ..Settings::new(End::Switch)
         };
@@ -141,32 +143,32 @@ impl Connection {
         }
     }
 
-    /// It was accepted by a listener, if there is a guest.
+    /// Sets the admission state of a connection that a listener accepted.
     pub fn arrive(&mut self, guest: Option<Guest>) {
         self.guest = guest;
     }
 
-    /// What the door knows of it, if a listener accepted it.
+    /// Returns the admission state, if a listener accepted the connection.
     pub fn accepted(&self) -> Option<&Guest> {
         self.guest.as_ref()
     }
 
-    /// What the door knows of it, as long as it has not come up.
+    /// Returns the admission state until the session is established.
     pub fn guest(&self) -> Option<&Guest> {
         self.guest.as_ref().filter(|_| !self.up)
     }
 
-    /// Whether it came in through a listener.
+    /// Whether a listener accepted the connection.
     pub fn is_management(&self) -> bool {
         self.guest.is_some()
     }
 
-    /// Whether it is a guest that has said nothing.
+    /// Whether an accepted connection has sent nothing yet.
     pub fn is_silent(&self) -> bool {
         self.guest().is_some_and(|guest| guest.progress == Progress::Silent)
     }
 
-    /// Notes how far a guest has come; whether it has said anything.
+    /// Updates the progress of an accepted connection. Returns whether the peer has sent anything.
     pub fn has_begun(&mut self) -> bool {
         let progress = self.channel.progress();
         if let Some(guest) = &mut self.guest {
@@ -175,8 +177,8 @@ impl Connection {
         progress != Progress::Silent
     }
 
-    /// Reads what has arrived into the session, unless the controller owes us reading first. Every
-    /// event of the session has to have been handled.
+    /// Reads received data into the session, unless the connection is throttled. The caller must
+    /// have handled every event of the session.
     pub fn receive(&mut self, buffer: &mut [u8], now: Nanos) {
         if self.is_throttled() || self.session.is_down() {
             return;
@@ -195,53 +197,54 @@ impl Connection {
         }
     }
 
-    /// Whether so much waits to be sent, or a long reply is under way, that nothing is read.
+    /// Whether nothing is read because the send queue is full or a long reply is in progress.
     pub fn is_throttled(&self) -> bool {
         self.dump.is_some() || self.is_full()
     }
 
-    /// Whether as much waits to be sent as may.
+    /// Whether the send queue is full.
     pub fn is_full(&self) -> bool {
         self.session.transmit().len() >= BACKLOG_BYTES_MAX
     }
 
-    /// Whether nothing waits to be sent.
+    /// Whether the send queue is empty.
     pub fn has_read_all(&self) -> bool {
         self.session.transmit().is_empty()
     }
 
-    /// The session came up: what depends on its version is made.
+    /// Marks the session as established and creates the state that depends on its version.
     pub fn came_up(&mut self) {
         self.up = true;
         self.interests = Interests::new(self.version());
     }
 
-    /// The version that is spoken; 1.0 before it is known.
+    /// Returns the negotiated version, or 1.0 before negotiation.
     pub fn version(&self) -> Version {
         self.session.version().unwrap_or(Version::V1_0)
     }
 
-    /// Whether the first table counts as two, as 1.0 has it.
+    /// Whether the first table counts as two tables, as in OpenFlow 1.0.
     pub fn sees_parts(&self) -> bool {
         self.version() == Version::V1_0 && !self.table_ids
     }
 
-    /// Answers the message with this number.
+    /// Sends a reply to the request with this transaction ID.
     pub fn reply(&mut self, xid: Xid, message: &Message) {
         if let Err(error) = self.session.answer(xid, message) {
             self.end(&format!("a reply cannot be sent: {error}"));
         }
     }
 
-    /// Answers the request with this number with a part of flow statistics, whose rows are bytes.
+    /// Sends one part of a flow statistics reply from encoded rows.
     pub fn reply_rows(&mut self, xid: Xid, more: bool, rows: &[u8]) {
         if let Err(error) = self.session.answer_flow_rows(xid, more, rows) {
             self.end(&format!("a reply cannot be sent: {error}"));
         }
     }
 
-    /// Answers the message with this number, which began with these bytes, with an error: the
-    /// nearest that the version has, or for one of Nicira's messages what Nicira has.
+    /// Sends an error in reply to the message with this transaction ID. `request` is the start of
+    /// that message. The error is the nearest one that the version has, or Nicira's error for a
+    /// Nicira message.
     pub fn refuse(&mut self, xid: Xid, code: ErrorCode, request: &[u8]) {
         let extended = (self.version() == Version::V1_0).then(|| nicira::refusal(code, request));
         if let Some(error) = extended.flatten() {
@@ -251,13 +254,13 @@ impl Connection {
         self.reply(xid, &Message::error(code, request));
     }
 
-    /// Whether the controller wants news of this kind for this reason.
+    /// Whether the controller receives asynchronous messages of this kind for this reason.
     pub fn wants(&self, kind: AsyncKind, reason: u32) -> bool {
         self.up && !self.auxiliary && self.interests.wants(self.role, kind, reason)
     }
 
-    /// Tells news. False if that is lost because too much waits already. What the version has no
-    /// words for is nothing to tell.
+    /// Sends an asynchronous message. Returns false if the message was dropped because the send
+    /// queue is full. A message that the version cannot express is skipped.
     pub fn tell(&mut self, message: &Message) -> bool {
         if !self.up {
             return true;
@@ -266,7 +269,8 @@ impl Connection {
         !self.is_full() && told(self.session.answer(0, message))
     }
 
-    /// Sends what waits, here or in the channel, as far as there is room, unless its changes hold it up.
+    /// Sends queued bytes of the session and the channel as far as there is room. Does nothing
+    /// while changes are not visible.
     pub fn flush(&mut self, now: Nanos) {
         if self.has_changed {
             return;
@@ -279,7 +283,8 @@ impl Connection {
                     return;
                 }
                 Ok(count) => {
-                    // What the channel takes at once may never be read; room that it has again was read.
+                    // The channel's buffer may accept bytes that the peer never reads. Room after a
+                    // full buffer proves that the peer reads.
                     if std::mem::take(&mut self.is_full_behind) {
                         self.session.peer_reads(now);
                     }
@@ -291,13 +296,13 @@ impl Connection {
         }
     }
 
-    /// Notes why the connection has to end; the first reason stands.
+    /// Records why the connection must end. Later reasons are ignored.
     pub fn end(&mut self, why: &str) {
         self.ended.get_or_insert_with(|| why.to_string());
     }
 
-    /// The descriptor to wait for, and whether until writable; none while nothing is read, as
-    /// what has arrived would end every wait at once.
+    /// Returns the descriptor to poll, and whether to poll for writing. Returns none while the
+    /// connection is not read, as data that has arrived would end every wait immediately.
     pub fn descriptor(&self) -> Option<(RawFd, bool)> {
         let owes = !self.session.transmit().is_empty();
         let deaf = self.is_throttled() || self.is_deaf || self.held.is_some();
@@ -305,24 +310,24 @@ impl Connection {
         Some((descriptor, self.channel.waits_for_room(owes)))
     }
 
-    /// Whether there is something to do or to receive that the descriptor does not announce.
+    /// Whether there is work or received data that the descriptor does not announce.
     pub fn is_ready(&self) -> bool {
         let waits = self.channel.holds_received() && !self.is_deaf;
         (self.held.is_some() || self.is_cut || waits) && !self.is_throttled()
     }
 
-    /// The next thing that has come, if anything has.
+    /// Returns the next event, starting with the message that waits.
     pub fn next_event(&mut self) -> Option<Event> {
         let held = self.held.take().map(|(_, event)| event);
         held.or_else(|| self.session.poll_event())
     }
 
-    /// Keeps a message until then: nothing else is taken from the connection before.
+    /// Delays a message until the given time. Nothing else is taken from the connection before.
     pub fn hold(&mut self, event: Event, until: Nanos) {
         self.held = Some((until, event));
     }
 
-    /// Until when a message is kept, if one is.
+    /// Returns until when a message waits, if there is one.
     pub fn held_until(&self) -> Option<Nanos> {
         self.held.as_ref().map(|(until, _)| *until)
     }

@@ -1,25 +1,27 @@
-//! Reaching a controller that the switch connects to, again and again.
+//! Connection attempts to a controller, with retries.
 //!
-//! After a failure the next attempt waits, twice as long each time up to a limit; a session that
-//! came up starts that over. The dialer of an auxiliary connection works only while its main one
-//! is up. Invariant: there is at most one attempt or one connection at a time.
+//! After a failure the dialer waits before the next attempt, twice as long each time up to a limit.
+//! An established session resets this backoff. The dialer of an auxiliary connection works only
+//! while the main connection is up.
+//!
+//! Invariant: there is at most one attempt or one connection at a time.
 
 use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 use ports::channel::{Channel, ChannelError, Connecting, Tls, Url};
 
-/// The first pause after a failure.
+/// Backoff after the first failure.
 pub const PAUSE_MIN: Nanos = Nanos::from_millis(125);
 
-/// An attempt to connect is given up after this long.
+/// Timeout of a connection attempt.
 pub const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// One controller to reach.
+/// Dialer of one controller.
 pub struct Dialer {
-    /// Why it could last not be reached, until it is: so that the log says it once.
+    /// The last connection error until a connection succeeds, so that the log has it once.
     pub trouble: Option<String>,
-    /// Which connection it makes, if that is not the main one.
+    /// The auxiliary connection that it makes, or `None` for the main connection.
     pub auxiliary: Option<Auxiliary>,
     url: Url,
     tls: Option<Tls>,
@@ -28,12 +30,12 @@ pub struct Dialer {
     state: State,
 }
 
-/// One of the further connections to a controller.
+/// An auxiliary connection to a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Auxiliary {
-    /// The place of the dialer that makes the main connection.
+    /// Index of the dialer that makes the main connection.
     pub main: usize,
-    /// Its number, from 1 on.
+    /// Auxiliary ID, from 1.
     pub number: u8,
 }
 
@@ -45,7 +47,8 @@ enum State {
 }
 
 impl Dialer {
-    /// Connects to `url` at the first turn; pauses grow up to `pause_max`.
+    /// Creates a dialer that connects to `url` at the first turn. The backoff grows up to
+    /// `pause_max`.
     pub fn new(url: Url, tls: Option<Tls>, pause_max: Nanos) -> Self {
         let state = State::Pausing { until: Nanos::ZERO };
         let trouble = None;
@@ -60,7 +63,8 @@ impl Dialer {
         }
     }
 
-    /// The dialer of an auxiliary connection to the same controller, held until it is released.
+    /// Creates the dialer of an auxiliary connection to the same controller. It waits for
+    /// [`Dialer::release`].
     pub fn auxiliary(&self, auxiliary: Auxiliary) -> Self {
         let mut dialer = Dialer::new(self.url.clone(), self.tls.clone(), self.pause_max);
         dialer.auxiliary = Some(auxiliary);
@@ -68,14 +72,14 @@ impl Dialer {
         dialer
     }
 
-    /// Makes no more attempts; one that is under way is given up.
+    /// Stops connection attempts and cancels the current one.
     pub fn hold(&mut self) {
         if !matches!(self.state, State::Connected) {
             self.state = State::Held;
         }
     }
 
-    /// Goes to work at the next turn, if it was held.
+    /// Resumes connection attempts at the next turn, if they were stopped.
     pub fn release(&mut self, now: Nanos) {
         if matches!(self.state, State::Held) {
             self.pause = PAUSE_MIN.min(self.pause_max);
@@ -83,8 +87,8 @@ impl Dialer {
         }
     }
 
-    /// Goes on with what is due: a channel when a connection was made, an error when an attempt
-    /// failed.
+    /// Starts or continues an attempt. Returns a channel when the connection is made, or an error
+    /// when the attempt failed.
     pub fn turn(&mut self, now: Nanos) -> Option<Result<Box<dyn Channel>, ChannelError>> {
         if let State::Pausing { until } = self.state {
             if now < until {
@@ -111,7 +115,8 @@ impl Dialer {
         error
     }
 
-    /// The connection ended (or an attempt failed); `came_up` if a session had come up on it.
+    /// Schedules the next attempt after a connection or an attempt ended. `came_up` is whether a
+    /// session was established.
     pub fn lost(&mut self, came_up: bool, now: Nanos) {
         if came_up {
             self.trouble = None;
@@ -121,12 +126,12 @@ impl Dialer {
         self.pause = Nanos((self.pause.0 * 2).min(self.pause_max.0));
     }
 
-    /// Where it connects to.
+    /// Returns the controller's address.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The descriptor that becomes writable when an attempt has ended.
+    /// Returns the descriptor that becomes writable when an attempt has ended.
     pub fn descriptor(&self) -> Option<RawFd> {
         match &self.state {
             State::Attempt(attempt) => attempt.descriptor(),
@@ -134,7 +139,7 @@ impl Dialer {
         }
     }
 
-    /// When something is due.
+    /// Returns when the next attempt or timeout is due.
     pub fn next_event(&self) -> Option<Nanos> {
         match &self.state {
             State::Pausing { until } => Some(*until),

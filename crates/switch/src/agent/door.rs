@@ -1,16 +1,17 @@
-//! Who may come in: connections that have not come up yet are few, brief and cheap, however many
-//! strangers knock.
+//! Admission of incoming connections: limits the number, duration and cost of handshakes, however
+//! many clients connect.
 //!
-//! A connection that a listener accepted is a guest until TLS and hello are done. When guests are
-//! too many, one makes room for the next: one that has said nothing if there is any, of the host
-//! that has most of them, the oldest. So neither silent strangers, however many, nor talking ones
-//! of other hosts keep a controller out that begins as a controller does.
+//! A connection that a listener accepted is pending (a guest) until TLS and hello are complete.
+//! When there are too many, the next one replaces one of them. The choice is first by progress
+//! (those that sent nothing), then by source (the host that has most of them), then by age (the
+//! oldest). Neither silent clients, however many, nor active ones of other hosts therefore exclude
+//! a controller that begins its handshake.
 //!
 //! Invariants:
-//! - At most `Limits::handshakes` guests for each listener, and `Limits::connections` accepted connections in all, of
-//!   which one source has at most `Limits::connections_per_source`.
-//! - Connections that the switch makes itself to configured controllers have places of their own.
-//! - A second begins at most so many guests and accepts at most so many, whatever comes.
+//! - At most `Limits::handshakes` guests for each listener, and `Limits::connections` accepted
+//!   connections in total, of which one source has at most `Limits::connections_per_source`.
+//! - Connections that the switch makes to configured controllers do not count.
+//! - The numbers of handshakes that begin and of connections accepted in a second are limited.
 
 use packet::time::Nanos;
 use ports::channel::admission::{ConnectionLimits, Held, Room};
@@ -21,86 +22,86 @@ use crate::config::Limits;
 /// Connections that one listener accepts in one turn.
 pub const ACCEPTS_A_TURN: usize = 8;
 
-/// Tickets that may be used at once after a pause.
+/// Maximum burst of the rate limits for connections and handshakes.
 const BURST: u64 = 64;
 
-/// Lines that are logged about guests in a second, and at once.
+/// Log lines about guests: maximum per second, and maximum burst.
 const LOG_PER_S: u64 = 5;
 const LOG_BURST: u64 = 20;
 
-/// The system has no more descriptors or memory: nothing is accepted for so long.
+/// Pause of accepting when the system has no more descriptors or memory.
 const PAUSE: Nanos = Nanos::from_millis(100);
 
-/// So many in a second, some of them at once.
+/// Rate limit with bursts.
 #[derive(Debug)]
 pub struct Tickets {
-    /// Between two, in the long run.
+    /// Long-term interval between two tickets.
     gap: Nanos,
-    /// How far ahead of that they may be.
+    /// Maximum burst, as time.
     ahead: Nanos,
-    /// When the last one would be used if all came at that distance.
+    /// When the last ticket would have been used at that interval.
     used_until: Nanos,
 }
 
 impl Tickets {
-    /// All there from the start.
+    /// Creates a rate limit with all tickets available.
     pub fn new(per_s: u64, burst: u64) -> Self {
         let gap = Nanos((1_000_000_000 / per_s.max(1)).max(1));
         Tickets { gap, ahead: Nanos(gap.0.saturating_mul(burst)), used_until: Nanos::ZERO }
     }
 
-    /// When there is one.
+    /// Returns when the next ticket is available.
     pub fn next(&self) -> Nanos {
         Nanos((self.used_until + self.gap).0.saturating_sub(self.ahead.0))
     }
 
-    /// Whether there is one.
+    /// Whether a ticket is available.
     pub fn is_there(&self, now: Nanos) -> bool {
         now >= self.next()
     }
 
-    /// Uses one.
+    /// Uses a ticket.
     pub fn take(&mut self, now: Nanos) {
         self.used_until = self.used_until.max(now) + self.gap;
     }
 }
 
-/// A connection that was accepted and has not come up.
+/// An accepted connection that is not established yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Guest {
-    /// Which listener accepted it.
+    /// Index of the listener that accepted it.
     pub listener: usize,
-    /// The host or user it comes from, if that is known.
+    /// Host or user from which it comes, if known.
     pub source: Option<Source>,
-    /// When it came.
+    /// When it was accepted.
     pub since: Nanos,
-    /// How far it has come.
+    /// Progress of the handshake.
     pub progress: Progress,
 }
 
-/// What happened at the door.
+/// Counters of admission.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DoorCounters {
     /// Connections that listeners accepted.
     pub accepted: u64,
-    /// Times that the system refused to accept one.
+    /// Failed accept calls.
     pub accepts_failed: u64,
-    /// Connections that were closed because as many were up as may be.
+    /// Connections that were closed because of the limits on connections.
     pub refused: u64,
-    /// Guests that made room for others.
+    /// Guests that other connections replaced.
     pub displaced: u64,
-    /// Guests that took too long.
+    /// Guests that did not finish the handshake in time.
     pub timed_out: u64,
 }
 
-/// The door.
+/// Admission of incoming connections.
 #[derive(Debug)]
 pub struct Door {
-    /// What happened here.
+    /// Counters.
     pub counters: DoorCounters,
     /// Whether connections are accepted, until the next turn.
     pub accepting: bool,
-    /// Whether guests that have said nothing are read, until the next turn.
+    /// Whether guests that have sent nothing are read, until the next turn.
     pub beginning: bool,
     limits: Limits,
     accepts: Tickets,
@@ -111,7 +112,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// A door with nobody in it.
+    /// Creates an admission state without connections.
     pub fn new(limits: &Limits) -> Self {
         Door {
             counters: DoorCounters::default(),
@@ -126,33 +127,33 @@ impl Door {
         }
     }
 
-    /// Begins a turn: what may be done in it.
+    /// Begins a turn: updates what the rate limits allow.
     pub fn turn(&mut self, now: Nanos) {
         self.accepting = now >= self.paused_until && self.accepts.is_there(now);
         self.beginning = self.begins.is_there(now);
     }
 
-    /// One connection was accepted.
+    /// Counts an accepted connection.
     pub fn accepted(&mut self, now: Nanos) {
         self.counters.accepted += 1;
         self.accepts.take(now);
         self.accepting = self.accepts.is_there(now);
     }
 
-    /// The system would not accept one.
+    /// Counts a failed accept call, and pauses accepting.
     pub fn accept_failed(&mut self, now: Nanos) {
         self.counters.accepts_failed += 1;
         self.paused_until = now.saturating_add(PAUSE);
         self.accepting = false;
     }
 
-    /// A guest has said the first thing.
+    /// Counts a guest that sent its first data.
     pub fn begun(&mut self, now: Nanos) {
         self.begins.take(now);
         self.beginning = self.begins.is_there(now);
     }
 
-    /// Whether a guest that came then has taken too long.
+    /// Whether a guest has exceeded the handshake timeout.
     pub fn is_overdue(&self, guest: &Guest, now: Nanos) -> bool {
         now >= self.deadline(guest)
     }
@@ -161,8 +162,8 @@ impl Door {
         guest.since.saturating_add(Nanos::from_millis(self.limits.handshake_ms))
     }
 
-    /// Looks for a place for a new connection of this listener and source. `accepted` are all connections that
-    /// listeners accepted, each with its place and with whether it is still a guest.
+    /// Decides whether a new connection of this listener and source is admitted. `accepted` has all
+    /// connections that listeners accepted, each with its index and whether it is still a guest.
     pub fn room_for(
         &self,
         accepted: &[(usize, Guest, bool)],
@@ -189,7 +190,7 @@ impl Door {
         }
     }
 
-    /// Whether the end of a guest is worth a line in the log.
+    /// Whether the end of a guest is logged, within the rate limit of the log.
     pub fn is_logged(&mut self, now: Nanos) -> bool {
         let logged = self.log.is_there(now);
         match logged {
@@ -199,7 +200,7 @@ impl Door {
         logged
     }
 
-    /// How many ends were not logged, once a line about them is due.
+    /// Returns how many ends were not logged, once a log line about them is due.
     pub fn unlogged(&mut self, now: Nanos) -> Option<u64> {
         let due = self.unlogged > 0 && self.log.is_there(now);
         due.then(|| {
@@ -208,7 +209,7 @@ impl Door {
         })
     }
 
-    /// When something is due here, with these guests.
+    /// Returns when something is due, given these guests.
     pub fn next_event<'a>(&self, guests: impl Iterator<Item = &'a Guest>) -> Option<Nanos> {
         let (mut due, mut silent) = (None, false);
         for guest in guests {
@@ -243,7 +244,7 @@ mod tests {
         Guest { listener, source, since: Nanos(since), progress }
     }
 
-    /// A place for one more of this listener and host beside guests and controllers.
+    /// Checks the decision about a new connection of this listener and host.
     fn check(guests: &[Guest], controllers: &[Guest], newcomer: (usize, u8), wanted: Room) {
         let limits = Limits {
             handshakes: 4,
@@ -265,12 +266,14 @@ mod tests {
     fn who_makes_room() {
         use Progress::{Agreeing, Open, Silent};
         check(&[], &[], (0, 1), Room::Free);
-        // As many handshakes of one host as may be: the oldest that has said nothing gives way.
+        // One host has the maximum of handshakes: its oldest guest that has sent nothing is
+        // replaced.
         let three = [guest(0, 1, 1, Open), guest(0, 1, 3, Silent), guest(0, 1, 2, Silent)];
         check(&three, &[], (0, 1), Room::InsteadOf(2));
         check(&three, &[], (0, 2), Room::Free);
         check(&three, &[], (1, 1), Room::Free);
-        // A full listener: one of the host that has most gives way, though others are older.
+        // The listener is full: a guest of the host that has most is replaced, though others are
+        // older.
         let four = [
             guest(0, 2, 1, Silent),
             guest(0, 1, 9, Agreeing),
@@ -279,13 +282,13 @@ mod tests {
         ];
         check(&four, &[], (0, 3), Room::InsteadOf(2));
         check(&four, &[], (1, 3), Room::Free);
-        // Controllers of one host: no more of it, and all others.
+        // Controllers of one host reached its limit: no more from it, but from all others.
         let up = |host, count| vec![guest(0, host, 1, Open); count];
         check(&[], &up(1, 4), (0, 1), Room::Refused(Refusal::PerSource));
         check(&[], &up(1, 4), (1, 1), Room::Refused(Refusal::PerSource));
         check(&[], &up(1, 4), (0, 2), Room::Free);
         check(&three[..2], &up(1, 2), (1, 1), Room::InsteadOf(1));
-        // All places are taken: a guest of any listener gives way, and no controller does.
+        // All connections are in use: a guest of any listener is replaced, but no controller.
         let controllers = [up(5, 2), up(6, 2)].concat();
         check(&four, &controllers, (1, 3), Room::InsteadOf(2));
         let controllers = [up(5, 4), up(6, 4)].concat();

@@ -1,7 +1,8 @@
-//! Long replies, made in parts while the controller reads them.
+//! Long replies, which are prepared in parts while the controller reads them.
 //!
-//! A walk remembers its place, not what it walks over, so that a reply of any length costs one part
-//! of memory; what comes or goes meanwhile may or may not be in it, everything else is in it once.
+//! A walk stores its position, not a copy of the entries. A reply of any length therefore needs the
+//! memory of one part. Entries that are added or removed during the walk may be missing or
+//! included. All others are included once.
 
 use std::collections::VecDeque;
 
@@ -27,24 +28,24 @@ use super::nicira::{self, flows_up};
 
 /// Groups, meters and tables.
 mod resources;
-/// Rows as bytes.
+/// Encoded rows of flow statistics.
 mod rows;
 
 use resources::{Source, Walk};
 
-/// Bytes of one part, as they are reckoned: a part stays below the 64 KiB of a message.
+/// Estimated bytes of one part, so that it stays below the 64 KiB of a message.
 const PART_BYTES: usize = 40 << 10;
 
-/// Bytes that an entry takes at most besides its actions, with forty fields of sixteen bytes.
+/// Maximum bytes of a flow entry without its actions: forty fields of sixteen bytes.
 const FLOW_BYTES: usize = 400;
 
-/// Bytes that one action takes at most, with a masked field of sixteen bytes.
+/// Maximum bytes of one action, with a masked field of sixteen bytes.
 const ACTION_BYTES: usize = 48;
 
-/// Steps of one entry in a reply, beside those of finding it.
+/// Budget steps of one entry in a reply, without those of finding it.
 const ROW_STEPS: usize = 1;
 
-/// A walk for a reply that is under way.
+/// Walk of a reply in progress.
 #[derive(Debug)]
 pub struct Dump {
     xid: Xid,
@@ -52,38 +53,38 @@ pub struct Dump {
     what: What,
 }
 
-/// What is walked over.
+/// Objects of a walk.
 #[derive(Debug)]
 enum What {
-    /// Entries, and whether the first table's parts count as tables.
+    /// Flow entries, and whether the parts of the first table count as tables.
     Flows(Selection, bool),
-    /// Entries in Nicira's words.
+    /// Flow entries in Nicira's format.
     NiciraFlows(Selection),
-    /// Entries without what they do (1.5).
+    /// Flow entries without instructions (1.5).
     FlowCounters(Selection),
-    /// Entries at the beginning of monitors: of the first of them, and of those after it.
+    /// Initial flow entries of monitors: the selection of the first monitor, and all monitors left.
     Monitors(Selection, VecDeque<Monitor>),
-    /// The sum over entries, and whether it is told in Nicira's words.
+    /// Aggregate of flow entries, and whether its reply has Nicira's format.
     Totals(Selection, FlowTotals, bool),
     /// Groups, meters or tables.
     Resources(Walk),
-    /// Parts that are made already, last first.
+    /// Prepared parts, last first.
     Ready(Vec<MultipartReplyBody>),
 }
 
-/// What the next piece of the walk made.
+/// Result of the next step of a walk.
 #[derive(Debug)]
 pub enum Part {
     /// Nothing yet.
     None,
-    /// Rows of flow statistics as bytes.
+    /// Encoded rows of flow statistics.
     Rows {
         /// Whether the reply ends with them.
         last: bool,
     },
     /// A message.
     Message {
-        /// It.
+        /// The message.
         message: Message,
         /// Whether the reply ends with it.
         last: bool,
@@ -91,28 +92,28 @@ pub enum Part {
 }
 
 impl Dump {
-    /// Begins to answer the request with this number with entries.
+    /// Begins a reply with flow entries to the request with this transaction ID.
     pub fn flows(xid: Xid, version: Version, selection: Selection, parts: bool) -> Self {
         Dump { xid, version, what: What::Flows(selection, parts) }
     }
 
-    /// The same in Nicira's words.
+    /// Begins a reply with flow entries in Nicira's format.
     pub fn nicira_flows(xid: Xid, selection: Selection) -> Self {
         Dump { xid, version: Version::V1_0, what: What::NiciraFlows(selection) }
     }
 
-    /// The same with entries' counters alone.
+    /// Begins a reply with counters of flow entries.
     pub fn flow_counters(xid: Xid, version: Version, selection: Selection) -> Self {
         Dump { xid, version, what: What::FlowCounters(selection) }
     }
 
-    /// The same with the sum over entries, as the version or as Nicira tells it.
+    /// Begins a reply with the aggregate of flow entries, in the version's or Nicira's format.
     pub fn totals(xid: Xid, version: Version, selection: Selection, is_nicira: bool) -> Self {
         let what = What::Totals(selection, FlowTotals::default(), is_nicira);
         Dump { xid, version, what }
     }
 
-    /// The same with the entries that these monitors find at their beginning.
+    /// Begins a reply with the initial flow entries of these monitors.
     pub fn monitors(xid: Xid, version: Version, monitors: Vec<Monitor>) -> Self {
         let what = match monitors.first() {
             Some(first) => What::Monitors(Selection::new(first.filter()), monitors.into()),
@@ -121,8 +122,8 @@ impl Dump {
         Dump { xid, version, what }
     }
 
-    /// The same with the rows of groups, meters or tables of these numbers, the last one included. The body says which,
-    /// and is empty.
+    /// Begins a reply with groups, meters or tables of these numbers, inclusive. The empty body
+    /// selects the kind.
     pub fn resources(
         xid: Xid,
         version: Version,
@@ -132,21 +133,21 @@ impl Dump {
         Dump { xid, version, what: What::Resources(Walk::new(numbers, body)) }
     }
 
-    /// The same with rows that are made already, in as many parts as they need.
+    /// Begins a reply with prepared rows, in as many parts as they need.
     pub fn ready(xid: Xid, version: Version, body: MultipartReplyBody) -> Result<Self, ErrorCode> {
-        // What a version has no words for has been left out; if not, there is nothing to tell.
+        // What a version cannot express was removed before; otherwise there is nothing to send.
         let parts = codec::split(version, body).map_err(|_| ErrorCode::RequestBadMultipart)?;
         let parts = parts.into_iter().rev().map(|part| part.body).collect();
         Ok(Dump { xid, version, what: What::Ready(parts) })
     }
 
-    /// The number of the request that it answers.
+    /// Returns the transaction ID of the request.
     pub fn xid(&self) -> Xid {
         self.xid
     }
 
-    /// Goes on for so many steps at most, and gives the next part if there is one. Rows that are made as bytes are
-    /// appended to `rows`.
+    /// Continues for at most `steps` steps, and returns the next part if there is one. Encoded rows
+    /// are appended to `rows`.
     pub fn next(
         &mut self,
         (pipeline, features): (&mut Pipeline, &Features),
@@ -201,7 +202,7 @@ fn message(body: MultipartReplyBody, last: bool) -> Part {
     Part::Message { message, last }
 }
 
-/// These rows, unless there are none yet.
+/// Creates a part of these rows, unless there are none yet.
 fn part<T>(rows: Vec<T>, body: impl FnOnce(Vec<T>) -> MultipartReplyBody, last: bool) -> Part {
     match rows.is_empty() && !last {
         true => Part::None,
@@ -218,7 +219,7 @@ fn totals_up(totals: &FlowTotals, is_nicira: bool) -> MultipartReplyBody {
     }
 }
 
-/// The next entries that fit into one part.
+/// Returns the next flow entries that fit into one part.
 fn records(
     (pipeline, now): (&Pipeline, Nanos),
     selection: &mut Selection,
@@ -240,7 +241,8 @@ fn records(
     rows
 }
 
-/// The next entries of the first of these monitors; when it has no more, the next one's turn comes.
+/// Returns the next flow entries of the first monitor. When it has no more, the next monitor
+/// follows.
 fn initial(
     (pipeline, now): (&Pipeline, Nanos),
     selection: &mut Selection,
@@ -268,7 +270,7 @@ fn initial(
     part(rows, MultipartReplyBody::FlowMonitor, monitors.is_empty())
 }
 
-/// Bytes that an entry takes at most.
+/// Returns the maximum encoded size of a flow entry.
 fn size(row: &FlowStats) -> usize {
     let actions = row.instructions.iter().map(|instruction| match instruction {
         Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => actions.len(),

@@ -1,44 +1,46 @@
-//! Fail mode: where frames without a matching entry go while no controller is connected.
+//! Fail mode: handling of table misses while no controller is connected.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 4.3, 1.3.5, section 6.3.2, and the two fail
-//! modes of Open vSwitch. Only the controllers that the switch connects to (`--controller`) count
-//! for the fail mode. A connection that came in through a listener (`--listen`) is a management
-//! connection, as the `ptcp:` targets of Open vSwitch are: it neither stops a standalone switch from
-//! bridging nor keeps it from starting.
+//! modes of Open vSwitch.
+//!
+//! Only the controllers that the switch connects to (`--controller`) count for the fail mode. A
+//! connection that a listener accepted (`--listen`) is a management connection, like those of Open
+//! vSwitch's `ptcp:` targets. It neither stops a standalone switch from bridging nor prevents it
+//! from starting.
 //!
 //! - A secure switch never bridges.
 //! - A standalone switch without configured controllers bridges from the start.
 //! - A standalone switch with configured controllers bridges once none of them has been connected
 //!   for the patience time, until one is.
 //!
-//! A switch that does not bridge sends such frames to whatever connections there are, and drops them
-//! if there is none.
+//! A switch that does not bridge sends table-miss frames to all connections, and drops them if
+//! there is none.
 
 use packet::time::Nanos;
 
 use crate::config::FailMode;
 
-/// Where frames without match go.
+/// Handling of table misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misses {
-    /// To the controllers.
+    /// Sends them to the controllers.
     ToController,
-    /// Nowhere.
+    /// Drops them.
     Dropped,
-    /// Where a learning bridge would send them.
+    /// Forwards them like a learning bridge.
     Bridged,
 }
 
-/// The connections that have finished their handshake.
+/// Numbers of established connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connected {
     /// Controllers that the switch connected to.
     pub controllers: usize,
-    /// Connections that came in through a listener.
+    /// Connections that a listener accepted.
     pub management: usize,
 }
 
-/// Whether a controller is connected, and since when none is.
+/// State of the fail mode.
 #[derive(Debug)]
 pub struct Failover {
     mode: FailMode,
@@ -49,13 +51,14 @@ pub struct Failover {
 }
 
 impl Failover {
-    /// The state of a switch that starts at `now` without a connection. `patience` is how long a
-    /// standalone switch waits for a controller before it bridges: zero if none is configured.
+    /// Creates the state of a switch that starts at `now` without a connection. `patience` is how
+    /// long a standalone switch waits for a controller before it bridges: zero if none is
+    /// configured.
     pub fn new(mode: FailMode, patience: Nanos, now: Nanos) -> Self {
         Failover { mode, patience, alone_since: Some(now), misses: Misses::Dropped }
     }
 
-    /// Updates the state; returns where frames without match go if that changes.
+    /// Updates the state. Returns the handling of table misses if it changes.
     pub fn turn(&mut self, connected: Connected, now: Nanos) -> Option<Misses> {
         if connected.controllers > 0 {
             self.alone_since = None;
@@ -72,12 +75,12 @@ impl Failover {
         (std::mem::replace(&mut self.misses, misses) != misses).then_some(misses)
     }
 
-    /// Where frames without match go now.
+    /// Returns the current handling of table misses.
     pub fn misses(&self) -> Misses {
         self.misses
     }
 
-    /// When a standalone switch starts to bridge.
+    /// Returns when a standalone switch starts to bridge.
     pub fn next_event(&self) -> Option<Nanos> {
         let waits = self.mode == FailMode::Standalone && self.misses != Misses::Bridged;
         let since = self.alone_since.filter(|_| waits)?;

@@ -1,12 +1,14 @@
-//! What each table can do: told to controllers, and restricted by them.
+//! Table features: reports them to controllers, and restricts tables as controllers request.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 7.3.5.5; 1.5.1, section 7.3.5.18. A table can do
-//! everything at first. A request describes the whole pipeline: each table that it names gets
-//! the features that it lists, which must be among those that the table could have, and a table
-//! that it does not name is out of use. From 1.5 on a request may also be about some tables only.
+//! Source: OpenFlow switch specification 1.3.5, section 7.3.5.5; 1.5.1, section 7.3.5.18.
 //!
-//! Invariant: a request takes effect whole or not at all; what an entry may not have is refused
-//! with the error that says what.
+//! - A table initially has all features.
+//! - A request describes the whole pipeline. Each table in it gets the listed features, which must
+//!   be among those that the table supports. A table that is not in it is disabled.
+//! - From 1.5 on a request may also change some tables only.
+//!
+//! Invariant: a request takes effect completely or not at all. A flow entry that violates the
+//! features is rejected with the error for the violation.
 
 use std::sync::Arc;
 
@@ -34,13 +36,13 @@ use super::tables::fields_of;
 use super::ways::FeaturesChange;
 use super::{Agent, Datapath};
 
-/// Highest number of a table.
+/// Highest table number.
 const TABLE_NO_MAX: u8 = 0xfe;
 
-/// The packet type of Ethernet.
+/// Packet type of Ethernet.
 const ETHERNET: u32 = 0;
 
-/// What the tables were restricted to.
+/// Configured features of the tables.
 #[derive(Debug, Clone)]
 pub struct Features {
     tables: Vec<Table>,
@@ -49,12 +51,13 @@ pub struct Features {
 #[derive(Debug, Clone)]
 struct Table {
     in_use: bool,
-    /// Features that a controller has set, in place of all.
+    /// Features that a controller has set, or `None` for all.
     set: Option<Arc<TableFeatures>>,
 }
 
 impl Agent {
-    /// Answers with what the tables can do; first sets that, if the request says so, over as many turns as that takes.
+    /// Replies with the table features. First sets them if the request has any, over as many turns
+    /// as that takes.
     pub(super) fn table_features(
         &mut self,
         at: usize,
@@ -73,14 +76,14 @@ impl Agent {
         Ok(())
     }
 
-    /// Sets what tables can do: `after`, and which table is the first after output, if that changes.
+    /// Sets the table features to `after`, and the first egress table if it changes.
     pub(super) fn set_features(
         &mut self,
         after: Features,
         egress: Option<Option<u8>>,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        // The first table is where frames come in.
+        // Frames enter at the first table.
         if !after.has(0) {
             return Err(ErrorCode::TableFeaturesBadTable);
         }
@@ -94,7 +97,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Answers with what the tables can do.
+    /// Replies with the table features.
     pub(super) fn tell_features(&mut self, at: usize, xid: Xid, datapath: &mut Datapath<'_>) {
         let version = self.connections[at].version();
         let body = MultipartReplyBody::TableFeatures(Vec::new());
@@ -104,17 +107,17 @@ impl Agent {
 }
 
 impl Features {
-    /// Every table of the configuration is in use and can do everything.
+    /// Creates the features of the configured tables: all enabled, with all features.
     pub fn new(config: &OpenFlowConfig) -> Self {
         Features { tables: vec![Table { in_use: true, set: None }; config.tables] }
     }
 
-    /// Whether there is such a table and it is in use.
+    /// Whether the table exists and is enabled.
     pub fn has(&self, table: u8) -> bool {
         self.tables.get(usize::from(table)).is_some_and(|table| table.in_use)
     }
 
-    /// What a table can do, in the words of the version.
+    /// Returns the features of a table in the version's terms.
     pub fn row(&self, number: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
         let set = self.tables.get(usize::from(number)).and_then(|table| table.set.as_deref());
         let set = set.filter(|set| can_say(version, set));
@@ -122,7 +125,7 @@ impl Features {
         TableFeatures { flags: flags(number, version, pipeline), ..row }
     }
 
-    /// Puts all tables out of use, where a request describes the whole pipeline.
+    /// Disables all tables, for a request that describes the whole pipeline.
     pub(super) fn clear(&mut self) {
         self.tables.iter_mut().for_each(|table| table.in_use = false);
     }
@@ -140,7 +143,8 @@ impl Features {
             TableFeaturesCommand::Replace | TableFeaturesCommand::Modify => {
                 check_row(row, version, pipeline)?;
                 table.in_use = true;
-                // All that a version can say is no restriction of others, that can say more.
+                // The complete features of one version do not restrict other versions, which may
+                // have more.
                 let all = full(row.table, version, pipeline);
                 let (command, flags) = (all.command, all.flags);
                 let is_all = TableFeatures { command, flags, ..row.clone() } == all;
@@ -152,7 +156,8 @@ impl Features {
         Ok(())
     }
 
-    /// A table with entries cannot go out of use, nor become smaller than they are many.
+    /// Checks that no table with flow entries is disabled or made smaller than its number of
+    /// entries.
     fn check_entries(&self, pipeline: &Pipeline) -> Result<(), ErrorCode> {
         for (number, table) in self.tables.iter().enumerate() {
             let entries = pipeline.tables().account(number as u8).entries;
@@ -164,7 +169,7 @@ impl Features {
         Ok(())
     }
 
-    /// Whether an entry may be added or changed so.
+    /// Checks whether a flow entry may be added or modified.
     pub fn check(
         &self,
         change: &FlowMod,
@@ -176,7 +181,7 @@ impl Features {
             Instruction::GotoTable(to) => Some(*to),
             _ => None,
         });
-        // Frames come to egress tables by their output alone.
+        // Frames reach egress tables only through output.
         let egress = |at: u8| pipeline.tables().first_egress().is_some_and(|first| at >= first);
         if to.is_some_and(|to| !self.has(to) || egress(to) != egress(table)) {
             return Err(ErrorCode::InstructionBadTable);
@@ -195,7 +200,7 @@ impl Features {
     }
 }
 
-/// Which table is the first after output from now on, if the request says so: only 1.5 can.
+/// Returns the new first egress table, if the request changes it. Only 1.5 can.
 pub(super) fn first_egress(
     wanted: &[TableFeatures],
     version: Version,
@@ -218,7 +223,7 @@ fn can_say(version: Version, row: &TableFeatures) -> bool {
     express::can_say(version, &openflow::model::Message::MultipartReply(body.into()))
 }
 
-/// Everything that a table can do.
+/// Returns all features of a table.
 fn full(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
     let fields = fields_of(version);
     let written: FieldSet = fields.iter().filter(|field| is_writable(*field, version)).collect();
@@ -268,7 +273,7 @@ fn full(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
     }
 }
 
-/// Where a table stands in the pipeline (told in 1.5).
+/// Returns the position of a table in the pipeline (1.5).
 fn flags(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatureFlags {
     let first = pipeline.tables().first_egress();
     match first {
@@ -281,7 +286,7 @@ fn flags(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatureFlags 
     }
 }
 
-/// Whether a table could have these features.
+/// Checks that a table supports these features.
 fn check_row(row: &TableFeatures, version: Version, pipeline: &Pipeline) -> Result<(), ErrorCode> {
     let all = full(row.table, version, pipeline);
     if row.entries_max > all.entries_max {
@@ -323,7 +328,7 @@ fn check_property(
             };
             ids.iter().all(field)
         }
-        // Each table keeps entries of its own, and every frame has an Ethernet header.
+        // Each table has its own entries, and every frame has an Ethernet header.
         TableProperty::SynchronizedFrom(tables) => tables.is_empty(),
         TableProperty::PacketTypes(types) => types.iter().all(|kind| *kind == ETHERNET),
         TableProperty::Experimenter { .. } => false,
@@ -331,7 +336,7 @@ fn check_property(
     if fits { Ok(()) } else { Err(ErrorCode::TableFeaturesBadFeatures) }
 }
 
-/// The property for table-miss entries if there is one, else the one for entries in general.
+/// Returns the property for table-miss entries if there is one, else the one for regular entries.
 fn of<'a, T: ?Sized>(
     features: &'a TableFeatures,
     miss: bool,
@@ -395,7 +400,7 @@ fn next_tables(features: &TableFeatures, miss: bool) -> &[u8] {
     tables.unwrap_or_default()
 }
 
-/// Whether the table has the fields that a match asks for, and may leave the others open.
+/// Checks that the table has the match fields, and that the other fields may be wildcards.
 fn check_match(matching: &Match, features: &TableFeatures) -> Result<(), ErrorCode> {
     let (mut fields, mut masked, mut open) = (FieldSet::NONE, FieldSet::NONE, FieldSet::NONE);
     for property in &features.properties {
@@ -418,7 +423,7 @@ fn check_match(matching: &Match, features: &TableFeatures) -> Result<(), ErrorCo
         }
         let metadata = row.field == Field::Metadata;
         let of_metadata = u128::from(features.metadata_match);
-        // What no OpenFlow form can ask for no features can name.
+        // Table features cannot express masks that only Nicira's format has.
         let masks = masked.has(row.field) || row.field.maskable_by_nicira();
         if (!row.is_exact() && !masks) || (metadata && row.mask & !of_metadata != 0) {
             return Err(ErrorCode::MatchBadMask);
@@ -426,13 +431,13 @@ fn check_match(matching: &Match, features: &TableFeatures) -> Result<(), ErrorCo
     }
     let left_out = fields.iter().find(|field| !open.has(*field) && !matching.names().has(*field));
     match left_out {
-        // The table-miss entry leaves everything open in any table.
+        // The table-miss entry wildcards all fields in any table.
         Some(_) if !matching.is_any() => Err(ErrorCode::MatchBadWildcards),
         _ => Ok(()),
     }
 }
 
-/// Whether the table has these instructions with these actions.
+/// Checks that the table has these instructions with these actions.
 fn check_instructions(
     from: &[Instruction],
     features: &TableFeatures,

@@ -1,9 +1,11 @@
-//! What each message does, and with which error it is refused.
+//! Dispatch of messages, and the errors with which they are rejected.
 //!
-//! Source: OpenFlow switch specification 1.0.0, section 5.3; 1.3.5, section 7.3; 1.5.1, section 7.3.
-//! Messages of one connection are done in the order in which they came, each to its end; a long
-//! reply holds the next one up until it is sent. That is why a barrier can be answered when its
-//! turn comes. What changes the switch is in [`super::change`], and so can be part of a bundle.
+//! Source: OpenFlow switch specification 1.0.0, section 5.3; 1.3.5, section 7.3; 1.5.1, section
+//! 7.3.
+//!
+//! Messages of one connection are processed in order, each to its end. The next message waits until
+//! a long reply is sent. The switch can therefore reply to a barrier as soon as it is processed.
+//! Messages that change the switch are in [`super::change`], and can be part of a bundle.
 
 use dataplane::pipeline::OnMiss;
 use openflow::header::Xid;
@@ -26,8 +28,8 @@ use super::ongoing::Ongoing;
 use super::{Agent, Datapath, shaping};
 
 impl Agent {
-    /// Does what one message of so many bytes asks and queues the reply; an error is what the sender
-    /// is told.
+    /// Processes one message of `bytes` bytes and queues the reply. The caller sends an error to
+    /// the controller.
     pub(super) fn handle(
         &mut self,
         at: usize,
@@ -60,7 +62,8 @@ impl Agent {
             Message::QueueGetConfigRequest(port) => {
                 let version = self.connections[at].version();
                 self.check_queue_port(port)?;
-                // A reply says no port beside each queue before 1.2, so that only one can be asked.
+                // Before 1.2 a reply has no port for each queue, so a request can name only one
+                // port.
                 if version < Version::V1_2 && self.ports.find(port).is_none() {
                     return Err(ErrorCode::QueueOpBadPort);
                 }
@@ -84,10 +87,10 @@ impl Agent {
                 return self.bundle_add(at, &add, datapath.now);
             }
             Message::Experimenter(from) => return self.experimenter(at, xid, &from, datapath),
-            // What a controller answers or complains of needs no answer.
+            // These messages need no reply.
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(()),
             Message::EchoRequest(data) => Message::EchoReply(data),
-            // What only a switch sends.
+            // Messages that only a switch sends.
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
             | Message::PacketIn(_)
@@ -107,7 +110,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Who a message comes from.
+    /// Returns the origin of a message.
     pub(super) fn who(&self, at: usize, xid: Xid) -> Who {
         let connection = &self.connections[at];
         Who {
@@ -118,7 +121,8 @@ impl Agent {
         }
     }
 
-    /// What changes the switch: a slave may not, and some of it other controllers hear of.
+    /// Processes a message that changes the switch. A slave must not send it, and some of these
+    /// messages are forwarded to other controllers.
     pub(super) fn order(
         &mut self,
         at: usize,
@@ -131,7 +135,7 @@ impl Agent {
         self.change_or_begin(who, message, datapath)
     }
 
-    /// Does what one message orders, or begins to if it takes several turns.
+    /// Applies one message, or begins to if it takes several turns.
     pub(super) fn change_or_begin(
         &mut self,
         who: Who,
@@ -145,7 +149,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells other controllers of a request that was done, but not those of the same channel.
+    /// Forwards an applied request to other controllers, but not to those of the same channel.
     pub(super) fn tell_request(&mut self, who: Who, message: &Message) {
         let at = self.place_of(who.owner);
         let main = at.map_or(who.owner, |at| self.connections[self.main_of(at)].id);
@@ -159,7 +163,7 @@ impl Agent {
         }
     }
 
-    /// Tells the other controllers that want it of a group-mod or meter-mod that was done.
+    /// Forwards an applied group-mod or meter-mod to other controllers that selected it.
     pub(super) fn forward_request(&mut self, owner: u32, xid: Xid, message: &Message) {
         let reason = match message {
             Message::GroupMod(_) => 0,
@@ -219,8 +223,8 @@ impl Agent {
         }
     }
 
-    /// Fragments are not put together here: 1.0 has no error for that, so that a controller finds
-    /// that the setting has not changed; later versions have one.
+    /// Applies a switch configuration. The switch does not reassemble fragments. Version 1.0 has no
+    /// error for that, so that a controller must read back the setting; later versions have one.
     fn set_config(
         &mut self,
         at: usize,
@@ -233,7 +237,7 @@ impl Agent {
                 return Err(ErrorCode::SwitchConfigBadFlags);
             }
             FragmentHandling::Reassemble => {}
-            // What holds for the whole switch is not a slave's to change; its own length is.
+            // A slave must not change settings of the whole switch, only its own miss send length.
             other if self.connections[at].role != Role::Slave => {
                 self.fragments = other;
                 datapath.pipeline.set_drop_fragments(other == FragmentHandling::Drop);
@@ -248,7 +252,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Gives a controller the role that it asks for; a new master makes the old one a slave.
+    /// Sets the role that a controller requests. A new master makes the old one a slave.
     fn role_request(&mut self, at: usize, request: &RoleRequest) -> Result<RoleRequest, ErrorCode> {
         self.roles.admit(request.role, request.generation)?;
         if request.short_id != 0 {
@@ -272,7 +276,7 @@ impl Agent {
         })
     }
 
-    /// Gives a controller a role.
+    /// Sets a controller's role.
     pub(super) fn set_role(&mut self, at: usize, role: Role) {
         if role == Role::NoChange {
             return;
@@ -287,7 +291,7 @@ impl Agent {
         }
     }
 
-    /// Makes every other master a slave and tells it so.
+    /// Makes every other master a slave and sends it a role-status message.
     fn depose(&mut self, new: usize) {
         let status = Message::RoleStatus(RoleStatus {
             role: Role::Slave,
@@ -307,8 +311,8 @@ impl Agent {
         }
     }
 
-    /// Frames without match go where the controllers that are there expect it: to the controller by
-    /// 1.2, nowhere from 1.3 on, where an entry says so.
+    /// Sets the handling of table misses that the connected controllers expect. Up to 1.2, misses
+    /// are sent to the controller. From 1.3 on they are dropped unless a table-miss entry exists.
     pub(super) fn set_misses(&mut self, misses: Misses, datapath: &mut Datapath<'_>) {
         let asked = |it: &super::Connection| it.up && it.version() < Version::V1_3;
         datapath.pipeline.set_on_miss(match misses {
@@ -316,7 +320,7 @@ impl Agent {
             Misses::ToController | Misses::Dropped => OnMiss::Drop,
             Misses::Bridged => OnMiss::Normal,
         });
-        // The reason's number in the specification.
+        // Bit number of the reason in the specification.
         let ttl = |it: &super::Connection| it.wants(AsyncKind::PacketIn, 2);
         datapath.pipeline.tell_invalid_ttl(self.connections.iter().any(ttl));
     }
@@ -329,7 +333,7 @@ impl Agent {
         }
     }
 
-    /// Begins a reply of several parts; the rest is sent as the controller reads.
+    /// Begins a reply of several parts. The rest is sent as the controller reads.
     pub(super) fn begin(&mut self, at: usize, dump: Dump, datapath: &mut Datapath<'_>) {
         self.connections[at].dump = Some(dump);
         self.continue_dump(at, datapath);

@@ -1,18 +1,22 @@
-//! Which news a controller gets, by its role and by reason.
+//! Asynchronous configuration of a controller: the message types that it receives, by role and
+//! reason.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 7.3.10; 1.4.1, section 7.3.10. Until a
-//! controller says otherwise, a master or equal gets all news but frames with an invalid TTL (as
-//! Open vSwitch has it; 1.1 and 1.2 have a setting for those) and of other controllers; a slave gets
-//! news of ports and roles only.
+//! Source: OpenFlow switch specification 1.3.5, section 7.3.10; 1.4.1, section 7.3.10.
+//!
+//! Defaults:
+//! - A master or equal receives all messages except two kinds. Frames with an invalid TTL are
+//!   excluded, as in Open vSwitch; 1.1 and 1.2 have a setting for them. Request-forward and
+//!   controller-status messages are excluded too.
+//! - A slave receives port-status and role-status messages only.
 
 use openflow::model::asynchronous::{AsyncConfig, AsyncMask};
 use openflow::model::role::Role;
 use openflow::version::{AsyncKind, ErrorCode, Version};
 
-/// Reason of a frame with an invalid TTL.
+/// Bit of the packet-in reason for an invalid TTL.
 const INVALID_TTL: u32 = 1 << 2;
 
-/// Sets of reasons by kind of news, for masters and equals and for slaves.
+/// Sets of reasons by message type, for masters and equals and for slaves.
 #[derive(Debug, Clone)]
 pub struct Interests {
     version: Version,
@@ -20,7 +24,7 @@ pub struct Interests {
 }
 
 impl Interests {
-    /// What a controller of this version gets until it says otherwise.
+    /// Creates the default configuration for a controller of this version.
     pub fn new(version: Version) -> Self {
         let mut interests = Interests { version, reasons: Default::default() };
         for &kind in AsyncKind::ALL {
@@ -37,30 +41,30 @@ impl Interests {
         interests
     }
 
-    /// Whether a controller in this role gets news of this kind for this reason.
+    /// Whether a controller in this role receives messages of this type for this reason.
     pub fn wants(&self, role: Role, kind: AsyncKind, reason: u32) -> bool {
         let slave = usize::from(role == Role::Slave);
         self.reasons[slave][kind as usize] & 1 << reason != 0
     }
 
-    /// Says whether frames with an invalid TTL are wanted, as 1.1 and 1.2 do.
+    /// Enables or disables packet-ins for an invalid TTL, as in 1.1 and 1.2.
     pub fn set_invalid_ttl(&mut self, wanted: bool) {
         let reasons = &mut self.reasons[0][AsyncKind::PacketIn as usize];
         *reasons = *reasons & !INVALID_TTL | if wanted { INVALID_TTL } else { 0 };
     }
 
-    /// Whether frames with an invalid TTL are wanted.
+    /// Whether the controller receives packet-ins for an invalid TTL.
     pub fn invalid_ttl(&self) -> bool {
         self.wants(Role::Equal, AsyncKind::PacketIn, 2)
     }
 
-    /// Takes over what the controller chooses, all of it or nothing.
+    /// Applies a requested configuration, completely or not at all.
     pub fn set(&mut self, chosen: &AsyncConfig) -> Result<(), ErrorCode> {
         if !chosen.experimenter.is_empty() {
             return Err(ErrorCode::AsyncConfigUnsupported);
         }
         let known = |mask: &AsyncMask| mask.reasons & !mask.kind.reasons(self.version) == 0;
-        // Before 1.4 there is no error for it: reasons that do not exist never come.
+        // Before 1.4 there is no error for unknown reasons; such messages never occur.
         if self.version >= Version::V1_4 && !chosen.masks.iter().all(known) {
             return Err(ErrorCode::AsyncConfigInvalid);
         }
@@ -71,7 +75,7 @@ impl Interests {
         Ok(())
     }
 
-    /// What is chosen, in the words of the version.
+    /// Returns the configuration in the version's terms.
     pub fn told(&self) -> AsyncConfig {
         let mut config = AsyncConfig::default();
         for &kind in AsyncKind::ALL {

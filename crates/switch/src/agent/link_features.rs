@@ -1,15 +1,18 @@
-//! Speeds, media and abilities of links, in OpenFlow's words.
+//! Speeds, media and capabilities of links as OpenFlow port features.
 //!
 //! Source: OpenFlow switch specification 1.3.5, section 7.2.1 (`ofp_port_features`, `curr_speed`,
-//! `max_speed`). A speed without a bit of its own is `other`. Invariant: what a port does not know
-//! is left out; its highest speed is never below the one that it has.
+//! `max_speed`). A speed without its own bit is `other`.
+//!
+//! Invariants:
+//! - Unknown properties are left out.
+//! - The maximum speed is never below the current speed.
 
 use openflow::model::{PortDescription, PortFeatures};
 use ports::link::{Ability, Link, LinkModes, Medium};
 
 const MEGABIT: u64 = 1_000_000;
 
-/// The bit of a speed in Mbit/s.
+/// Returns the feature bit of a speed in Mbit/s.
 fn speed(speed_mbps: u64, full_duplex: bool) -> PortFeatures {
     match (speed_mbps, full_duplex) {
         (10, false) => PortFeatures::SPEED_10M_HALF,
@@ -45,8 +48,8 @@ fn features(modes: LinkModes) -> PortFeatures {
     told
 }
 
-/// What is in use now. One whose duplex is not known is taken to be full, as all above 1 Gbit/s
-/// are.
+/// Returns the current features. Unknown duplex counts as full, as it is for all speeds above 1
+/// Gbit/s.
 fn in_use(link: &Link) -> PortFeatures {
     let mut told = match link.speed_bps {
         Some(bps) if bps % MEGABIT != 0 => PortFeatures::SPEED_OTHER,
@@ -64,7 +67,7 @@ fn in_use(link: &Link) -> PortFeatures {
     told
 }
 
-/// Puts into a port's description what is known of its link.
+/// Adds the properties of a link to a port's description.
 pub fn describe_link(port: &mut PortDescription, link: &Link) {
     let kbps = |bps: u64| u32::try_from(bps / 1_000).unwrap_or(u32::MAX);
     let highest = link.supported.speeds().map(|(speed_mbps, _)| u64::from(speed_mbps)).max();
@@ -106,7 +109,7 @@ mod tests {
         );
         check(at(25_000_000_000), "other_speed", (25_000_000, 25_000_000));
         check(at(1_500_000), "other_speed", (1_500, 1_500));
-        // 5 Tbit/s are more kilobits than 32 bits count.
+        // 5 Tbit/s exceed a 32-bit number of kilobits.
         check(at(5_000_000_000_000), "other_speed", (u32::MAX, u32::MAX));
         let card = Link {
             autonegotiates: true,

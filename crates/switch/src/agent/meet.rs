@@ -1,8 +1,9 @@
-//! Connections come and go: those that controllers make, those that the switch makes, and those
-//! handed over.
+//! Opening and closing of connections: accepted ones, those that the switch makes, and adopted
+//! ones.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 4.2. Invariant: a connection is in one of
-//! three states: a guest at the [door](super::door), up, or ended and gone after the turn.
+//! three states: a guest that [admission](super::door) limits, established, or ended and dropped
+//! after the turn.
 
 use packet::time::Nanos;
 use ports::channel::Channel;
@@ -15,7 +16,7 @@ use super::door::{ACCEPTS_A_TURN, Guest};
 use super::{Agent, Datapath};
 
 impl Agent {
-    /// New connections: those made to us and those that we made.
+    /// Accepts connections, continues connection attempts, and ends handshakes that take too long.
     pub(super) fn meet(&mut self, now: Nanos) {
         self.door.turn(now);
         for listener in 0..self.listeners.len() {
@@ -36,7 +37,7 @@ impl Agent {
         self.see_off_the_slow(now);
     }
 
-    /// Takes the next connection of a listener, if one waits.
+    /// Accepts the next connection of a listener, if there is one.
     fn accept(&mut self, listener: usize, now: Nanos) -> bool {
         let channel = match self.listeners[listener].accept() {
             Ok(Some(channel)) => channel,
@@ -65,7 +66,8 @@ impl Agent {
         true
     }
 
-    /// The connections that listeners accepted, each with its place and with whether it is still a guest.
+    /// Returns the connections that listeners accepted, each with its index and whether it is still
+    /// a guest.
     fn accepted(&self) -> impl Iterator<Item = (usize, Guest, bool)> + '_ {
         self.connections.iter().enumerate().filter_map(|(at, connection)| {
             let accepted = connection.accepted().filter(|_| connection.ended.is_none())?;
@@ -73,7 +75,7 @@ impl Agent {
         })
     }
 
-    /// Ends the guests that took too long.
+    /// Ends guests that exceeded the handshake timeout.
     fn see_off_the_slow(&mut self, now: Nanos) {
         for connection in &mut self.connections {
             let overdue = connection.guest().is_some_and(|guest| self.door.is_overdue(guest, now));
@@ -84,7 +86,8 @@ impl Agent {
         }
     }
 
-    /// Serves a connection; a guest that has said nothing yet only if it may begin now.
+    /// Serves a connection. A guest that has sent nothing yet is served only if the rate limit
+    /// allows.
     pub(super) fn serve_one(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         let silent = self.connections[at].is_silent();
         if silent && !self.door.beginning {
@@ -107,8 +110,8 @@ impl Agent {
         }
     }
 
-    /// Takes a channel that no listener accepted. Those to configured controllers have places of their own: there
-    /// is at most one for each dialer.
+    /// Adds a channel that no listener accepted. Those to configured controllers are not limited:
+    /// each dialer has at most one.
     pub(super) fn connect(&mut self, channel: Box<dyn Channel>, dialer: Option<usize>, now: Nanos) {
         let undialled = self.connections.iter().filter(|it| it.dialer.is_none()).count();
         if dialer.is_some() || undialled < self.limits.connections {
@@ -124,7 +127,7 @@ impl Agent {
         }
     }
 
-    /// Lets go of connections that ended.
+    /// Drops connections that ended.
     pub(super) fn let_go(&mut self, now: Nanos) {
         self.turn_auxiliaries(now);
         self.tell_of_gone();
@@ -144,7 +147,7 @@ impl Agent {
         }
     }
 
-    /// When something is due at the door.
+    /// Returns when admission has something due.
     pub(super) fn next_at_door(&self) -> Option<Nanos> {
         self.door.next_event(self.connections.iter().filter_map(Connection::guest))
     }

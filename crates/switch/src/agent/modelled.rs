@@ -1,7 +1,7 @@
-//! What the agent does otherwise where the switch behaves like a model: messages take time, barriers are answered
-//! when the model says, and what changes in the tables is handed on to the hardware.
+//! Differences of the agent when the switch emulates a hardware model: messages take time, the
+//! model decides when barrier replies are sent, and table changes pass on to the modelled hardware.
 //!
-//! Invariant: without a model nothing here does anything.
+//! Invariant: without a model nothing here has an effect.
 
 use dataplane::flow::{FlowFilter, FlowSpec};
 use openflow::model::{FlowMod, FlowModCommand, Message};
@@ -15,8 +15,8 @@ use crate::lower::flow::modify_rules;
 
 use super::{Agent, Datapath};
 
-/// Whether the model has room for the entry that an order adds, if it adds one: where entries pass the filter,
-/// these are changed instead.
+/// Whether the model has room for the flow entry that a flow-mod adds, if it adds one. Existing
+/// entries that match `filter` are modified instead.
 pub(super) fn has_room(
     (change, version): (&FlowMod, Version),
     (spec, filter): (&FlowSpec, &FlowFilter),
@@ -30,12 +30,12 @@ pub(super) fn has_room(
     !adds || model.knows(&FlowId::of_spec(spec)) || model.promises(kind)
 }
 
-/// A bundle's messages are begun to be done, for the first time or again.
+/// Prepares the model for the messages of a bundle, the first time or again.
 pub(super) fn begin_bundle(datapath: &mut Datapath<'_>) {
     datapath.model.iter_mut().for_each(|model| model.settle_promises());
 }
 
-/// What the hardware has counted for entries that are about to be changed is counted before.
+/// Updates the hardware counters of flow entries that are about to change.
 pub(super) fn before(command: FlowModCommand, spec: &FlowSpec, datapath: &mut Datapath<'_>) {
     let (Some(model), now) = (&mut datapath.model, datapath.now) else { return };
     if command != FlowModCommand::Add || model.knows(&FlowId::of_spec(spec)) {
@@ -44,7 +44,7 @@ pub(super) fn before(command: FlowModCommand, spec: &FlowSpec, datapath: &mut Da
     }
 }
 
-/// Whether what entries have counted goes into the answer to a message.
+/// Whether the reply to a message has counters of flow entries.
 fn reads_counters(message: &Message) -> bool {
     match message {
         Message::FlowMod(change) => {
@@ -56,7 +56,7 @@ fn reads_counters(message: &Message) -> bool {
 }
 
 impl Agent {
-    /// A turn begins: the hardware is what it is by now.
+    /// Begins a turn: advances the hardware to the current time.
     pub(super) fn begin_modelled(&mut self, datapath: &mut Datapath<'_>) {
         let Some(model) = &mut datapath.model else { return };
         model.act(datapath.now);
@@ -64,11 +64,11 @@ impl Agent {
         let connections = &self.connections;
         let is_there = |id| connections.iter().any(|it| it.id == id && it.ended.is_none());
         model.clerk.keep(is_there);
-        // What time did to entries is heard before anything else is done to them.
+        // Timeouts of flow entries are reported before other changes.
         self.tell_all(datapath);
     }
 
-    /// Until when the model has a message wait, if it does.
+    /// Returns until when the model delays a message, if it does.
     pub(super) fn waits(
         &mut self,
         at: usize,
@@ -96,7 +96,7 @@ impl Agent {
         None
     }
 
-    /// A message was done: what it changed goes on to the hardware.
+    /// Ends a message: passes its changes on to the hardware.
     pub(super) fn done_modelled(&mut self, is_statistics: bool, datapath: &mut Datapath<'_>) {
         if datapath.model.is_none() {
             return;
@@ -112,7 +112,7 @@ impl Agent {
         }
     }
 
-    /// All news, however much there is.
+    /// Reports all pending events.
     fn tell_all(&mut self, datapath: &mut Datapath<'_>) {
         loop {
             self.tell_news(datapath);
@@ -123,7 +123,7 @@ impl Agent {
         }
     }
 
-    /// A turn ends: barriers that are due are answered, and somebody comes back for what is due next.
+    /// Ends a turn: sends due barrier replies and schedules the next wake-up.
     pub(super) fn end_modelled(&mut self, datapath: &mut Datapath<'_>) {
         let Some(model) = &mut datapath.model else { return };
         model.act(datapath.now);

@@ -1,11 +1,11 @@
-//! Flow monitors: controllers that watch entries come, go and change.
+//! Flow monitors: notify controllers when flow entries are added, modified and removed.
 //!
-//! Source: OpenFlow switch specification 1.4.1, section 7.3.5.19. While too much waits for a
-//! controller to read, its news stop and it is told so; what changed meanwhile is told when it has
-//! read, each entry once, and then that the news go on.
+//! Source: OpenFlow switch specification 1.4.1, section 7.3.5.19. While a controller's send queue
+//! is full, the updates pause and the controller is notified of it. When it has read the queue, it
+//! receives the missed changes, each flow entry once, and then a message that the updates resume.
 //!
-//! Invariant: a controller that follows the news knows the entries that it watches, or knows that
-//! it does not.
+//! Invariant: a controller that follows the updates knows the flow entries that it monitors, or
+//! knows that it does not.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -23,55 +23,56 @@ use openflow::version::{ErrorCode, Version};
 use crate::lower;
 use crate::lower::action::destination_down;
 
-/// Entries whose changes are kept while the news are stopped. A controller that misses more cannot
-/// be told what it missed, and its connection ends.
+/// Maximum number of flow entries whose changes are kept during a pause. If a controller misses
+/// more, its connection ends.
 pub const MISSED_MAX: usize = 65_536;
 
-/// The monitors of one connection, and what it has yet to be told.
+/// Flow monitors of one connection, and pending updates.
 #[derive(Debug, Default)]
 pub struct Monitors {
     all: Vec<Monitor>,
-    /// What has to be told, in order.
+    /// Pending updates, in order.
     pub news: VecDeque<FlowUpdate>,
     held: Option<Held>,
-    /// The own order that was told last in short, so that each is told once.
+    /// The controller's own request that was last reported in abbreviated form, so that each is
+    /// reported once.
     abbreviated: Option<Xid>,
-    /// More changes were missed than can be kept.
+    /// Whether more changes were missed than [`MISSED_MAX`].
     pub lost: bool,
 }
 
-/// One monitor.
+/// One flow monitor.
 #[derive(Debug, Clone)]
 pub struct Monitor {
     request: FlowMonitorRequest,
     matching: Match,
 }
 
-/// What names an entry: its table, its rank and its match.
+/// Identity of a flow entry: its table, its rank and its match.
 type Name = (u8, u32, Match);
 
-/// What changed while the news are stopped, each entry once.
+/// Changes during a pause, each flow entry once.
 #[derive(Debug, Default)]
 struct Held {
-    /// Whether the controller knows that they are.
+    /// Whether the controller was notified of the pause.
     told: bool,
     places: HashMap<Name, usize>,
     changes: Vec<Option<FlowUpdateFull>>,
 }
 
 impl Monitor {
-    /// The monitor that a request of this version describes.
+    /// Creates the monitor of a request of this version.
     pub fn new(request: FlowMonitorRequest, version: Version) -> Result<Self, ErrorCode> {
         let (matching, _) = lower::match_down(&request.matching, version)?;
         Ok(Monitor { request, matching })
     }
 
-    /// Whether it tells of the entries that there are at its beginning.
+    /// Whether the controller requests the existing flow entries.
     pub fn tells_initial(&self) -> bool {
         self.has(FlowMonitorFlags::INITIAL)
     }
 
-    /// The entries that it watches.
+    /// Returns the filter of the flow entries that it monitors.
     pub fn filter(&self) -> FlowFilter {
         FlowFilter {
             table: (self.request.table != TABLE_ALL).then_some(self.request.table),
@@ -82,7 +83,7 @@ impl Monitor {
         }
     }
 
-    /// What it tells of an entry.
+    /// Returns the update for a flow entry.
     pub fn update(&self, flow: &FlowRecord, event: FlowEvent) -> FlowUpdateFull {
         let told = lower::flow_stats_up(flow, false);
         let full =
@@ -123,13 +124,13 @@ impl Monitor {
 }
 
 impl Monitors {
-    /// Whether nothing is watched.
+    /// Whether there are no monitors.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Does what these requests of this version ask, all of it or nothing; the monitors that are new or changed are
-    /// given back, to tell what there is at their beginning.
+    /// Processes these requests, all or none. Returns the monitors that are new or modified, for
+    /// their initial flow entries.
     pub fn set_all(
         &mut self,
         requests: &[FlowMonitorRequest],
@@ -178,7 +179,7 @@ impl Monitors {
         }
     }
 
-    /// Takes note of a change that was ordered by `source`, for a controller with this number.
+    /// Records a change by `source` for the controller of connection `owner`.
     pub fn note(
         &mut self,
         flow: &FlowRecord,
@@ -225,7 +226,8 @@ impl Monitors {
         }
     }
 
-    /// Stops the news: silently while older news are still being told, else the controller is told.
+    /// Pauses the updates: silently while initial updates are still being sent, else the controller
+    /// is notified.
     pub fn hold(&mut self, silently: bool) {
         let held = self.held.get_or_insert_default();
         if !silently && !std::mem::replace(&mut held.told, true) {
@@ -233,12 +235,12 @@ impl Monitors {
         }
     }
 
-    /// Whether the news are stopped.
+    /// Whether the updates are paused.
     pub fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Lets the news go on, with what was missed first.
+    /// Resumes the updates, starting with the missed changes.
     pub fn release(&mut self) {
         let Some(held) = self.held.take() else { return };
         self.news.extend(held.changes.into_iter().flatten().map(FlowUpdate::Full));
@@ -249,14 +251,14 @@ impl Monitors {
 }
 
 impl Held {
-    /// Keeps what became of an entry together with what became of it before.
+    /// Merges a change of a flow entry with earlier changes of the same entry.
     fn keep(&mut self, name: Name, mut update: FlowUpdateFull) {
         let place = *self.places.entry(name).or_insert_with(|| {
             self.changes.push(None);
             self.changes.len() - 1
         });
         let before = self.changes[place].take().map(|before| before.event);
-        // An entry that came may have replaced one that is known, so that its end is told as well.
+        // An added entry may have replaced a known one, so its removal is reported as well.
         if (before, update.event) == (Some(FlowEvent::Added), FlowEvent::Modified) {
             update.event = FlowEvent::Added;
         }

@@ -1,4 +1,5 @@
-//! Statistics and descriptions: short ones at once, long ones in parts while they are read.
+//! Statistics and descriptions. Short replies are sent immediately, long ones in parts while the
+//! controller reads.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 5.3.5; 1.3.5, section 7.3.5; 1.5.1, section
 //! 7.3.5.
@@ -23,7 +24,8 @@ use super::dump::Dump;
 use super::{Agent, Datapath, port_book, shaping, tables};
 
 impl Agent {
-    /// Takes a part of a request, which came in so many bytes; once that is whole it is answered, or a long answer begun.
+    /// Adds a part of a request, which has `bytes` bytes. After the last part, sends the reply or
+    /// begins a long one.
     pub(super) fn multipart(
         &mut self,
         at: usize,
@@ -52,7 +54,7 @@ impl Agent {
         self.connections[at].parts.take(xid, part, bytes, bytes_max)
     }
 
-    /// The reply's body, or `None` if it is made in parts from now on.
+    /// Returns the reply's body, or `None` if the reply is sent in parts.
     fn statistics(
         &mut self,
         at: usize,
@@ -188,8 +190,8 @@ impl Agent {
         Ok(None)
     }
 
-    /// One port, or all with [`reserved::NONE`]. Of a port that does not exist 1.0 and 1.1 tell
-    /// nothing; later versions have an error for it.
+    /// Returns statistics of one port, or of all with [`reserved::NONE`]. For a port that does not
+    /// exist, 1.0 and 1.1 return an empty list; later versions return an error.
     fn port_stats(
         &mut self,
         port: PortNo,
@@ -207,8 +209,8 @@ impl Agent {
         Ok(MultipartReplyBody::Port(rows))
     }
 
-    /// Sets monitors up, changes and ends them; all of it or nothing. The reply is what there is at
-    /// the beginning of those that ask for it.
+    /// Adds, modifies and deletes flow monitors, all or none. The reply has the existing flow
+    /// entries for monitors that request them.
     fn watch(
         &mut self,
         at: usize,
@@ -242,13 +244,13 @@ impl Agent {
     }
 }
 
-/// A table that does not exist is an error from 1.1 on.
+/// Checks that the table exists, which is an error from 1.1 on.
 pub(super) fn check_table(table: u8, pipeline: &Pipeline) -> Result<(), ErrorCode> {
     let known = usize::from(table) < pipeline.tables().count_tables();
     if known || table == TABLE_ALL { Ok(()) } else { Err(ErrorCode::RequestBadTable) }
 }
 
-/// Who made the switch, and its names.
+/// Returns the description of the switch.
 fn description(datapath: &str) -> MultipartReplyBody {
     MultipartReplyBody::Desc(SwitchDescription {
         manufacturer: "planimeter".into(),

@@ -1,8 +1,9 @@
-//! News: frames for the controllers, entries that come, change and go, tables that fill up.
+//! Asynchronous messages: packet-in, flow-removed, flow monitor updates and table-status.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 5.4.1 and 5.4.2; 1.3.5, section 7.4; 1.5.1,
-//! section 7.4. A frame is kept once, whoever is told of it; the first controller to answer gets it.
-//! Who is told what is up to role and choice ([`super::interests`]).
+//! Source: OpenFlow switch specification 1.0.0, sections 5.4.1 and 5.4.2; 1.3.5, section 7.4;
+//! 1.5.1, section 7.4. The switch buffers a frame once for all controllers. The first controller
+//! that replies gets it. A controller's role and configuration decide which messages it receives
+//! ([`super::interests`]).
 
 use dataplane::flow::FlowRecord;
 use dataplane::forwarder::{Context, EVENTS_MAX, Event, NO_COOKIE, PacketInReason};
@@ -24,18 +25,18 @@ use super::connection::Connection;
 use super::monitor::MISSED_MAX;
 use super::{Agent, Datapath, nicira};
 
-/// In an action or as a switch's setting: all of the frame, and no buffer (from 1.2 on).
+/// As `max_len` of an action or as miss send length: the whole frame, unbuffered (from 1.2 on).
 const WHOLE: u16 = 0xffff;
 
-/// Steps of telling one event.
+/// Budget steps of reporting one event.
 const NEWS_STEPS: u32 = 32;
 
-/// Updates of flow monitors in one message.
+/// Flow monitor updates in one message.
 const UPDATES_MAX: usize = 64;
 
 impl Agent {
-    /// Tells every controller what the data plane has to tell, as far as the share of the turn goes. The rest waits
-    /// for the next turn.
+    /// Reports data plane events to every controller, up to the connection's share of the turn. The
+    /// rest waits for the next turn.
     pub(super) fn tell_news(&mut self, datapath: &mut Datapath<'_>) {
         if self.news.len() < EVENTS_MAX {
             self.news.extend(datapath.outputs.events.drain(..));
@@ -55,7 +56,7 @@ impl Agent {
 
     fn tell_event(&mut self, event: Event, datapath: &mut Datapath<'_>) {
         match event {
-            // Those of the pipeline's own worker it has looked at.
+            // The pipeline's own worker has already handled these events.
             Event::FlowReached { .. } => {}
             Event::PacketIn { port, bytes_max, context, frame } => {
                 self.tell_frame(port, bytes_max, context, frame, datapath);
@@ -78,8 +79,8 @@ impl Agent {
         }
     }
 
-    /// Whether a message of a connection has to wait until controllers were told what happened before it came: a
-    /// barrier, and what changes who is told.
+    /// Whether a message must wait until controllers have received all earlier events. This applies
+    /// to barriers and to messages that change which controllers receive events.
     pub(super) fn waits_for_news(
         &mut self,
         at: usize,
@@ -170,8 +171,7 @@ impl Agent {
         }
     }
 
-    /// An entry's counters reached what it has a trigger for: they are told as statistics that
-    /// nobody asked for (1.5).
+    /// Sends flow statistics because a flow entry reached its statistics trigger (1.5).
     fn tell_triggered(&mut self, flow: &FlowRecord) {
         let row = counters_up(&lower::flow_stats_up(flow, false), FlowStatsReason::Trigger);
         let body = MultipartReplyBody::FlowStats(vec![row]);
@@ -181,7 +181,7 @@ impl Agent {
         });
     }
 
-    /// Tells news to every controller that is to hear it.
+    /// Sends a message to every controller that `who` selects.
     pub(super) fn tell_some(&mut self, news: &Message, who: impl Fn(&Connection) -> bool) {
         for connection in self.connections.iter_mut().filter(|connection| who(connection)) {
             self.counters.news_lost += u64::from(!connection.tell(news));
@@ -189,8 +189,8 @@ impl Agent {
     }
 }
 
-/// Whether a controller gets a frame that was at this place. From 1.3 on one that no entry matched
-/// is not the controller's: an entry for such frames has to send it.
+/// Whether a controller receives a packet-in with this context. From 1.3 on, frames that no entry
+/// matched are not sent to controllers unless a table-miss entry sends them.
 fn hears(connection: &Connection, context: Context) -> bool {
     let unasked = context.why == PacketInReason::NoMatch && context.cookie == NO_COOKIE;
     let version = connection.version();
@@ -203,7 +203,7 @@ fn hears(connection: &Connection, context: Context) -> bool {
     (!unasked || version < Version::V1_3) && connection.wants(AsyncKind::PacketIn, bit)
 }
 
-/// Whether a controller may be given a part of a frame and a buffer.
+/// Whether a controller accepts a partial frame with a buffer ID.
 fn wants_buffer(connection: &Connection, bytes_max: Option<u16>) -> bool {
     let wanted = bytes_max.unwrap_or(connection.miss_send_bytes);
     wanted != WHOLE || connection.version() <= Version::V1_1
@@ -220,7 +220,7 @@ fn reason_up(why: PacketInReason) -> model::PacketInReason {
     }
 }
 
-/// What the pipeline knows of a frame besides its port, where that is not nothing.
+/// Returns the pipeline fields of a frame other than its port, where they are not zero.
 fn fields_up(context: Context) -> Match {
     let mut fields = Match::ANY;
     let of = context.fields;
@@ -234,8 +234,8 @@ fn fields_up(context: Context) -> Match {
     }
 }
 
-/// Sends what a controller's monitors have to tell, at least one message of it and more as far as the turn goes. Stops
-/// their news while too much waits.
+/// Sends a controller's pending flow monitor updates: at least one message, and more up to the
+/// budget. Pauses the updates while the send queue is full.
 fn tell_updates(connection: &mut Connection, datapath: &mut Datapath<'_>) {
     if connection.monitors.is_empty() && connection.monitors.news.is_empty() {
         return;
@@ -243,7 +243,7 @@ fn tell_updates(connection: &mut Connection, datapath: &mut Datapath<'_>) {
     let dumping = connection.dump.is_some();
     let is_full = connection.is_full() || connection.monitors.news.len() > MISSED_MAX;
     if dumping || is_full {
-        // Told last before the silence, so that the controller knows of it.
+        // This update is the last before the pause, so that the controller knows of it.
         connection.monitors.hold(dumping);
     } else if connection.monitors.is_held() && connection.has_read_all() {
         connection.monitors.release();
@@ -263,7 +263,7 @@ fn tell_updates(connection: &mut Connection, datapath: &mut Datapath<'_>) {
     }
 }
 
-/// What 1.5 says of an entry's counters alone.
+/// Converts a flow entry's counters to the flow statistics of 1.5.
 pub fn counters_up(from: &FlowStats, reason: FlowStatsReason) -> FlowCounters {
     FlowCounters {
         table: from.table,

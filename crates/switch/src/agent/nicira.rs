@@ -1,7 +1,8 @@
-//! Nicira's extensions of 1.0: what Open vSwitch's tools say to a 1.0 switch by default.
+//! Nicira extensions of OpenFlow 1.0, which Open vSwitch's tools use by default.
 //!
-//! Source: `nicira-ext.h` of Open vSwitch. With them a 1.0 controller names any field, means the
-//! numbers of all tables, and plays a role as from 1.2 on, but for elections.
+//! Source: `nicira-ext.h` of Open vSwitch. With these extensions a 1.0 controller can match any
+//! field and use the numbers of all tables. It can have a role as from 1.2 on, but without
+//! generation IDs.
 
 use openflow::codec::nicira::{put_message, put_reply, read_message, read_request};
 use openflow::header::Xid;
@@ -22,7 +23,7 @@ use super::multipart::check_table;
 use super::{Agent, Datapath};
 
 impl Agent {
-    /// Does what an experimenter's message asks, if it is one of Nicira's.
+    /// Processes an experimenter message, if it is one of Nicira's.
     pub(super) fn experimenter(
         &mut self,
         at: usize,
@@ -65,9 +66,9 @@ impl Agent {
                 }
                 return self.connections[at].interests.set(&chosen);
             }
-            // Statistics tell the age.
+            // Statistics always include the age.
             NiciraMessage::FlowAge => {}
-            // No action names a controller by its number, and the rest only a switch says.
+            // No action refers to a controller ID; only switches send the others.
             NiciraMessage::SetControllerId(_)
             | NiciraMessage::RoleReply(_)
             | NiciraMessage::FlowRemoved(_)
@@ -76,8 +77,9 @@ impl Agent {
         Ok(())
     }
 
-    /// Where flow-mods name no table, entries are changed in all, and added to the first. The byte
-    /// for it is then part of the command, and no command has anything there.
+    /// Sets the table of a flow-mod. Without table IDs, existing entries are changed in all tables,
+    /// and new ones are added to the first. The table byte is then part of the command, where it
+    /// must be zero.
     fn in_table(&self, at: usize, change: FlowMod) -> Result<FlowMod, ErrorCode> {
         match (self.connections[at].table_ids, change.table) {
             (true, _) => Ok(change),
@@ -86,7 +88,7 @@ impl Agent {
         }
     }
 
-    /// Answers an experimenter's request for statistics, if it is one of Nicira's.
+    /// Processes an experimenter multipart request, if it is one of Nicira's.
     pub(super) fn experimenter_statistics(
         &mut self,
         at: usize,
@@ -98,7 +100,7 @@ impl Agent {
         let request = read_request(from)?.ok_or(ErrorCode::RequestBadExperimenterType)?;
         let (NiciraRequest::Flow(which) | NiciraRequest::Aggregate(which)) = &request;
         check_table(which.table, datapath.pipeline)?;
-        // These know of all tables.
+        // These requests address all tables.
         let who = Who { parts: false, ..self.who(at, xid) };
         let filter = stats_filter_down(which, who.speaker())?;
         let filter = filter.expect("only parts of a table can be missing");
@@ -112,26 +114,26 @@ impl Agent {
     }
 }
 
-/// Nicira's extensions are of 1.0.
+/// Checks that the message is Nicira's and the version 1.0.
 fn check_speaker(connection: &Connection, from: &Experimenter) -> Result<(), ErrorCode> {
     let known = from.experimenter == NICIRA && connection.version() == Version::V1_0;
     if known { Ok(()) } else { Err(ErrorCode::RequestBadExperimenter) }
 }
 
-/// Entries in Nicira's words, as far as there are such.
+/// Converts flow entries to Nicira's format.
 pub fn flows_up(rows: Vec<FlowStats>) -> MultipartReplyBody {
     let rows = rows.into_iter().map(express::nicira_flow_stats).collect();
     let reply = put_reply(&NiciraReply::Flow(rows));
     MultipartReplyBody::Experimenter(reply.expect("each row has been tried"))
 }
 
-/// The sum over entries in Nicira's words.
+/// Converts an aggregate to Nicira's format.
 pub fn aggregate_up(sum: AggregateStats) -> MultipartReplyBody {
     let reply = put_reply(&NiciraReply::Aggregate(sum));
     MultipartReplyBody::Experimenter(reply.expect("every sum can be told"))
 }
 
-/// The news of a removal in the words that this controller has chosen.
+/// Creates a flow-removed message in the format that this controller selected.
 pub fn removed_up(connection: &Connection, news: &FlowRemoved) -> Message {
     let standard = || express::flow_removed(connection.version(), news.clone());
     if !connection.nicira_flows {
@@ -141,7 +143,7 @@ pub fn removed_up(connection: &Connection, news: &FlowRemoved) -> Message {
     put_message(&told).map_or_else(|_| Message::FlowRemoved(standard()), Message::Experimenter)
 }
 
-/// The news of a frame in the words that this controller has chosen.
+/// Creates a packet-in message in the format that this controller selected.
 pub fn frame_up(connection: &Connection, news: PacketIn) -> Message {
     if !connection.nicira_frames {
         return Message::PacketIn(news);

@@ -1,19 +1,22 @@
-//! A change of the tables that takes several turns, and what waits for its end.
+//! A change of the tables that takes several turns, and the messages that wait for its end.
 //!
-//! There is one at most. It belongs to one connection, and continues in that connection's share of each turn.
+//! There is at most one. It belongs to one connection, and continues in that connection's share of
+//! each turn.
 //!
 //! | message of another connection | waits |
 //! |---|---|
-//! | changes entries, groups, meters, tables or ports; commits a bundle; sends a kept frame | always |
-//! | reads entries, groups, meters or tables | for a bundle, whose changes may be rolled back |
+//! | changes flow entries, groups, meters, tables or ports; commits a bundle; sends a buffered frame | always |
+//! | reads flow entries, groups, meters or tables | for a bundle, whose changes may be rolled back |
 //! | all others | never |
 //!
-//! When it ends, those that waited are served before the connection to which it belonged.
+//! When the change ends, connections that waited are served before its owner.
 //!
-//! Frames in threads of their own see a change when they have finished the batch at hand. If that is not soon, all
-//! that changes something waits for them, and so do replies to the connections that changed something. All else goes on.
+//! Forwarding threads see a change when they have finished the current batch. If that takes longer,
+//! all further changes wait for them, and so do replies to connections that changed something.
+//! Everything else continues.
 //!
-//! Invariant: what has begun is completed, also if its connection ends meanwhile. Then only the reply is lost.
+//! Invariant: a change that has begun is completed, even if its connection ends. Then only the
+//! reply is lost.
 
 use std::task::Poll;
 
@@ -29,55 +32,55 @@ use super::{Agent, Datapath};
 
 /// A change that takes several turns.
 pub(super) struct Ongoing {
-    /// The connection that ordered it.
+    /// The connection that requested it.
     pub(super) owner: u32,
     who: Who,
     what: What,
-    /// The beginning of the request, which an error repeats.
+    /// The start of the request, for an error message.
     request: Vec<u8>,
 }
 
 enum What {
     /// One message.
     Message(Box<Message>, Box<Unfinished>),
-    /// A bundle.
+    /// A bundle commit.
     Commit(Box<Commit>),
-    /// Features of tables.
+    /// A change of table features.
     Features(Box<FeaturesChange>),
 }
 
 impl Ongoing {
-    /// One message that is not done yet.
+    /// Creates the change of one unfinished message.
     pub(super) fn message(who: Who, message: &Message, unfinished: Unfinished) -> Ongoing {
         let what = What::Message(Box::new(message.clone()), Box::new(unfinished));
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }
 
-    /// A bundle that the request with this number commits.
+    /// Creates the change of a bundle commit.
     pub(super) fn commit(who: Who, commit: Commit) -> Ongoing {
         let what = What::Commit(Box::new(commit));
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }
 
-    /// Features of tables, which are checked first.
+    /// Creates a change of table features, which are checked first.
     pub(super) fn features(who: Who, change: FeaturesChange) -> Ongoing {
         let what = What::Features(Box::new(change));
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }
 
-    /// Whether it is a bundle, so that what is changed may be rolled back.
+    /// Whether it is a bundle commit, whose changes may be rolled back.
     pub(super) fn is_commit(&self) -> bool {
         matches!(self.what, What::Commit(_))
     }
 }
 
 impl Agent {
-    /// Keeps the beginning of the request that began the change.
+    /// Keeps the start of the request that began the change.
     pub(super) fn keep_request(&mut self, bytes: &[u8]) {
         self.ongoing.iter_mut().for_each(|ongoing| ongoing.request = bytes.to_vec());
     }
 
-    /// Goes on with a change whose connection has gone.
+    /// Continues a change whose connection has ended.
     pub(super) fn continue_orphan(&mut self, datapath: &mut Datapath<'_>) {
         let Some(ongoing) = &self.ongoing else { return };
         let owner = ongoing.owner;
@@ -86,13 +89,13 @@ impl Agent {
         }
     }
 
-    /// Where a connection is, if it is still there.
+    /// Returns the index of a connection, if it still exists.
     pub(super) fn place_of(&self, id: u32) -> Option<usize> {
         self.connections.iter().position(|connection| connection.id == id)
     }
 
-    /// Goes on with the change until its end, or until the share of the turn is used up. Where threads of frames have
-    /// yet to see what was done before, it waits for them.
+    /// Continues the change until its end, or until its share of the turn is spent. Waits while
+    /// forwarding threads do not see earlier changes.
     pub(super) fn continue_change(&mut self, datapath: &mut Datapath<'_>) {
         if !self.is_settled {
             self.waits_for_frames = true;
@@ -132,8 +135,8 @@ impl Agent {
         }
     }
 
-    /// Whether an event of a connection has to wait for the end of a change of several turns, or until threads of frames
-    /// see what was changed before.
+    /// Whether an event of a connection must wait for the end of a change, or until forwarding
+    /// threads see earlier changes.
     pub(super) fn waits_for_change(&self, at: usize, event: &Event) -> bool {
         let Event::Message { message, .. } = event else { return false };
         let Some(ongoing) = &self.ongoing else { return !self.is_settled && changes(message) };
@@ -142,7 +145,7 @@ impl Agent {
     }
 }
 
-/// Whether a message may change what the change concerns.
+/// Whether a message may change state that an ongoing change uses.
 pub(super) fn changes(message: &Message) -> bool {
     match message {
         Message::FlowMod(_)
@@ -162,12 +165,12 @@ pub(super) fn changes(message: &Message) -> bool {
     }
 }
 
-/// Whether an action names a group or a meter.
+/// Whether an action refers to a group or a meter.
 fn uses_what_changes(action: &Action) -> bool {
     matches!(action, Action::Group(_) | Action::Meter(_))
 }
 
-/// Whether a message reads what a bundle may change.
+/// Whether a message reads state that a bundle may change.
 fn reads(message: &Message) -> bool {
     use MultipartRequestBody as Ask;
     let Message::MultipartRequest(request) = message else { return false };

@@ -1,12 +1,12 @@
-//! So many a second and no more: a bucket of tokens.
+//! Rate limiting with a token bucket.
 //!
-//! Invariant: over any span at most `burst` plus `rate` times the span pass.
+//! Invariant: in any interval, at most `burst` plus `rate` times the interval pass.
 
 use packet::time::Nanos;
 
 const SECOND: u128 = 1_000_000_000;
 
-/// The bucket. What it holds is counted in billionths, so that no rate is rounded.
+/// Token bucket. It counts billionths of tokens, so that no rate is rounded.
 #[derive(Debug)]
 pub struct Pace {
     rate_per_s: u64,
@@ -16,12 +16,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A full bucket for this rate, 0 for no limit.
+    /// Creates a full bucket for this rate; 0 means no limit.
     pub fn new(rate_per_s: u64, burst: u64, now: Nanos) -> Self {
         Pace { rate_per_s, burst, tokens: u128::from(burst) * SECOND, filled_at: now }
     }
 
-    /// Whether one more may pass now; if so it is counted.
+    /// Takes a token if there is one. Returns whether there was.
     pub fn admit(&mut self, now: Nanos) -> bool {
         if self.rate_per_s == 0 {
             return true;

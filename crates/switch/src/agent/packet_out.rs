@@ -1,14 +1,18 @@
-//! Frames that a controller has the switch send, or that the switch had kept for it.
+//! Packet-outs: frames that a controller sends, or that the switch buffered for it.
 //!
-//! Source: OpenFlow switch specification 1.0.0, section 5.3.6; 1.3.5, section 7.3.7; 1.5.1, section 7.3.6.
-//! From 1.5 on a packet-out has a match of pipeline fields, which are what the tables see if the
-//! actions lead there: `in_port` has to be among them, `metadata` and `tunnel_id` may be.
-//! `in_phy_port` can only be the same port, as none is stacked on another here, `packet_type` only
-//! Ethernet. `actset_output` changes nothing: an action set is empty at its beginning.
+//! Source: OpenFlow switch specification 1.0.0, section 5.3.6; 1.3.5, section 7.3.7; 1.5.1, section
+//! 7.3.6.
+//!
+//! From 1.5 on a packet-out has a match with pipeline fields, which the tables see if the actions
+//! lead there:
+//! - `in_port` is required; `metadata` and `tunnel_id` are optional.
+//! - `in_phy_port` must be the same port, as no port is stacked on another.
+//! - `packet_type` must be Ethernet.
+//! - `actset_output` has no effect, as the action set is empty at the start.
 //!
 //! A packet-out without a buffer and without data sends nothing.
 //!
-//! Invariant: a packet-out is done whole, or is refused and sends nothing.
+//! Invariant: a packet-out is executed completely, or is rejected and sends nothing.
 
 use dataplane::action::Action;
 use dataplane::rewrite::Context;
@@ -25,28 +29,28 @@ use super::{Agent, Datapath};
 use crate::lower;
 use crate::lower::action::Place;
 
-/// Number of Ethernet as a type of packets.
+/// Packet type of Ethernet.
 const ETHERNET: u128 = 0;
 
-/// A frame that is to be sent.
+/// A frame to be sent.
 #[derive(Debug)]
 pub(super) struct Departure {
     what: What,
-    /// With which fields it begins, if it is not just where it was received.
+    /// Initial pipeline fields, if other than the ingress port.
     begins: Option<Context>,
     actions: Vec<Action>,
 }
 
-/// Which frame.
+/// Source of the frame.
 #[derive(Debug)]
 enum What {
     Frame(Frame),
-    /// A kept one, which is reserved.
+    /// A buffered frame, which is reserved.
     Buffer(u32),
 }
 
 impl Departure {
-    /// Does its actions; the frame is used up.
+    /// Executes the actions on the frame.
     pub(super) fn leave(self, buffers: &mut Buffers, datapath: &mut Datapath<'_>) {
         let (port, mut frame) = match self.what {
             What::Frame(frame) => (reserved::NONE, frame),
@@ -61,7 +65,7 @@ impl Departure {
         pipeline.execute(&mut frame, begins, &self.actions, *now, outputs);
     }
 
-    /// Gives back a kept frame that is not sent after all.
+    /// Releases a buffered frame that is not sent.
     pub(super) fn cancel(self, buffers: &mut Buffers) {
         if let What::Buffer(id) = self.what {
             buffers.unreserve(id);
@@ -98,7 +102,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Lets a frame go by its actions; of a bundle, when all of it can be seen.
+    /// Sends a frame. During a bundle commit, it is sent when the whole bundle is visible.
     fn send(&mut self, departure: Departure, datapath: &mut Datapath<'_>) {
         match &mut self.transaction {
             Some(transaction) => transaction.late.push_back(Late::Frame(departure)),
@@ -106,8 +110,8 @@ impl Agent {
         }
     }
 
-    /// Does actions with a kept frame, which begins as the packet-out says or else came in on the
-    /// port that it was kept with.
+    /// Executes actions on a buffered frame. It starts with the pipeline fields of the packet-out,
+    /// or else with its ingress port.
     pub(super) fn release(
         &mut self,
         id: u32,
@@ -128,8 +132,8 @@ impl Agent {
     }
 }
 
-/// The ingress port of a packet-out as the core numbers it. It need not exist: the switch takes the
-/// number as it is, as Open vSwitch does. In 1.5 it has to be among the fields (section 7.3.6).
+/// Converts the ingress port of a packet-out to the number of the forwarding core. The port need
+/// not exist, as in Open vSwitch. In 1.5 it must be among the pipeline fields (section 7.3.6).
 fn in_port_down(port: u32, version: Version) -> Result<PortNo, ErrorCode> {
     let is_valid = match port {
         reserved::CONTROLLER | reserved::LOCAL => true,
@@ -140,8 +144,8 @@ fn in_port_down(port: u32, version: Version) -> Result<PortNo, ErrorCode> {
     if is_valid { Ok(lower::port_down(port)) } else { Err(ErrorCode::RequestBadPort) }
 }
 
-/// With which fields a frame begins that came in on this port (as the controller and as the core
-/// numbers it).
+/// Converts the pipeline fields of a packet-out. `named` is the controller's number of the ingress
+/// port, `in_port` that of the forwarding core.
 fn fields_down(fields: &Match, named: u32, in_port: PortNo) -> Result<Context, ErrorCode> {
     let mut begins = Context::at(in_port);
     if !fields.experimenter().is_empty() {

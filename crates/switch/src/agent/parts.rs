@@ -1,14 +1,17 @@
-//! Requests that come in several messages, put together.
+//! Reassembly of requests that consist of several messages.
 //!
-//! Source: OpenFlow switch specification 1.3.5, section 7.3.5: parts have the same transaction id, and
-//! each but the last says that more follow. Invariant: memory is bounded by the limit on the bytes
-//! of one request; only one is put together at a time, and another one begins anew.
+//! Source: OpenFlow switch specification 1.3.5, section 7.3.5. All parts have the same transaction
+//! ID, and each but the last has the flag that more follow.
+//!
+//! Invariants:
+//! - The limit on the bytes of one request bounds memory.
+//! - One request is reassembled at a time. A new request discards an incomplete one.
 
 use openflow::header::Xid;
 use openflow::model::multipart::{MultipartRequest, MultipartRequestBody};
 use openflow::version::ErrorCode;
 
-/// What has come of a request so far.
+/// The received parts of a request.
 #[derive(Debug, Default)]
 pub struct Parts {
     begun: Option<Begun>,
@@ -22,7 +25,7 @@ struct Begun {
 }
 
 impl Parts {
-    /// Takes a part of so many bytes and gives the whole request once that is complete.
+    /// Adds a part of `bytes` bytes. Returns the complete request after the last part.
     pub fn take(
         &mut self,
         xid: Xid,
@@ -45,13 +48,13 @@ impl Parts {
         Ok(None)
     }
 
-    /// Whether a part is waited for.
+    /// Whether a request is incomplete.
     pub fn has_begun(&self) -> bool {
         self.begun.is_some()
     }
 }
 
-/// One request of two parts: only lists can be longer than one message.
+/// Joins two parts of a request. Only lists can be longer than one message.
 fn join(
     before: MultipartRequestBody,
     after: MultipartRequestBody,

@@ -1,8 +1,7 @@
-//! What controllers know of the ports: descriptions, settings, counters.
+//! Port descriptions, settings and counters for controllers.
 //!
-//! Source: OpenFlow switch specification 1.0.0, sections 5.2.1, 5.3.3 and 5.3.5; 1.3.5, sections 7.2.1,
-//! 7.3.4.3 and 7.3.5.6. Speeds and media that a port does not know are zero
-//! ([`super::link_features`]).
+//! Source: OpenFlow switch specification 1.0.0, sections 5.2.1, 5.3.3 and 5.3.5; 1.3.5, sections
+//! 7.2.1, 7.3.4.3 and 7.3.5.6. Unknown speeds and media are zero ([`super::link_features`]).
 
 use openflow::model::{
     COUNTER_UNKNOWN, PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState,
@@ -16,11 +15,11 @@ use ports::port::PortDrop;
 use super::link_features::describe_link;
 use crate::forward::{Lane, mac_of};
 
-/// Bytes of a port's name on the wire, without the zero byte behind it.
+/// Maximum bytes of a port's name on the wire, without the terminating zero.
 const NAME_BYTES_MAX: usize = 15;
 
-/// The settings that a port can be given. Without a spanning tree those about it are kept and
-/// change nothing.
+/// Returns the port settings that controllers may change. Without a spanning tree, its settings are
+/// stored but have no effect.
 fn settable(version: Version) -> PortConfig {
     let all = PortConfig::PORT_DOWN
         | PortConfig::NO_RECEIVE
@@ -42,7 +41,7 @@ pub struct PortBook {
 }
 
 impl PortBook {
-    /// The ports of these lanes, all live and without settings.
+    /// Creates descriptions of the ports of these lanes, all live and without settings.
     pub fn new(lanes: &[Lane]) -> Self {
         let mut ports: Vec<_> = lanes.iter().map(describe).collect();
         ports.sort_by_key(|port| port.number);
@@ -50,23 +49,23 @@ impl PortBook {
         PortBook { ports, numbers }
     }
 
-    /// The descriptions.
+    /// Returns the descriptions.
     pub fn descriptions(&self) -> &[PortDescription] {
         &self.ports
     }
 
-    /// The ports' numbers.
+    /// Returns the ports' numbers.
     pub fn numbers(&self) -> &[PortNo] {
         &self.numbers
     }
 
-    /// The port with this number.
+    /// Returns the port with this number.
     pub fn find(&mut self, number: PortNo) -> Option<&mut PortDescription> {
         self.ports.iter_mut().find(|port| port.number == number)
     }
 
-    /// Changes a port's settings; returns its description if anything changed. What a port
-    /// advertises cannot be changed here.
+    /// Changes a port's settings. Returns its description if anything changed. Advertised features
+    /// cannot be changed.
     pub fn modify(
         &mut self,
         change: &PortMod,
@@ -91,7 +90,7 @@ impl PortBook {
         Ok(changed.then(|| port.clone()))
     }
 
-    /// Gives a port these settings; returns its description if anything changed.
+    /// Sets a port's configuration. Returns its description if anything changed.
     pub fn set_config(&mut self, number: PortNo, config: PortConfig) -> Option<PortDescription> {
         let port = self.find(number).filter(|port| port.config != config)?;
         port.config = config;
@@ -99,7 +98,7 @@ impl PortBook {
         Some(port.clone())
     }
 
-    /// Notes that a port's link went down or came up, and what it is now; returns its description.
+    /// Updates a port's link state and features. Returns its description.
     pub fn set_link(&mut self, number: PortNo, up: bool, link: &Link) -> Option<PortDescription> {
         let port = self.find(number)?;
         describe_link(port, link);
@@ -112,7 +111,7 @@ impl PortBook {
     }
 }
 
-/// A port is live while it is neither down nor without link.
+/// A port is live if it is neither administratively down nor without link.
 fn set_live(port: &mut PortDescription) {
     let down = port.config.contains(PortConfig::PORT_DOWN);
     port.state = match down || port.state.contains(PortState::LINK_DOWN) {
@@ -134,7 +133,7 @@ fn describe(lane: &Lane) -> PortDescription {
     port
 }
 
-/// The counters of a port that has been there for so long.
+/// Returns the counters of a port that has existed for `age`.
 pub fn stats(lane: &mut Lane, age: Nanos) -> PortStats {
     let counters = lane.port.counters();
     let lost = |reasons: &[PortDrop]| reasons.iter().map(|&reason| counters.lost(reason)).sum();
@@ -164,7 +163,8 @@ mod tests {
     use super::*;
     use crate::losses::tests::Counting;
 
-    /// OpenFlow 1.3.5, section 7.3.5.6: what a port loses on its way in is received, not sent.
+    /// OpenFlow 1.3.5, section 7.3.5.6: frames that a port loses on reception count as received,
+    /// not as sent.
     #[test]
     fn frames_lost_on_reception_are_counted_as_received() {
         let lost = |reason| {

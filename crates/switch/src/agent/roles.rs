@@ -1,21 +1,23 @@
-//! Which part each controller plays: equal, master or slave.
+//! Roles of controllers: equal, master or slave.
 //!
-//! Source: OpenFlow switch specification 1.2, section 6.3.4; 1.3.5, sections 6.3.5 and 7.3.9. Elections
-//! among controllers have numbers that grow; a request from an election older than one that the
-//! switch knows of is stale. Invariant: at most one connection is master.
+//! Source: OpenFlow switch specification 1.2, section 6.3.4; 1.3.5, sections 6.3.5 and 7.3.9.
+//! Master elections have generation IDs that increase. A role request with an older generation ID
+//! than the last one is stale.
+//!
+//! Invariant: at most one connection is master.
 
 use openflow::model::role::{GENERATION_UNKNOWN, Role};
 use openflow::version::ErrorCode;
 
-/// The last election that the switch knows of.
+/// The last generation ID that the switch received.
 #[derive(Debug, Default)]
 pub struct Roles {
     generation: Option<u64>,
 }
 
 impl Roles {
-    /// Takes note of the election from which a role comes, or says that it is over. Numbers wrap:
-    /// the one of two that is less than half the range ahead is the newer one.
+    /// Checks and stores the generation ID of a role request. IDs wrap: of two IDs, the one that is
+    /// less than half the range ahead is newer.
     pub fn admit(&mut self, role: Role, generation: u64) -> Result<(), ErrorCode> {
         if !matches!(role, Role::Master | Role::Slave) {
             return Ok(());
@@ -28,7 +30,7 @@ impl Roles {
         Ok(())
     }
 
-    /// The number of the last election, as a reply has it.
+    /// Returns the last generation ID for a reply.
     pub fn generation(&self) -> u64 {
         self.generation.unwrap_or(GENERATION_UNKNOWN)
     }

@@ -1,7 +1,7 @@
-//! When bundles are committed that have a time of their own.
+//! Commit times of scheduled bundles.
 //!
-//! Source: OpenFlow switch specification 1.5.1, sections 6.8.6 and 7.3.5.20. The switch's clock is the
-//! host's; a controller can ask what it says and choose how far ahead and how late a time may be.
+//! Source: OpenFlow switch specification 1.5.1, sections 6.8.6 and 7.3.5.20. The switch uses the
+//! host's clock. A controller can read it, and can set the limits for commit times.
 
 use openflow::model::bundle::{
     BundleFeatureFlags, BundleFeatureProperty, BundleFeatures, BundleFeaturesRequest, BundleFlags,
@@ -12,13 +12,13 @@ use packet::time::Nanos;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How close to its time a bundle is done.
+/// Accuracy of scheduled commits.
 const ACCURACY: Nanos = Nanos::from_millis(1);
 
-/// The farthest limits that a controller may choose.
+/// Maximum of the limits that a controller may set.
 const LIMIT_MAX: Nanos = Nanos::from_secs(86_400);
 
-/// How far ahead and how long ago a time may be.
+/// Limits for commit times in the future and in the past.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     future_max: Nanos,
@@ -32,8 +32,8 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// The moment on our own line at which something is due that has a time of the day, if that is
-    /// later than now. `wall` is now as a time of the day.
+    /// Converts a scheduled time of day to the agent's time, if it is later than now. `wall` is now
+    /// as a time of day.
     pub fn due(&self, time: WallTime, wall: Nanos, now: Nanos) -> Result<Option<Nanos>, ErrorCode> {
         let time = nanos(time);
         if time > wall.saturating_add(self.future_max) {
@@ -45,7 +45,7 @@ impl Schedule {
         Ok((time > wall).then(|| now.saturating_add(time.since(wall))))
     }
 
-    /// Takes over limits that are asked for and tells those that hold.
+    /// Applies requested limits and returns the bundle features.
     pub fn features(
         &mut self,
         request: &BundleFeaturesRequest,

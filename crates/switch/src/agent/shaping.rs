@@ -1,4 +1,4 @@
-//! What is told of groups, meters and queues.
+//! Statistics and descriptions of queues, and features of groups and meters.
 //!
 //! Source: OpenFlow switch specification 1.3.5, sections 7.2.2 and 7.3.5.8 to 7.3.5.14.
 
@@ -17,7 +17,7 @@ use openflow::version::{ErrorCode, Version};
 
 use super::Datapath;
 
-/// The queues that a request names.
+/// Returns the queues that a request selects.
 fn queues(port: PortNo, queue: Option<u32>, datapath: &Datapath<'_>) -> Vec<QueueRecord> {
     let every_port = [reserved::ALL, reserved::NONE].contains(&port);
     let queue = queue.filter(|queue| *queue != QUEUE_ALL);
@@ -28,7 +28,7 @@ fn queues(port: PortNo, queue: Option<u32>, datapath: &Datapath<'_>) -> Vec<Queu
     rows
 }
 
-/// Counters of queues; one that is named has to exist.
+/// Returns queue statistics. A named queue must exist.
 pub fn queue_stats(
     port: PortNo,
     queue: u32,
@@ -50,7 +50,8 @@ pub fn queue_stats(
     Ok(rows.iter().map(row).collect())
 }
 
-/// What queues promise, in tenths of a per cent of their port's rate where that is known.
+/// Returns queue descriptions. Rates are in tenths of a per cent of the port's rate, where that is
+/// known.
 pub fn queue_descriptions(
     port: PortNo,
     queue: Option<u32>,
@@ -61,7 +62,7 @@ pub fn queue_descriptions(
         let (rate, of) = (u128::from(rate?), u128::from(of?));
         u16::try_from((rate * 1000).div_ceil(of.max(1))).ok()
     };
-    // 1.0 and 1.1 have no word for it.
+    // 1.0 and 1.1 have no maximum rate.
     let max =
         |row: QueueRecord| share(row.spec.max, row.port_rate).filter(|_| version >= Version::V1_2);
     let row = |row: QueueRecord| PacketQueue {
@@ -76,7 +77,7 @@ pub fn queue_descriptions(
     queues(port, queue, datapath).into_iter().map(row).collect()
 }
 
-/// What groups can do.
+/// Returns the group features.
 pub fn group_features(version: Version, pipeline: &Pipeline) -> GroupFeatures {
     let actions = ActionKinds::of(version);
     GroupFeatures {
@@ -87,7 +88,8 @@ pub fn group_features(version: Version, pipeline: &Pipeline) -> GroupFeatures {
     }
 }
 
-/// The numbers of the meters that a request names, first and last: one that is named has to exist.
+/// Returns the first and the last number of the meters that a request selects. A named meter must
+/// exist.
 pub fn meters(meter: u32, pipeline: &Pipeline) -> Result<(u32, u32), ErrorCode> {
     match meter {
         METER_ALL => Ok((0, u32::MAX)),
@@ -97,12 +99,12 @@ pub fn meters(meter: u32, pipeline: &Pipeline) -> Result<(u32, u32), ErrorCode> 
     }
 }
 
-/// The numbers of the groups that a request names, first and last.
+/// Returns the first and the last number of the groups that a request selects.
 pub fn groups(group: u32) -> (u32, u32) {
     if group == GROUP_ALL { (0, GROUP_NO_MAX) } else { (group, group) }
 }
 
-/// What meters can do.
+/// Returns the meter features.
 pub fn meter_features(version: Version, pipeline: &Pipeline) -> MeterFeatures {
     let limits = pipeline.meters().limits();
     MeterFeatures {

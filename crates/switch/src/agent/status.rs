@@ -1,11 +1,11 @@
-//! How each controller does, for the others: whether its channel is up, and which part it plays.
+//! Controller status messages: channel state and role of each controller.
 //!
-//! Source: OpenFlow switch specification 1.5.1, section 7.4.8. The others are told when
-//! a controller's channel comes up or goes, and when its role or its number changes; who wants to
-//! hear which of it says so by its asynchronous configuration. A controller's auxiliary
-//! connections are part of its channel and no news.
+//! Source: OpenFlow switch specification 1.5.1, section 7.4.8. The switch notifies the other
+//! controllers when a controller's channel comes up or goes down, and when its role or its short ID
+//! changes. Each controller selects these messages with its asynchronous configuration. Auxiliary
+//! connections are part of a controller's channel and are not reported.
 //!
-//! Invariant: what is told of a controller that has gone is told before it is forgotten.
+//! Invariant: the switch reports a controller's disconnection before it discards its state.
 
 use openflow::model::Message;
 use openflow::model::role::{
@@ -18,7 +18,7 @@ use super::connection::Connection;
 use super::dialer::Dialer;
 
 impl Agent {
-    /// Tells every other controller that wants it how one of them does.
+    /// Sends the status of one controller to all others that selected it.
     pub(super) fn tell_controller_status(&mut self, at: usize, reason: ControllerStatusReason) {
         let connection = &self.connections[at];
         let own = connection.id;
@@ -35,7 +35,7 @@ impl Agent {
         self.tell_some(&news, wants);
     }
 
-    /// Tells of the controllers whose channels have gone this turn.
+    /// Sends the status of controllers whose channels ended in this turn.
     pub(super) fn tell_of_gone(&mut self) {
         for at in 0..self.connections.len() {
             if self.connections[at].up && self.connections[at].ended.is_some() {
@@ -44,8 +44,8 @@ impl Agent {
         }
     }
 
-    /// How every controller does: those that are connected, and those that the switch is to
-    /// connect to and cannot reach.
+    /// Returns the status of every controller: those that are connected, and configured ones that
+    /// cannot be reached.
     pub(super) fn controller_statuses(&self) -> Vec<ControllerStatus> {
         let reason = ControllerStatusReason::Request;
         let up = || self.connections.iter().filter(|it| it.up && !it.auxiliary);

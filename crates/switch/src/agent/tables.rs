@@ -1,8 +1,8 @@
-//! What tables are set to do, and what they tell of it.
+//! Table configuration and table statistics.
 //!
-//! Source: OpenFlow switch specification 1.1.0, section A.3.3; 1.4.1, sections 7.3.4.1, 7.3.5.16 and
-//! 7.4.5. Of a frame without match only 1.1 and 1.2 can say what becomes; from 1.3 on the bits
-//! for it mean nothing, and an entry says so.
+//! Source: OpenFlow switch specification 1.1.0, section A.3.3; 1.4.1, sections 7.3.4.1, 7.3.5.16
+//! and 7.4.5. Only 1.1 and 1.2 configure the handling of table misses here. From 1.3 on these bits
+//! have no meaning, and a table-miss entry decides.
 
 use dataplane::pipeline::Pipeline;
 use dataplane::table::{TableConfig, TableMiss, Vacancy};
@@ -21,7 +21,7 @@ use crate::lower::flow::{PARTS, part_up};
 use super::{Agent, Datapath};
 
 impl Agent {
-    /// Sets what a table, or every one, is to do.
+    /// Configures one table, or all.
     pub(super) fn table_mod(
         &mut self,
         version: Version,
@@ -46,20 +46,20 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells who wants it that so much room is left in a table.
+    /// Sends a table-status message when the free space of a table crosses a threshold.
     pub(super) fn tell_table(&mut self, table: u8, down: bool, datapath: &Datapath<'_>) {
         let reason = match down {
             true => TableStatusReason::VacancyDown,
             false => TableStatusReason::VacancyUp,
         };
-        // Their numbers in the specification.
+        // Bit numbers of the reasons in the specification.
         let bit = if down { 3 } else { 4 };
         let table = description(table, datapath.pipeline);
         let news = Message::TableStatus(TableStatus { reason, table });
         self.tell_some(&news, |connection| connection.wants(AsyncKind::TableStatus, bit));
     }
 
-    /// The tables' counters; before 1.3 with what they can do.
+    /// Returns table statistics; before 1.3 with the tables' capabilities.
     pub(super) fn tables(&self, at: usize, datapath: &Datapath<'_>) -> Vec<TableStats> {
         let connection = &self.connections[at];
         let (version, pipeline) = (connection.version(), &datapath.pipeline);
@@ -109,7 +109,7 @@ fn part_stats(part: dataplane::flow::Part, pipeline: &Pipeline) -> TableStats {
     }
 }
 
-/// What every table can do, as the versions before 1.3 say it.
+/// Returns the capabilities of every table, as versions before 1.3 express them.
 fn abilities(name: &str, version: Version) -> TableAbilities {
     let fields = fields_of(version);
     let set = fields.iter().filter(|field| is_writable(*field, version)).collect();
@@ -130,7 +130,7 @@ fn abilities(name: &str, version: Version) -> TableAbilities {
     }
 }
 
-/// The fields that a version can name.
+/// Returns the match fields of a version.
 pub fn fields_of(version: Version) -> FieldSet {
     let after = |field: Field| match field {
         Field::PbbUca => Version::V1_4,
@@ -156,7 +156,7 @@ pub fn fields_of(version: Version) -> FieldSet {
     Field::ALL.into_iter().filter(|field| after(*field) <= version).collect()
 }
 
-/// What a table is to do from now on.
+/// Returns the new configuration of a table.
 fn config_down(
     now: TableConfig,
     change: &TableMod,
@@ -177,7 +177,7 @@ fn config_down(
     let mut limits = now.vacancy;
     for property in &change.properties {
         match property {
-            // Least important first, and among those the one that ends soonest: nothing else.
+            // Eviction is by importance, then by remaining lifetime. Other kinds are not supported.
             TableModProperty::Eviction(flags) if flags.contains(EvictionFlags::OTHER) => {
                 return Err(ErrorCode::TableModBadConfig);
             }
@@ -206,7 +206,7 @@ fn miss_up(miss: TableMiss) -> table::TableMiss {
     }
 }
 
-/// What every table is set to do.
+/// Returns the descriptions of all tables.
 pub fn descriptions(pipeline: &Pipeline) -> Vec<TableDescription> {
     (0..pipeline.tables().count_tables() as u8).map(|table| description(table, pipeline)).collect()
 }

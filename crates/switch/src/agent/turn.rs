@@ -1,11 +1,12 @@
-//! How the connections share the control work of one turn.
+//! Sharing of the control work of one turn between connections.
 //!
-//! - A turn serves the connections in a cycle, from where the last turn ended, each for its share of the turn's
-//!   [budget](crate::budget). What is left over goes to those that have more to do.
-//! - A connection does its work in order: its change of several turns or its long reply first, then the messages
-//!   after it.
-//! - While a change of several turns goes on, messages of other connections wait that change or read the same (see
-//!   [`super::ongoing`]); all others are handled.
+//! - A turn serves the connections in a cycle that starts where the last turn ended. Each has a
+//!   share of the turn's [budget](crate::budget). Connections that have more work use what others
+//!   leave.
+//! - A connection works in order: first its change of several turns or its long reply, then the
+//!   messages after it.
+//! - During a change of several turns, messages of other connections wait if they change or read
+//!   the same state (see [`super::ongoing`]). All others are processed.
 
 use openflow::model::role::ControllerStatusReason;
 use openflow::model::{Message, MultipartRequestBody};
@@ -17,17 +18,18 @@ use super::{Agent, Datapath};
 use crate::budget::MESSAGE_STEPS;
 use crate::event::Event;
 
-/// Steps of a message that neither changes nor reads entries.
+/// Budget steps of a message that neither changes nor reads flow entries.
 const SHORT_STEPS: u32 = 8;
 
-/// Steps of one part of a long reply: as many entries as fit into a message, or some 50 us.
+/// Budget steps of one part of a long reply: as many entries as fit into a message, or about 50 us.
 const PART_STEPS: usize = 2048;
 
-/// Steps of reading from a connection or sending to it.
+/// Budget steps of reading from a connection or sending to it.
 pub(super) const CHANNEL_STEPS: u32 = 8;
 
 impl Agent {
-    /// Serves the connections until all is done that has arrived, or the turn's budget is used up.
+    /// Serves the connections until all received messages are processed, or the turn's budget is
+    /// spent.
     pub(super) fn serve_connections(&mut self, datapath: &mut Datapath<'_>) {
         let count = self.connections.len();
         self.waits_for_frames = false;
@@ -45,14 +47,14 @@ impl Agent {
         }
     }
 
-    /// The connections in the order in which they are served.
+    /// Returns the connections in the order in which they are served.
     fn cycle(&mut self, count: usize) -> Vec<usize> {
         self.first = if self.first < count { self.first } else { 0 };
         (self.first..count).chain(0..self.first).collect()
     }
 
-    /// Serves these connections one after the other. At least one is served. When others waited for a change that has
-    /// ended, they are served first.
+    /// Serves these connections in order, at least one. If a change ends for which others waited,
+    /// the next cycle starts with them.
     fn serve_cycle(
         &mut self,
         cycle: &[usize],
@@ -73,7 +75,7 @@ impl Agent {
         }
     }
 
-    /// Whether a connection has more to do without reading from it.
+    /// Whether a connection has work without reading from it.
     fn has_work(&self, at: usize) -> bool {
         let connection = &self.connections[at];
         if connection.ended.is_some() {
@@ -94,7 +96,7 @@ impl Agent {
         reads && (connection.dump.is_some() || connection.is_cut || connection.is_blocked)
     }
 
-    /// What was left from the last turn, then what has arrived since.
+    /// Processes what the last turn left, then reads and processes new messages.
     pub(super) fn serve_connection(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         self.go_on(at, datapath);
         if self.is_busy(at) {
@@ -103,7 +105,8 @@ impl Agent {
         let connection = &mut self.connections[at];
         let works =
             connection.held_until().is_some() || connection.is_cut || connection.dump.is_some();
-        // Only what the other end owes counts as its silence, not the time that its requests take.
+        // The session's timeouts count time in which the peer must act, not the time that its
+        // requests take.
         if works && !connection.is_full() {
             return;
         }
@@ -117,11 +120,11 @@ impl Agent {
         self.handle_waiting(at, datapath);
     }
 
-    /// What is left to do of what has been read.
+    /// Continues the work on messages that were read earlier.
     fn go_on(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         if self.is_busy(at) {
             self.continue_change(datapath);
-            // Those that waited for it come first.
+            // Connections that waited for the change come first.
             return;
         }
         self.continue_dump(at, datapath);
@@ -129,14 +132,14 @@ impl Agent {
         self.handle_waiting(at, datapath);
     }
 
-    /// Whether the change that takes several turns is this connection's.
+    /// Whether the change of several turns belongs to this connection.
     pub(super) fn is_busy(&self, at: usize) -> bool {
         let id = self.connections[at].id;
         self.ongoing.as_ref().is_some_and(|ongoing| ongoing.owner == id)
     }
 
-    /// Handles the session's events until there are none, the controller has to read first, or the connection's
-    /// share of the turn is used up.
+    /// Processes the session's events until there are none, the connection is throttled, or its
+    /// share of the turn is spent.
     fn handle_waiting(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         self.connections[at].is_blocked = false;
         self.connections[at].is_cut = false;
@@ -166,7 +169,7 @@ impl Agent {
             self.handle_event(at, event, datapath);
             datapath.budget.spend(steps);
         }
-        // What is left of the session's events follows the change or the reply.
+        // The remaining events follow after the change or the reply.
         self.connections[at].is_cut = true;
     }
 
@@ -206,8 +209,8 @@ impl Agent {
         }
     }
 
-    /// Goes on with a long reply as far as the controller reads. What a bundle changes is not seen before all of it
-    /// is.
+    /// Continues a long reply as far as the controller reads. The reply pauses during a bundle
+    /// commit, so that it shows the bundle completely or not at all.
     pub(super) fn continue_dump(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         let connection = &mut self.connections[at];
         while !connection.is_full()
@@ -236,19 +239,19 @@ impl Agent {
                     }
                 }
             }
-            // The controller reads this part while the next is made.
+            // The controller can read this part while the next one is prepared.
             connection.flush(datapath.now);
             datapath.budget.spend_unknown(CHANNEL_STEPS);
         }
     }
 }
 
-/// Whether an event may change what frames are forwarded by.
+/// Whether an event may change how frames are forwarded.
 fn is_change(event: &session::Event) -> bool {
     matches!(event, session::Event::Message { message, .. } if changes(message))
 }
 
-/// What handling an event costs beside the entries that it concerns.
+/// Returns the budget steps of an event, without those for the flow entries concerned.
 fn steps_of(event: &session::Event) -> u32 {
     let session::Event::Message { message, .. } = event else { return SHORT_STEPS };
     match message {

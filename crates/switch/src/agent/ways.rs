@@ -1,10 +1,10 @@
-//! Setting what tables can do, over as many turns as that takes.
+//! Changes of table features, over as many turns as that takes.
 //!
-//! Source: OpenFlow switch specification 1.5.1, section 7.3.5.18. Each table of the request is checked by itself. Where
-//! another table becomes the first after output, all entries are read too: frames come to egress tables by their output
-//! alone, so no entry before the first of them may go on there.
+//! Source: OpenFlow switch specification 1.5.1, section 7.3.5.18. Each table of the request is
+//! checked separately. If the first egress table changes, all flow entries are checked too. Frames
+//! reach egress tables only through output, so no entry of an ingress table may continue there.
 //!
-//! Invariant: nothing is set before all of it is checked.
+//! Invariant: nothing is set before everything is checked.
 
 use std::task::Poll;
 
@@ -20,26 +20,26 @@ use super::features::{Features, first_egress};
 use super::{Agent, Datapath};
 use crate::budget::RUN_STEPS;
 
-/// Steps of checking what a request says of one table.
+/// Budget steps of checking the features of one table.
 const ROW_STEPS: u32 = 2048;
 
-/// Features of tables that are to be set, and how far their check has come.
+/// A change of table features, and the progress of its check.
 pub(super) struct FeaturesChange {
     wanted: Vec<TableFeatures>,
-    /// The next of them to be checked.
+    /// Index of the next table to check.
     next: usize,
-    /// A bit for each table that was named.
+    /// One bit for each table in the request so far.
     named: [u64; 4],
-    /// What tables can do with those that were checked.
+    /// The table features after the change, as far as checked.
     after: Features,
-    /// The first table after output, if the request says so.
+    /// The new first egress table, if the request sets it.
     egress: Option<Option<u8>>,
-    /// The entries to be read, where that is another one.
+    /// The flow entries to check, if the first egress table changes.
     entries: Option<Selection>,
 }
 
 impl FeaturesChange {
-    /// A change to these features from those that there are.
+    /// Creates a change from the current features to those of the request.
     pub(super) fn new(
         wanted: Vec<TableFeatures>,
         version: Version,
@@ -54,7 +54,7 @@ impl FeaturesChange {
         Ok(FeaturesChange { wanted, next: 0, named: [0; 4], after, egress, entries })
     }
 
-    /// Checks the next table of the request. False if there is none.
+    /// Checks the next table of the request. Returns false if there is none.
     fn check_next(&mut self, version: Version, pipeline: &Pipeline) -> Result<bool, ErrorCode> {
         let Some(row) = self.wanted.get(self.next) else { return Ok(false) };
         let (word, bit) = (usize::from(row.table) / 64, 1 << (row.table % 64));
@@ -67,7 +67,7 @@ impl FeaturesChange {
         Ok(true)
     }
 
-    /// Reads the next entries. Fails if one goes on past the first table after output.
+    /// Checks the next flow entries. Fails if one continues to an egress table.
     fn read(
         &mut self,
         pipeline: &Pipeline,
@@ -87,7 +87,7 @@ impl FeaturesChange {
 }
 
 impl Agent {
-    /// Goes on with a change of features until its end, or until the share of the turn is used up.
+    /// Continues a change of features until its end, or until the share of the turn is spent.
     pub(super) fn continue_features(
         &mut self,
         who: Who,

@@ -1,6 +1,7 @@
-//! The letter boxes of the threads of frames, and what stands in the place of a port elsewhere.
+//! Mailboxes of forwarding threads, and stand-ins for ports of other threads.
 //!
-//! Invariant: letters are taken in the order in which they were put, and a full box is a counted loss.
+//! Invariant: messages are taken in the order in which they were put. Messages that find a full
+//! mailbox are counted as lost.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering::Release};
@@ -15,26 +16,26 @@ use ports::port::{Port, PortCounters, PortError, PortFacts};
 
 use crate::forward::{LaneDrops, Turns};
 
-/// Frames that were handed over to a thread and that it has not sent yet.
+/// Maximum number of frames that were passed to a thread and that it has not sent yet.
 pub const FRAMES_MAX: usize = 4096;
 
-/// The letter box of one thread of frames.
+/// Mailbox of one forwarding thread.
 pub(super) struct Exchange {
-    /// Frames that others hand over to it.
+    /// Frames that other threads pass to it.
     pub(super) frames: Mutex<Vec<(PortNo, Frame)>>,
     pub(super) has_frames: AtomicBool,
-    /// What happened to its frames.
+    /// Events of its frames.
     pub(super) events: Mutex<Vec<Event>>,
-    /// What it says of itself.
+    /// Reported state of the thread.
     pub(super) told: Mutex<Told>,
-    /// Rung for this thread.
+    /// Wakes this thread.
     pub(super) bell: Doorbell,
-    /// Rung for the one that serves controllers.
+    /// Wakes the control thread.
     pub(super) control_bell: Doorbell,
     pub(super) stop: AtomicBool,
 }
 
-/// What a thread of frames says of itself.
+/// Reported state of a forwarding thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     pub(super) ports: Vec<PortTold>,
@@ -42,7 +43,7 @@ pub(super) struct Told {
     pub(super) events_lost: u64,
 }
 
-/// What it says of its part of one port.
+/// Reported state of its part of one port.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PortTold {
     pub(super) counters: PortCounters,
@@ -56,7 +57,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Exchange {
-    /// An empty box of a thread that knows so many ports.
+    /// Creates an empty mailbox of a thread with this number of ports.
     pub(super) fn new(ports: usize, control_bell: &Doorbell) -> std::io::Result<Exchange> {
         let told = Told { ports: vec![PortTold::default(); ports], ..Told::default() };
         Ok(Exchange {
@@ -71,17 +72,17 @@ impl Exchange {
     }
 }
 
-/// Stands in the place of a port, or of the part of it, that another thread has.
+/// Stand-in for a port, or the part of it, that another thread owns.
 pub(super) struct RemotePort {
-    /// The boxes of all threads: where what is known of the port stands.
+    /// The mailboxes of all threads, which have the reported state of the port.
     pub(super) exchanges: Arc<[Exchange]>,
-    /// The thread to which frames are handed over.
+    /// The thread to which frames are passed.
     pub(super) owner: usize,
-    /// Which of the ports it is.
+    /// Index of the port.
     pub(super) place: usize,
     pub(super) number: PortNo,
     pub(super) facts: PortFacts,
-    /// Rung for the thread in which this stands.
+    /// Wakes the thread that owns this stand-in.
     pub(super) bell: Doorbell,
 }
 
@@ -96,7 +97,7 @@ impl Port for RemotePort {
         &self.facts
     }
 
-    /// Frames are received by other threads.
+    /// Other threads receive frames.
     fn receive(&mut self, _batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
         Ok(0)
     }
@@ -115,7 +116,7 @@ impl Port for RemotePort {
         Ok(count)
     }
 
-    /// The sum over all its parts.
+    /// Returns the sum over all parts.
     fn counters(&mut self) -> PortCounters {
         let mut sum = PortCounters::default();
         for exchange in self.exchanges.iter() {

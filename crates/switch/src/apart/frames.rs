@@ -1,4 +1,4 @@
-//! A thread that has ports, or parts of ports, and a worker of the pipeline.
+//! A forwarding thread: ports, or parts of ports, and a worker of the pipeline.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -14,29 +14,29 @@ use super::exchange::{Exchange, lock};
 use crate::config::Service;
 use crate::forward::{ForwardLoop, NumberedPort};
 
-/// While frames keep coming, what is known of the ports is told this often.
+/// Interval of port state reports while frames keep arriving.
 const TELL_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// Longest wait: after that the flag is looked at again.
+/// Maximum wait before the stop flag is checked again.
 const WAIT_MAX: Nanos = Nanos::from_millis(100);
 
-/// How long to wait between polls of ports that have no descriptor.
+/// Pause between polls of ports that have no descriptor.
 const POLL_PAUSE: Nanos = Nanos::from_micros(50);
 
-/// One thread of frames.
+/// One forwarding thread.
 pub(super) struct Frames {
     exchanges: Arc<[Exchange]>,
-    /// Which of them is this thread's.
+    /// Index of this thread.
     place: usize,
     forward: ForwardLoop<Worker>,
     links: Vec<Link>,
-    /// Of each lane, whether the port or a part of it is this thread's.
+    /// For each lane, whether the thread owns the port or a part of it.
     owned: Vec<bool>,
     tell_at: Nanos,
 }
 
 impl Frames {
-    /// The thread at this place, with its ports and what stands in the place of others.
+    /// Creates the thread at this index, with its ports and stand-ins for others.
     pub(super) fn new(
         (exchanges, place): (Arc<[Exchange]>, usize),
         (ports, owned): (Vec<NumberedPort>, Vec<bool>),
@@ -52,7 +52,7 @@ impl Frames {
         &self.exchanges[self.place]
     }
 
-    /// Moves frames until it is told to stop. It keeps polling for `spin` after the last one.
+    /// Forwards frames until the stop flag is set. Busy-polls for `spin` after the last frame.
     pub(super) fn run(&mut self, spin: Nanos) {
         let mut wait = Wait::new();
         let pollable = self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some());
@@ -87,7 +87,7 @@ impl Frames {
         }
     }
 
-    /// Sends what the other thread handed over.
+    /// Sends the frames that other threads passed.
     #[inline]
     fn send_letters(&mut self, now: Nanos) {
         let exchange = self.exchange();
@@ -101,7 +101,7 @@ impl Frames {
         };
         exchange.bell.drain();
         for (port, mut frame) in letters {
-            // A full queue goes out first: the port says what it cannot take.
+            // Flushes a full queue first, so that the port counts what it cannot accept.
             if self.forward.outputs.send(port, &mut frame) == dataplane::forwarder::Sent::QueueFull
             {
                 self.forward.send_waiting(now);
@@ -111,7 +111,7 @@ impl Frames {
         self.forward.send_waiting(now);
     }
 
-    /// Hands over what happened, as often as it does: that asks no port for anything.
+    /// Passes on events immediately, which needs no system call to a port.
     #[inline]
     fn pass_events(&mut self) {
         if self.forward.outputs.events.is_empty() {
@@ -119,7 +119,7 @@ impl Frames {
         }
         let exchange = &self.exchanges[self.place];
         let mut events = lock(&exchange.events);
-        // What does not fit stays, and what comes then is counted as lost.
+        // Events without room stay; later ones are then counted as lost.
         let room = EVENTS_MAX.saturating_sub(events.len());
         let count = self.forward.outputs.events.len().min(room);
         events.extend(self.forward.outputs.events.drain(..count));
@@ -128,7 +128,7 @@ impl Frames {
         }
     }
 
-    /// Says how the ports are, which asks the system: now and then.
+    /// Reports the state of the ports. This needs system calls, so it is done only now and then.
     fn tell(&mut self, now: Nanos) {
         self.tell_at = now.saturating_add(TELL_INTERVAL);
         let mut news = false;
@@ -143,7 +143,8 @@ impl Frames {
         let counters = self.forward.lanes.iter_mut().zip(&self.owned).map(|(lane, owned)| {
             if *owned { lane.port.counters() } else { PortCounters::default() }
         });
-        // Asked before the box is locked: whoever reads it need not wait for the system.
+        // Counters are read before the mailbox is locked, so that its reader need not wait for
+        // system calls.
         let counters: Vec<PortCounters> = counters.collect();
         let mut told = lock(&exchange.told);
         let lanes = self.forward.lanes.iter().zip(&self.links).zip(counters);

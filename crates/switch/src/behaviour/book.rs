@@ -1,6 +1,7 @@
-//! What the agent believes is installed: the kind of each entry, and how its counters stand to the hardware's.
+//! Flow entries that the agent has accepted: their kinds, and the state of their counters in
+//! hardware.
 //!
-//! Invariant: it holds an entry if and only if the agent's tables do, as far as their news has been heard.
+//! Invariant: it holds exactly the entries of the agent's tables, as of the last processed event.
 
 use std::collections::HashMap;
 
@@ -11,14 +12,14 @@ use packet::time::Nanos;
 use super::model::Capacity;
 use super::tcam::FlowId;
 
-/// What an entry looks at.
+/// Kind of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
-    /// Every field of OpenFlow 1.0.
+    /// Matches every field of OpenFlow 1.0.
     Exact,
-    /// Some fields, none of them above layer 2.
+    /// Matches some fields, none above layer 2.
     Layer2,
-    /// Some fields.
+    /// Matches some fields.
     Other,
 }
 
@@ -27,7 +28,7 @@ const LAYER_2: [Field; 6] =
     [Field::InPort, Field::EthDst, Field::EthSrc, Field::EthType, Field::VlanVid, Field::VlanPcp];
 
 impl MatchKind {
-    /// The kind of a match: whether it is exact, and the fields that it asks for.
+    /// Returns the kind of a match. `fields` are the fields that it matches.
     pub fn of(is_exact: bool, fields: FieldSet) -> MatchKind {
         match is_exact {
             true => MatchKind::Exact,
@@ -37,50 +38,50 @@ impl MatchKind {
     }
 }
 
-/// An entry that the agent believes is installed.
+/// An entry that the agent has accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct Booked {
-    /// Its place in the agent's tables.
+    /// Its position in the agent's tables.
     pub place: usize,
-    /// Tells it from others that were there before it.
+    /// Distinguishes it from earlier entries with the same identity.
     pub generation: u64,
-    /// Whether the hardware has it or is to get it.
+    /// Whether it is in hardware or scheduled for it.
     pub is_for_hardware: bool,
     kind: MatchKind,
     is_timed: bool,
 }
 
-/// All of them.
+/// All accepted entries.
 #[derive(Debug, Default)]
 pub struct Book {
     entries: HashMap<FlowId, Booked>,
     generations: u64,
-    /// How many there are of each kind.
+    /// Number of entries of each kind.
     kinds: [u64; 3],
-    /// Those of them that go some time by themselves.
+    /// Number of entries with a timeout.
     timed: usize,
     in_hardware: usize,
-    /// Entries of each kind that are promised room and have not been heard of: a bundle's.
+    /// Reserved room for entries of each kind that a bundle will add.
     promised: [u64; 3],
 }
 
 impl Book {
-    /// The entry of this match and rank.
+    /// Returns the entry with this match and rank.
     pub fn get(&self, id: &FlowId) -> Option<&Booked> {
         self.entries.get(id)
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn count(&self) -> usize {
         self.entries.len()
     }
 
-    /// Those of them that the hardware has or is to get.
+    /// Returns the number of entries that are in hardware or scheduled for it.
     pub fn count_in_hardware(&self) -> usize {
         self.in_hardware
     }
 
-    /// Whether the agent has to know when frames last came, and how many have when an entry goes.
+    /// Whether any entry has a timeout, so that the agent needs its hardware counters.
     pub fn has_timed(&self) -> bool {
         self.timed > 0
     }
@@ -98,17 +99,17 @@ impl Book {
         limits.into_iter().all(|(concerns, have, max)| !concerns || max == 0 || have < max)
     }
 
-    /// One more entry of this kind will come.
+    /// Reserves room for one entry of this kind.
     pub fn promise(&mut self, kind: MatchKind) {
         self.promised[kind as usize] += 1;
     }
 
-    /// Whatever was promised has come or will not.
+    /// Clears all reservations.
     pub fn forget_promises(&mut self) {
         self.promised = [0; 3];
     }
 
-    /// An entry was installed, or another took its place.
+    /// Adds an entry, or replaces one.
     pub fn add(&mut self, id: FlowId, flow: &FlowRecord) -> Booked {
         let before = self.remove(&id);
         self.generations += u64::from(before.is_none());
@@ -128,7 +129,7 @@ impl Book {
         booked
     }
 
-    /// The hardware is to get an entry.
+    /// Marks an entry as scheduled for the hardware.
     pub fn send_to_hardware(&mut self, id: &FlowId) {
         if let Some(booked) = self.entries.get_mut(id) {
             self.in_hardware += usize::from(!booked.is_for_hardware);
@@ -136,7 +137,7 @@ impl Book {
         }
     }
 
-    /// An entry is gone.
+    /// Removes an entry.
     pub fn remove(&mut self, id: &FlowId) -> Option<Booked> {
         let booked = self.entries.remove(id)?;
         self.kinds[booked.kind as usize] -= 1;

@@ -1,26 +1,27 @@
-//! The agent's one processor: whose message is at hand, and until when.
+//! The agent's single processor: which message it processes, and until when.
 //!
-//! Messages of all connections are done one after the other, those of several connections in turn. Each is
-//! done at the end of its time. Invariant: with costs of nothing a message is done at the moment it is looked at.
+//! It processes the messages of all connections one after the other, round robin between
+//! connections. A message takes effect at the end of its time. Invariant: with zero costs a message
+//! takes effect immediately.
 
 use std::collections::VecDeque;
 
 use packet::time::Nanos;
 
-/// The processor.
+/// The agent's processor.
 #[derive(Debug, Default)]
 pub struct Clerk {
-    /// Connections that have a message to be done, the first of which is at hand.
+    /// Connections that have a message; the first one is being processed.
     queue: VecDeque<u32>,
-    /// Until when the first one's takes, once it is begun.
+    /// When the current message ends, once it has begun.
     until: Option<Nanos>,
     free_at: Nanos,
     rests_until: Option<Nanos>,
 }
 
 impl Clerk {
-    /// The next message of a connection, which came at some time, takes so long. When it is done if that is
-    /// over, or when to ask again.
+    /// Processes the next message of a connection, which arrived at `came_at`. Returns when it
+    /// ended, or as an error when to call again.
     pub fn turn(
         &mut self,
         connection: u32,
@@ -44,24 +45,24 @@ impl Clerk {
         Ok(until)
     }
 
-    /// Does nothing for so long.
+    /// Stops the processor for `span`.
     pub fn rest(&mut self, now: Nanos, span: Nanos) {
         self.free_at = self.free_at.max(now).saturating_add(span);
         self.rests_until = Some(self.free_at);
     }
 
-    /// Whether it does nothing at this moment, not even answer an echo.
+    /// Whether the processor is stopped. Then it does not even reply to an echo request.
     pub fn rests(&mut self, now: Nanos) -> bool {
         self.rests_until = self.rests_until.filter(|until| *until > now);
         self.rests_until.is_some()
     }
 
-    /// Until when it does nothing, if it has been told to.
+    /// Returns until when the processor is stopped, if it is.
     pub fn rests_until(&self) -> Option<Nanos> {
         self.rests_until
     }
 
-    /// Forgets connections that are gone.
+    /// Removes connections that have ended.
     pub fn keep(&mut self, is_there: impl Fn(u32) -> bool) {
         if self.queue.front().is_some_and(|first| !is_there(*first)) {
             self.until = None;

@@ -1,7 +1,8 @@
-//! The tables that frames meet, and how they differ from those that the agent goes by.
+//! Flow tables of the hardware, which differ from the agent's tables.
 //!
-//! Both have ports, groups, meters and queues in common; entries come here by the [writer](super::writer) only.
-//! Invariant: what an entry counts here is credited once to the agent's entry of the same generation.
+//! Ports, groups, meters and queues are common to both. Only the [writer](super::writer) changes
+//! entries here. Invariant: the counters of an entry are added once to the agent's entry of the
+//! same generation.
 
 use std::collections::HashMap;
 
@@ -15,21 +16,21 @@ use packet::time::Nanos;
 use super::book::Book;
 use super::tcam::FlowId;
 
-/// The hardware's tables.
+/// Flow tables of the hardware.
 #[derive(Debug)]
 pub struct Hardware {
     pipeline: Pipeline,
     held: HashMap<FlowId, Held>,
-    /// For each table, the frames without an entry that were credited.
+    /// Number of table misses added to the agent's tables so far, for each table.
     missed: Vec<u64>,
-    /// Whether frames without an entry go to the software.
+    /// Whether table-miss frames go to the software.
     has_software: bool,
     has_counted: bool,
-    /// Changes that it could not take.
+    /// Changes that the tables rejected.
     pub changes_failed: u64,
 }
 
-/// What an entry had counted when it was last credited.
+/// Counters of an entry at the last update.
 #[derive(Debug, Clone, Copy, Default)]
 struct Held {
     generation: u64,
@@ -38,7 +39,7 @@ struct Held {
 }
 
 impl Hardware {
-    /// Empty tables beside those of the agent.
+    /// Creates empty tables for the agent's tables.
     pub fn beside(believed: &Pipeline, settings: &Settings, has_software: bool) -> Hardware {
         let mut hardware = Hardware {
             pipeline: believed.twin(settings),
@@ -52,7 +53,7 @@ impl Hardware {
         hardware
     }
 
-    /// Takes over what the agent's tables are set to do.
+    /// Applies the configuration of the agent's tables.
     pub fn follow(&mut self, believed: &Pipeline) {
         let tables = believed.tables();
         for table in 0..tables.count_tables() as u8 {
@@ -69,25 +70,25 @@ impl Hardware {
         }
     }
 
-    /// Whether frames were forwarded since their entries were last credited.
+    /// Whether frames were forwarded since the last counter update.
     pub fn has_counted(&self) -> bool {
         self.has_counted
     }
 
-    /// Forwards frames by the entries that act.
+    /// Forwards frames by the active entries.
     pub fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         self.has_counted = true;
         self.pipeline.forward(port, batch, now, out);
     }
 
-    /// Whether the frame that was forwarded last met the entry for all frames that no other is for.
+    /// Whether the last forwarded frame matched the table-miss entry.
     pub fn has_met_last(&self, now: Nanos) -> bool {
         let Some(place) = self.pipeline.found() else { return false };
         let mut from = self.pipeline.tables().records(&FlowFilter::ALL, place, now);
         from.next().is_some_and(|flow| flow.place == place && is_last(&flow))
     }
 
-    /// An entry of the agent's acts from now on, or acts otherwise.
+    /// Activates an entry of the agent, or a change of it.
     pub fn put(&mut self, spec: &FlowSpec, generation: u64, now: Nanos, out: &mut Outputs) {
         let id = FlowId::of_spec(spec);
         match self.pipeline.add(spec, now, out) {
@@ -96,7 +97,7 @@ impl Hardware {
         }
     }
 
-    /// An entry acts no more.
+    /// Deactivates an entry.
     pub fn take(&mut self, id: &FlowId, now: Nanos, out: &mut Outputs) {
         let filter =
             FlowFilter { table: Some(id.table), ..FlowFilter::strictly(id.matching, id.rank) };
@@ -104,7 +105,7 @@ impl Hardware {
         self.held.remove(id);
     }
 
-    /// Credits the agent's entries with what theirs have counted here.
+    /// Adds the counters of the hardware's entries to those of the agent.
     pub fn credit(&mut self, believed: &mut Pipeline, book: &Book, now: Nanos) {
         if !std::mem::take(&mut self.has_counted) {
             return;
@@ -140,12 +141,12 @@ impl Hardware {
     }
 }
 
-/// Whether an entry is for all frames that no other is for.
+/// Whether an entry is a table-miss entry: it matches everything with priority 0.
 pub fn is_last(flow: &FlowRecord) -> bool {
     flow.matching.is_any() && flow.priority == 0
 }
 
-/// What the hardware is to hold for an entry of the agent's: time-outs and news are the agent's.
+/// Converts an entry of the agent for the hardware. Timeouts and notifications stay with the agent.
 pub fn spec_of(flow: &FlowRecord) -> FlowSpec {
     FlowSpec {
         table: flow.table,

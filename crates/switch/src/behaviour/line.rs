@@ -1,7 +1,7 @@
-//! What frames meet on a path: how many go in a second, how many wait, how long each takes.
+//! Model of a path: capacity, queue and latency.
 //!
-//! Invariant: frames keep their order, and no more than [`LINE_FRAMES_MAX`] are on a line; one that finds no
-//! room is dropped and counted.
+//! Invariant: frames keep their order, and at most [`LINE_FRAMES_MAX`] are on a line. A frame
+//! without room is dropped and counted.
 
 use std::collections::VecDeque;
 
@@ -10,26 +10,26 @@ use packet::time::Nanos;
 use super::chance::Chance;
 use super::model::Path;
 
-/// Frames on a line at most.
+/// Maximum number of frames on a line.
 pub const LINE_FRAMES_MAX: usize = 65_536;
 
 const SECOND: u128 = 1_000_000_000;
 
-/// A path on which things of this kind are.
+/// A path that delays items of type `T`.
 #[derive(Debug)]
 pub struct Line<T> {
     path: Path,
     chance: Chance,
-    /// When the last one was let on, and at which moment in billionths of a nanosecond more.
+    /// When the last frame was served, and the fraction of it in billionths of a nanosecond.
     free_at: (Nanos, u128),
     last_at: Nanos,
     held: VecDeque<(Nanos, T)>,
-    /// Frames that found too many waiting.
+    /// Frames that were dropped because the queue was full.
     pub frames_dropped: u64,
 }
 
 impl<T> Line<T> {
-    /// A path; its random choices follow from the seed.
+    /// Creates a line for a path, with random choices from this seed.
     pub fn new(path: &Path, seed: u64) -> Line<T> {
         let (free_at, last_at) = ((Nanos::ZERO, 0), Nanos::ZERO);
         let chance = Chance::new(seed);
@@ -37,17 +37,18 @@ impl<T> Line<T> {
         Line { path: path.clone(), chance, free_at, last_at, held, frames_dropped: 0 }
     }
 
-    /// Whether frames leave as they come.
+    /// Whether frames leave without delay.
     pub fn is_free(&self) -> bool {
         self.path == Path::default()
     }
 
-    /// When a frame of so many bytes that comes now leaves; never if too many wait.
+    /// Returns when a frame of `bytes` bytes that arrives now leaves, or `None` if the queue is
+    /// full.
     pub fn admit(&mut self, now: Nanos, bytes: usize) -> Option<Nanos> {
         self.admit_past(now, bytes, 0)
     }
 
-    /// The same where so many entries have to be gone through.
+    /// Like [`Line::admit`], with a search through this number of flow entries.
     pub fn admit_past(&mut self, now: Nanos, bytes: usize, entries: usize) -> Option<Nanos> {
         let begins = match self.begin(now) {
             Some(begins) if self.held.len() < LINE_FRAMES_MAX => begins,
@@ -62,18 +63,19 @@ impl<T> Line<T> {
         Some(self.last_at)
     }
 
-    /// Whether it matters to the path how a frame leaves.
+    /// Whether the path takes longer for rewritten frames.
     pub fn charges_rewrites(&self) -> bool {
         self.path.rewrite_ns > 0
     }
 
-    /// When the frame leaves that was to leave at this moment, if it was changed on the way.
+    /// Delays the frame that was to leave at `leaves_at`, as it was rewritten. Returns when it
+    /// leaves.
     pub fn rewritten(&mut self, leaves_at: Nanos) -> Nanos {
         self.last_at = self.last_at.max(leaves_at.saturating_add(Nanos(self.path.rewrite_ns)));
         self.last_at
     }
 
-    /// When a frame has been served that comes now, if it is let on.
+    /// Returns when service of a frame that arrives now ends, or `None` if the queue is full.
     fn begin(&mut self, now: Nanos) -> Option<Nanos> {
         let pps = u128::from(self.path.capacity_pps);
         if pps == 0 {
@@ -104,13 +106,13 @@ impl<T> Line<T> {
         took
     }
 
-    /// Something leaves at the moment that [`Line::admit`] said last.
+    /// Queues an item that leaves at the time that [`Line::admit`] last returned.
     pub fn hold(&mut self, leaves_at: Nanos, what: T) {
         self.held.push_back((leaves_at, what));
     }
 
-    /// What found no room takes the place of one that waits behind the first, or of none: each is as likely to
-    /// go as the other. (The one that goes has been counted as dropped.)
+    /// Handles an item that found no room: it replaces a random queued item behind the first, or is
+    /// dropped itself. Each is equally likely. (The drop has been counted.)
     pub fn displace(&mut self, what: T) {
         let places = self.held.len().max(1) as u64;
         let place = self.chance.below(places) as usize + 1;
@@ -119,13 +121,13 @@ impl<T> Line<T> {
         }
     }
 
-    /// The next thing that leaves by this moment, with when.
+    /// Returns the next item that has left by now, and when.
     pub fn leaves(&mut self, now: Nanos) -> Option<(Nanos, T)> {
         let is_due = self.held.front().is_some_and(|(at, _)| *at <= now);
         if is_due { self.held.pop_front() } else { None }
     }
 
-    /// When the next thing leaves.
+    /// Returns when the next item leaves.
     pub fn next_event(&self) -> Option<Nanos> {
         self.held.front().map(|(at, _)| *at)
     }

@@ -1,158 +1,160 @@
-//! What is known of a hardware switch: numbers and words, each with its source.
+//! Models of hardware switches: numbers and words, each with its source.
 //!
-//! A model is a value with a default for everything: the default is a switch that is as fast as ours and honest
-//! (`honest`). What a file may say stands in [`keys`], one row for each number or word; the same rows read files,
-//! check them and print them. Invariant: a model that was read has every value within its range.
+//! Every value of a model has a default. The default model (`honest`) adds no delays and
+//! replies to barriers truthfully. [`keys`] lists the keys of model files, one row for each number or word.
+//! The same rows read, check and print files. Invariant: every value of a model that was read is
+//! within its range.
 
 use std::collections::BTreeMap;
 
-/// What a file may say.
+/// Keys of model files.
 pub mod keys;
-/// Models in files.
+/// Model files.
 pub mod file;
-/// Models that come with the program.
+/// Built-in models.
 pub mod known;
 
-/// A model of a switch. Times are in nanoseconds, rates per second.
+/// Model of a switch. Times are in nanoseconds, rates per second.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Model {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is a model of, in one line.
+    /// One-line description of the device.
     pub about: String,
-    /// The processor of what it is a model of, in one line; empty where nobody knows.
+    /// Processor of the device, in one line; empty if unknown.
     pub processor: String,
-    /// Whether it is a model of a software switch.
+    /// Whether the device is a software switch.
     pub is_software: bool,
-    /// Where each number or word is from, by key; what is missing here is as if there were no such limit or cost.
+    /// Source of each number or word, by key. A missing key means no limit or cost.
     pub sources: BTreeMap<&'static str, String>,
-    /// The processor that speaks OpenFlow.
+    /// Processor of the OpenFlow agent.
     pub agent: Agent,
-    /// When a barrier is answered.
+    /// Barrier replies.
     pub barrier: Barrier,
-    /// How entries reach the hardware.
+    /// Writing of entries into the hardware.
     pub hardware: Hardware,
-    /// How many entries it takes.
+    /// Table capacity.
     pub capacity: Capacity,
-    /// Which entries are in hardware.
+    /// Placement of entries in hardware and software.
     pub tiers: Tiers,
-    /// What frames meet that are forwarded by hardware, by software, and as by a bridge.
+    /// Forwarding paths: hardware, software, and as a bridge.
     pub paths: Paths,
-    /// What happens near the end of its room.
+    /// Special behaviour when the table is nearly full.
     pub full: Full,
 }
 
-/// The processor that speaks OpenFlow: one message after the other, each for so long.
+/// Processor of the OpenFlow agent, which processes one message after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Agent {
-    /// A message that has no other number here.
+    /// Time of a message that has no other key here.
     pub message_ns: u64,
-    /// A flow-mod, until the agent has taken it.
+    /// Time until the agent has accepted a flow-mod.
     pub flow_mod_ns: u64,
-    /// A packet-out.
+    /// Time of a packet-out.
     pub packet_out_ns: u64,
-    /// A request for flow or aggregate statistics.
+    /// Time of a request for flow or aggregate statistics.
     pub flow_stats_ns: u64,
-    /// The same for each entry that there is.
+    /// Additional time of such a request for each flow entry.
     pub flow_stats_rule_ns: u64,
-    /// A request for port statistics.
+    /// Time of a request for port statistics.
     pub port_stats_ns: u64,
-    /// Packet-ins, 0 for as many as there are.
+    /// Maximum rate of packet-ins, 0 for no limit.
     pub packet_ins_per_s: u64,
 }
 
-/// When a barrier is answered.
+/// Barrier replies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Barrier {
-    /// By which event (an [`Answers`]).
+    /// Event that a barrier reply waits for (an [`Answers`]).
     pub answers: u64,
-    /// So long after it.
+    /// Delay after that event.
     pub delay_ns: u64,
 }
 
-/// By which event a barrier is answered: one that comes before the last of these lies.
+/// Event that a barrier reply waits for. A reply before `Acting` is premature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
-    /// All entries before it act on frames.
+    /// All earlier entries are active.
     Acting,
-    /// They are written, and will act after [`Hardware::activation_ns`].
+    /// All earlier entries are written, and become active after [`Hardware::activation_ns`].
     Written,
-    /// The agent has taken them.
+    /// The agent has accepted all earlier messages.
     Taken,
 }
 
-/// How entries reach the hardware: one after the other.
+/// Writing of entries into the hardware, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hardware {
-    /// Writing an entry that is new.
+    /// Time to write a new entry.
     pub insert_ns: u64,
-    /// Moving one entry to make room for it in the order of priorities.
+    /// Time to move one entry, to make room in the order of priorities.
     pub move_ns: u64,
     /// Which entries are moved (0: those of lower priority, 1: those of higher).
     pub moves: u64,
-    /// Writing what an entry does, where its match stays.
+    /// Time to rewrite the instructions of an entry whose match stays.
     pub modify_ns: u64,
-    /// Taking an entry out.
+    /// Time to delete an entry.
     pub delete_ns: u64,
-    /// From having been written until it acts on frames.
+    /// Time from writing an entry until it is active.
     pub activation_ns: u64,
-    /// Entries that are written together, 0 for each as it comes.
+    /// Entries that are written in one batch, 0 for no batches.
     pub batch_rules: u64,
-    /// A batch is begun so often at most; between batches nothing is written.
+    /// Interval between the starts of batches; nothing is written between batches.
     pub batch_interval_ns: u64,
-    /// Whether those of a batch are written as they were sent (0) or in random order (1).
+    /// Order within a batch: as sent (0) or random (1).
     pub order: u64,
-    /// Counters are fetched so often, 0 for whenever they are asked for.
+    /// Interval of counter updates, 0 for an update on each request.
     pub counters_ns: u64,
 }
 
-/// How many entries it takes; 0 for no such limit. One more is refused because the table is full.
+/// Table capacity; 0 for no limit. Further entries are rejected because the table is full.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Capacity {
     /// Entries of any kind.
     pub rules: u64,
-    /// Those that name every field of OpenFlow 1.0.
+    /// Entries that match every field of OpenFlow 1.0.
     pub exact_rules: u64,
-    /// Those that leave one of them open.
+    /// Entries with a wildcard in one of these fields.
     pub wildcard_rules: u64,
-    /// Those of them that look at nothing above layer 2.
+    /// Entries of the latter that match no field above layer 2.
     pub l2_rules: u64,
 }
 
-/// Which entries are in hardware. All others are in software, which frames reach by a link from the hardware.
+/// Placement of entries. Entries that are not in hardware are in software, which frames reach over
+/// a link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tiers {
-    /// By which rule (an [`InHardware`]).
+    /// Which entries are in hardware (an [`InHardware`]).
     pub in_hardware: u64,
-    /// Whether software forwards the frames that come to it (0), or these only ask for their entry, and are treated by
-    /// the hardware's last entry for all frames (1).
+    /// Whether software forwards the frames that it receives (0), or these only request their entry
+    /// while the hardware's table-miss entry handles them (1).
     pub software: u64,
-    /// Entries that fit into hardware at most, 0 for no limit; the next ones stay in software.
+    /// Maximum number of entries in hardware, 0 for no limit; further entries stay in software.
     pub hardware_rules: u64,
-    /// Frames that the link to the software carries, 0 for as many as there are.
+    /// Frame rate of the link to the software, 0 for no limit.
     pub link_pps: u64,
-    /// Frames that may wait for it, 0 for no limit but the model's own.
+    /// Queue length of that link, 0 for only the emulation's own limit.
     pub link_queue_frames: u64,
 }
 
 /// Which entries are in hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InHardware {
-    /// All: there is no software path.
+    /// All; there is no software path.
     All,
-    /// Those that name every field of OpenFlow 1.0.
+    /// Entries that match every field of OpenFlow 1.0.
     Exact,
-    /// The first ones, as many as fit.
+    /// The first entries, as many as fit.
     First,
-    /// Those that a frame has met in software.
+    /// Entries that a frame has matched in software.
     Used,
-    /// Those that look at nothing above layer 2.
+    /// Entries that match no field above layer 2.
     Layer2,
-    /// Those that look at something above it.
+    /// Entries that match a field above layer 2.
     Layer3,
 }
 
-/// What frames meet, by who forwards them.
+/// Forwarding paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paths {
     /// The hardware.
@@ -163,46 +165,46 @@ pub struct Paths {
     pub legacy: Path,
 }
 
-/// What frames meet on a path. They keep their order.
+/// Properties of a path. Frames keep their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Path {
-    /// The least that a frame takes.
+    /// Minimum latency.
     pub latency_ns: u64,
-    /// More for each byte, in picoseconds.
+    /// Additional latency for each byte, in picoseconds.
     pub byte_ps: u64,
-    /// More for each entry there is to be gone through, in picoseconds.
+    /// Additional latency for each flow entry that is searched, in picoseconds.
     pub rule_ps: u64,
-    /// More for a frame that leaves otherwise than it came.
+    /// Additional latency of a frame that is rewritten.
     pub rewrite_ns: u64,
-    /// Up to so much more, any amount equally likely.
+    /// Maximum additional latency with uniform distribution.
     pub jitter_ns: u64,
-    /// Of so many in a hundred frames ...
+    /// Percentage of frames that are slow.
     pub slow_percent: u64,
-    /// ... each takes so much more ...
+    /// Additional latency of a slow frame.
     pub slow_ns: u64,
-    /// ... and so much for each byte, in picoseconds.
+    /// Additional latency of a slow frame for each byte, in picoseconds.
     pub slow_byte_ps: u64,
-    /// Frames that it forwards, 0 for as many as there are.
+    /// Maximum frame rate, 0 for no limit.
     pub capacity_pps: u64,
-    /// Frames that may wait for it, 0 for no limit but the model's own.
+    /// Queue length, 0 for only the emulation's own limit.
     pub queue_frames: u64,
 }
 
-/// What happens near the end of its room.
+/// Special behaviour when the table is nearly full.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Full {
-    /// From so many percent of `capacity.rules` on, 0 for never.
+    /// Threshold as a percentage of `capacity.rules`, 0 for never.
     pub at_percent: u64,
-    /// At which occasion (0: an entry is added that reaches it, 1: statistics are asked for).
+    /// Trigger (0: an added entry reaches the threshold, 1: a request for statistics).
     pub on: u64,
-    /// What happens (0: nothing is answered, 1: the connections are dropped).
+    /// Effect (0: the agent stops replying, 1: the connections are dropped).
     pub does: u64,
-    /// For how long nothing is answered.
+    /// Duration for which the agent does not reply.
     pub lasts_ns: u64,
 }
 
 impl Model {
-    /// By which event a barrier is answered.
+    /// Returns the event that barrier replies wait for.
     pub fn answers(&self) -> Answers {
         match self.barrier.answers {
             0 => Answers::Acting,
@@ -211,7 +213,7 @@ impl Model {
         }
     }
 
-    /// Which entries are in hardware.
+    /// Returns which entries are in hardware.
     pub fn in_hardware(&self) -> InHardware {
         match self.tiers.in_hardware {
             0 => InHardware::All,
@@ -223,17 +225,17 @@ impl Model {
         }
     }
 
-    /// Whether frames that the hardware has no entry for go on to the software.
+    /// Whether frames without a hardware entry go to the software.
     pub fn has_software(&self) -> bool {
         self.in_hardware() != InHardware::All
     }
 
-    /// Whether frames that come to software only ask for entries.
+    /// Whether frames that reach the software only request entries.
     pub fn only_asks(&self) -> bool {
         self.tiers.software == 1
     }
 
-    /// Whether entries of a batch are written in random order.
+    /// Whether the entries of a batch are written in random order.
     pub fn shuffles(&self) -> bool {
         self.hardware.order == 1
     }

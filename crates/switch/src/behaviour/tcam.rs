@@ -1,8 +1,8 @@
-//! What a ternary memory that is searched in order takes to hold one more entry.
+//! Write cost of a TCAM, whose entries are sorted by priority.
 //!
-//! Source: OFLOPS-SUME, sections II-B and IV-B: a new match is a write to the TCAM and may move others, as
-//! these lie in the order of their priorities; what an entry does lies in RAM and is written in constant time.
-//! Invariant: an entry is counted once, at the rank that it has.
+//! Source: OFLOPS-SUME, sections II-B and IV-B. A new match is a write to the TCAM and may move
+//! other entries, as they are sorted by priority. The instructions of an entry are in RAM and are
+//! written in constant time. Invariant: each entry is counted once, at its rank.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use dataplane::matching::Match;
 
 use super::model::Hardware;
 
-/// What makes an entry the same: its table, its match and its rank.
+/// Identity of a flow entry: its table, its match and its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowId {
     /// The table.
@@ -23,21 +23,21 @@ pub struct FlowId {
 }
 
 impl FlowId {
-    /// That of an installed entry.
+    /// Returns the identity of an installed entry.
     pub fn of(flow: &FlowRecord) -> FlowId {
         FlowId { table: flow.table, matching: flow.matching, rank: flow.rank }
     }
 
-    /// That of an entry to be installed.
+    /// Returns the identity of an entry to be installed.
     pub fn of_spec(spec: &FlowSpec) -> FlowId {
         FlowId { table: spec.table, matching: spec.matching, rank: spec.rank }
     }
 }
 
-/// Ranks that are told apart: every priority, and exact matches above all of them.
+/// Number of distinct ranks: every priority, and exact matches above all of them.
 const RANKS: usize = (1 << 16) + 1;
 
-/// The memory: which entries it holds, and how many of them at each rank.
+/// A TCAM: its entries, and their number at each rank.
 #[derive(Debug)]
 pub struct Tcam {
     held: HashSet<FlowId>,
@@ -51,22 +51,22 @@ impl Default for Tcam {
     }
 }
 
-/// A change of the memory.
+/// A write operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// An entry is there and does this.
+    /// Adds an entry, or changes its instructions.
     Put,
-    /// It is not there.
+    /// Removes an entry.
     Take,
 }
 
 impl Tcam {
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn entries(&self) -> usize {
         self.held.len()
     }
 
-    /// Changes the memory and says how long that takes, in nanoseconds.
+    /// Performs a write and returns its duration in nanoseconds.
     pub fn write(&mut self, id: FlowId, write: Write, costs: &Hardware) -> u64 {
         let is_held = self.held.contains(&id);
         match (write, is_held) {
@@ -101,12 +101,12 @@ impl Tcam {
         }
     }
 
-    /// Entries of this rank or a lower one.
+    /// Returns the number of entries at this rank or a lower one.
     fn up_to(&self, rank: u32) -> u64 {
         self.sum(Tcam::place(rank))
     }
 
-    /// Entries of a lower rank.
+    /// Returns the number of entries at a lower rank.
     fn below(&self, rank: u32) -> u64 {
         self.sum(Tcam::place(rank) - 1)
     }

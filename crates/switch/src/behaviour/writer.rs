@@ -1,13 +1,17 @@
-//! Entries on their way into the hardware: in which order and when each is written and begins to act, and when
-//! a barrier behind them is answered.
+//! Writer of flow entries into the hardware: order and time of writes and activations, and of
+//! barrier replies.
 //!
-//! One writer takes the changes that the agent has accepted, one after the other or in batches, each for as
-//! long as the [`Tcam`] says; some time after it is written a change acts on frames. Batches begin at multiples
-//! of their interval and take what is there then (OFLOPS-SUME, figure 8a). Time is an argument: the writer is
-//! told how far it has come, and says when it has something to do.
+//! One writer processes the changes that the agent has accepted, one after the other or in batches.
+//! The [`Tcam`] determines the duration of each write. A change becomes active some time after it
+//! is written. Batches begin at multiples of their interval and take the changes that are queued
+//! then (OFLOPS-SUME, figure 8a). Time is an argument: the caller advances the writer, and the
+//! writer returns when it has work.
 //!
-//! Invariant: the same changes at the same times with the same seed act at the same times, however often the
-//! writer is asked. No change is lost, and changes of one entry act in the order in which they were accepted.
+//! Invariants:
+//! - The same changes at the same times with the same seed become active at the same times, however
+//!   often the writer is called.
+//! - No change is lost. Changes of one entry become active in the order in which they were
+//!   accepted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,11 +26,11 @@ use super::tcam::{FlowId, Tcam, Write};
 /// A change that the agent has accepted.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Which entry.
+    /// Identity of the entry.
     pub id: FlowId,
-    /// Which of those that were there one after the other.
+    /// Distinguishes successive entries of the same identity.
     pub generation: u64,
-    /// The entry that is to be there; none if it is to go.
+    /// The new entry, or `None` to delete it.
     pub spec: Option<Box<FlowSpec>>,
 }
 
@@ -37,7 +41,7 @@ struct Queued {
     change: Change,
 }
 
-/// A barrier that waits for the changes before it.
+/// A barrier that waits for earlier changes.
 #[derive(Debug)]
 struct Waiting<T> {
     before: u64,
@@ -45,19 +49,19 @@ struct Waiting<T> {
     whose: T,
 }
 
-/// The writer, with barriers of whoever `T` says.
+/// The writer. `T` identifies the owner of a barrier.
 #[derive(Debug)]
 pub struct Writer<T> {
     model: Arc<Model>,
     tcam: Tcam,
     chance: Chance,
     accepted: u64,
-    /// What is not begun and not part of a batch.
+    /// Changes that have not begun and are not in the batch.
     queue: VecDeque<Queued>,
-    /// What is left of the batch at hand.
+    /// The rest of the current batch.
     batch: VecDeque<Queued>,
     last_batch_at: Option<Nanos>,
-    /// What is being written, and until when.
+    /// The change that is being written, and until when.
     writing: Option<(Nanos, Queued)>,
     free_at: Nanos,
     /// When a change was last written.
@@ -68,7 +72,7 @@ pub struct Writer<T> {
 }
 
 impl<T> Writer<T> {
-    /// A writer for this model; its random choices follow from the seed.
+    /// Creates a writer for this model, with random choices from this seed.
     pub fn new(model: &Arc<Model>, seed: u64) -> Writer<T> {
         Writer {
             model: Arc::clone(model),
@@ -87,13 +91,13 @@ impl<T> Writer<T> {
         }
     }
 
-    /// The agent accepted a change at this moment.
+    /// Queues a change that the agent accepted at this time.
     pub fn accept(&mut self, change: Change, at: Nanos) {
         self.queue.push_back(Queued { number: self.accepted, ready_at: at, change });
         self.accepted += 1;
     }
 
-    /// The agent came to a barrier at this moment.
+    /// Queues a barrier that the agent processed at this time.
     pub fn barrier(&mut self, whose: T, at: Nanos) {
         match self.model.answers() {
             Answers::Taken => self.reply(whose, at),
@@ -104,23 +108,24 @@ impl<T> Writer<T> {
         }
     }
 
-    /// Changes that are not written yet, and those that are written and do not act yet.
+    /// Returns the number of changes that are not written yet, and of those that are written but
+    /// not active.
     pub fn waiting(&self) -> (usize, usize) {
         let unwritten = self.queue.len() + self.batch.len() + usize::from(self.writing.is_some());
         (unwritten, self.acting.len())
     }
 
-    /// Barriers that are not answered.
+    /// Returns the number of barriers without reply.
     pub fn barriers(&self) -> usize {
         self.barriers.len() + self.replies.len()
     }
 
-    /// Entries that are written.
+    /// Returns the number of written entries.
     pub fn entries(&self) -> usize {
         self.tcam.entries()
     }
 
-    /// Goes on until this moment.
+    /// Advances to this time.
     pub fn advance(&mut self, now: Nanos) {
         loop {
             if let Some((until, done)) = self.writing.take_if(|writing| writing.0 <= now) {
@@ -135,20 +140,20 @@ impl<T> Writer<T> {
         }
     }
 
-    /// The next change that acts by this moment.
+    /// Returns the next change that is active by this time.
     pub fn acts(&mut self, now: Nanos) -> Option<Change> {
         let is_due = self.acting.front().is_some_and(|(at, _)| *at <= now);
         if is_due { self.acting.pop_front().map(|(_, change)| change) } else { None }
     }
 
-    /// The next barrier that is answered by this moment.
+    /// Returns the next barrier whose reply is due by this time.
     pub fn answered(&mut self, now: Nanos) -> Option<T> {
         let due = self.replies.iter().enumerate().filter(|(_, (at, _))| *at <= now);
         let first = due.min_by_key(|&(place, (at, _))| (*at, place)).map(|(place, _)| place)?;
         Some(self.replies.remove(first).1)
     }
 
-    /// When it has something to do, if ever.
+    /// Returns when work is due, if ever.
     pub fn next_event(&self) -> Option<Nanos> {
         let written = match &self.writing {
             Some((until, _)) => Some(*until),
@@ -159,7 +164,7 @@ impl<T> Writer<T> {
         replies.chain(written).chain(acts).min()
     }
 
-    /// When the next change is begun to be written.
+    /// Returns when writing of the next change begins.
     fn next_start(&self) -> Option<Nanos> {
         if !self.batch.is_empty() {
             return Some(self.free_at);
@@ -168,7 +173,7 @@ impl<T> Writer<T> {
         Some(if self.model.hardware.batch_rules == 0 { ready } else { self.batch_after(ready) })
     }
 
-    /// When the first batch from this moment on begins.
+    /// Returns when the first batch after this time begins.
     fn batch_after(&self, ready: Nanos) -> Nanos {
         let interval = self.model.hardware.batch_interval_ns.max(1);
         let from = match self.last_batch_at {
@@ -178,7 +183,7 @@ impl<T> Writer<T> {
         Nanos(from.div_ceil(interval).saturating_mul(interval))
     }
 
-    /// Begins to write the next change if that is due. Whether it did.
+    /// Begins to write the next change if it is due. Returns whether it did.
     fn begin(&mut self, now: Nanos) -> bool {
         let Some(start) = self.next_start().filter(|start| *start <= now) else { return false };
         if self.batch.is_empty() && self.model.hardware.batch_rules > 0 {
@@ -202,8 +207,8 @@ impl<T> Writer<T> {
         }
     }
 
-    /// Puts the batch into random order: changes of one entry stay in theirs, and where barriers are not
-    /// answered before, so do those before a barrier.
+    /// Shuffles the batch. Changes of one entry keep their order. Changes do not cross a barrier
+    /// whose reply waits for them.
     fn shuffle(&mut self) {
         let batch = self.batch.make_contiguous();
         let mut from = 0;
@@ -214,7 +219,7 @@ impl<T> Writer<T> {
         }
     }
 
-    /// The number of the first change that is not written.
+    /// Returns the number of the first change that is not written.
     fn first_unwritten(&self) -> u64 {
         let writing = self.writing.iter().map(|(_, queued)| queued.number);
         let waiting = self.batch.iter().chain(self.queue.front()).map(|queued| queued.number);
@@ -242,14 +247,15 @@ impl<T> Writer<T> {
     }
 }
 
-/// Fisher and Yates's shuffle, after which the changes of each entry are put into their order again.
+/// Shuffles by Fisher and Yates, then restores the order of the changes of each entry.
 fn shuffle(part: &mut [Queued], chance: &mut Chance) {
     for last in (1..part.len()).rev() {
         part.swap(last, chance.below(last as u64 + 1) as usize);
     }
     for place in 1..part.len() {
         let mut at = place;
-        // The places of an entry's changes stay random; which stands at which of them does not.
+        // The positions of an entry's changes stay random; their order among these positions does
+        // not.
         for before in (0..place).rev() {
             let (one, other) = (&part[before], &part[at]);
             if one.change.id == other.change.id && one.number > other.number {

@@ -1,4 +1,4 @@
-//! What an element is told that is programmed by a graph: its program, read and checked already.
+//! Configuration of a ProGFE element: its program, which was parsed and checked before.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,18 +9,19 @@ use progfe::program::{Agent, Program};
 use super::{ForcesConfig, PortConfig, Problem};
 use crate::services::http::HttpConfig;
 
-/// An element that is programmed by a graph.
+/// A ProGFE element.
 #[derive(Debug, Clone)]
 pub struct ProGfeConfig {
     /// The program.
     pub program: Arc<Program>,
-    /// Control elements that it speaks ForCES with.
+    /// Control elements of the element (ForCES).
     pub forces: ForcesConfig,
-    /// The folder with sockets of agents that are programs of the user's own; without it there are none.
+    /// Folder of the sockets of agents that are programs of the user. Without it there are no such
+    /// agents.
     pub agents: Option<PathBuf>,
-    /// Where it takes programs by HTTP, if anywhere.
+    /// HTTP server that accepts programs, if any.
     pub http: Option<HttpConfig>,
-    /// The port on which it takes programs by Ethernet, if any.
+    /// Port on which programs are accepted over Ethernet, if any.
     pub ethernet: Option<PortNo>,
 }
 
@@ -33,23 +34,24 @@ impl PartialEq for ProGfeConfig {
 }
 
 impl ProGfeConfig {
-    /// One that runs a program, and that nothing reaches but a control socket.
+    /// Creates the configuration of an element that runs a program and has no control channel but a
+    /// control socket.
     pub fn new(program: Arc<Program>) -> ProGfeConfig {
         let forces = ForcesConfig::default();
         ProGfeConfig { program, forces, agents: None, http: None, ethernet: None }
     }
 
-    /// Whether an agent tells others when frames arrived by the kernel's clock.
+    /// Whether an agent needs arrival timestamps of the kernel.
     pub fn wants_arrivals(&self) -> bool {
         self.program.agents.iter().any(Agent::wants_arrivals)
     }
 
-    /// The ports that the program declares.
+    /// Returns the ports that the program declares.
     pub fn ports(&self) -> impl Iterator<Item = PortNo> + '_ {
         self.program.ports.iter().map(|port| port.number)
     }
 
-    /// A port that the program does not have can pass nothing.
+    /// Every port must be in the program, as others cannot forward frames.
     pub(super) fn validate(&self, ports: &[PortConfig], problems: &mut Vec<Problem>) {
         if let Some(port) = self.ethernet.filter(|it| ports.iter().all(|port| port.number != *it)) {
             problems.push(Problem::NoSuchPort { key: "the Ethernet agent", port });

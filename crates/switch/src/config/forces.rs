@@ -1,4 +1,4 @@
-//! Control elements that an element speaks ForCES with.
+//! Control elements with which a ProGFE element communicates over ForCES.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,39 +10,39 @@ use ports::channel::{ChannelError, Url};
 
 use super::Problem;
 
-/// Most control elements.
+/// Maximum number of control elements.
 pub const CES_MAX: usize = 16;
-/// The id of the first control element where none is said; the next ones follow.
+/// Default ID of the first control element; the next ones follow.
 pub const CE_ID_FIRST: u32 = 0x4000_0001;
 
 /// Control elements, the primary one first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ForcesConfig {
-    /// Them.
+    /// The control elements.
     pub ces: Vec<CeConfig>,
     /// The private key of `certificate`, in PEM.
     pub private_key: Option<PathBuf>,
-    /// What `ssl:` and `pssl:` show to control elements, in PEM.
+    /// The element's certificate in PEM, for `ssl:` and `pssl:`.
     pub certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for control elements, in PEM.
+    /// The CA certificate that authenticates control elements, in PEM.
     pub ca_cert: Option<PathBuf>,
-    /// Whether addresses that other hosts reach may be listened on without TLS and a CA.
+    /// Whether to allow listening on non-loopback addresses without TLS and a CA.
     pub is_insecure: bool,
 }
 
-/// A control element: where its channel of high priority is, and its id.
+/// A control element: the address of its high-priority channel, and its ID.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CeConfig {
-    /// Where it is, or where it comes to; the other two channels have the next two ports.
+    /// Its address, or the address to listen on. The other two channels use the next two ports.
     pub url: Url,
-    /// Its id, if it is said.
+    /// Its ID, if configured.
     pub id: Option<u32>,
 }
 
 impl FromStr for CeConfig {
     type Err = ChannelError;
 
-    /// Reads `URL[,id=0x40000001]`; the port is 6704 where none is written (RFC 5811).
+    /// Parses `URL[,id=0x40000001]`. The default port is 6704 (RFC 5811).
     fn from_str(text: &str) -> Result<Self, ChannelError> {
         let wrong = |why| ChannelError::BadUrl(text.to_owned(), why);
         let (url, id) = match text.split_once(",id=") {
@@ -66,7 +66,7 @@ impl FromStr for CeConfig {
 }
 
 impl ForcesConfig {
-    /// The files that TLS is made from.
+    /// Returns the files of the TLS credentials.
     pub fn tls_files(&self) -> Files {
         Files {
             private_key: self.private_key.clone(),
@@ -75,7 +75,7 @@ impl ForcesConfig {
         }
     }
 
-    /// The id of the control element at a place.
+    /// Returns the ID of the control element at this index.
     pub fn id_of(&self, place: usize) -> Id {
         Id(self.ces[place].id.unwrap_or(CE_ID_FIRST + place as u32))
     }

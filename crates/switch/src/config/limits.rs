@@ -1,62 +1,66 @@
-//! The limits of an OpenFlow switch that its controllers can reach.
+//! Limits of the resources of an OpenFlow switch that its controllers can exhaust.
 //!
-//! Invariant: every one has a name, a range, and the OpenFlow error or the counter (of the control
-//! socket's `controllers`) that tells of reaching it.
+//! Invariant: each limit has a name, a range, and an OpenFlow error or a counter that reports when
+//! it is reached. The counters are in `controllers` of the control socket.
 
 use ports::channel::ConnectionLimits;
 use serde::Deserialize;
 
 use super::Problem;
 
-/// What controllers may use up.
+/// Limits of the resources that controllers use.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Connections that listeners accept at once. One more takes the place of one on which TLS and
-    /// hello are not done; if there is none, it is closed and counted as `connections_refused`.
-    /// Connections that the switch makes to its controllers are not among them.
+    /// Maximum number of concurrent connections that listeners accept. A further connection
+    /// replaces one whose handshake (TLS and hello) is incomplete. If there is none, it is closed
+    /// and counted as `connections_refused`. Connections that the switch makes to its controllers
+    /// do not count.
     pub connections: usize,
-    /// Those of them that come from one source: a host (loopback addresses are one, and so is an
-    /// IPv6 /64 prefix), or a user on Unix sockets. One more is treated in the same way.
+    /// Maximum number of these connections from one source. A source is a host (all loopback
+    /// addresses are one host, and so is an IPv6 /64 prefix), or a user on Unix sockets. A further
+    /// connection is handled in the same way.
     pub connections_per_source: usize,
-    /// Connections of one listener on which TLS and hello are not done yet. One more takes the
-    /// place of another, counted as `handshakes_displaced`: of one that has said nothing, if there
-    /// is any, and of the host that has most.
+    /// Maximum number of connections of one listener whose handshake is incomplete. A further
+    /// connection replaces another one, counted as `handshakes_displaced`. A connection that has
+    /// sent nothing is replaced first, and one of the host that has most.
     pub handshakes: usize,
-    /// Those of them that come from one source. One more takes the place of another of this source,
-    /// counted in the same way.
+    /// Maximum number of these connections from one source. A further connection replaces another
+    /// one of this source, counted in the same way.
     pub handshakes_per_source: usize,
-    /// A connection on which TLS and hello are not done for so long is closed and counted as
+    /// Handshake timeout. A connection that exceeds it is closed and counted as
     /// `handshakes_timed_out`.
     pub handshake_ms: u64,
-    /// Connections that are begun to be read in a second, so that making signatures for strangers
-    /// does not keep frames waiting; the others wait.
+    /// Maximum rate of handshakes that begin, in connections per second; the others wait. It limits
+    /// the delay of frames by TLS signatures for unauthenticated clients.
     pub handshakes_per_s: u64,
-    /// Connections that are accepted in a second; the others wait in the system's backlog.
+    /// Maximum rate of accepted connections per second; the others wait in the system's backlog.
     pub accepts_per_s: u64,
-    /// Microseconds of control work in one turn while frames arrive, so that frames wait for so long at most.
-    /// All connections share them. The rest of the work waits for the next turn, and a connection's share that
-    /// was used up is counted as `turns_cut`.
+    /// Maximum control work in one turn while frames arrive, in microseconds. It bounds the delay
+    /// of frames. All connections share it, and the rest of the work waits for the next turn. A
+    /// connection's share that was used up is counted as `turns_cut`.
     pub turn_us: u64,
-    /// Obsolete, without effect: it counted the flow-mods of a turn, which has `turn_us` now.
+    /// Obsolete, without effect: it limited the flow-mods of a turn. Use `turn_us` instead.
     pub flow_mods_per_turn: Option<usize>,
-    /// Frames a second that controllers are sent, 0 for as many as there are. Those above are
-    /// counted as `frames_over_rate`.
+    /// Maximum rate of packet-ins per second, 0 for no limit. Frames above it are counted as
+    /// `frames_over_rate`.
     pub packet_ins_per_s: u64,
-    /// Frames that may be sent at once after a pause, if there is a rate.
+    /// Maximum burst of packet-ins, if there is a rate limit.
     pub packet_in_burst: u64,
-    /// Bytes of one request that comes in several messages: beyond, it is refused as
-    /// multipart buffer overflow.
+    /// Maximum bytes of one request in several messages. A longer request is rejected as multipart
+    /// buffer overflow.
     pub multipart_request_bytes: usize,
-    /// Bundles that one connection may have open: one more is refused as out of bundles.
+    /// Maximum number of open bundles of one connection. A further one is rejected as out of
+    /// bundles.
     pub bundles: usize,
-    /// Messages in one bundle: one more is refused as too many messages.
+    /// Maximum number of messages in one bundle. A further one is rejected as too many messages.
     pub bundle_messages: usize,
-    /// Bytes of the messages in all bundles of one connection: beyond, as too many messages too.
+    /// Maximum bytes of messages in all bundles of one connection. Further messages are rejected as
+    /// too many messages.
     pub bundle_bytes: usize,
-    /// A bundle is forgotten when nothing was said about it for so long.
+    /// Idle timeout of a bundle, after which it is discarded.
     pub bundle_ms: u64,
-    /// Flow monitors of one connection: one more is refused.
+    /// Maximum number of flow monitors of one connection. A further one is rejected.
     pub monitors: usize,
 }
 
@@ -85,7 +89,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limits on the connections that listeners accept.
+    /// Returns the limits of the connections that listeners accept.
     pub fn of_connections(&self) -> ConnectionLimits {
         ConnectionLimits { total: self.connections, per_source: self.connections_per_source }
     }

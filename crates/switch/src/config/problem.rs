@@ -1,6 +1,6 @@
-//! What cannot be used in a configuration, and how to mend it.
+//! Problems of a configuration, with hints.
 //!
-//! Each problem prints as one line that names the key, what it holds and what it may hold.
+//! Each problem prints as one line with the key, its value and the allowed values.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -8,64 +8,64 @@ use std::net::Ipv4Addr;
 use dataplane::queue::{QueueError, QueueNo};
 use packet::frame::PortNo;
 
-/// One thing that is wrong with a configuration.
+/// One problem of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// There is no data port at all.
+    /// No data port is configured.
     NoPorts,
     /// Two ports have this number.
     PortNumberTwice(PortNo),
-    /// Two ports are this same thing.
+    /// Two ports have this specification.
     PortSpecTwice(String),
-    /// A number is outside what is allowed.
+    /// A number is out of range.
     OutOfRange {
-        /// The setting.
+        /// The key.
         key: &'static str,
-        /// What it holds.
+        /// Its value.
         have: u64,
-        /// The least it may hold.
+        /// The minimum.
         min: u64,
-        /// The most it may hold.
+        /// The maximum.
         max: u64,
     },
     /// A list is too long.
     TooMany {
-        /// The setting.
+        /// The key.
         key: &'static str,
-        /// How many it holds.
+        /// Its length.
         have: usize,
-        /// How many it may hold.
+        /// The maximum length.
         max: usize,
     },
-    /// A control channel's address cannot be used.
+    /// The address of a control channel is invalid.
     BadUrl {
-        /// The setting.
+        /// The key.
         key: &'static str,
-        /// The address, and what is wrong with it.
+        /// The address, and why it is invalid.
         why: String,
     },
-    /// A router's interface, route or neighbour names a port that the process does not have.
+    /// A key refers to a port that the process does not have.
     NoSuchPort {
-        /// What names it.
+        /// The key.
         key: &'static str,
         /// The port.
         port: PortNo,
     },
-    /// A port cannot have the queues that it is to have.
+    /// The queues of a port are invalid.
     BadQueues(QueueError),
-    /// This port's queue has a minimum rate, and the port has no rate to be shared.
+    /// This queue has a minimum rate, but its port has no rate.
     NothingToShare(PortNo, QueueNo),
     /// A router has two interfaces on this port.
     InterfaceTwice(PortNo),
-    /// An interface's hardware address is a group address or zero.
+    /// The MAC address of an interface is a group address or zero.
     BadMac(PortNo),
-    /// Frames that behave like a model cannot have threads of their own.
+    /// An emulated hardware model cannot have forwarding threads.
     ModelApart,
-    /// There are models of switches and bridges only.
+    /// Only switches and bridges can emulate a hardware model.
     ModelOfRouter,
-    /// A tagger's two sides are this one port.
+    /// Both sides of a tagger are this port.
     OneSide(PortNo),
-    /// The program of an element declares no such port.
+    /// The program of an element does not declare this port.
     NotInProgram(PortNo),
     /// No interface has an address in the network of this next hop.
     Unreachable(Ipv4Addr),
@@ -134,12 +134,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A configuration file that cannot be read, and where.
+/// A syntax error in a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileError {
-    /// Line, counted from 1, where the reader knows it.
+    /// Line, counted from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong there, in one line.
+    /// The error, in one line.
     pub why: String,
 }
 

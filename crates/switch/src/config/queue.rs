@@ -1,7 +1,7 @@
-//! Queues of ports, as a switch's configuration describes them.
+//! Queues of ports in a switch's configuration.
 //!
-//! Rates count the bits of frames without frame check sequence. Invariant: a configuration without
-//! problems gives queues that the forwarding core takes.
+//! Rates count the bits of frames without frame check sequence. Invariant: the forwarding core
+//! accepts the queues of a configuration without problems.
 
 use dataplane::queue::{PortQueues, QUEUE_FRAMES, QueueSpec};
 use packet::frame::PortNo;
@@ -15,28 +15,29 @@ use super::{OpenFlowConfig, PortConfig, Problem};
 pub struct QueueConfig {
     /// The port.
     pub port: PortNo,
-    /// The queue's number on that port. Number 0 is for frames that name no queue.
+    /// The queue number on that port. Queue 0 is for frames without a queue.
     pub queue: u32,
-    /// Bits a second that it is given before other queues, if any; of a port that has a rate.
+    /// Minimum rate in bit/s, served before other queues. Requires a port with a rate.
     pub rate_bps_min: Option<u64>,
-    /// Bits a second that it never exceeds, if there is such a limit.
+    /// Maximum rate in bit/s, if any.
     pub rate_bps_max: Option<u64>,
-    /// Frames that may wait in it; further ones are dropped and counted as its errors.
+    /// Maximum number of queued frames. Further frames are dropped and counted as errors of the
+    /// queue.
     pub frames_max: Option<usize>,
 }
 
-/// What a port with queues may send as a whole, for its queues to share.
+/// Rate of a port, which its queues share.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortRateConfig {
     /// The port.
     pub port: PortNo,
-    /// Bits a second.
+    /// Rate in bit/s.
     pub rate_bps: u64,
 }
 
 impl OpenFlowConfig {
-    /// The queues of each port that has some.
+    /// Returns the queues of each port that has any.
     pub fn port_queues(&self) -> Vec<PortQueues> {
         let mut ports: Vec<PortQueues> = Vec::new();
         for queue in &self.queues {
@@ -70,7 +71,7 @@ impl OpenFlowConfig {
     }
 }
 
-/// The entry of this port, which is added if need be.
+/// Returns the entry of this port, which is added if missing.
 fn place(ports: &mut Vec<PortQueues>, port: PortNo) -> &mut PortQueues {
     let at = ports.iter().position(|queues| queues.port == port).unwrap_or_else(|| {
         ports.push(PortQueues { port, rate: None, queues: Vec::new() });

@@ -1,16 +1,16 @@
-//! What a router is told: its interfaces, static routes and static neighbours, as a TOML file.
+//! Configuration of a router as a TOML file: interfaces, static routes and static neighbours.
 //!
 //! ```toml
-//! cache = 0                          # entries of the destination cache; 0 has none
+//! cache = 0                          # entries of the destination cache; 0 for no cache
 //! [[interface]]
 //! port = 1
-//! mac = "02:00:00:00:01:01"          # optional: otherwise the port's own
-//! mtu = 1500                         # optional: otherwise what the port carries
+//! mac = "02:00:00:00:01:01"          # default: the port's own
+//! mtu = 1500                         # default: the maximum of the port
 //! addresses = ["10.0.1.1/24"]
 //! [[route]]
 //! to = "10.9.0.0/16"
-//! via = "10.0.1.2"                   # without it the destination is on the link itself
-//! port = 1                           # optional where an interface has via's network
+//! via = "10.0.1.2"                   # without it the destination is directly connected
+//! port = 1                           # optional if an interface has the network of via
 //! [[neighbour]]
 //! port = 1
 //! address = "10.0.1.2"
@@ -27,20 +27,20 @@ use serde::{Deserialize, Deserializer};
 
 use super::{FLOWS_MAX, FileError, PortConfig, Problem};
 
-/// Most interfaces, and most addresses of one interface.
+/// Maximum number of interfaces, and of addresses of one interface.
 pub const INTERFACES_MAX: usize = 256;
 
 /// An IPv4 router.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouterConfig {
-    /// Destinations that the cache before the route table holds; 0 has no cache.
+    /// Entries of the destination cache in front of the route table; 0 for no cache.
     pub cache: usize,
-    /// Routes that the table holds.
+    /// Maximum number of routes.
     pub routes_max: usize,
-    /// Neighbours that the table holds.
+    /// Maximum number of neighbours.
     pub neighbours_max: usize,
-    /// Interfaces: at most one on a port.
+    /// Interfaces, at most one on each port.
     pub interface: Vec<Interface>,
     /// Static routes.
     pub route: Vec<Route>,
@@ -52,13 +52,13 @@ pub struct RouterConfig {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// The port that it is on.
+    /// Its port.
     pub port: PortNo,
-    /// Its hardware address; without one the port's own is used.
+    /// Its MAC address. The default is the port's own.
     pub mac: Option<Mac>,
-    /// The longest packet that it carries, in bytes; without one what its port carries.
+    /// Its MTU in bytes. The default is the maximum of its port.
     pub mtu: Option<u16>,
-    /// Its IPv4 addresses, each with its network's length.
+    /// Its IPv4 addresses, each with the prefix length of its network.
     pub addresses: Vec<Prefix>,
 }
 
@@ -66,11 +66,11 @@ pub struct Interface {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// The destinations that it is for.
+    /// The destination prefix.
     pub to: Prefix,
-    /// The next hop; without one the destinations are on the link itself.
+    /// The next hop. Without one the destination is directly connected.
     pub via: Option<Ipv4Addr>,
-    /// The port that leads there; may be left out where an interface has the next hop's network.
+    /// The output port. Optional if an interface has the network of the next hop.
     pub port: Option<PortNo>,
 }
 
@@ -78,11 +78,11 @@ pub struct Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {
-    /// The port that it is reached through.
+    /// The port through which it is reached.
     pub port: PortNo,
     /// Its IPv4 address.
     pub address: Ipv4Addr,
-    /// Its hardware address.
+    /// Its MAC address.
     pub mac: Mac,
 }
 
@@ -100,12 +100,12 @@ impl Default for RouterConfig {
 }
 
 impl RouterConfig {
-    /// Reads a router's file.
+    /// Parses the configuration of a router from TOML.
     pub fn from_toml(text: &str) -> Result<Self, FileError> {
         toml::from_str(text).map_err(|error| FileError::new(text, &error))
     }
 
-    /// The port that leads to `via`: that of an interface in whose network it is.
+    /// Returns the port towards `via`: that of the interface with its network.
     pub fn port_towards(&self, via: Ipv4Addr) -> Option<PortNo> {
         let leads = |interface: &&Interface| interface.addresses.iter().any(|net| net.holds(via));
         self.interface.iter().find(leads).map(|interface| interface.port)
@@ -165,22 +165,22 @@ impl RouterConfig {
     }
 }
 
-/// An IPv4 address with the length of its network, written `10.0.1.1/24`.
+/// An IPv4 address with a prefix length, written `10.0.1.1/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
-    /// The address, its host bits kept.
+    /// The address, including its host bits.
     pub address: Ipv4Addr,
-    /// Bits of the network, 0 to 32.
+    /// Prefix length, 0 to 32.
     pub bits: u8,
 }
 
 impl Prefix {
-    /// The network's mask, in host order.
+    /// Returns the network mask in host byte order.
     pub fn mask(self) -> u32 {
         u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0)
     }
 
-    /// The network's first address.
+    /// Returns the first address of the network.
     pub fn network(self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.address.to_bits() & self.mask())
     }
@@ -209,12 +209,12 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// A hardware address, written `02:00:00:00:01:01`.
+/// A MAC address, written `02:00:00:00:01:01`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// Whether it is one station's address: neither a group's nor zero.
+    /// Whether it is a unicast address other than zero.
     pub fn is_station(self) -> bool {
         self.0[0] & 1 == 0 && self.0 != [0; 6]
     }

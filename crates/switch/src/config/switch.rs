@@ -1,7 +1,7 @@
-//! What an OpenFlow switch is told: versions, tables, controllers, limits.
+//! Configuration of an OpenFlow switch: versions, tables, controllers, limits.
 //!
-//! Every limit that a controller can reach has a name here, and a default that a test bench can
-//! live with; reaching it is the OpenFlow error or the counter that its description names.
+//! Every limit that a controller can reach has a name here, and a default that suits a test bench.
+//! Its description names the OpenFlow error or the counter that reports when it is reached.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -15,111 +15,113 @@ use super::{
     Problem, QueueConfig,
 };
 
-/// Most tables: numbers 0xff and 0xfe mean something else.
+/// Maximum number of tables: 0xff and 0xfe are reserved.
 pub const TABLES_MAX: usize = 254;
-/// Most groups, meters and queues that a switch may be configured for, each.
+/// Maximum of the configurable numbers of groups, meters and queues, each.
 pub const SHAPERS_MAX: usize = 1 << 20;
 
-/// Most auxiliary connections to one controller.
+/// Maximum number of auxiliary connections to one controller.
 pub const AUXILIARY_MAX: u8 = 8;
 
 /// An OpenFlow switch.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OpenFlowConfig {
-    /// Versions of the protocol that it offers, all at once: each controller speaks the highest
-    /// that it knows too.
+    /// Offered protocol versions. Each session uses the highest version that both sides support.
     #[serde(deserialize_with = "versions_from_list")]
     pub versions: Vec<Version>,
-    /// Tables, of which frames meet the first.
+    /// Number of tables. Frames enter at the first.
     pub tables: usize,
-    /// Flows that the exact-match hash of the first table holds.
+    /// Capacity of the exact-match hash of the first table.
     pub exact_flows_max: usize,
-    /// Flows with open fields that the first table holds.
+    /// Capacity for flow entries with wildcards in the first table.
     pub wildcard_flows_max: usize,
-    /// How flows with open fields are found in the first table.
+    /// Classifier for flow entries with wildcards in the first table.
     pub classifier: Classifier,
-    /// Flows that every further table holds; these go by tuple-space search.
+    /// Capacity of every further table; these use tuple-space search.
     pub flows_max: usize,
-    /// Tables that differ from that.
+    /// Tables with other settings.
     #[serde(rename = "table")]
     pub table_settings: Vec<TableConfig>,
-    /// Groups that fit.
+    /// Maximum number of groups.
     pub groups_max: usize,
-    /// Buckets that fit, in all groups together.
+    /// Maximum number of buckets in all groups.
     pub buckets_max: usize,
-    /// Meters that fit.
+    /// Maximum number of meters.
     pub meters_max: usize,
     /// Queues of the ports.
     #[serde(rename = "queue")]
     pub queues: Vec<QueueConfig>,
-    /// What ports with queues may send as a whole.
+    /// Rates of ports with queues.
     #[serde(rename = "port_rate")]
     pub port_rates: Vec<PortRateConfig>,
-    /// What controllers may use up.
+    /// Limits of the resources that controllers use.
     pub limits: Limits,
     /// The private key of `certificate`, in PEM.
     pub private_key: Option<PathBuf>,
-    /// The switch's certificate in PEM, which `ssl:` and `pssl:` show to controllers.
+    /// The switch's certificate in PEM, for `ssl:` and `pssl:`.
     pub certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for controllers, in PEM. With it, a controller that
-    /// comes by `pssl:` has to show a certificate too.
+    /// The CA certificate that authenticates controllers, in PEM. With it, a controller that
+    /// connects by `pssl:` must present a certificate too.
     pub ca_cert: Option<PathBuf>,
     /// Controllers that the switch connects to (`tcp:IP:PORT`, `ssl:IP:PORT`, `unix:FILE`).
     pub controllers: Vec<String>,
-    /// Further connections that the switch makes to each of these controllers once one of 1.3 or
-    /// later is up, over TCP, TLS or Unix sockets as the first one. UDP and DTLS are not offered.
+    /// Number of auxiliary connections that the switch makes to each of these controllers, once a
+    /// main connection of version 1.3 or later is established. They use TCP, TLS or Unix sockets
+    /// like the main connection. UDP and DTLS are not supported.
     pub auxiliary: u8,
-    /// Where it waits for controllers (`ptcp:PORT[:IP]`, `pssl:PORT[:IP]`, `punix:FILE`).
+    /// Addresses on which the switch listens for controllers (`ptcp:PORT[:IP]`, `pssl:PORT[:IP]`,
+    /// `punix:FILE`).
     pub listen: Vec<String>,
-    /// What happens to frames that match nothing while no controller is connected.
+    /// Handling of table misses while no controller is connected.
     pub fail_mode: FailMode,
-    /// The switch's identity; without one it is made from the first port's address.
+    /// Datapath ID. The default is derived from the first port's MAC address.
     #[serde(deserialize_with = "datapath_id_from_text")]
     pub datapath_id: Option<u64>,
-    /// Bytes of a frame without match that a controller gets until it asks otherwise.
+    /// Initial miss send length: bytes of a table-miss frame that a controller receives.
     pub miss_send_len: u16,
-    /// Packets that are kept until a controller says what to do with them.
+    /// Maximum number of buffered packets that wait for a controller's decision.
     pub buffers: usize,
-    /// A packet is kept at least this long; after that a newer one may take its place.
+    /// Minimum time for which a packet is buffered; after that a newer one may replace it.
     pub buffer_ms: u64,
-    /// An idle connection is probed after this long, and given up after as long again.
+    /// Idle time after which an echo request is sent. The connection is closed after the same time
+    /// again.
     pub probe_ms: u64,
-    /// Longest pause between two attempts to reach a controller.
+    /// Maximum backoff between two attempts to connect to a controller.
     pub backoff_ms_max: u64,
 }
 
-/// What happens to frames that match nothing while no controller is connected.
+/// Handling of table misses while no controller is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailMode {
-    /// They are dropped; flows stay.
+    /// They are dropped; flow entries stay.
     Secure,
-    /// The switch forwards them as a learning bridge would.
+    /// The switch forwards them like a learning bridge.
     Standalone,
 }
 
-/// How flows with open fields are found.
+/// Classifier for flow entries with wildcards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Classifier {
-    /// As suits those that there are.
+    /// Selected automatically for the existing entries.
     Auto,
-    /// One after the other, by priority: simple, and slow where there are many.
+    /// Linear search by priority: simple, but slow for many entries.
     Linear,
-    /// By tuple-space search: one hash for each set of masks.
+    /// Tuple-space search: one hash for each set of masks.
     Tuple,
 }
 
-/// One table that differs from the others.
+/// One table with its own settings.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableConfig {
     /// Its number.
     pub number: u8,
-    /// Flows that it holds (with open fields, for the first table).
+    /// Its capacity (for entries with wildcards, in the first table).
     pub flows_max: Option<usize>,
-    /// How its flows are found.
+    /// Its classifier.
     pub classifier: Option<Classifier>,
 }
 
@@ -157,12 +159,12 @@ impl Default for OpenFlowConfig {
 }
 
 impl OpenFlowConfig {
-    /// Reads the settings of a switch from a TOML text.
+    /// Parses the configuration of a switch from TOML.
     pub fn from_toml(text: &str) -> Result<Self, FileError> {
         toml::from_str(text).map_err(|error| FileError::new(text, &error))
     }
 
-    /// The files of TLS.
+    /// Returns the files of the TLS credentials.
     pub fn tls_files(&self) -> tls::Files {
         tls::Files {
             private_key: self.private_key.clone(),
@@ -171,13 +173,14 @@ impl OpenFlowConfig {
         }
     }
 
-    /// How the first table's flows with open fields are found, and those of every other table.
+    /// Returns the classifier of a table: for entries with wildcards in the first table, for all
+    /// entries in others.
     pub fn classifier_of(&self, table: u8) -> Classifier {
         let default = if table == 0 { self.classifier } else { Classifier::Auto };
         self.settings_of(table).and_then(|settings| settings.classifier).unwrap_or(default)
     }
 
-    /// Flows that a table holds (with open fields, for the first table).
+    /// Returns the capacity of a table (for entries with wildcards, in the first table).
     pub fn flows_max_of(&self, table: u8) -> usize {
         let default = if table == 0 { self.wildcard_flows_max } else { self.flows_max };
         self.settings_of(table).and_then(|settings| settings.flows_max).unwrap_or(default)
@@ -231,8 +234,8 @@ fn check_url(key: &'static str, text: &str, passive: bool) -> Option<Problem> {
     Some(Problem::BadUrl { key, why: error.to_string() })
 }
 
-/// The versions that a list such as `1.0,1.3` names, each once, or the word that names none that
-/// is spoken.
+/// Parses a list of versions such as `1.0,1.3` without duplicates. The error is the word that is
+/// not a supported version.
 pub fn versions_from_text(text: &str) -> Result<Vec<Version>, String> {
     let mut versions = Vec::new();
     for word in text.split(',').map(str::trim) {
@@ -253,7 +256,7 @@ fn versions_from_list<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<V
     })
 }
 
-/// The identity that `text` names in hexadecimal digits, with or without `0x` in front.
+/// Parses a datapath ID of hexadecimal digits, with or without a leading `0x`.
 pub fn datapath_id(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,13 +1,13 @@
-//! What a VLAN tagger is told: its two sides and its rules, as a TOML file.
+//! Configuration of a VLAN tagger as a TOML file: its two ports and its rules.
 //!
 //! ```toml
-//! access = 1                         # the port whose frames have no tags
-//! trunk = 2                          # the port whose frames have them
-//! [[rule]]                           # the first one that holds gives a frame its tag
-//! dscp = [40, 47]                    # optional: the first and the last DSCP that it is for
+//! access = 1                         # the port with untagged frames
+//! trunk = 2                          # the port with tagged frames
+//! [[rule]]                           # the first matching rule determines the tag
+//! dscp = [40, 47]                    # optional: first and last DSCP
 //! udp_destination = 5060             # optional
 //! vlan = 100
-//! priority = 5                       # 0 unless said
+//! priority = 5                       # default: 0
 //! ```
 
 use dataplane::tagger::{self, DSCP_MAX, RULES_MAX};
@@ -21,22 +21,22 @@ use super::{FileError, PortConfig, Problem};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaggerConfig {
-    /// The port whose frames have no tags.
+    /// The port with untagged frames.
     pub access: PortNo,
-    /// The port whose frames have them.
+    /// The port with tagged frames.
     pub trunk: PortNo,
-    /// The rules: of several that hold for a frame the first counts.
+    /// The rules; the first matching rule applies.
     pub rule: Vec<TagRule>,
 }
 
-/// Which frames get which tag. What is left out is asked of no frame.
+/// A rule that determines the tag of matching frames. A missing field matches all frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TagRule {
-    /// The first and the last DSCP of IPv4 that it is for.
+    /// First and last IPv4 DSCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<(u8, u8)>,
-    /// The destination port of UDP over IPv4 that it is for.
+    /// UDP destination port over IPv4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp_destination: Option<u16>,
     /// The VLAN, 0 to 4095.
@@ -53,7 +53,7 @@ impl Default for TaggerConfig {
 }
 
 impl TaggerConfig {
-    /// Reads a tagger's file.
+    /// Parses the configuration of a tagger from TOML.
     pub fn from_toml(text: &str) -> Result<Self, FileError> {
         toml::from_str(text).map_err(|error| FileError::new(text, &error))
     }
@@ -71,7 +71,7 @@ impl TaggerConfig {
     }
 }
 
-/// What is wrong with rules.
+/// Returns the problems of rules.
 pub fn rule_problems(rules: &[TagRule]) -> Vec<Problem> {
     let mut problems = Vec::new();
     if rules.len() > RULES_MAX {

@@ -1,4 +1,4 @@
-//! Files and values that are right, and every way in which they are wrong.
+//! Tests of valid files and values, and of each way in which they can be invalid.
 
 use openflow::version::Version;
 

@@ -1,19 +1,19 @@
-//! Answers to requests: what is read from the data plane, and what is changed in it.
+//! Processing of requests: reads and changes the data plane.
 //!
-//! Counters are cumulative since the start and their units are in their names; bytes are without
-//! frame check sequence. A request that this kind of data plane cannot answer says so.
+//! Counters are cumulative since the start, with their units in their names. Bytes are without
+//! frame check sequence. A request that the kind of data plane does not support returns an error.
 
-/// A bridge's answers.
+/// Replies of a bridge.
 mod bridge;
-/// Answers of an element that is programmed by a graph.
+/// Replies of a ProGFE element.
 pub(crate) mod element;
-/// What is seen of an element while it runs.
+/// Observation of a running element.
 pub mod observed;
-/// A router's answers.
+/// Replies of a router.
 mod router;
-/// A switch's answers.
+/// Replies of a switch.
 mod switch;
-/// A tagger's answers.
+/// Replies of a tagger.
 mod tagger;
 
 use dataplane::counter::DropCounters;
@@ -31,7 +31,7 @@ use crate::budget::Budget;
 use crate::forward::{ForwardLoop, Lane, Turns};
 use crate::plane::Plane;
 
-/// Answers one request about a data plane in one go.
+/// Processes one request about a data plane completely.
 pub fn answer(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
@@ -52,7 +52,7 @@ pub fn answer(
     }
 }
 
-/// Carries out a request about a data plane as far as the budget goes.
+/// Processes a request about a data plane up to the budget.
 pub fn carry(
     task: Task,
     forward: &mut ForwardLoop<Plane>,
@@ -69,7 +69,7 @@ pub fn carry(
         Plane::Bridge(bridge) => {
             let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
             let carried = bridge::carry(task, (bridge, &ports), now, budget);
-            // What was flushed has yet to be swept.
+            // Flushed entries must still be swept.
             forward.due = Some(now);
             carried
         }
@@ -102,7 +102,7 @@ fn answer_whole(
                 lane.map_or(0, mtu_of)
             };
             let answered = element::answer(request, element, &mtu, &mut forward.outputs, now);
-            // Another program has other things due.
+            // The new program has other timers.
             forward.due = Some(now);
             answered
         }
@@ -110,7 +110,7 @@ fn answer_whole(
     }
 }
 
-/// The longest packet that a port carries.
+/// Returns the MTU of a port.
 pub fn mtu_of(lane: &Lane) -> u32 {
     lane.port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES) as u32
 }
@@ -178,7 +178,8 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
     all
 }
 
-/// What a model counts: what waits, and frames that found no room, which are losses like others.
+/// Adds the counters of a hardware model: queue lengths, and frames without room, which count as
+/// drops.
 fn write_model(all: &mut Value, behaviour: &Behaviour) {
     let mut counts = json!({ "name": behaviour.model().name });
     for (name, count) in behaviour.counters() {
@@ -191,7 +192,7 @@ fn write_model(all: &mut Value, behaviour: &Behaviour) {
     all["model"] = counts;
 }
 
-/// What an agent tells, as part of the counters.
+/// Returns an agent's counters.
 pub fn controllers(agent: &Agent) -> Value {
     let door = agent.door.counters;
     json!({
@@ -214,7 +215,7 @@ pub fn controllers(agent: &Agent) -> Value {
     })
 }
 
-/// Connections of a listener, as part of the counters.
+/// Returns the connection counters of a listener.
 pub fn connections(counters: AdmissionCounters) -> Value {
     json!({
         "connections_accepted": counters.admitted,

@@ -1,8 +1,9 @@
-//! Requests in the bytes of a client, read a part at a time.
+//! Incremental parser of requests in the bytes of a client.
 //!
-//! A line up to [`WHOLE_BYTES_MAX`] is read in one go. A longer one that adds a list of entries is read entry by entry
-//! while it arrives, as far as the budget goes, and its text is not kept. Nothing is added before its end has come, so
-//! that a line that is no request changes nothing. Other long lines (programs) are read in one go.
+//! A line up to [`WHOLE_BYTES_MAX`] is parsed completely in one call. A longer line that adds a
+//! list of entries is parsed entry by entry as it arrives, up to the budget. Its text is discarded.
+//! Entries are added only after the end of the line, so that an invalid line changes nothing. Other
+//! long lines (programs) are parsed completely in one call.
 
 use serde::Deserialize;
 
@@ -11,32 +12,32 @@ use super::request::{MacEntry, Request};
 use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Neighbour, Route};
 
-/// A line of at most so many bytes is read in one go.
+/// Maximum length of a line that is always parsed completely.
 pub const WHOLE_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes of one entry of a longer list.
+/// Maximum bytes of one entry of a longer list.
 const ENTRY_BYTES_MAX: usize = 4 << 10;
 
-/// What a client has sent, and how far it was read.
+/// Received bytes of a client, and the parser's position.
 #[derive(Debug, Default)]
 pub struct Reader {
     input: Vec<u8>,
-    /// How many bytes were read.
+    /// Bytes that were parsed.
     used: usize,
-    /// Up to where they are known to hold no further line's end.
+    /// Position up to which no further end of line exists.
     searched: usize,
-    /// The list that the current line adds.
+    /// The list of the current line.
     list: Option<List>,
-    /// Whether the rest of the line is of no use.
+    /// Whether to skip the rest of the line.
     skips: bool,
 }
 
-/// What was found in the bytes.
+/// Result of parsing.
 #[derive(Debug, PartialEq)]
 pub enum Found {
-    /// A request, or why the line is none.
+    /// A request, or why the line is invalid.
     Request(Result<Request, String>),
-    /// No whole request: more bytes are needed.
+    /// No complete request: more bytes are needed.
     Incomplete,
     /// The budget is spent.
     Spent,
@@ -52,23 +53,23 @@ enum Entries {
     Neighbours(Vec<Neighbour>),
 }
 
-/// A list of which a part has been read.
+/// A list that was parsed in part.
 #[derive(Debug)]
 struct List {
     entries: Entries,
     count: usize,
-    /// Bytes of the line that were read before those in the buffer.
+    /// Bytes of the line that were parsed before those in the buffer.
     bytes: usize,
     place: Place,
-    /// Bytes of the current entry that were looked at.
+    /// Bytes of the current entry that were scanned.
     seen: usize,
-    /// Brackets that are open in it.
+    /// Nesting depth of brackets in the entry.
     depth: usize,
     in_string: bool,
     escaped: bool,
 }
 
-/// Where in the line reading is.
+/// Position of the parser in the line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
     Entry,
@@ -77,23 +78,23 @@ enum Place {
 }
 
 impl Reader {
-    /// Bytes that are kept.
+    /// Returns the allocated bytes.
     #[cfg(test)]
     pub fn bytes_held(&self) -> usize {
         self.input.capacity()
     }
 
-    /// Takes in what arrived.
+    /// Appends received bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         if self.used > 0 {
-            // Also frees the room that a long line needed.
+            // This also frees the memory of a long line.
             self.input = self.input.split_off(self.used);
             (self.searched, self.used) = (self.searched.saturating_sub(self.used), 0);
         }
         self.input.extend_from_slice(bytes);
     }
 
-    /// The next request, as far as the budget goes.
+    /// Returns the next request, up to the budget.
     pub fn next(&mut self, budget: &mut Budget<'_>) -> Found {
         if self.skips && !self.skip_line() {
             return Found::Incomplete;
@@ -128,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// Leaves out the bytes up to the end of the line. False if that has not come.
+    /// Skips the bytes up to the end of the line. Returns false if that has not arrived.
     fn skip_line(&mut self) -> bool {
         let end = self.input[self.used..].iter().position(|&byte| byte == b'\n');
         self.used = end.map_or(self.input.len(), |at| self.used + at + 1);
@@ -169,7 +170,7 @@ impl List {
         }
     }
 
-    /// Reads on: how many bytes are not needed any more, and what was found.
+    /// Continues to parse. Returns how many bytes are no longer needed, and the result.
     fn read(&mut self, input: &[u8], budget: &mut Budget<'_>) -> (usize, Found) {
         let mut start = 0;
         while let Some(&byte) = input.get(start + self.seen) {
@@ -216,7 +217,7 @@ impl List {
         (start, Found::Incomplete)
     }
 
-    /// Whether a byte belongs to the current entry. Follows strings and brackets.
+    /// Whether a byte belongs to the current entry. Tracks strings and brackets.
     fn is_inside(&mut self, byte: u8) -> bool {
         if self.in_string {
             match byte {
@@ -270,7 +271,8 @@ impl Entries {
     }
 }
 
-/// Which list a line adds, and the bytes before its first entry; `None` if it is another request.
+/// Returns the list that a line adds and the bytes before its first entry, or `None` for other
+/// requests.
 fn list_head(line: &[u8]) -> Option<(Entries, usize)> {
     let mut rest = after(line, b'{')?;
     let (name, entries) = [
@@ -285,7 +287,7 @@ fn list_head(line: &[u8]) -> Option<(Entries, usize)> {
     Some((entries, line.len() - rest.len()))
 }
 
-/// What stands behind this byte, if it is the next one.
+/// Returns the text after this byte, if it is the next one.
 fn after(text: &[u8], byte: u8) -> Option<&[u8]> {
     let (first, rest) = text.trim_ascii_start().split_first()?;
     (*first == byte).then_some(rest)
@@ -297,7 +299,8 @@ mod tests {
 
     const ROUTE: &str = r#"{"to":"10.200.100.0/24","via":"10.1.0.2","port":2}"#;
 
-    /// All requests of a text that arrives in pieces, and how many entries the longest turn read.
+    /// Returns all requests of a text that arrives in pieces, and the maximum number of entries
+    /// parsed in one turn.
     fn requests(text: &str, piece: usize, steps: u64) -> (Vec<Result<Request, String>>, usize) {
         let (mut reader, mut all, mut most) = (Reader::default(), Vec::new(), 0);
         let count = |reader: &Reader| reader.list.as_ref().map_or(0, |list| list.count);

@@ -1,4 +1,4 @@
-//! What can be asked through the control socket, and what is answered.
+//! Requests of the control socket.
 //!
 //! A request is a JSON object with one key:
 //!
@@ -7,26 +7,26 @@
 //! {"get": "macs"}          learned and static addresses                 {"get": "routes"}
 //! {"get": "neighbours"}    of a router
 //! {"get_flows": {"from": 0}}  entries of a switch, with the time since each last matched
-//! {"set": {"ageing_s": 0}} of a bridge: seconds, 0 to 3600; 0 never forgets
+//! {"set": {"ageing_s": 0}} of a bridge: seconds, 0 to 3600; 0 for no ageing
 //! {"add_macs": [{"mac": "02:..", "port": 1, "vlan": 0}]}                {"add_mac": {...}}
 //! {"add_routes": [{"to": "10.0.0.0/8", "via": "10.1.0.2", "port": 2}]}
 //! {"add_neighbours": [{"port": 2, "address": "10.1.0.2", "mac": "02:.."}]}
-//! {"flush": "macs"}        what was learned; also routes, neighbours
+//! {"flush": "macs"}        learned entries; also routes, neighbours
 //! {"set_rules": [{"dscp": [40, 47], "udp_destination": 5060, "vlan": 100, "priority": 5}]}   of a tagger
 //! {"get": "rules"}         of a tagger
 //! {"set_interfaces": [{"port": 1, "mac": "02:.."}]}   of an element with a program that routes
 //! {"get_component": {"instance": "fdb", "path": "Learned"}}              of an element with a program
-//! {"set_components": [{"instance": "fdb", "path": "AgeSeconds", "value": "60"}]}   all of them or none
-//! {"load": {"name": "a.fe.xml", "text": "<fe ..."}}   another program, in place of the one that runs
-//! {"check": {"name": "a.fe.xml", "text": "<fe ..."}}   all that is wrong with a program
+//! {"set_components": [{"instance": "fdb", "path": "AgeSeconds", "value": "60"}]}   all or none
+//! {"load": {"name": "a.fe.xml", "text": "<fe ..."}}   another program in place of the running one
+//! {"check": {"name": "a.fe.xml", "text": "<fe ..."}}   all problems of a program
 //! {"plan": {"name": "a.fe.xml", "text": "<fe ..."}}    what would change if it were loaded
-//! {"measure_costs": {"every": 1024, "for_ms": 1000}}   of blocks, by some frames     {"get": "costs"}
-//! {"trace_next": {"count": 3, "for_ms": 10000, "port": 1, "when": "IPv4.proto = 17"}}   frames, and gives an id
-//! {"traced": {"id": 1, "end": false}}   what became of them so far, told once
-//! {"roll_back": {}}        to the program before that                   {"get": "program"}
-//! {"get": "agents"}        what its agents know and count
+//! {"measure_costs": {"every": 1024, "for_ms": 1000}}   of blocks, by sampling frames     {"get": "costs"}
+//! {"trace_next": {"count": 3, "for_ms": 10000, "port": 1, "when": "IPv4.proto = 17"}}   starts a trace, gives an id
+//! {"traced": {"id": 1, "end": false}}   the frames traced so far, each once
+//! {"roll_back": {}}        to the previous program                      {"get": "program"}
+//! {"get": "agents"}        facts and counters of agents
 //! {"ask_agent": {"agent": "cfm", "what": "loopback", "with": {"to": "02:..", "count": 3}}}
-//! {"watch": {}}            from now on events that the program watches come, each as {"event": ...}
+//! {"watch": {}}            receive events that the program watches, each as {"event": ...}
 //! ```
 
 use packet::frame::PortNo;
@@ -38,9 +38,9 @@ use crate::config::{Mac, Neighbour, Route, TagRule};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Reads something.
+    /// Reads data.
     Get(What),
-    /// Reads a switch's entries, a bounded number at a time.
+    /// Reads flow entries of a switch, a bounded number in each reply.
     GetFlows(FlowsFrom),
     /// Changes settings.
     Set(Settings),
@@ -52,33 +52,33 @@ pub enum Request {
     AddRoutes(Vec<Route>),
     /// Adds static neighbours to a router.
     AddNeighbours(Vec<Neighbour>),
-    /// Gives a tagger other rules.
+    /// Replaces the rules of a tagger.
     SetRules(Vec<TagRule>),
-    /// Gives ports of an element that routes their addresses.
+    /// Sets the MAC addresses of ports of an element that routes.
     SetInterfaces(Vec<PortMac>),
     /// Empties a table.
     Flush(What),
-    /// Reads what a block of an element holds.
+    /// Reads a component of a block of an element.
     GetComponent(ComponentAt),
-    /// Changes what blocks of an element hold, all at once or not at all.
+    /// Sets components of blocks of an element, all or none.
     SetComponents(Vec<ComponentAt>),
-    /// Puts another program in place of the one that an element runs.
+    /// Loads a program in place of the one that an element runs.
     Load(Document),
-    /// Names all problems of a program, which is not run.
+    /// Reports all problems of a program, without running it.
     Check(Document),
-    /// Says what would change if a program were loaded.
+    /// Reports what would change if a program were loaded.
     Plan(Document),
-    /// Measures for some time what blocks of an element cost.
+    /// Starts to measure the costs of an element's blocks.
     MeasureCosts(CostsAsked),
-    /// Notes what becomes of the next frames of some kind.
+    /// Starts to trace the next matching frames.
     TraceNext(TraceAsked),
-    /// Tells what became of them.
+    /// Reads traced frames.
     Traced(TracedAsked),
-    /// Puts the program back that the last one took the place of.
+    /// Restores the previous program.
     RollBack(Nothing),
-    /// Has an agent of an element do something.
+    /// Sends a command to an agent of an element.
     AskAgent(AgentAsked),
-    /// Has events of an element told on this connection from now on.
+    /// Sends events of an element on this connection from now on.
     Watch(Nothing),
 }
 
@@ -88,15 +88,15 @@ pub enum Request {
 pub struct AgentAsked {
     /// Its name in the program.
     pub agent: String,
-    /// What it is to do.
+    /// The command.
     pub what: String,
-    /// With what: texts and numbers.
+    /// Arguments: texts and numbers.
     #[serde(default)]
     pub with: serde_json::Map<String, serde_json::Value>,
 }
 
 impl AgentAsked {
-    /// The command as agents read it.
+    /// Converts the command for agents.
     pub fn ask(&self) -> progfe::agent::Ask {
         let with = self.with.iter().map(|(name, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -106,55 +106,55 @@ impl AgentAsked {
     }
 }
 
-/// How costs are measured.
+/// Parameters of a cost measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CostsAsked {
-    /// One frame of how many goes block by block.
+    /// Sampling interval: one frame in this many is executed block by block.
     #[serde(default = "every")]
     pub every: u64,
-    /// For how many milliseconds, at most [`OBSERVED_MS_MAX`].
+    /// Duration in milliseconds, at most [`OBSERVED_MS_MAX`].
     pub for_ms: u64,
 }
 
-/// One frame of so many goes block by block unless somebody says otherwise.
+/// Default sampling interval in frames.
 pub const EVERY: u64 = 1024;
 
 fn every() -> u64 {
     EVERY
 }
 
-/// An element is looked at for so many milliseconds at most.
+/// Maximum duration of an observation in milliseconds.
 pub const OBSERVED_MS_MAX: u64 = 3_600_000;
 
-/// Which frames are wanted.
+/// Parameters of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceAsked {
-    /// How many.
+    /// Number of frames.
     pub count: u64,
-    /// For how many milliseconds, at most [`OBSERVED_MS_MAX`].
+    /// Duration in milliseconds, at most [`OBSERVED_MS_MAX`].
     pub for_ms: u64,
-    /// Those that this port received.
+    /// Only frames that this port received.
     #[serde(default)]
     pub port: Option<PortNo>,
-    /// Those for which this condition holds.
+    /// Only frames that fulfil this condition.
     #[serde(default)]
     pub when: String,
 }
 
-/// What became of frames that were wanted.
+/// Parameters of reading a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracedAsked {
-    /// The number that was given when they were asked for.
+    /// The ID of the trace.
     pub id: u64,
-    /// Whether no more are wanted.
+    /// Whether to end the trace.
     #[serde(default)]
     pub end: bool,
 }
 
-/// The address that a port takes frames for.
+/// The MAC address of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortMac {
@@ -164,42 +164,42 @@ pub struct PortMac {
     pub mac: Mac,
 }
 
-/// A component of a block, or a part of it, and what it is to hold.
+/// A component of a block, or a part of it, and its new value.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentAt {
     /// The block's name.
     pub instance: String,
-    /// The path by names and indices, as `Entries[3].Value`.
+    /// The path by names and indices, such as `Entries[3].Value`.
     pub path: String,
-    /// The value as programs write it.
+    /// The value as in programs.
     #[serde(default)]
     pub value: String,
 }
 
-/// A program as XML. It names no files but those that ship.
+/// A program as XML. It may refer only to files that ship with planimeter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// What it is called where something is wrong with it.
+    /// The name in problem reports.
     pub name: String,
     /// The document.
     pub text: String,
-    /// By which what becomes of it is fetched, once it is being made ready.
+    /// Number with which to fetch the result of its compilation, once that has begun.
     #[serde(skip)]
     pub number: Option<u64>,
 }
 
-/// No particulars.
+/// No parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// What a request is about.
+/// Object of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Which program this is, what it forwards by, and its ports.
+    /// Program name and version, kind of data plane, and ports.
     About,
     /// All counters.
     Counters,
@@ -213,17 +213,17 @@ pub enum What {
     Rules,
     /// The program that an element runs, as XML.
     Program,
-    /// What agents of an element know and count.
+    /// Facts and counters of agents of an element.
     Agents,
-    /// What blocks of an element cost.
+    /// Costs of blocks of an element.
     Costs,
 }
 
-/// Where a list of entries begins.
+/// Start of a list of flow entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowsFrom {
-    /// 0, or what the answer before gave as `next`.
+    /// 0, or `next` of the previous reply.
     #[serde(default)]
     pub from: usize,
 }
@@ -232,7 +232,7 @@ pub struct FlowsFrom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Seconds after which a bridge forgets an address; 0 never does.
+    /// Ageing time of a bridge in seconds; 0 for no ageing.
     pub ageing_s: u64,
 }
 
@@ -242,15 +242,15 @@ pub struct Settings {
 pub struct MacEntry {
     /// The address.
     pub mac: Mac,
-    /// The port behind which it is.
+    /// Its port.
     pub port: PortNo,
-    /// The VLAN in which it is; 0 without tags.
+    /// Its VLAN; 0 for untagged frames.
     #[serde(default)]
     pub vlan: u16,
 }
 
 impl Request {
-    /// What it asks for, in words that follow "cannot".
+    /// Returns the name of the request, to follow "cannot" in an error message.
     pub fn name(&self) -> String {
         match self {
             Request::Get(what) => format!("get {}", what.name()),
@@ -276,14 +276,14 @@ impl Request {
         }
     }
 
-    /// Reads a line.
+    /// Parses a line.
     pub fn read(line: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(line).map_err(|error| format!("this is no request: {error}"))
     }
 }
 
 impl What {
-    /// Its name in requests.
+    /// Returns its name in requests.
     pub fn name(self) -> &'static str {
         match self {
             What::About => "about",

@@ -1,7 +1,7 @@
-//! A request and how far it has been carried out: long lists are added and read a part at a time.
+//! A request in progress: long lists are added and read in parts.
 //!
-//! Invariant: what a task does in one turn ends soon after its [`Budget`] is spent, so that frames and other clients
-//! wait for one budget at most.
+//! Invariant: the work of a task in one turn ends soon after its [`Budget`] is spent. Frames and
+//! other clients therefore wait for at most one budget.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Neighbour, Route};
 use dataplane::route_table::Prefix;
 
-/// Steps of one row of a list: to look it up and to write it as JSON.
+/// Budget steps of one row of a list: to look it up and to write it as JSON.
 const ROW_STEPS: u32 = 16;
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// One that is carried out in one go, or that waits for something.
+    /// A request that is processed immediately, or that waits for another event.
     Whole(Request),
     /// Adds static addresses.
     AddMacs(Batch<MacEntry>),
@@ -26,47 +26,47 @@ pub enum Task {
     AddRoutes(Batch<Route>),
     /// Adds static neighbours.
     AddNeighbours(Batch<Neighbour>),
-    /// Reads addresses, routes or neighbours from a place on.
+    /// Lists addresses, routes or neighbours from a position on.
     List(What, Cursor),
-    /// Adds entries to a program, which another thread makes ready.
+    /// Adds entries to a program with the compile thread.
     Apart(Apart),
 }
 
-/// A request that another thread makes a program of.
+/// A request for which the compile thread prepares a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Apart {
     /// The request.
     pub request: Arc<Request>,
-    /// By which the program is fetched, once it is being made ready.
+    /// Number with which to fetch the program, once its preparation has begun.
     pub number: Option<u64>,
-    /// How often another change came first.
+    /// Number of repeated preparations because another change came first.
     pub retries: u32,
 }
 
-/// Entries to add, and how many of them were added.
+/// Entries to add, and how many were added.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch<T> {
     items: Vec<T>,
     added: usize,
 }
 
-/// Where a list goes on.
+/// Position at which a list continues.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cursor {
-    /// At the entry of this number.
+    /// At the entry with this number.
     Place(usize),
-    /// Behind this route.
+    /// After this route.
     Behind(Prefix),
 }
 
-/// What carrying a task out has brought.
+/// Result of processing a task.
 #[derive(Debug, PartialEq)]
 pub enum Carried {
-    /// An answer, or why there is none.
+    /// The result, or the error.
     Done(Result<Value, String>),
-    /// Rows of a list, and the task that reads the others, if there are more.
+    /// Rows of a list, and the task for further rows, if there are any.
     Rows(Vec<Value>, Option<Task>),
-    /// Nothing yet: the task has to be carried out further.
+    /// No result yet: the task must continue.
     Later(Task),
 }
 
@@ -86,7 +86,7 @@ impl From<Request> for Task {
 }
 
 impl Task {
-    /// The request, all of it.
+    /// Returns the complete request.
     pub fn into_request(self) -> Request {
         match self {
             Task::Whole(request) => request,
@@ -98,12 +98,12 @@ impl Task {
         }
     }
 
-    /// Whether it waits for something else than its next turn.
+    /// Whether it waits for another event than its next turn.
     pub fn waits(&self) -> bool {
         matches!(self, Task::Whole(_) | Task::Apart(_))
     }
 
-    /// How many entries it adds.
+    /// Returns how many entries it adds.
     pub fn entries(&self) -> usize {
         match self {
             Task::AddMacs(batch) => batch.items.len(),
@@ -119,8 +119,8 @@ impl<T> Batch<T> {
         Batch { items, added: 0 }
     }
 
-    /// Adds entries as far as the budget goes, at least one; at the first that cannot be added it ends and
-    /// says how many were. `task` is what the others go on as.
+    /// Adds entries up to the budget, at least one. Ends at the first invalid entry and reports how
+    /// many were added. `task` wraps the rest.
     pub fn carry(
         mut self,
         budget: &mut Budget<'_>,
@@ -141,7 +141,7 @@ impl<T> Batch<T> {
     }
 }
 
-/// The rows of numbered entries from a place on, as far as the budget goes, at least one entry. Places without an
+/// Lists numbered entries from a position on, up to the budget and at least one. Numbers without an
 /// entry have no row.
 pub fn list_places(
     (what, from, end): (What, Cursor, usize),
@@ -161,7 +161,7 @@ pub fn list_places(
     Carried::Rows(rows, None)
 }
 
-/// The rows of routes as far as the budget goes, at least one.
+/// Lists routes up to the budget, at least one.
 pub fn list_routes<H>(
     routes: impl Iterator<Item = (Prefix, H)>,
     budget: &mut Budget<'_>,

@@ -1,4 +1,4 @@
-//! Clients that behave, and clients that do not.
+//! Tests with well-behaved and misbehaving clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use super::*;
 use crate::budget::MESSAGE_STEPS;
 
-/// Steps of one turn: 256 entries.
+/// Budget steps of one turn: 256 entries.
 const STEPS: u64 = 256 * MESSAGE_STEPS as u64;
 
-/// A socket in a folder of its own that goes away with the value.
+/// A socket in a temporary folder, which is removed on drop.
 struct Rig {
     folder: PathBuf,
     control: Control,
@@ -28,7 +28,7 @@ impl Rig {
         UnixStream::connect(self.folder.join("c")).unwrap()
     }
 
-    /// Answers every request with what it asked for.
+    /// Replies to every request with its content.
     fn turn(&mut self) -> usize {
         let asked = &mut self.asked;
         self.control.turn(Budget::of_steps(STEPS), &mut |task, _| {
@@ -36,7 +36,7 @@ impl Rig {
                 Request::Get(what) => Ok(json!(format!("{what:?}"))),
                 Request::AddRoutes(routes) => Ok(json!(routes.len())),
                 Request::Watch(_) => Ok(json!(1)),
-                // Done when it is asked for the third time.
+                // This request is done at its third processing.
                 Request::Check(document) if *asked < 2 => {
                     *asked += 1;
                     return Carried::Later(Task::Whole(Request::Check(document)));
@@ -127,7 +127,7 @@ fn a_long_list_is_carried_out_in_turns_and_others_are_answered_meanwhile() {
             break;
         }
     }
-    // A half of 256 entries a turn, to read them and then to add them.
+    // Half of 256 entries per turn, as they are parsed and then added.
     assert!(
         added == 1000 && most <= 256 && turns >= 8,
         "{added} added, {most} of a turn, {turns} turns"
@@ -218,12 +218,12 @@ fn silent_clients_give_way_and_those_with_a_request_stay() {
     rig.turn();
     assert_eq!(rig.control.clients.len(), CONNECTIONS.per_source, "one user has no more places");
     assert_eq!(silent[18].read(&mut [0; 9]).unwrap(), 0);
-    // The last one has the place of the others, and a further one has its place once it asks no more.
+    // The last client replaced the others. Once it has sent a request, a further one is rejected.
     assert!(ask(&mut rig, &mut silent[19], "{\"get\":\"macs\"}\n").contains("ok"));
     let mut refused = rig.connect();
     rig.turn();
     assert_eq!(refused.read(&mut [0; 9]).unwrap(), 0);
-    // Seven that asked, 20 silent ones of which one has a place, and the one that was refused.
+    // Seven with requests, 20 silent ones (one is still connected), and the rejected one.
     let counters = rig.control.counters();
     assert_eq!((counters.admitted, counters.refused, counters.displaced), (27, 1, 19));
     assert!(ask(&mut rig, &mut asking[0], "{\"get\":\"macs\"}\n").contains("ok"));
@@ -257,7 +257,7 @@ fn events_come_to_who_watches_and_cost_no_more_than_their_room() {
     ask(&mut rig, &mut deaf, "{\"get\":\"about\"}\n");
     assert_eq!(ask(&mut rig, &mut watching, "{\"watch\":{}}\n"), "{\"ok\":1}\n");
     let event = json!({ "event": "x".repeat(1000) });
-    // As many as the socket and the room hold, and then some.
+    // As many as the socket and the event buffer hold, and some more.
     let told = (1..).take_while(|_| {
         rig.control.tell(&event);
         rig.control.clients.iter().all(|client| client.events_lost == 0)
@@ -290,7 +290,7 @@ fn what_takes_time_is_asked_for_again_and_what_was_said_behind_it_waits() {
     let mut client = rig.connect();
     let check = "{\"check\":{\"name\":\"a\",\"text\":\"done\"}}\n";
     client.write_all(format!("{check}{{\"get\":\"about\"}}\n").as_bytes()).unwrap();
-    // Whoever says no more is answered all the same.
+    // A client that closed its sending side still receives its replies.
     client.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!((rig.turn(), rig.turn()), (0, 0));
     assert!(rig.control.next_event(Nanos::ZERO).is_some(), "somebody has to ask again");

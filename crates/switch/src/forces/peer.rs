@@ -1,4 +1,4 @@
-//! One control element: three channels that are dialled or waited for, used, and made again.
+//! One control element: opens its three channels actively or passively, and reopens them.
 
 use std::os::fd::RawFd;
 
@@ -9,33 +9,36 @@ use ports::channel::framed::Framed;
 use ports::channel::group::{Channels, Dialling, Doors, PATIENCE};
 use ports::channel::{ChannelError, Source, Tls, Url};
 
-/// Bytes that wait at a channel; more stay with the association, which has limits of its own.
+/// Maximum bytes queued at a channel. Further messages stay with the association, which has its own
+/// limits.
 pub const OWED_MAX: usize = 1 << 20;
 
-/// Sources of which channels wait until they are wanted.
+/// Maximum number of sources whose channels wait until the association requests them.
 const WAITING_MAX: usize = 8;
 
-/// How long doors are left alone that cannot let anybody in, since descriptors or memory are short.
+/// Pause of listeners that cannot accept because descriptors or memory are exhausted.
 const DOOR_REST: Nanos = Nanos::from_secs(1);
 
 /// One control element.
 pub struct Peer {
-    /// Its id.
+    /// Its CE ID.
     pub id: Id,
-    /// Why it could last not be reached, until it is: so that the log says it once.
+    /// The last connection error until a connection succeeds, so that the log has it once.
     pub trouble: Option<String>,
     /// Why its channels ended.
     pub why: Option<String>,
     urls: [Url; 3],
     way: Way,
-    /// Whether the association wants channels, and since when.
+    /// When the association requested channels, if it did.
     wanted: Option<Nanos>,
-    /// Channels that came and are not wanted yet, those of each source once and the first one first: whoever comes
-    /// again and again does not keep others out.
+    /// Accepted channels that the association has not requested yet, oldest first.
+    ///
+    /// Each source has at most one entry, so that a source that reconnects often does not exclude
+    /// others.
     waiting: Vec<Channels>,
-    /// Until when its doors are left alone.
+    /// Until when the listeners pause.
     rests_until: Option<Nanos>,
-    /// Why nobody can be let in, until somebody is or the log has it.
+    /// Why the listeners cannot accept, until they can or the error is logged.
     shut: Option<String>,
     up: Option<[Framed; 3]>,
 }
@@ -47,21 +50,22 @@ enum Way {
     Doors(Doors),
 }
 
-/// What came of an attempt.
+/// Result of an attempt to open channels.
 pub enum Met {
-    /// The channels are there.
+    /// The channels are open.
     Channels,
-    /// Nobody is; why, if that is new.
+    /// The attempt failed. Has the reason if it is new.
     Nobody(Option<String>),
 }
 
-/// Where a message ends.
+/// Returns the length of the next message, once its header has arrived.
 fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     frame_octets(bytes).map_err(|fault| format!("sent what is no ForCES: {fault}"))
 }
 
 impl Peer {
-    /// A control element whose channels begin at an address, for which there is what TLS needs.
+    /// Creates a control element whose channels start at this address. `tls` has the credentials,
+    /// if the address needs any.
     pub fn open(id: Id, url: &Url, tls: Option<&Tls>) -> Result<Peer, ChannelError> {
         let none = "there is no room for the addresses of three channels";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
@@ -74,18 +78,18 @@ impl Peer {
         Ok(Peer { id, trouble, why, urls, way, wanted, waiting, rests_until, shut, up })
     }
 
-    /// Says where its channels are that are in no row.
+    /// Sets the addresses of channels that are not consecutive.
     #[cfg(test)]
     pub fn set_urls(&mut self, urls: [Url; 3]) {
         self.urls = urls;
     }
 
-    /// Where its channel of high priority is.
+    /// Returns the address of its high-priority channel.
     pub fn url(&self) -> &Url {
         &self.urls[0]
     }
 
-    /// Where it is waited for, if it is.
+    /// Returns the addresses on which the agent listens for it, if it does.
     pub fn addresses(&self) -> Vec<Url> {
         match &self.way {
             Way::Doors(doors) => doors.addresses().into(),
@@ -93,14 +97,14 @@ impl Peer {
         }
     }
 
-    /// Its name in the log.
+    /// Returns its name for the log.
     pub fn name(&self) -> String {
         let peer = self.up.as_ref().map(|[high, ..]| high.peer().to_owned());
         let peer = peer.unwrap_or_else(|| self.urls[0].to_string());
         format!("{:#010x} at {peer}", self.id.0)
     }
 
-    /// Channels are wanted from now on.
+    /// Starts to open channels for the association.
     pub fn want(&mut self, tls: Option<&Tls>, now: Nanos) {
         self.wanted = Some(now);
         if !matches!(self.way, Way::Doors(_)) {
@@ -111,8 +115,8 @@ impl Peer {
         }
     }
 
-    /// Goes on with what is under way. One that waits at its doors does so for ever if there is no other
-    /// control element to try.
+    /// Continues to open channels. A control element without alternative has no deadline for
+    /// incoming connections.
     pub fn meet(&mut self, is_alone: bool, now: Nanos) -> Option<Met> {
         let mut failed = None;
         match &mut self.way {
@@ -165,14 +169,15 @@ impl Peer {
         None
     }
 
-    /// Somebody looked who is at its doors.
+    /// Processes the result of polling the listeners.
     pub fn looked(&mut self, met: Result<Option<Channels>, ChannelError>, now: Nanos) {
         let was_shut = self.rests_until.take().is_some();
         match met {
             Ok(None) => {}
             Ok(Some(channels)) => self.keep_waiting(channels),
             Err(error) => {
-                // Whoever knocks is heard all the time: without a rest that would be a loop.
+                // A pending connection makes the listener readable all the time. Without a pause
+                // this would busy-loop.
                 self.rests_until = Some(now.saturating_add(DOOR_REST));
                 if !was_shut {
                     self.shut = Some(error.to_string());
@@ -181,8 +186,10 @@ impl Peer {
         }
     }
 
-    /// Keeps channels that came: in place of older ones of the same source, which may be left from an end that is
-    /// gone, otherwise behind those of others. When too many wait, these are closed.
+    /// Keeps accepted channels until the association requests them.
+    ///
+    /// They replace older ones of the same source, which may belong to a peer that is gone.
+    /// Otherwise they queue behind those of other sources. When the queue is full, they are closed.
     fn keep_waiting(&mut self, channels: Channels) {
         let source = |channels: &Channels| channels[0].source().map(Source::counted);
         let new = source(&channels);
@@ -193,22 +200,22 @@ impl Peer {
         }
     }
 
-    /// Why nobody can be let in at its doors, said once.
+    /// Returns why the listeners cannot accept, once.
     pub fn take_shut(&mut self) -> Option<String> {
         self.shut.take()
     }
 
-    /// Whether it came although it is not wanted yet.
+    /// Whether channels were accepted before the association requested them.
     pub fn has_come(&self) -> bool {
         !self.waiting.is_empty() && self.wanted.is_none()
     }
 
-    /// One of its channels, if they are there.
+    /// Returns one of its channels, if they are open.
     pub fn channel(&mut self, channel: Channel) -> Option<&mut Framed> {
         self.up.as_mut().map(|up| &mut up[channel as usize])
     }
 
-    /// Ends its channels.
+    /// Closes its channels.
     pub fn part(&mut self) {
         self.up = None;
         self.wanted = None;
@@ -217,7 +224,7 @@ impl Peer {
         }
     }
 
-    /// The descriptors to wait for, each with whether until it is writable.
+    /// Returns the descriptors to poll, each with whether to poll for writing as well.
     pub fn descriptors(&self, hears: bool) -> Vec<(RawFd, bool)> {
         let mut all = Vec::new();
         match &self.way {
@@ -231,7 +238,7 @@ impl Peer {
         all
     }
 
-    /// When something is due although nothing arrives.
+    /// Returns when work is due although nothing arrives.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let held = self.up.iter().flatten().any(Framed::holds_received);
         let soon = held
@@ -241,7 +248,7 @@ impl Peer {
             Way::Dialling(dialling) => Some(dialling.deadline()),
             Way::Doors(doors) => {
                 let late = self.wanted.map(|since| since.saturating_add(PATIENCE));
-                // One that waits alone is never late.
+                // The only control element has no deadline.
                 let late = late.filter(|late| *late > now);
                 [doors.next_event(), late, self.rests_until].into_iter().flatten().min()
             }
@@ -257,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    /// Channels to a listener at this address, whose source is that of the address.
+    /// Opens channels to a listener at this address. The source is that of the address.
     fn channels(url: &str) -> Channels {
         let listener = Listener::open(&url.parse().unwrap()).unwrap();
         let to = listener.address_to_connect();

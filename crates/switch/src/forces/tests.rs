@@ -1,4 +1,4 @@
-//! An element and control elements on real sockets, by a clock of the test's own.
+//! Tests of an element with control elements on real sockets, with a clock of the test.
 
 use ::forces::association::{Ce, CeEvent, CeSettings, Place};
 use ::forces::value::Value;
@@ -21,22 +21,22 @@ use super::*;
 use crate::config::CeConfig;
 
 const PROGRAM: &str = include_str!("../../../../examples/progfe/bridge.fe.xml");
-/// AgeSeconds of the bridge's table.
+/// Component ID of AgeSeconds in the bridge's table.
 const AGE: u32 = 5;
-/// Steps in which whatever is under way between sockets of one host arrives.
+/// Maximum number of steps until data between sockets of one host has arrived.
 const STEPS_MAX: usize = 2_000_000;
 
 fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     frame_octets(bytes).map_err(|fault| fault.to_string())
 }
 
-/// A control element that waits at doors, or dials.
+/// A control element that listens or connects.
 struct Controller {
     id: Id,
     doors: Option<Doors>,
     dialling: Option<Dialling>,
     up: Option<(Ce, [Framed; 3])>,
-    /// Whether it sends and receives anything.
+    /// Whether it sends and receives.
     speaks: bool,
     events: Vec<CeEvent>,
 }
@@ -110,7 +110,7 @@ fn set(value: u64) -> Vec<Select> {
 }
 
 impl Rig {
-    /// An element that dials control elements.
+    /// Creates an element that connects to control elements.
     fn new(ces: Vec<Controller>) -> Rig {
         let config = |ce: &Controller| {
             let [high, ..] = ce.doors.as_ref().unwrap().addresses_to_connect();
@@ -124,7 +124,7 @@ impl Rig {
         Rig::with_files(ces, config, Files::default())
     }
 
-    /// The same with what TLS is made from.
+    /// Creates an element with TLS files.
     fn with_files(ces: Vec<Controller>, config: Vec<CeConfig>, files: Files) -> Rig {
         let (program, problems) = Program::load(&Source::new("bridge", PROGRAM), &no_files);
         let program = program.unwrap_or_else(|| panic!("{problems}"));
@@ -133,7 +133,7 @@ impl Rig {
         let is_insecure = false;
         let config = ForcesConfig { ces: config, private_key, certificate, ca_cert, is_insecure };
         let mut forces = Forces::open(&config, &program, now).unwrap().expect("one is named");
-        // Doors whose ports the system chose are in no row.
+        // Ports that the system chose are not consecutive.
         for (peer, ce) in forces.peers.iter_mut().zip(&ces) {
             if let Some(doors) = &ce.doors {
                 peer.set_urls(doors.addresses_to_connect());
@@ -149,7 +149,7 @@ impl Rig {
         self.ces.iter_mut().for_each(|ce| ce.turn(self.now));
     }
 
-    /// Goes on until something is so, without time passing.
+    /// Repeats steps until the condition holds, without advancing the clock.
     fn until(&mut self, what: &str, is_so: impl Fn(&mut Rig) -> bool) {
         for _ in 0..STEPS_MAX {
             if is_so(self) {
@@ -161,7 +161,7 @@ impl Rig {
         panic!("{what} never comes; log {:?}", self.log);
     }
 
-    /// Time passes, a little at a time.
+    /// Advances the clock in small steps.
     fn pass(&mut self, time: Nanos) {
         let end = self.now + time;
         while self.now < end {
@@ -177,7 +177,7 @@ impl Rig {
         self.until("its confirmation", |rig| rig.forces.is_controlled());
     }
 
-    /// Asks for the answer to a request.
+    /// Waits for the reply to a request, and returns its result codes.
     fn answer(&mut self, at: usize, correlator: u64) -> Vec<ResultCode> {
         let is_it =
             |event: &CeEvent| matches!(event, CeEvent::Answered(it) if it.correlator == correlator);
@@ -199,7 +199,7 @@ impl Rig {
         self.element.get(at, &[AGE], self.now).unwrap().unsigned().unwrap()
     }
 
-    /// Whether a frame that comes in by port 1 leaves by port 2.
+    /// Whether a frame from port 1 leaves through port 2.
     fn forwards(&mut self) -> bool {
         let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0x90, 0];
         frame.resize(60, 0);
@@ -226,7 +226,7 @@ fn a_control_element_changes_a_running_element() {
     rig.all_associated();
     assert_eq!(rig.configure(0, 60), []);
     assert_eq!(rig.age(), 60);
-    // A transaction that is taken back after its commit leaves nothing behind.
+    // A transaction that is aborted after its commit leaves nothing behind.
     let ce = rig.ces[0].ce();
     let all = [ce.transact(set(10)).unwrap(), ce.transact(set(20)).unwrap(), ce.commit().unwrap()];
     for correlator in all {
@@ -245,7 +245,7 @@ fn another_control_element_takes_over_when_the_primary_one_goes() {
     let mut rig = Rig::new(ces);
     rig.all_associated();
     assert_eq!(rig.configure(0, 60), []);
-    // The other one may look, and not touch.
+    // The backup may read but not configure.
     let place = Place { class: LEARN_SEARCH, instance: 1, path: vec![AGE] };
     let correlator = rig.ces[1].ce().get(&place).unwrap();
     assert_eq!(rig.answer(1, correlator), []);
@@ -277,7 +277,7 @@ fn an_element_that_waits_is_dialled() {
         let now = rig.now;
         rig.ces[0].dialling = Some(Dialling::start(urls.try_into().unwrap(), None, now).unwrap());
         rig.all_associated();
-        // And again, by the next one who comes.
+        // And again, with the next control element that connects.
         rig.ces[0].up = None;
         rig.until("the end", |rig| !rig.forces.is_controlled());
         rig.pass(Nanos::from_secs(2));
@@ -364,7 +364,7 @@ fn a_control_element_that_nobody_can_reach_is_told_once() {
     assert!(rig.forwards());
 }
 
-/// The files of a certificate that a CA of its own vouches for, in a folder that goes with the value.
+/// The files of a certificate signed by its own CA, in a folder that is removed on drop.
 struct Certificate {
     folder: std::path::PathBuf,
     files: Files,
@@ -410,7 +410,7 @@ fn an_element_is_controlled_over_tls_whoever_dials() {
     rig.all_associated();
     assert_eq!((rig.configure(0, 77), rig.age()), (vec![], 77));
     assert!(rig.forwards());
-    // The other way round.
+    // The reverse direction.
     let waits = CeConfig { url: "pssl:0:127.0.0.1".parse().unwrap(), id: Some(0x4000_0001) };
     let mut ce = Controller::waiting(0x4000_0001);
     ce.doors = None;
@@ -437,7 +437,7 @@ fn a_control_element_whom_no_known_ca_vouches_for_is_refused_and_named_once() {
         |event: &Event| matches!(event, Event::CeUnreachable(_, why) if why.contains("ertificate"));
     let mut said = 0;
     for _ in 0..200 {
-        // What goes on between sockets takes real time, what is waited for the test's.
+        // Data between sockets takes real time; timeouts use the clock of the test.
         rig.pass(Nanos::from_millis(250));
         std::thread::yield_now();
         said = rig.log.iter().filter(|event| refused(event)).count();
@@ -493,7 +493,7 @@ fn events_of_agents_are_told_to_who_subscribed_and_can_be_asked_for() {
         let Rig { forces, element, out, now, .. } = rig;
         forces.agent_said(happening, element, out, *now);
     };
-    // Nobody has subscribed.
+    // No control element has subscribed.
     say(&mut rig, &said("PeerFound", 1, 0));
     let event = Place { class: CLASS, instance: 1, path: vec![60, 1] };
     let asked = rig.ces[0].ce().subscribe(&event, &[(2, 1)]).unwrap();

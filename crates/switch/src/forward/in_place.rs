@@ -1,13 +1,15 @@
-//! Frames that stay where they are until they are copied once, from ring to ring.
+//! Forwarding of frames that stay in place until they are copied once, from ring to ring.
 //!
-//! Of each frame the first bytes are copied, and what is decided by the copy goes for the copy: it is
-//! sent, with the rest of the frame behind it, so that whoever still writes to the frame changes no
-//! header that was looked at. A forwarder that changes headers writes to that copy. Where the forwarder needs frames, those it needs are copied as a whole
-//! and go the way of all frames. While some frames are decided the next ones are seen already, so that
-//! what their lookups need is on its way.
+//! - The first bytes of each frame are copied. The decision is made on this copy, and the copy is
+//!   sent, followed by the rest of the frame. A writer that still modifies the frame therefore
+//!   cannot change an inspected header.
+//! - A forwarder that changes headers writes to that copy.
+//! - Frames that the forwarder needs as a whole are copied and take the regular path.
+//! - The next frames are read while the current ones are decided, so that the data for their
+//!   lookups is prefetched.
 //!
-//! Invariant: frames of one port leave by another in the order in which they came, those that were copied
-//! as a whole among them.
+//! Invariant: frames from one port to another keep their order, including those that were copied as
+//! a whole.
 
 use std::ops::Range;
 
@@ -20,29 +22,29 @@ use ports::port::Parts;
 
 use super::{BATCH_FRAMES, ForwardLoop, Turn};
 
-/// Bytes of a frame by which it is decided: headers of most kinds.
+/// Bytes of a frame on which it is decided: the headers of most kinds of frames.
 const HEAD_BYTES: usize = 128;
 
-/// What is at hand while frames of a port are decided.
+/// Working memory for the frames of a port.
 pub(super) struct Scratch {
-    /// The frames at hand and those after them.
+    /// The current frames and the next ones.
     rows: [Box<Row>; 2],
     decisions: [Decision; SIGHTS_MAX],
     /// Frames that were copied as a whole.
     frames: Vec<Frame>,
 }
 
-/// The first bytes of frames in a row.
+/// The first bytes of consecutive frames.
 struct Row {
     heads: Heads,
     /// Where they begin.
     starts: [usize; SIGHTS_MAX],
-    /// How many bytes the frames have from where they began when they came.
+    /// Bytes of the frames from where they began when received.
     lengths: [usize; SIGHTS_MAX],
     count: usize,
 }
 
-/// On lines of the cache of their own, with room in front.
+/// Cache-line aligned, with headroom.
 #[repr(align(64))]
 struct Heads([[u8; GROWS_MAX + HEAD_BYTES]; SIGHTS_MAX]);
 
@@ -59,8 +61,7 @@ impl Default for Scratch {
 }
 
 impl Row {
-    /// Copies the first bytes of frames that are shown from a place on, as many as the deficit pays
-    /// for.
+    /// Copies the first bytes of visible frames from index `from`, as many as the deficit covers.
     #[inline]
     fn see(&mut self, views: Views<'_>, from: usize, deficit: &mut usize) {
         self.count = 0;
@@ -78,7 +79,7 @@ impl Row {
         }
     }
 
-    /// What was seen.
+    /// Returns the heads for the forwarder.
     #[inline]
     fn sights(&self) -> [Sight<'_>; SIGHTS_MAX] {
         std::array::from_fn(|place| Sight { head: self.head(place), bytes: self.lengths[place] })
@@ -89,7 +90,8 @@ impl Row {
         &self.heads.0[place][self.starts[place]..GROWS_MAX + self.lengths[place].min(HEAD_BYTES)]
     }
 
-    /// All of the frame at a place of the row, which is shown at `from` and so on.
+    /// Returns the complete frame at a position of the row, which starts at index `from` of the
+    /// visible frames.
     #[inline]
     fn parts<'a>(&'a self, views: Views<'a>, from: usize, place: usize) -> Parts<'a> {
         let rest = match self.lengths[place] > HEAD_BYTES {
@@ -101,7 +103,7 @@ impl Row {
 }
 
 impl Scratch {
-    /// Copies whole frames of the first row; they are the first of its frames then.
+    /// Copies frames of the first row as a whole into `frames`, and returns them.
     fn copy(&mut self, views: Views<'_>, from: usize, places: Range<usize>) -> &mut [Frame] {
         let count = places.len();
         if self.frames.len() < count {
@@ -115,7 +117,7 @@ impl Scratch {
     }
 }
 
-/// Writes a frame of two parts.
+/// Writes a frame that consists of two parts.
 fn write(frame: &mut Frame, head: View<'_>, rest: View<'_>) {
     frame.resize(head.len() + rest.len());
     let copied = head.copy_to(frame.bytes_mut());
@@ -123,8 +125,8 @@ fn write(frame: &mut Frame, head: View<'_>, rest: View<'_>) {
 }
 
 impl<F: Forwarder> ForwardLoop<F> {
-    /// Serves a port until its deficit is used up or it has nothing more. False, and nothing is done,
-    /// if its frames do not lie where they can be seen.
+    /// Serves a port until its deficit is used up or it has no more frames. Returns false, without
+    /// effect, if its frames are not visible in place.
     pub(super) fn serve_in_place(&mut self, index: usize, now: Nanos, turn: &mut Turn) -> bool {
         loop {
             let lane = &mut self.lanes[index];
@@ -149,7 +151,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             lane.shown -= decided;
             let is_over = lane.shown > 0;
             self.flush();
-            // What leaves by ports that have no memory of that kind.
+            // Transmits frames for ports without shared memory.
             self.exhale(now, turn);
             turn.frames += decided;
             if is_over {
@@ -158,8 +160,8 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Decides the frames of the second row, which are shown at `from` and so on, and sends them; puts
-    /// those after them into the second row. Returns how many were decided.
+    /// Decides and sends the frames of the second row, which starts at index `from` of the visible
+    /// frames. Reads the following frames into the second row. Returns how many were decided.
     fn decide_in_place(&mut self, index: usize, from: usize, now: Nanos, turn: &mut Turn) -> usize {
         let lane = &mut self.lanes[index];
         let number = lane.number;
@@ -198,7 +200,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             }
             self.forwarder.forward(number, &mut self.work, now, &mut self.outputs);
         }
-        // What went the way of frames leaves before what stays in place goes on.
+        // Frames on the regular path leave before later frames in place.
         if done < count || matches!(decided, Decided::Needs(_)) {
             self.flush();
             self.exhale(now, turn);
@@ -206,7 +208,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         count
     }
 
-    /// Makes the first `count` frames of the first row what they are as they leave.
+    /// Applies header changes to the first `count` frames of the first row.
     fn rewrite(&mut self, count: usize) {
         let Scratch { rows: [row, _], decisions, .. } = &mut *self.scratch;
         for (place, decision) in decisions[..count].iter().enumerate() {
@@ -222,7 +224,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Puts the first `count` frames of the first row where their decisions say.
+    /// Sends the first `count` frames of the first row as decided.
     #[inline]
     fn send_in_place(&mut self, index: usize, from: usize, count: usize, turn: &mut Turn) {
         let mut left: u32 = ((1u64 << count) - 1) as u32;
@@ -239,7 +241,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Puts the frames whose bits are set to another port and returns how many it took.
+    /// Puts the frames whose bits are set into another port. Returns how many it accepted.
     #[inline]
     fn put(&mut self, [index, from]: [usize; 2], number: PortNo, mut these: u32) -> usize {
         let Some(to) = self.lanes.iter().position(|lane| lane.number == number) else { return 0 };
@@ -267,7 +269,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         taken
     }
 
-    /// Shows the other ends of all ports what was put.
+    /// Makes the frames that were put visible to the peers of all ports.
     #[inline]
     fn flush(&mut self) {
         for lane in &mut self.lanes {

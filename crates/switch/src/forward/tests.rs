@@ -1,4 +1,4 @@
-//! The loop over ports that a test fills by hand: who is served when, and what is lost where.
+//! Tests of the loop with scripted ports: order of service, and where frames are lost.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use ports::port::{PortCounters, PortFacts};
 
 use super::*;
 
-/// What a test puts into a port and finds behind it.
+/// Input and output of a scripted port.
 #[derive(Default)]
 struct Wire {
     arriving: VecDeque<(usize, u8, Option<Nanos>)>,
@@ -68,7 +68,7 @@ impl Port for Hand {
     }
 }
 
-/// Sends everything to port 9.
+/// Sends all frames to port 9.
 struct ToNine;
 
 impl Forwarder for ToNine {
@@ -156,7 +156,8 @@ fn the_quantum_is_counted_in_bytes_and_what_is_left_is_kept() {
         let of = |mark: u8| sent.iter().filter(|&&other| other == mark).count();
         served.push((of(1), of(2)));
     }
-    // 1000 pays for one frame of 600 and leaves 400; two rounds later it has paid for five.
+    // A quantum of 1000 covers one frame of 600 and leaves 400; two rounds later it has covered
+    // five.
     assert_eq!(served, [(1, 3), (3, 6), (5, 10)]);
 }
 
@@ -251,7 +252,7 @@ fn frames_that_wait_in_a_shaped_queue_leave_when_they_are_due() {
     let (mut rig, wires) = rig_of(&[1, 9], quantum(10_000), pipeline);
     let to_nine = FlowSpec::new(Match::ANY, 1, &[Action::Output { port: 9 }]);
     rig.forwarder.add(&to_nine, Nanos::ZERO, &mut rig.outputs).unwrap();
-    // A turn without frames: the next tick is due for other reasons, or never.
+    // After a turn without frames the next tick is due for other reasons, or never.
     rig.turn(Nanos::ZERO);
     for mark in 0..5 {
         wires[0].lock().unwrap().arrive(125, mark, None);

@@ -1,4 +1,4 @@
-//! Actions: down with the checks that a switch owes its controller, and up for statistics.
+//! Actions: conversion to the core with all checks, and back for statistics.
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 3.3 and 5.4.4; 1.3.5, sections 5.12, 7.2.5
 //! and 7.4.4 (`ofp_bad_action`).
@@ -14,32 +14,32 @@ use packet::field::Field;
 
 use super::{is_port, port_down, port_up};
 
-/// Most actions of one list.
+/// Maximum number of actions in one list.
 pub const ACTIONS_MAX: usize = 64;
 
-/// What actions may refer to, and who says them.
+/// Objects to which actions may refer, and the version of the message.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
-    /// The ports that there are.
+    /// Numbers of the existing ports.
     pub ports: &'a [packet::frame::PortNo],
     /// Groups, meters and queues.
     pub pipeline: &'a Pipeline,
-    /// The version in which it is said.
+    /// Version of the message.
     pub version: Version,
 }
 
-/// What a list of actions is for.
+/// Context of a list of actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// An entry.
+    /// A flow entry.
     Flow,
     /// A bucket.
     Bucket,
-    /// A packet-out, which alone may send the frame through the tables.
+    /// A packet-out. Only this may send the frame through the tables.
     PacketOut,
 }
 
-/// The core's actions, or what is wrong with the first that cannot be done.
+/// Converts actions to the core, or returns the error of the first invalid one.
 pub fn actions_down(
     from: &[model::Action],
     place: Place,
@@ -94,7 +94,7 @@ fn action_down(from: &model::Action, place: Place, world: &World<'_>) -> Result<
         From::SetTransportSrc(port) => Action::SetL4Src(port),
         From::SetTransportDst(port) => Action::SetL4Dst(port),
         From::Experimenter(ref other) => {
-            // Those of Nicira's that are known have been read as other actions.
+            // The codec has decoded the supported Nicira actions as other actions.
             let known = other.experimenter == NICIRA && world.version == Version::V1_0;
             return Err(match known {
                 true => ErrorCode::ActionBadExperimenterType,
@@ -105,22 +105,22 @@ fn action_down(from: &model::Action, place: Place, world: &World<'_>) -> Result<
 }
 
 impl World<'_> {
-    /// Whether there is such a port that frames can be sent to by name.
+    /// Whether the port exists and is not reserved.
     pub fn has_port(&self, port: model::PortNo) -> bool {
         self.ports.contains(&port)
     }
 
-    /// Whether there is such a group.
+    /// Whether the group exists.
     pub fn has_group(&self, group: u32) -> bool {
         self.pipeline.groups().contains(group)
     }
 
-    /// Whether there is such a meter.
+    /// Whether the meter exists.
     pub fn has_meter(&self, meter: u32) -> bool {
         self.pipeline.meters().contains(meter)
     }
 
-    /// Whether there is such a queue at this port, or at any.
+    /// Whether the queue exists at this port, or at any.
     pub fn has_queue(&self, port: Option<model::PortNo>, queue: u32) -> bool {
         let has = |port: &model::PortNo| self.pipeline.egress().shaped().contains(*port, queue);
         port.as_ref().map_or_else(|| self.ports.iter().any(has), has)
@@ -147,13 +147,12 @@ fn output_down(
     })
 }
 
-/// Fields of the frame's way, not of the frame: before 1.5 they cannot be set. The tunnel's number
-/// can.
+/// Pipeline fields, which cannot be set before 1.5. The tunnel ID can.
 const OF_THE_WAY: [Field; 5] =
     [Field::InPort, Field::InPhyPort, Field::Metadata, Field::ActsetOutput, Field::PacketType];
 
-/// Whether set-field and copy-field may write it. `ipv6_exthdr` is no field of the frame: it follows
-/// from the headers that there are.
+/// Whether set-field and copy-field may write the field. `ipv6_exthdr` is not a field of the frame:
+/// it follows from the headers.
 pub fn is_writable(field: Field, version: Version) -> bool {
     let metadata = field == Field::Metadata && version >= Version::V1_5;
     metadata || (!OF_THE_WAY.contains(&field) && field != Field::Ipv6Exthdr)
@@ -187,7 +186,7 @@ fn copy_field_down(copy: &CopyField) -> Result<Action, ErrorCode> {
     })
 }
 
-/// The action by which entries are filtered that send frames to `port`; none for all entries.
+/// Returns the action that selects flow entries with output to `port`, or `None` for all entries.
 pub fn destination_down(port: model::PortNo) -> Option<Action> {
     match port {
         reserved::NONE => None,
@@ -202,8 +201,9 @@ pub fn destination_down(port: model::PortNo) -> Option<Action> {
     }
 }
 
-/// The `max_len` of each output of these actions to other than the controller, in order, for
-/// [`actions_up`]; nothing if all are zero. For the controller the core's action has it.
+/// Returns the `max_len` of each output to other ports than the controller, in order, for
+/// [`actions_up`]. Returns an empty list if all are zero. For the controller, the core's action has
+/// it.
 pub fn output_bytes_max<'a>(from: impl Iterator<Item = &'a model::Action>) -> Arc<[u16]> {
     let outputs = from.filter_map(|action| match *action {
         model::Action::Output { port: reserved::CONTROLLER, .. } => None,
@@ -214,8 +214,8 @@ pub fn output_bytes_max<'a>(from: impl Iterator<Item = &'a model::Action>) -> Ar
     if sent.iter().all(|bytes_max| *bytes_max == 0) { Arc::default() } else { sent.into() }
 }
 
-/// The actions in OpenFlow's terms. Each output to other than the controller takes the next of the
-/// numbers in `bytes_max`.
+/// Converts actions to OpenFlow. Each output to other ports than the controller takes the next
+/// number of `bytes_max`.
 pub fn actions_up(
     from: &[Action],
     bytes_max: &mut impl Iterator<Item = u16>,

@@ -1,9 +1,9 @@
-//! What a version cannot say, left out of what is told.
+//! Omission of values that a version cannot express.
 //!
-//! A controller of any version may look at what controllers of other versions have installed. What
-//! its version has no words for is left out, piece by piece, as the codec says: a field, an action,
-//! an instruction, a flag. Whole rows are tried first, so that this costs nothing where nothing is
-//! left out. Invariant: what comes out can be encoded in the version, or it is nothing.
+//! A controller can read flow entries that controllers of other versions have installed. What its
+//! version cannot express is omitted: a field, an action, an instruction, a flag. The codec
+//! decides. Whole rows are tried first, so that complete rows have no extra cost. Invariant: the
+//! result can be encoded in the version, or is empty.
 
 use openflow::codec::{self, nicira};
 use openflow::model::group::{Bucket, GroupDescription};
@@ -15,7 +15,7 @@ use openflow::model::{
 };
 use openflow::version::Version;
 
-/// Whether the version can say this.
+/// Whether the version can express the message.
 pub fn can_say(version: Version, message: &Message) -> bool {
     codec::encode(version, 0, message, &mut Vec::new()).is_ok()
 }
@@ -24,12 +24,12 @@ fn can_say_rows(version: Version, body: MultipartReplyBody) -> bool {
     can_say(version, &Message::MultipartReply(MultipartReply { more: false, body }))
 }
 
-/// An entry as far as the version can say it.
+/// Reduces a flow entry to what the version can express.
 pub fn flow_stats(version: Version, row: FlowStats) -> FlowStats {
     cut_stats(row, |row| can_say_rows(version, MultipartReplyBody::Flow(vec![row.clone()])))
 }
 
-/// An entry as far as Nicira's extension of 1.0 can say it.
+/// Reduces a flow entry to what Nicira's extension of 1.0 can express.
 pub fn nicira_flow_stats(row: FlowStats) -> FlowStats {
     cut_stats(row, |row| nicira::put_reply(&NiciraReply::Flow(vec![row.clone()])).is_ok())
 }
@@ -56,12 +56,12 @@ fn cut_stats(row: FlowStats, fits: impl Fn(&FlowStats) -> bool) -> FlowStats {
     told
 }
 
-/// The news of a removal as far as the version can say it.
+/// Reduces a flow-removed message to what the version can express.
 pub fn flow_removed(version: Version, news: FlowRemoved) -> FlowRemoved {
     cut_removed(news, |news| can_say(version, &Message::FlowRemoved(news.clone())))
 }
 
-/// The news of a removal as far as Nicira's extension of 1.0 can say it.
+/// Reduces a flow-removed message to what Nicira's extension of 1.0 can express.
 pub fn nicira_flow_removed(news: FlowRemoved) -> FlowRemoved {
     cut_removed(news, |news| nicira::put_message(&NiciraMessage::FlowRemoved(news.clone())).is_ok())
 }
@@ -80,7 +80,7 @@ fn cut_removed(news: FlowRemoved, fits: impl Fn(&FlowRemoved) -> bool) -> FlowRe
     told
 }
 
-/// A frame with as much of what the pipeline knows of it as Nicira's extension of 1.0 can say.
+/// Reduces the pipeline fields of a packet-in to what Nicira's extension of 1.0 can express.
 pub fn nicira_packet_in(news: PacketIn) -> PacketIn {
     let fields = fields(&news.fields, |fields| {
         let told = PacketIn { fields: fields.clone(), data: Vec::new(), ..news.clone() };
@@ -89,7 +89,7 @@ pub fn nicira_packet_in(news: PacketIn) -> PacketIn {
     PacketIn { fields, ..news }
 }
 
-/// A group as far as the version can say it: of its buckets, as many as a message can hold.
+/// Reduces a group to what the version can express, with as many buckets as fit into a message.
 pub fn group(version: Version, row: GroupDescription) -> GroupDescription {
     let fits = |row: &GroupDescription| {
         can_say_rows(version, MultipartReplyBody::GroupDesc(vec![row.clone()]))
@@ -110,7 +110,7 @@ pub fn group(version: Version, row: GroupDescription) -> GroupDescription {
     with(&buckets[..counts.partition_point(|count| fits(&with(&buckets[..*count])))])
 }
 
-/// The fields of a match that the version has, as far as it has those that they need.
+/// Returns the match fields that the version has, if it also has their prerequisites.
 pub fn fields(from: &Match, fits: impl Fn(&Match) -> bool) -> Match {
     from.fields().iter().fold(Match::ANY, |told, field| {
         let mut more = told.clone();
@@ -119,7 +119,7 @@ pub fn fields(from: &Match, fits: impl Fn(&Match) -> bool) -> Match {
     })
 }
 
-/// The instructions that the version has, with those of their actions that it has.
+/// Returns the instructions that the version has, with the actions that it has.
 fn instructions(from: &[Instruction], fits: impl Fn(&[Instruction]) -> bool) -> Vec<Instruction> {
     let mut told: Vec<Instruction> = Vec::new();
     for instruction in from {
@@ -140,7 +140,7 @@ fn instructions(from: &[Instruction], fits: impl Fn(&[Instruction]) -> bool) -> 
     told
 }
 
-/// The actions without those that do not fit behind the ones before them.
+/// Returns the actions without those that do not fit after the actions before them.
 fn prefix_free(from: &[Action], fits: impl Fn(&[Action]) -> bool) -> Vec<Action> {
     if fits(from) {
         return from.to_vec();
@@ -155,7 +155,8 @@ fn prefix_free(from: &[Action], fits: impl Fn(&[Action]) -> bool) -> Vec<Action>
     told
 }
 
-/// A port as far as the version can say it: each has bits that others lack.
+/// Reduces a port description to what the version can express; each version has bits that others
+/// lack.
 pub fn port(version: Version, mut port: PortDescription) -> PortDescription {
     if version == Version::V1_0 {
         port.state = port.state.without(PortState::BLOCKED | PortState::LIVE);

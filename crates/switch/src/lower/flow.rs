@@ -1,8 +1,8 @@
-//! Entries: what a flow-mod says, and what statistics and removals tell.
+//! Flow entries: flow-mods, statistics and removals.
 //!
-//! 1.0 sees the first table only, as two: the hash of exact matches and the rest, in the order in
-//! which they are looked up; an exact match goes before every other there. From 1.1 on a table is
-//! one table, and priority decides.
+//! Version 1.0 sees only the first table, as two tables: the hash of exact matches and the others,
+//! in lookup order. An exact match takes precedence over all others there. From 1.1 on it is one
+//! table, and priority decides.
 
 use std::sync::Arc;
 
@@ -23,18 +23,18 @@ use super::action::destination_down;
 use super::{instructions_up, match_down, match_up, seconds_down, seconds_up};
 use openflow::model::group::GROUP_ANY;
 
-/// Who says it, and how table numbers are meant.
+/// Origin of a message, and the meaning of its table numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Speaker {
     /// The version of the connection.
     pub version: Version,
-    /// Whether 1.0's two tables are meant, and not the numbers of all tables.
+    /// Whether table numbers mean 1.0's two tables instead of all tables.
     pub parts: bool,
-    /// Who is said to have ordered a change.
+    /// The source of a change.
     pub source: Source,
 }
 
-/// The entry that a flow-mod asks for, whose match came to this.
+/// Converts a flow-mod with its converted match to a flow entry.
 pub fn spec_down(
     from: &FlowMod,
     (matching, named): (Match, Named),
@@ -57,7 +57,7 @@ pub fn spec_down(
         flags: FlowFlags {
             notify_removed: has(FlowModFlags::SEND_FLOW_REMOVED),
             check_overlap: has(FlowModFlags::CHECK_OVERLAP),
-            // Until 1.1 what is added starts anew, and what is changed never does.
+            // Up to 1.1, additions reset counters and modifications never do.
             reset_counts: has(FlowModFlags::RESET_COUNTS)
                 || (speaker.version <= Version::V1_1 && adds),
             no_frame_counts: has(FlowModFlags::NO_PACKET_COUNTS),
@@ -78,8 +78,8 @@ fn rank(matching: &Match, priority: u16, version: Version) -> u32 {
     }
 }
 
-/// Whether a match leaves none of the twelve fields of 1.0 open that its frames have. The core keeps
-/// those behind the Ethernet header of IPv6 apart from the others.
+/// Whether a match specifies all of the twelve fields of 1.0 that its frames have. The core stores
+/// those behind the Ethernet header of IPv6 separately.
 fn is_exact_in_1_0(matching: &Match) -> bool {
     if matching.field(key::Field::EthType).0 != ETH_TYPE_IPV6 {
         return matching.names_every_field();
@@ -94,7 +94,7 @@ fn is_exact_in_1_0(matching: &Match) -> bool {
         && ports.is_none_or(|(src, dst)| asked.has(src) && asked.has(dst))
 }
 
-/// A flow-mod without a table of its own means the first.
+/// Converts a table number. A flow-mod without a table means the first one.
 pub fn table_down(table: u8, speaker: Speaker) -> u8 {
     if speaker.parts || (speaker.version == Version::V1_0 && table == TABLE_ALL) {
         0
@@ -103,7 +103,8 @@ pub fn table_down(table: u8, speaker: Speaker) -> u8 {
     }
 }
 
-/// The entries that a flow-mod, whose match came to this, changes or deletes.
+/// Returns the filter of the flow entries that a flow-mod modifies or deletes. `matching` is its
+/// converted match.
 pub fn filter_down(from: &FlowMod, matching: Match, speaker: Speaker) -> FlowFilter {
     let strict =
         matches!(from.command, FlowModCommand::ModifyStrict | FlowModCommand::DeleteStrict);
@@ -125,18 +126,18 @@ fn group_down(group: u32) -> Option<u32> {
     (group != GROUP_ANY).then_some(group)
 }
 
-/// What changing entries does besides, version by version.
+/// Returns the version-dependent effects of modifying flow entries.
 pub fn modify_rules(from: &FlowMod, version: Version) -> ModifyRules {
     let add = match version {
-        // In 1.0 only Nicira's extension can look for a cookie; it then says no new one.
+        // In 1.0 only Nicira's extension can filter by cookie; it then sets no new one.
         Version::V1_0 | Version::V1_1 => from.cookie_mask == 0,
         _ => false,
     };
     ModifyRules { add, cookie: version == Version::V1_0 && add }
 }
 
-/// The entries that a request for statistics is about, or `None` if it names a table of 1.0 that
-/// does not exist.
+/// Returns the filter of a statistics request, or `None` if it names a table of 1.0 that does not
+/// exist.
 pub fn stats_filter_down(
     from: &FlowStatsRequest,
     speaker: Speaker,
@@ -163,10 +164,10 @@ pub fn stats_filter_down(
     }))
 }
 
-/// The parts of the first table, in the order in which they are looked up.
+/// The parts of the first table, in lookup order.
 pub const PARTS: [Part; 2] = [Part::Exact, Part::Wildcard];
 
-/// A part's number, where it counts as a table.
+/// Returns the table number of a part.
 pub fn part_up(part: Part) -> u8 {
     match part {
         Part::Exact => 0,
@@ -174,7 +175,7 @@ pub fn part_up(part: Part) -> u8 {
     }
 }
 
-/// An entry as statistics tell of it.
+/// Converts a flow entry to flow statistics.
 pub fn flow_stats_up(from: &FlowRecord, parts: bool) -> FlowStats {
     FlowStats {
         table: if parts { part_up(from.part) } else { from.table },
@@ -205,7 +206,7 @@ fn flags_up(from: FlowFlags) -> FlowModFlags {
     set.fold(FlowModFlags::NONE, |flags, (_, flag)| flags | flag)
 }
 
-/// The news that an entry is gone.
+/// Converts a removed flow entry to a flow-removed message.
 pub fn flow_removed_up(from: &FlowRecord, why: flow::FlowRemovedReason) -> FlowRemoved {
     FlowRemoved {
         reason: reason_up(why),
@@ -221,7 +222,7 @@ pub fn flow_removed_up(from: &FlowRecord, why: flow::FlowRemovedReason) -> FlowR
     }
 }
 
-/// Why an entry went.
+/// Converts the reason of a removal.
 pub fn reason_up(why: flow::FlowRemovedReason) -> model::FlowRemovedReason {
     use flow::FlowRemovedReason as From;
     use model::FlowRemovedReason as To;

@@ -1,7 +1,7 @@
-//! Groups: what a group-mod says, and what statistics tell.
+//! Groups: group-mods and statistics.
 //!
 //! Source: OpenFlow switch specification 1.3.5, sections 6.5, 7.3.4.2 and 7.4.7
-//! (`ofp_group_mod_failed`); 1.5.1, section 7.3.4.3 (buckets of their own).
+//! (`ofp_group_mod_failed`); 1.5.1, section 7.3.4.3 (changes of single buckets).
 
 use dataplane::counter::Traffic;
 use dataplane::group::{self, BucketPlace, BucketSpec, GroupError, GroupRecord, GroupSpec};
@@ -15,7 +15,7 @@ use openflow::version::ErrorCode;
 use super::action::{Place, World, actions_down, actions_up, output_bytes_max};
 use super::{port_down, port_up};
 
-/// The group that a group-mod describes.
+/// Converts the group of a group-mod.
 pub fn group_down(from: &GroupMod, world: &World<'_>) -> Result<GroupSpec, ErrorCode> {
     if !from.experimenter.is_empty() {
         return Err(ErrorCode::PropertyBadExperimenter);
@@ -49,7 +49,7 @@ fn kind_down(from: GroupKind) -> group::GroupKind {
     }
 }
 
-/// The place of buckets that a command names.
+/// Converts the bucket position of a command.
 pub fn place_down(from: u32) -> BucketPlace {
     match from {
         BUCKET_FIRST => BucketPlace::First,
@@ -59,7 +59,7 @@ pub fn place_down(from: u32) -> BucketPlace {
     }
 }
 
-/// What a controller is told of a refused group-mod.
+/// Converts the error of a rejected group-mod.
 pub fn group_error_up(error: GroupError) -> ErrorCode {
     match error {
         GroupError::GroupExists(_) => ErrorCode::GroupModExists,
@@ -80,7 +80,7 @@ pub fn group_error_up(error: GroupError) -> ErrorCode {
     }
 }
 
-/// A group as it was described.
+/// Converts a group to its description.
 pub fn group_up(from: &GroupSpec) -> GroupDescription {
     let kind = match from.kind {
         group::GroupKind::All => GroupKind::All,
@@ -103,7 +103,8 @@ fn bucket_up(from: &BucketSpec) -> Bucket {
     }
 }
 
-/// A group's counters; so many entries send frames to it, besides other groups.
+/// Converts a group's counters. `entries` is the number of flow entries that refer to it, in
+/// addition to other groups.
 pub fn group_stats_up(from: &GroupRecord, entries: usize) -> GroupStats {
     let counters =
         |traffic: &Traffic| BucketCounters { packets: traffic.frames, bytes: traffic.bytes };

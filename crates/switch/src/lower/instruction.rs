@@ -1,4 +1,4 @@
-//! Instructions: what an entry does with its frames.
+//! Instructions of flow entries.
 //!
 //! Source: OpenFlow switch specification 1.3.5, sections 5.9 and 7.4.3 (`ofp_bad_instruction`).
 
@@ -10,7 +10,7 @@ use openflow::version::{ErrorCode, Version};
 use super::action::{Place, World, actions_down, actions_up, output_bytes_max};
 use super::sense::{applied_make_sense, written_make_sense};
 
-/// The instructions of an entry in `table` for frames that match, or what is wrong with them.
+/// Converts the instructions of a flow entry in `table`, or returns their error.
 pub fn instructions_down(
     from: &[Instruction],
     matching: &model::Match,
@@ -64,12 +64,12 @@ fn one_down(
     Ok(())
 }
 
-/// The actions of an apply-actions instruction.
+/// Returns the actions of an apply-actions instruction.
 fn applied(from: &Instruction) -> &[Action] {
     if let Instruction::ApplyActions(actions) = from { actions } else { &[] }
 }
 
-/// The actions of a write-actions instruction.
+/// Returns the actions of a write-actions instruction.
 fn written(from: &Instruction) -> &[Action] {
     if let Instruction::WriteActions(actions) = from { actions } else { &[] }
 }
@@ -87,7 +87,7 @@ fn list_down(
     Ok(list.into())
 }
 
-/// A trigger has to have a threshold that it can reach.
+/// Converts a statistics trigger, which must have a threshold.
 fn trigger_down(flags: StatTriggerFlags, from: &Counters) -> Result<StatTrigger, ErrorCode> {
     let trigger = StatTrigger {
         periodic: flags.contains(StatTriggerFlags::PERIODIC),
@@ -104,7 +104,7 @@ fn trigger_down(flags: StatTriggerFlags, from: &Counters) -> Result<StatTrigger,
     if nothing { Err(ErrorCode::InstructionUnsupported) } else { Ok(trigger) }
 }
 
-/// The instructions in OpenFlow's terms, in the order in which they are done.
+/// Converts instructions to OpenFlow, in the order of their execution.
 pub fn instructions_up(from: &Instructions) -> Vec<Instruction> {
     let mut to = Vec::new();
     let mut bytes_max = from.output_bytes_max.iter().copied();

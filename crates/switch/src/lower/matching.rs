@@ -1,7 +1,8 @@
-//! Matches: the same fields on both sides, but for the numbers of ports.
+//! Matches: the same fields on both sides, except for port numbers.
 //!
-//! The core's matches are canonical: they forget fields that cannot matter. So that a controller
-//! finds its own words again in statistics, the set of fields that it named goes along ([`Named`]).
+//! The core's matches are canonical: they omit fields that have no effect. The set of fields that
+//! the controller specified is stored with them ([`Named`]), so that statistics return the original
+//! match.
 
 use dataplane::flow::Named;
 use dataplane::matching::{Asked, Match};
@@ -10,8 +11,8 @@ use openflow::version::{ErrorCode, Version};
 
 use super::{is_port, port_down, port_up};
 
-/// The core's match and the fields that were named, or what cannot be matched. In 1.0 the Ethernet
-/// type is the one behind the first tag.
+/// Converts a match to the core, with the set of specified fields, or returns its error. In 1.0 the
+/// Ethernet type is the one behind the first VLAN tag.
 pub fn match_down(from: &model::Match, version: Version) -> Result<(Match, Named), ErrorCode> {
     if !from.experimenter().is_empty() {
         return Err(ErrorCode::MatchBadField);
@@ -25,7 +26,7 @@ pub fn match_down(from: &model::Match, version: Version) -> Result<(Match, Named
     })
 }
 
-/// Refuses numbers that no port can have.
+/// Rejects numbers that no port can have.
 fn check(from: &FieldMatch) -> Result<(), ErrorCode> {
     let port = from.value as model::PortNo;
     match is_port(from.field) && port > 0xffff && port < reserved::MAX {
@@ -42,7 +43,7 @@ fn field_down(from: &FieldMatch) -> Asked {
     (from.field, value, from.mask)
 }
 
-/// The match in OpenFlow's terms, with the fields that were named.
+/// Converts a match to OpenFlow, with the specified fields.
 pub fn match_up(from: &Match, named: Named) -> model::Match {
     let fields = from.asked(named.fields).into_iter().map(|(field, value, mask)| {
         let value = if is_port(field) { port_up(value as u32).into() } else { value };

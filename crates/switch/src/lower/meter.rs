@@ -1,6 +1,7 @@
-//! Meters: what a meter-mod says, and what statistics tell.
+//! Meters: meter-mods and statistics.
 //!
-//! Source: OpenFlow switch specification 1.3.5, sections 7.3.4.4 and 7.4.12 (`ofp_meter_mod_failed`).
+//! Source: OpenFlow switch specification 1.3.5, sections 7.3.4.4 and 7.4.12
+//! (`ofp_meter_mod_failed`).
 
 use dataplane::meter::{Band, BandKind, MeterError, MeterRecord, MeterSpec, Unit};
 use openflow::model::meter::{
@@ -8,7 +9,7 @@ use openflow::model::meter::{
 };
 use openflow::version::ErrorCode;
 
-/// The meter that a meter-mod describes.
+/// Converts the meter of a meter-mod.
 pub fn meter_down(from: &MeterMod) -> Result<MeterSpec, ErrorCode> {
     let has = |flag| from.flags.contains(flag);
     if has(MeterFlags::KBPS) && has(MeterFlags::PKTPS) {
@@ -33,7 +34,7 @@ fn band_down(from: &MeterBand) -> Result<Band, ErrorCode> {
     Ok(Band { rate: from.rate, burst: from.burst, kind })
 }
 
-/// What a controller is told of a refused meter-mod.
+/// Converts the error of a rejected meter-mod.
 pub fn meter_error_up(error: MeterError) -> ErrorCode {
     match error {
         MeterError::MeterExists(_) => ErrorCode::MeterModExists,
@@ -50,7 +51,7 @@ pub fn meter_error_up(error: MeterError) -> ErrorCode {
     }
 }
 
-/// A meter as it was described.
+/// Converts a meter to its configuration.
 pub fn meter_config_up(from: &MeterSpec) -> MeterConfig {
     let mut flags = match from.unit {
         Unit::Kilobits => MeterFlags::KBPS,
@@ -73,7 +74,7 @@ pub fn meter_config_up(from: &MeterSpec) -> MeterConfig {
     MeterConfig { flags, meter: from.number, bands: bands.collect() }
 }
 
-/// A meter's counters; so many entries send frames through it.
+/// Converts a meter's counters. `references` is the number of flow entries that use it.
 pub fn meter_stats_up(from: &MeterRecord, references: u32) -> MeterStats {
     let bands = from.bands.iter();
     MeterStats {

@@ -1,7 +1,7 @@
-//! Whether actions make sense for the frames that an entry matches.
+//! Consistency of actions with the match of a flow entry.
 //!
-//! Source: OpenFlow switch specification 1.1.0 and later, `OFPBAC_MATCH_INCONSISTENT`. 1.0 has no
-//! such error: there an action on a header that a frame does not have does nothing.
+//! Source: OpenFlow switch specification 1.1.0 and later, `OFPBAC_MATCH_INCONSISTENT`. Version 1.0
+//! has no such error: an action on a header that a frame does not have has no effect.
 
 use openflow::model::{Action, Match};
 use packet::field::{Field, VLAN_PRESENT};
@@ -10,13 +10,14 @@ const MPLS: [u16; 2] = [0x8847, 0x8848];
 const IP: [u16; 2] = [0x0800, 0x86dd];
 const PBB: u16 = 0x88e7;
 
-/// Whether these actions, done in this order with frames that match, always find what they need.
+/// Whether these actions, executed in this order on matching frames, always have the headers that
+/// they need.
 pub fn applied_make_sense(matching: &Match, actions: &[Action]) -> bool {
     let mut known = Known { fields: matching.clone(), popped: false };
     actions.iter().all(|action| known.allows(action))
 }
 
-/// The same for actions of an action set, which are done in the order of the set.
+/// Like [`applied_make_sense`], for an action set, which has its own order of execution.
 pub fn written_make_sense(matching: &Match, actions: &[Action]) -> bool {
     let mut sorted: Vec<&Action> = actions.iter().collect();
     sorted.sort_by_key(|action| step(action));
@@ -24,7 +25,7 @@ pub fn written_make_sense(matching: &Match, actions: &[Action]) -> bool {
     sorted.into_iter().all(|action| known.allows(action))
 }
 
-/// When an action of a set is done (1.3.5, section 5.10).
+/// Returns the position of an action in the order of an action set (1.3.5, section 5.10).
 fn step(action: &Action) -> u8 {
     match action {
         Action::CopyTtlIn => 1,
@@ -39,15 +40,17 @@ fn step(action: &Action) -> u8 {
     }
 }
 
-/// What is known of a frame at some point of a list of actions.
+/// Known properties of a frame at some point of a list of actions.
 struct Known {
     fields: Match,
-    /// A tag has been popped: a match speaks of the outermost one only, so there may be another.
+    /// Whether a tag has been popped. A match concerns the outermost tag only, so there may be
+    /// another.
     popped: bool,
 }
 
 impl Known {
-    /// Whether the action finds what it needs; it is then taken to be done.
+    /// Whether the action has the headers that it needs. Updates the known properties to those
+    /// after the action.
     fn allows(&mut self, action: &Action) -> bool {
         match action {
             Action::SetField(set) => self.has(set.field),
@@ -73,7 +76,7 @@ impl Known {
         }
     }
 
-    /// Whether a frame is known to have the field.
+    /// Whether a frame certainly has the field.
     fn has(&self, field: Field) -> bool {
         let met = |needed: Field, values: &[u128]| match needed {
             Field::EthType => self.fields.eth_type().is_some_and(|it| values.contains(&it.into())),
@@ -98,7 +101,7 @@ impl Known {
         self.fields = fields.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT);
     }
 
-    /// The frame is of this Ethernet type from here on; nothing else is known of what is behind.
+    /// Sets the Ethernet type of the frame; the headers behind it are unknown.
     fn becomes(&mut self, allowed: bool, kind: Option<u16>) -> bool {
         let tagged = self.is_tagged();
         self.fields = match kind {

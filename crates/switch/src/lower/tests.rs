@@ -1,4 +1,4 @@
-//! There and back again, and what is refused on the way.
+//! Tests of conversions in both directions, and of rejected values.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use openflow::version::{ErrorCode, Version};
 use super::action::{Place, output_bytes_max};
 use super::*;
 
-/// Two ports, of which the second has a queue.
+/// A pipeline of two ports; the second has a queue.
 fn pipeline() -> Pipeline {
     let mut pipeline = Pipeline::new(&[1, 2], &Settings::default());
     let queues = PortQueues { port: 2, rate: None, queues: vec![QueueSpec::new(7)] };
@@ -91,7 +91,7 @@ fn untagged_and_fields_of_other_types_come_back() {
         .with_ipv4(Field::ArpSpa, Ipv4Addr::new(10, 200, 3, 4), 32)
         .with_ipv4(Field::ArpTpa, Ipv4Addr::new(10, 200, 3, 4), 9);
     assert_eq!(there_and_back(&arp), arp);
-    // All that a frame of another type can have is a whole key.
+    // An exact match has all fields that a frame of another type can have.
     let exact = Match::ANY
         .with(Field::InPort, 3u8)
         .with_mac(Field::EthSrc, [2, 0, 0, 0, 0x80, 1])

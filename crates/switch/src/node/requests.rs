@@ -1,4 +1,5 @@
-//! Requests of clients: what is answered at once, in turns, or by a program that another thread makes ready.
+//! Processing of client requests: immediately, in parts, or with a program that the compile thread
+//! prepares.
 
 use std::sync::Arc;
 
@@ -20,13 +21,14 @@ use crate::plane::Plane;
 use crate::services::Services;
 use crate::workshop::{self, Workshop};
 
-/// Entries from which on an element's tables are changed by a program that is made ready apart.
+/// Minimum number of entries for which the compile thread prepares the changed tables of an
+/// element.
 const APART_MIN: usize = 256;
 
-/// How often such a program is made ready again because another change came first.
+/// Maximum number of repeated preparations because another change came first.
 const RETRIES_MAX: u32 = 3;
 
-/// Connections of the listeners besides those for controllers, where they exist.
+/// Admission counters of the listeners for clients, where they exist.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listeners {
     /// The control socket.
@@ -35,8 +37,8 @@ pub(super) struct Listeners {
     pub http: Option<AdmissionCounters>,
 }
 
-/// Carries a task out as far as the budget goes. Many entries of an element's tables are added by a program that is
-/// made ready apart, if somebody does that.
+/// Processes a task up to the budget. If there is a compile thread, it prepares large additions to
+/// an element's tables.
 pub(super) fn carry_or_wait(
     task: Task,
     forward: &mut ForwardLoop<Plane>,
@@ -65,7 +67,7 @@ pub(super) fn carry_or_wait(
         }
         return Carried::Later(Task::Apart(apart));
     };
-    // Where others keep changing the program, it is done in one go.
+    // If other changes keep replacing the program, the change is applied directly.
     if workshop.is_lost(number) || apart.retries == RETRIES_MAX {
         return carry(Task::Apart(apart), forward, now, budget);
     }
@@ -74,7 +76,7 @@ pub(super) fn carry_or_wait(
         Some(Err(why)) => return Carried::Done(Err(why)),
         Some(Ok((prepared, _))) => prepared,
     };
-    // Another program has other things due.
+    // The new program has other timers.
     forward.due = Some(now);
     match element.swap(prepared, now, &mut forward.outputs) {
         Ok(()) => element.settle(),
@@ -89,7 +91,8 @@ pub(super) fn carry_or_wait(
     Carried::Done(Ok(json!({ "added": added })))
 }
 
-/// As [`answer_for`], but a program is made ready apart if somebody does that.
+/// Processes a request like [`answer_for`], but compiles programs in the compile thread if there is
+/// one.
 pub(super) fn answer_or_wait(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
@@ -122,14 +125,14 @@ pub(super) fn answer_or_wait(
         Some(made) => Answered::Now(made.and_then(|(prepared, noted)| {
             let out = &mut forward.outputs;
             let told = put_in_place((prepared, &noted), element, out, now);
-            // Another program has other things due.
+            // The new program has other timers.
             forward.due = Some(now);
             told
         })),
     }
 }
 
-/// The data plane's answer, and in the counters what the agent and the listeners count.
+/// Returns the data plane's reply. For counters it adds those of the agent and the listeners.
 pub(super) fn answer_for(
     request: Request,
     forward: &mut ForwardLoop<Plane>,

@@ -1,4 +1,5 @@
-//! A whole switch over memory ports, with controllers over memory channels, in virtual time.
+//! Tests of a complete switch over memory ports, with controllers over memory channels, in virtual
+//! time.
 
 mod auxiliary;
 mod bundles;
@@ -29,18 +30,18 @@ use ports::port::Port;
 use super::*;
 use crate::config::{OpenFlowConfig, PortConfig};
 
-/// A switch, the other ends of its ports, and its controllers.
+/// A switch, the peers of its ports, and its controllers.
 struct Rig {
     node: Node,
     wires: Vec<Option<MemoryPort>>,
     controllers: Vec<Controller>,
     now: Nanos,
     log: Vec<String>,
-    /// Steps of control work in one turn.
+    /// Budget steps of control work in one turn.
     steps: u64,
 }
 
-/// A controller, and what it was told that it had not asked for.
+/// A controller, with received replies and asynchronous messages.
 struct Controller {
     session: Session,
     channel: Box<dyn Channel>,
@@ -51,17 +52,17 @@ struct Controller {
 }
 
 impl Rig {
-    /// A switch with three ports and these settings.
+    /// Creates a switch with three ports and these settings.
     fn new(settings: OpenFlowConfig) -> Rig {
         Rig::over(settings, |port| Box::new(port))
     }
 
-    /// The same with something around its ends of the ports.
+    /// Creates a switch whose ports are wrapped.
     fn over(settings: OpenFlowConfig, wrap: impl Fn(MemoryPort) -> Box<dyn Port>) -> Rig {
         Rig::made(Kind::OpenFlow(settings), |_| {}, wrap)
     }
 
-    /// Something with three ports that is told more than its kind.
+    /// Creates a node of this kind with three ports, after `tell` changed its configuration.
     fn with(kind: Kind, tell: impl FnOnce(&mut Config)) -> Rig {
         Rig::made(kind, tell, |port| Box::new(port))
     }
@@ -87,26 +88,27 @@ impl Rig {
         Rig { node, wires, controllers, now, log, steps }
     }
 
-    /// The same with one controller that is connected.
+    /// Creates a switch with one connected controller.
     fn connected(settings: OpenFlowConfig) -> Rig {
         let mut rig = Rig::new(settings);
         rig.connect(1 << 20);
         rig
     }
 
-    /// The same with a controller of this version.
+    /// Creates a switch with a connected controller of this version.
     fn speaking(version: Version, settings: OpenFlowConfig) -> Rig {
         let mut rig = Rig::new(settings);
         rig.connect_as(version, 1 << 20);
         rig
     }
 
-    /// Adds a controller of 1.0 on a channel that holds so many bytes, and brings it up.
+    /// Adds a controller of 1.0 on a channel with a buffer of `bytes` bytes, and establishes its
+    /// session.
     fn connect(&mut self, bytes: usize) -> usize {
         self.connect_as(Version::V1_0, bytes)
     }
 
-    /// The same with a controller of this version.
+    /// Adds a controller of this version on a channel with a buffer of `bytes` bytes.
     fn connect_as(&mut self, version: Version, bytes: usize) -> usize {
         let label = format!("c{}", self.controllers.len());
         let (ours, theirs) = ports::channel::memory::pair(bytes, &label);
@@ -123,7 +125,7 @@ impl Rig {
         self.speak(Version::V1_0, channel)
     }
 
-    /// Brings up a controller of this version on a channel.
+    /// Establishes a session of this version on a channel.
     fn speak(&mut self, version: Version, channel: Box<dyn Channel>) -> usize {
         let versions = vec![version];
         let settings = Settings { echo_idle: None, versions, ..Settings::new(End::Controller) };
@@ -140,7 +142,7 @@ impl Rig {
         self.controllers.len() - 1
     }
 
-    /// Lets everything that is under way arrive, without time passing.
+    /// Delivers all data in transit, without advancing the clock.
     fn settle(&mut self) {
         for _ in 0..50 {
             self.step();
@@ -156,7 +158,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass in steps short enough for every time-out.
+    /// Advances the clock in steps that are short enough for every timeout.
     fn pass(&mut self, span: Nanos) {
         let until = self.now + span;
         while self.now < until {
@@ -171,7 +173,7 @@ impl Rig {
         }
     }
 
-    /// Sends a request and returns what answers it, part by part.
+    /// Sends a request and returns the parts of its reply.
     fn ask(&mut self, who: usize, request: &Message) -> Vec<Message> {
         let xid = self.send(who, request);
         self.settle();
@@ -184,7 +186,7 @@ impl Rig {
         controller.session.send(request, self.now).expect("room for a request")
     }
 
-    /// Sends a request that is answered by nothing but an error, and returns that.
+    /// Sends a request whose only reply is an error, and returns that.
     fn refused(&mut self, request: &Message) -> (ErrorCode, Vec<u8>) {
         match self.ask(0, request).as_slice() {
             [Message::Error(error)] => (error.code, error.data.clone()),
@@ -192,13 +194,13 @@ impl Rig {
         }
     }
 
-    /// Sends an order that must not be answered.
+    /// Sends a message that must not have a reply.
     fn order(&mut self, request: &Message) {
         let replies = self.ask(0, request);
         assert!(replies.is_empty(), "{request} was answered with {replies:?}");
     }
 
-    /// Puts a frame on a port's wire.
+    /// Sends a frame to a port.
     fn arrive(&mut self, port: usize, bytes: &[u8]) {
         let mut batch = Batch::new(1);
         batch.push_bytes(bytes);
@@ -207,7 +209,7 @@ impl Rig {
         self.settle();
     }
 
-    /// Takes what left by a port.
+    /// Receives the frames that left through a port.
     fn left(&mut self, port: usize) -> Vec<Vec<u8>> {
         let mut batch = Batch::new(1024);
         let wire = self.wires[port - 1].as_mut().expect("the wire is there");
@@ -246,7 +248,7 @@ impl Controller {
     }
 }
 
-/// A UDP frame from port 1000 + `flow` of 10.0.0.1 to port 2000 of 10.0.0.2, so many bytes long.
+/// Returns a UDP frame of `bytes` bytes from 10.0.0.1, port 1000 + `flow`, to 10.0.0.2, port 2000.
 fn udp(flow: u16, bytes: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
     let length = (bytes - 14) as u16;
@@ -259,7 +261,7 @@ fn udp(flow: u16, bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// The whole key of [`udp`] on port 1.
+/// Returns the exact match of [`udp`] on port 1.
 fn exact(flow: u16) -> Match {
     Match::ANY
         .with(Field::InPort, 1u8)
@@ -279,7 +281,7 @@ fn from_port(port: u32) -> Match {
     Match::ANY.with(Field::InPort, port)
 }
 
-/// Adds an entry that sends what it matches out of a port.
+/// Returns a flow-mod that adds an entry with output to a port.
 fn add(matching: Match, port: u32) -> FlowMod {
     FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(port)])
 }

@@ -1,7 +1,8 @@
-//! The Protocol Agent for Ethernet: programs come in chunks on a private EtherType, and their status goes back.
+//! Protocol agent for Ethernet: receives programs in chunks on a private EtherType, and returns
+//! their status.
 //!
-//! Behind the Ethernet header (EtherType 0x88b6, IEEE 802 local experimental 2) stand, the highest byte of a
-//! number first:
+//! The payload of the Ethernet header (EtherType 0x88b6, IEEE 802 local experimental 2) has the
+//! following format, in network byte order:
 //!
 //! ```text
 //! version 1: u8 | kind: u8 | session: u32 | then, by kind
@@ -10,13 +11,17 @@
 //! ask     3     part: u16                                                 to us
 //! ```
 //!
-//! Chunks may come in any order, several times, or not at all: every one is answered by a status whose `next` is
-//! the first that is missing. When none is, the program is put in place of the one that runs, once; the
-//! status says whether it was, with its problems in parts, and says so again to whoever asks. Sessions are told
-//! apart by the sender's address and a number that it chooses.
+//! Chunks may arrive in any order, several times, or not at all. The agent replies to each with a
+//! status whose `next` is the first missing chunk. When no chunk is missing, the agent loads the
+//! program once and replaces the running one. The status then reports the outcome, with the
+//! problems in parts, and repeats it on request. The sender's address and a number that the sender
+//! chooses identify a session.
 //!
-//! Invariant: at most [`SESSIONS_MAX`] programs of [`BYTES_MAX`] are kept, each for [`SILENCE_MAX`]
-//! after its sender's last frame. Whoever can send on the port can program the element: it is to lead to nobody else.
+//! Invariants:
+//! - The agent keeps at most [`SESSIONS_MAX`] programs of [`BYTES_MAX`], each for [`SILENCE_MAX`]
+//!   after its sender's last frame.
+//! - Every host that can send on the port can program the element. The port must not be reachable
+//!   by other hosts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,24 +32,24 @@ use serde_json::Value;
 use crate::control::Request;
 use crate::control::request::Document;
 
-/// The agent at a port.
+/// The agent at a port of an element.
 pub mod door;
-/// A port without the frames that are for the agent.
+/// Port filter that diverts frames for the agent.
 pub mod port;
-/// Who sends a program.
+/// Sender of a program.
 pub mod sender;
 
-/// The EtherType.
+/// EtherType of the agent's frames.
 pub const ETHER_TYPE: u16 = 0x88b6;
-/// Programs that are taken at once.
+/// Maximum number of programs that are received at the same time.
 pub const SESSIONS_MAX: usize = 4;
-/// Bytes of a program.
+/// Maximum size of a program in bytes.
 pub const BYTES_MAX: usize = progfe::xml::TEXT_BYTES_MAX;
-/// Bytes of a chunk, and of a part of a status.
+/// Maximum bytes of a chunk, and of a part of a status.
 pub const CHUNK_BYTES_MAX: usize = 1400;
 /// How long a session is kept after the last frame of its sender.
 pub const SILENCE_MAX: Nanos = Nanos::from_secs(30);
-/// Frames that wait to be looked at.
+/// Maximum number of frames that wait for the agent.
 pub const FRAMES_MAX: usize = 1024;
 
 const VERSION: u8 = 1;
@@ -53,18 +58,18 @@ const STATUS: u8 = 2;
 const ASK: u8 = 3;
 const HEAD_BYTES: usize = 6;
 
-/// How far a program has come.
+/// State of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Chunks are missing.
     Receiving,
-    /// It runs.
+    /// The program runs.
     Accepted,
-    /// It is refused; the text says why.
+    /// The program is rejected; the text has the reason.
     Refused,
-    /// Others send programs now; later there is room.
+    /// All sessions are in use; the sender can retry later.
     Busy,
-    /// There is no such session.
+    /// The session does not exist.
     Unknown,
 }
 
@@ -73,42 +78,42 @@ impl State {
         [State::Receiving, State::Accepted, State::Refused, State::Busy, State::Unknown];
 }
 
-/// A status.
+/// A status message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// How far it has come.
+    /// State of the program.
     pub state: State,
-    /// The first chunk that is missing.
+    /// The first missing chunk.
     pub next: u16,
-    /// Which part of the text it has, and of how many.
+    /// Index of this part of the text, and number of parts.
     pub part: (u16, u16),
-    /// That part.
+    /// The part of the text.
     pub text: Vec<u8>,
 }
 
-/// Frames by what became of them.
+/// Frames and programs by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Chunks that were new.
+    /// New chunks.
     pub chunks: u64,
-    /// Chunks that were there already.
+    /// Duplicate chunks.
     pub repeated: u64,
-    /// Programs that were put in place.
+    /// Programs that were loaded.
     pub accepted: u64,
-    /// Programs that were refused.
+    /// Programs that were rejected.
     pub refused: u64,
-    /// Frames that say what cannot be.
+    /// Malformed frames.
     pub malformed: u64,
-    /// Frames of sessions for which there was no room.
+    /// Frames that needed a new session when all sessions were in use.
     pub busy: u64,
 }
 
-/// The agent.
+/// Protocol agent for Ethernet.
 #[derive(Debug)]
 pub struct Ethernet {
     own: Mac,
     sessions: Vec<Session>,
-    /// What it counts.
+    /// Counters of the agent.
     pub counters: Counters,
 }
 
@@ -125,12 +130,13 @@ struct Session {
 }
 
 impl Ethernet {
-    /// On a port with this address.
+    /// Creates an agent on a port with this address.
     pub fn new(own: Mac) -> Ethernet {
         Ethernet { own, sessions: Vec::new(), counters: Counters::default() }
     }
 
-    /// A frame came; the answer to it, if there is one. `carry` does what is asked of the element.
+    /// Processes a frame and returns the reply, if there is one. `carry` processes requests to the
+    /// element.
     pub fn frame_came(
         &mut self,
         frame: &[u8],
@@ -179,12 +185,12 @@ impl Ethernet {
         Some(self.frame(from, number, &status))
     }
 
-    /// The place of a session, which is begun if there is room.
+    /// Returns the index of a session. Begins a new session if there is room.
     fn session(&mut self, from: Mac, number: u32, count: u16, now: Nanos) -> Option<usize> {
         if let Some(at) = self.sessions.iter().position(|it| it.is(from, number)) {
             return Some(at);
         }
-        // Who begins anew has given up what it sent before.
+        // A sender that begins a new session has abandoned the earlier one.
         self.sessions.retain(|session| session.from != from);
         if self.sessions.len() == SESSIONS_MAX {
             self.counters.busy += 1;
@@ -203,7 +209,7 @@ impl Ethernet {
         Some(self.sessions.len() - 1)
     }
 
-    /// Takes a chunk, and the program if it was the last.
+    /// Stores a chunk, and loads the program after the last one.
     fn take(
         &mut self,
         at: usize,
@@ -300,13 +306,13 @@ impl Status {
     }
 }
 
-/// Kind, session and what follows.
+/// Splits a payload into kind, session and the rest.
 fn head(payload: &[u8]) -> Option<(u8, u32, &[u8])> {
     let (&[version, kind, a, b, c, d], rest) = payload.split_first_chunk::<HEAD_BYTES>()?;
     (version == VERSION).then_some((kind, u32::from_be_bytes([a, b, c, d]), rest))
 }
 
-/// Index, count and bytes of a chunk.
+/// Parses index, count and bytes of a chunk.
 fn chunk(rest: &[u8]) -> Option<(u16, u16, &[u8])> {
     let (&[a, b, c, d, e, f], rest) = rest.split_first_chunk()?;
     let [index, count, length] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
@@ -314,7 +320,7 @@ fn chunk(rest: &[u8]) -> Option<(u16, u16, &[u8])> {
     (index < count && bytes.len() <= CHUNK_BYTES_MAX).then_some((index, count, bytes))
 }
 
-/// A frame of a session.
+/// Builds a frame of a session.
 fn frame(to: Mac, from: Mac, session: u32, kind: u8, rest: &[u8]) -> Vec<u8> {
     let mut bytes = [to, from].concat();
     bytes.extend(ETHER_TYPE.to_be_bytes());
@@ -325,12 +331,12 @@ fn frame(to: Mac, from: Mac, session: u32, kind: u8, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Frames that were taken out and wait, and how many found no room.
+/// Queue of frames for the agent, and the number of frames that it dropped.
 #[derive(Debug, Default)]
 pub struct Mailbox {
-    /// The oldest first.
+    /// Oldest first.
     pub frames: VecDeque<Vec<u8>>,
-    /// Those without room.
+    /// Frames that were dropped because the queue was full.
     pub lost: u64,
 }
 

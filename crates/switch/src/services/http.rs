@@ -1,22 +1,25 @@
-//! The Protocol Agent for HTTP: programs in, their status and what the element knows out.
+//! Protocol agent for HTTP: accepts programs, and serves their status and the element's data.
 //!
 //! ```text
-//! POST /program?name=NAME      a program in place of the one that runs; 422 and all problems if it is refused
-//! POST /check?name=NAME        all problems of a program, which is not run
-//! POST /roll-back              the program before the last one again
-//! GET  /program                the program that runs, as XML
-//! GET  /counters /agents /about            as the control socket has them, JSON
-//! GET  /components/INSTANCE/PATH           what a component holds
+//! POST /program?name=NAME      a program in place of the one that runs; 422 and all problems if it is rejected
+//! POST /check?name=NAME        all problems of a program, without running it
+//! POST /roll-back              the previous program again
+//! GET  /program                the running program, as XML
+//! GET  /counters /agents /about            as on the control socket, JSON
+//! GET  /components/INSTANCE/PATH           value of a component
 //! ```
 //!
-//! RFC 9112 as far as that needs it: bodies with a length, one request after the other on a connection. The
-//! heads are read by `httparse`. Invariants:
-//! - Nothing waits here, and one turn answers at most [`REQUESTS_A_TURN`] requests, of one client at most
-//!   [`REQUESTS_A_TURN_OF_ONE`]; the others stay where they are for the next turn.
-//! - A client costs at most [`HEAD_BYTES_MAX`], a body of [`BODY_BYTES_MAX`], one read and one answer beyond
-//!   [`OUTPUT_BYTES`]. Every byte is copied a bounded number of times.
-//! - A head is complete [`HEAD_TIME_MAX`] after the server began to wait for it or after its first byte, and a client
-//!   that sends nothing for [`SILENCE_MAX`] is closed.
+//! The server implements the part of RFC 9112 that this needs: bodies with a length, one request
+//! after the other on a connection. `httparse` parses the heads.
+//!
+//! Invariants:
+//! - Nothing blocks. One turn processes at most [`REQUESTS_A_TURN`] requests, and at most
+//!   [`REQUESTS_A_TURN_OF_ONE`] of one client. Further requests wait for the next turn.
+//! - A client costs at most [`HEAD_BYTES_MAX`], a body of [`BODY_BYTES_MAX`], one read and one
+//!   reply beyond [`OUTPUT_BYTES`]. Every byte is copied a bounded number of times.
+//! - A head must be complete within [`HEAD_TIME_MAX`] after the server began to wait for it or
+//!   after its first byte.
+//! - The server closes a connection after [`SILENCE_MAX`] without data from the client.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -29,55 +32,55 @@ use serde_json::Value;
 use crate::control::request::What;
 use crate::control::{Answered, Carry, Request};
 
-/// What a request asks for.
+/// Parsing and authorization of requests.
 mod request;
-/// Which servers and pages a request names.
+/// Checks of the server name and the origin page of a request.
 pub mod site;
 
 use request::asked;
 use site::ServerNames;
 
-/// Bytes of a request's head.
+/// Maximum bytes of a request's head.
 pub const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Bytes of a program.
+/// Maximum bytes of a program.
 pub const BODY_BYTES_MAX: usize = progfe::xml::TEXT_BYTES_MAX;
-/// Connections at once where the configuration has no other limits. A new one takes the place of an idle one.
+/// Default limits of concurrent connections. A new connection replaces an idle one.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 16, per_source: 8 };
-/// Time without a byte after which a client is closed.
+/// Time without received data after which a connection is closed.
 pub const SILENCE_MAX: Nanos = Nanos::from_secs(30);
-/// Time in which the head of a request has to be complete.
+/// Time within which the head of a request must be complete.
 pub const HEAD_TIME_MAX: Nanos = Nanos::from_secs(2);
 /// Requests that are answered in one turn.
 pub const REQUESTS_A_TURN: usize = 32;
 /// Requests of one client that are answered in one turn.
 pub const REQUESTS_A_TURN_OF_ONE: usize = 8;
-/// Bytes of answers after which a client has to read before its next request is answered.
+/// Bytes of unread replies above which the client's next request waits.
 const OUTPUT_BYTES: usize = 64 << 10;
 /// Connections that are accepted in one turn.
 const ACCEPTS_A_TURN: usize = 16;
-/// A client that does not read its answer is tried again after this long.
+/// Retry interval for a client that does not read its reply.
 const OWED_RETRY: Nanos = Nanos::from_millis(1);
-/// Headers of a request.
+/// Maximum number of headers of a request.
 const HEADERS_MAX: usize = 64;
 /// Bytes of one read.
 pub const READ_BYTES: usize = 64 << 10;
 
-/// Where the server listens, and whom it answers.
+/// Address and access control of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpConfig {
-    /// The address.
+    /// Address on which the server listens.
     pub address: SocketAddr,
-    /// What a request has to show as `Authorization: Bearer TOKEN`, if anything.
+    /// Bearer token that requests must send in `Authorization`, if any.
     pub token: Option<String>,
-    /// Names of this server besides its addresses and `localhost`.
+    /// Names of this server in addition to its addresses and `localhost`.
     pub names: Vec<String>,
-    /// Connections at once.
+    /// Limits of concurrent connections.
     pub limits: ConnectionLimits,
     /// Whether other hosts may connect although there is no token.
     pub is_insecure: bool,
 }
 
-/// The socket and its clients.
+/// The listening socket and its clients.
 pub struct Http {
     listener: Listener,
     access: Access,
@@ -87,41 +90,41 @@ pub struct Http {
     buffer: Vec<u8>,
 }
 
-/// Which requests are answered.
+/// Access control of requests.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// What a request has to show as `Authorization: Bearer TOKEN`, if anything.
+    /// Bearer token that requests must send in `Authorization`, if any.
     pub token: Option<String>,
     /// Names of this server.
     pub names: ServerNames,
 }
 
-/// A client of the server, however its channel came about.
+/// A client of the server, over any channel.
 pub struct Client {
     channel: Box<dyn Channel>,
     input: Vec<u8>,
-    /// Bytes of `input` that were answered.
+    /// Bytes of `input` that were processed.
     used: usize,
-    /// Whether `input` may hold a whole request behind those bytes.
+    /// Whether `input` may hold a complete request after those bytes.
     has_unread: bool,
     output: Vec<u8>,
     sent: usize,
     heard: Nanos,
-    /// Since when a head is awaited that has to come soon: the first one, or one that has begun.
+    /// Start of the time limit for the first head, or for a partially received one.
     head_since: Option<Nanos>,
-    /// Which connection of the server it is.
+    /// Number of the connection on this server.
     number: u64,
-    /// Whether it has sent a whole head.
+    /// Whether the client has sent a complete head.
     has_spoken: bool,
-    /// What it asked and is not done yet.
+    /// The request in progress.
     asked: Option<Request>,
-    /// Whether it was told to go on with a body.
+    /// Whether `100 Continue` was sent for a body.
     continued: bool,
-    /// The answer is the last.
+    /// Whether the connection closes after this response.
     closing: bool,
 }
 
-/// An answer.
+/// A response.
 struct Answer {
     status: &'static str,
     kind: &'static str,
@@ -129,7 +132,7 @@ struct Answer {
 }
 
 impl Http {
-    /// Listens where a valid configuration says.
+    /// Listens on the address of a valid configuration.
     pub fn open(config: &HttpConfig) -> Result<Http, ChannelError> {
         let url = Url::PassiveTcp(config.address);
         let listener = Listener::open(&url)?;
@@ -140,22 +143,22 @@ impl Http {
         Ok(Http { listener, access, limits: config.limits, clients, counters, buffer })
     }
 
-    /// Connections since it was opened.
+    /// Connection counters since the socket was opened.
     pub fn counters(&self) -> AdmissionCounters {
         self.counters
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// Returns the address on which the server listens, with the port that the system chose.
     pub fn address(&self) -> &Url {
         self.listener.address()
     }
 
-    /// Whether other hosts can connect and nothing authenticates them.
+    /// Whether other hosts can connect without authentication.
     pub fn accepts_anyone(&self) -> bool {
         self.access.token.is_none() && self.address().accepts_anyone(false)
     }
 
-    /// Accepts clients and answers what they asked, as much as one turn may take.
+    /// Accepts clients and processes their requests, up to the limits per turn.
     pub fn turn(&mut self, now: Nanos, carry: Carry<'_>) {
         for _ in 0..ACCEPTS_A_TURN {
             let Ok(Some(channel)) = self.listener.accept() else { break };
@@ -172,7 +175,7 @@ impl Http {
         }
     }
 
-    /// Gives a connection a place, if there is one or an idle one gives way.
+    /// Admits a connection if there is room or an idle connection to replace.
     fn admit(&mut self, channel: Box<dyn Channel>, now: Nanos) {
         let held = |(id, client): (usize, &Client)| Held {
             id,
@@ -192,7 +195,7 @@ impl Http {
         self.clients.push(client);
     }
 
-    /// The descriptors to wait for until readable: clients that owe us reading are left out.
+    /// Returns the descriptors to poll for reading. Clients with unsent responses are left out.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         let hears = |client: &&Client| !client.is_busy();
         let clients = self.clients.iter().filter(hears);
@@ -200,14 +203,14 @@ impl Http {
         std::iter::once(self.listener.descriptor()).chain(clients)
     }
 
-    /// When there is something to do although nothing comes.
+    /// Returns when work is due although nothing arrives.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
         self.clients.iter().map(|client| client.due(now)).min()
     }
 }
 
 impl Client {
-    /// One that has not said anything yet.
+    /// Creates a client that has not sent anything yet.
     pub fn new(channel: Box<dyn Channel>, heard: Nanos) -> Client {
         Client {
             channel,
@@ -235,7 +238,8 @@ impl Client {
         self.owes() || self.asked.is_some() || self.has_unread
     }
 
-    /// What limits know of it: idle connections are pending, those without any request first.
+    /// Returns the client's state for the connection limits. Idle connections are pending, those
+    /// without any request first.
     fn pending(&self) -> Option<(Progress, u64)> {
         let progress = if self.has_spoken { Progress::Open } else { Progress::Silent };
         (!self.is_busy()).then_some((progress, self.number))
@@ -248,7 +252,8 @@ impl Client {
         }
     }
 
-    /// When it is closed if it neither sends nor reads; a client that waits for us has no deadline.
+    /// Returns when the connection is closed if the client neither sends nor reads. A client that
+    /// waits for the server has no deadline.
     fn deadline(&self) -> Option<Nanos> {
         let silent = self.heard.saturating_add(SILENCE_MAX);
         let head = self.head_since.map(|since| since.saturating_add(HEAD_TIME_MAX));
@@ -258,8 +263,8 @@ impl Client {
         }
     }
 
-    /// One round of read, answer, write, which answers at most so many requests. An error ends the connection, of
-    /// which there is nothing to say.
+    /// Reads, processes and writes once, up to `requests_left` requests. An error ends the
+    /// connection; it needs no message.
     #[allow(clippy::result_unit_err, reason = "nobody is told why a client is gone")]
     pub fn turn(
         &mut self,
@@ -298,7 +303,7 @@ impl Client {
             if count > 0 {
                 self.heard = now;
                 if self.used > 0 {
-                    // Also frees the room that a large body needed.
+                    // This also frees the memory of a large body.
                     self.input = self.input.split_off(self.used);
                     self.used = 0;
                 }
@@ -311,7 +316,8 @@ impl Client {
         if self.deadline().is_some_and(|deadline| now >= deadline) { Err(()) } else { Ok(()) }
     }
 
-    /// Answers the requests that have come, as many as this turn has left and as the client reads answers.
+    /// Processes received requests while this turn has requests left and the client reads its
+    /// responses.
     fn answer_waiting(
         &mut self,
         now: Nanos,
@@ -360,7 +366,7 @@ impl Client {
         Ok(())
     }
 
-    /// Has a request carried out, or keeps it until it is.
+    /// Processes a request, or keeps it until it can be processed.
     fn carry(&mut self, request: Request, carry: Carry<'_>) {
         let kind = Kind::of(&request);
         match carry(request) {
@@ -369,7 +375,7 @@ impl Client {
         }
     }
 
-    /// The request at the front of what came.
+    /// Parses the request at the front of the input.
     fn next_request(&mut self, access: &Access) -> Next {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut head = httparse::Request::new(&mut headers);
@@ -401,7 +407,7 @@ impl Client {
                 }
             }
         };
-        // Where a body ends that is not read cannot be known.
+        // The end of an unread body is unknown, so the connection must close.
         Next::Request(request.map_err(|answer| self.last(answer)))
     }
 
@@ -411,15 +417,15 @@ impl Client {
     }
 }
 
-/// What comes next from a client.
+/// Result of parsing a client's input.
 enum Next {
-    /// Nothing whole.
+    /// No complete request.
     Incomplete,
-    /// A request, or the answer to one that is rejected.
+    /// A request, or the response to a rejected one.
     Request(Result<Request, Answer>),
 }
 
-/// How an answer is written.
+/// Format of a response.
 enum Kind {
     Xml,
     Component,

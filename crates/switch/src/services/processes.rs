@@ -1,8 +1,10 @@
-//! Programs of the user's own as agents: a Unix socket for each, in the folder that whoever starts the element
-//! names.
+//! Agents that are programs of the user: one Unix socket for each, in the folder of the
+//! configuration.
 //!
-//! Invariant: nothing here waits. What a program does not read stays in its agent's bounded outbox, and of what
-//! it says at most [`READ_BYTES`] are taken in one turn.
+//! Invariants:
+//! - Nothing blocks.
+//! - Data that a program does not read stays in its agent's bounded outbox.
+//! - A turn takes at most [`READ_BYTES`] from each program.
 
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
@@ -16,14 +18,14 @@ use crate::plane::Element;
 
 /// Bytes that are taken from one program in one turn.
 const READ_BYTES: usize = 64 << 10;
-/// A program that does not read is tried again after this long.
+/// Retry interval for a program that does not read.
 const OWED_RETRY: Nanos = Nanos::from_millis(1);
 /// Connections that are accepted in one turn.
 const ACCEPTS_A_TURN: usize = 8;
-/// A socket that could not be opened is tried again after this long.
+/// Retry interval for a socket that could not be opened.
 const OPEN_RETRY: Nanos = Nanos::from_secs(1);
 
-/// All of them.
+/// Sockets of all agents that are programs of the user.
 pub struct Processes {
     folder: PathBuf,
     places: Vec<Place>,
@@ -39,7 +41,7 @@ struct Place {
 }
 
 impl Processes {
-    /// Sockets are in this folder.
+    /// Creates the set of sockets in this folder.
     pub fn new(folder: &Path) -> Processes {
         let (folder, buffer) = (folder.to_path_buf(), vec![0; READ_BYTES]);
         Processes { folder, places: Vec::new(), buffer }
@@ -50,7 +52,7 @@ impl Processes {
         Listener::open(&url).map_err(|_| now.saturating_add(OPEN_RETRY))
     }
 
-    /// Carries what there is, both ways.
+    /// Moves data in both directions.
     pub fn turn(
         &mut self,
         dispatcher: &mut Dispatcher,
@@ -75,7 +77,7 @@ impl Processes {
         }
     }
 
-    /// The descriptors to wait for until readable.
+    /// Returns the descriptors to poll for reading.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.places.iter().flat_map(|place| {
             let listener = place.listener.as_ref().ok().map(Listener::descriptor);
@@ -84,7 +86,7 @@ impl Processes {
         })
     }
 
-    /// When there is something to do although nothing comes.
+    /// Returns when work is due although nothing arrives.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
         let dues = self.places.iter().flat_map(|place| {
             let owes = place.owes.then(|| now.saturating_add(OWED_RETRY));
@@ -102,14 +104,16 @@ impl Place {
         (element, out): (&mut Element, &mut Outputs),
         now: Nanos,
     ) {
-        // One program at a time: whoever comes later is told so by the end of his stream.
+        // One program per agent. A further connection is closed, so that its program reads the end
+        // of the stream.
         for _ in 0..ACCEPTS_A_TURN {
             let Ok(listener) = &mut self.listener else { break };
             let Ok(Some(channel)) = listener.accept() else { break };
             self.channel.get_or_insert(channel);
         }
         let Some(channel) = &mut self.channel else { return };
-        // Not told yet, or another agent than the one that was, because its settings changed.
+        // The agent does not know of the connection yet, or a new agent replaced it because its
+        // settings changed.
         dispatcher.with_wire(&self.agent, (&mut *element, now, &mut *out), |wire, around| {
             if !wire.is_connected() {
                 wire.connected(around);
@@ -143,7 +147,7 @@ impl Place {
     }
 }
 
-/// Writes as much of what waits as there is room for.
+/// Writes as much of the outbox as there is room for.
 fn carry(
     channel: &mut dyn Channel,
     dispatcher: &mut Dispatcher,

@@ -1,4 +1,4 @@
-//! What ovs-ofctl does when nobody tells it how: 1.0 with Nicira's extensions where it needs them.
+//! Tests of ovs-ofctl without version option: 1.0 with Nicira extensions where it needs them.
 
 use packet::time::Nanos;
 use ports::clock;
@@ -12,7 +12,8 @@ fn start(name: &str) -> Option<Rig> {
     Some(rig)
 }
 
-/// A monitor that is known to hear of frames, and what it said of the first one.
+/// Starts a monitor and waits until it receives packet-ins. Returns it with its first line about
+/// one.
 fn hearing(rig: &mut Rig, arguments: &[&str]) -> (Watch, String) {
     let monitor = rig.watch(arguments);
     let until = clock::now() + PATIENCE;

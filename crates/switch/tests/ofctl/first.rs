@@ -1,4 +1,4 @@
-//! What ovs-ofctl does with OpenFlow 1.0.
+//! Tests of ovs-ofctl with OpenFlow 1.0.
 
 use packet::frame::Batch;
 use ports::clock;
@@ -29,7 +29,7 @@ fn show_and_description() {
 #[test]
 fn every_match_and_action_comes_back_as_it_was_said() {
     let Some(rig) = Rig::start("flows", with_queues(&[(2, 7)])) else { return };
-    // What is added, and how ovs-ofctl prints what it is told of it.
+    // Added flow entries, and how ovs-ofctl prints them.
     let flows = [
         ("priority=1 actions=output:2", "priority=1 actions=output:2"),
         ("in_port=1,priority=2,actions=drop", "priority=2,in_port=1 actions=drop"),
@@ -194,7 +194,8 @@ fn fields_and_tables_that_1_0_has_no_words_for_are_said_with_extensions() {
     assert!(lines[0].contains("table=3"), "{lines:?}");
     assert!(lines[0].contains("ipv6,ipv6_dst=2001:db8::/32 actions=dec_ttl,output:2"), "{lines:?}");
     assert_eq!(value(&rig.ofctl(&["dump-aggregate"]), "flow_count="), "1");
-    // Without a table or such a field ovs-ofctl says what 1.0 says: that is the first table.
+    // Without a table or such a field, ovs-ofctl sends plain 1.0 messages, which concern the first
+    // table.
     rig.ofctl(&["del-flows", "ipv6"]);
     assert_eq!(rig.flows().len(), 1);
     rig.ofctl(&["del-flows", "ipv6,ipv6_dst=2001:db8::/32"]);

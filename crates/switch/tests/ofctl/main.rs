@@ -1,5 +1,5 @@
-//! A switch thread driven by Open vSwitch's ovs-ofctl over a Unix socket, another implementation
-//! of the other end: what it prints is what it understood of ours.
+//! Tests of a switch with Open vSwitch's ovs-ofctl over a Unix socket. Its output shows how another
+//! implementation interprets the switch's messages.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 

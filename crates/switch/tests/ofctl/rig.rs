@@ -1,4 +1,4 @@
-//! A switch in a thread, and ovs-ofctl that talks to it.
+//! A switch in a thread, controlled by ovs-ofctl.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
@@ -19,23 +19,23 @@ use switch::config::{Config, Kind, OpenFlowConfig, PortConfig, QueueConfig};
 use switch::node::Node;
 use switch::process::{drive, open_apart};
 
-/// Longest wait for a frame that has to come.
+/// Maximum wait for an expected frame.
 pub const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// A running switch with three ports, its socket in a folder of its own.
+/// A running switch with three ports.
 pub struct Rig {
-    /// A folder of its own.
+    /// Temporary folder with its socket.
     pub folder: PathBuf,
-    /// What ovs-ofctl is told to speak; nothing if this is empty.
+    /// The version option of ovs-ofctl; none if this is empty.
     pub version: &'static str,
     tcp: String,
-    /// The other ends of its ports.
+    /// The peers of its ports.
     pub wires: Vec<MemoryPort>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether ovs-ofctl is there. Where CI runs as root it has to be.
+/// Whether ovs-ofctl is installed. CI as root requires it.
 pub fn has_ofctl() -> bool {
     let found = Command::new("ovs-ofctl").arg("--version").output().is_ok();
     if !found {
@@ -48,12 +48,12 @@ pub fn has_ofctl() -> bool {
 }
 
 impl Rig {
-    /// Starts a switch with these settings; `None` where there is no ovs-ofctl.
+    /// Starts a switch with these settings, or returns `None` without ovs-ofctl.
     pub fn start(name: &str, settings: OpenFlowConfig) -> Option<Rig> {
         Rig::start_as(name, settings, false)
     }
 
-    /// The same, with a thread of its own for the frames or without.
+    /// Starts a switch with or without a forwarding thread.
     pub fn start_as(name: &str, settings: OpenFlowConfig, apart: bool) -> Option<Rig> {
         if !has_ofctl() {
             return None;
@@ -84,7 +84,7 @@ impl Rig {
         let stopping = stop.clone();
         let spin = config.spin;
         let thread = std::thread::spawn(move || drive(&mut node, spin, &stopping, &mut |_| {}));
-        // ptcp:PORT:IP as others connect to it.
+        // Converts ptcp:PORT:IP for clients.
         let port = tcp.split(':').nth(1).expect("a port").to_string();
         Some(Rig {
             tcp: format!("tcp:127.0.0.1:{port}"),
@@ -96,12 +96,12 @@ impl Rig {
         })
     }
 
-    /// Runs a command.
+    /// Runs a command and returns its output.
     pub fn output(&self, arguments: &[&str]) -> Output {
         self.command(arguments).args(["-t", "20"]).output().expect("ovs-ofctl runs")
     }
 
-    /// A command that is ready to run.
+    /// Returns a command that is ready to run.
     fn command(&self, arguments: &[&str]) -> Command {
         let (command, rest) = arguments.split_first().expect("a command");
         let unix = format!("unix:{}", self.folder.join("s").display());
@@ -114,7 +114,7 @@ impl Rig {
         ofctl
     }
 
-    /// Starts a command that runs until it is dropped, and shows what it says.
+    /// Starts a command that runs until it is dropped, and collects its output.
     pub fn watch(&self, arguments: &[&str]) -> Watch {
         let mut command = self.command(arguments);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("ovs-ofctl runs");
@@ -126,7 +126,7 @@ impl Rig {
         Watch { child, told }
     }
 
-    /// Runs a command that has to succeed, and returns what it printed.
+    /// Runs a command that must succeed, and returns its output.
     pub fn ofctl(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -137,14 +137,14 @@ impl Rig {
         text
     }
 
-    /// Runs a command that the switch has to refuse, and returns what was said.
+    /// Runs a command that the switch must reject, and returns its output.
     pub fn refused(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// The flows without what changes with time, in order.
+    /// Returns the flow entries without time-dependent values, sorted.
     pub fn flows(&self) -> Vec<String> {
         let text = self.ofctl(&["dump-flows", "--no-stats"]);
         let mut lines: Vec<_> = text.lines().map(|line| line.trim().to_string()).collect();
@@ -152,14 +152,14 @@ impl Rig {
         lines
     }
 
-    /// Puts a frame on a port's wire.
+    /// Sends a frame to a port.
     pub fn arrive(&mut self, port: usize, bytes: &[u8]) {
         let mut batch = Batch::new(1);
         batch.push_bytes(bytes);
         assert_eq!(self.wires[port - 1].transmit(&mut batch, clock::now()).unwrap(), 1);
     }
 
-    /// The next frame that leaves by a port.
+    /// Returns the next frame that leaves through a port.
     pub fn leaves(&mut self, port: usize) -> Vec<u8> {
         let mut batch = Batch::new(1);
         let until = clock::now() + PATIENCE;
@@ -171,14 +171,14 @@ impl Rig {
     }
 }
 
-/// A command that runs, and what it says.
+/// A running command and its output.
 pub struct Watch {
     child: Child,
     told: Receiver<String>,
 }
 
 impl Watch {
-    /// The next line that holds this text, if it comes within this time.
+    /// Returns the next line with this text, if it arrives within this time.
     pub fn line_within(&self, text: &str, span: Nanos) -> Option<String> {
         let until = clock::now() + span;
         loop {
@@ -190,7 +190,7 @@ impl Watch {
         }
     }
 
-    /// The next line that holds this text; it has to come.
+    /// Returns the next line with this text, which must arrive.
     pub fn line(&self, text: &str) -> String {
         let line = self.line_within(text, PATIENCE);
         line.unwrap_or_else(|| panic!("nothing was said of {text}"))
@@ -217,13 +217,13 @@ impl Drop for Rig {
     }
 }
 
-/// The value behind `key` in a text of `key=value` words.
+/// Returns the value after `key` in a text of `key=value` words.
 pub fn value<'a>(text: &'a str, key: &str) -> &'a str {
     let from = text.find(key).unwrap_or_else(|| panic!("no {key} in {text}")) + key.len();
     text[from..].split([',', ' ', '\n']).next().unwrap_or_default()
 }
 
-/// A UDP frame from 10.0.0.1:1000 to 10.0.0.2:2000.
+/// Returns a UDP frame from 10.0.0.1:1000 to 10.0.0.2:2000.
 pub fn udp() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
     frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -232,7 +232,7 @@ pub fn udp() -> Vec<u8> {
     frame
 }
 
-/// Settings with these queues, each of which may send as much as its port.
+/// Returns settings with these queues, each with the full rate of its port.
 pub fn with_queues(queues: &[(PortNo, u32)]) -> OpenFlowConfig {
     let queue = |&(port, queue): &(PortNo, u32)| QueueConfig {
         port,

@@ -1,4 +1,4 @@
-//! What ovs-ofctl does with each version from 1.1 on.
+//! Tests of ovs-ofctl with each version from 1.1 on.
 
 use switch::config::OpenFlowConfig;
 
@@ -7,7 +7,7 @@ use super::rig::{Rig, udp, value};
 /// The versions from 1.1 on, as ovs-ofctl names them.
 const LATER: [&str; 5] = ["OpenFlow11", "OpenFlow12", "OpenFlow13", "OpenFlow14", "OpenFlow15"];
 
-/// A switch for each version from `first` on, with a thread of its own for the frames and without.
+/// Runs a check on a switch for each version from `first` on, with and without a forwarding thread.
 fn each(name: &str, first: usize, check: impl Fn(&mut Rig, &str)) {
     for (version, apart) in LATER[first..].iter().flat_map(|it| [(it, false), (it, true)]) {
         let name = format!("{name}-{version}-{apart}");
@@ -51,7 +51,7 @@ fn flows_of_several_tables_come_and_go() {
         let tables = rig.ofctl(&["dump-tables"]);
         assert!(tables.contains("active=2"), "{version}: {tables}");
         rig.ofctl(&["del-flows"]);
-        // In 1.1 ovs-ofctl means the first table where none is named.
+        // In 1.1 ovs-ofctl uses the first table where none is named.
         rig.ofctl(&["del-flows", "table=9"]);
         rig.ofctl(&["del-flows"]);
         assert_eq!(rig.flows(), [""; 0], "{version}");
@@ -61,7 +61,7 @@ fn flows_of_several_tables_come_and_go() {
 #[test]
 fn ports_are_described_set_and_counted() {
     each("ports", 0, |rig, version| {
-        // 1.1 and 1.2 tell the ports with the switch's features.
+        // 1.1 and 1.2 report ports with the switch's features.
         let early = ["OpenFlow11", "OpenFlow12"].contains(&version);
         let describe = if early { "show" } else { "dump-ports-desc" };
         let ports = rig.ofctl(&[describe]);
@@ -121,7 +121,7 @@ fn meters_come_change_and_are_counted() {
         assert!(told.contains("meter=3 pktps bands="), "{version}: {told}");
         rig.ofctl(&["mod-meter", "meter=3,kbps,bands=type=drop,rate=9"]);
         assert!(rig.ofctl(&["dump-meter", "meter=3"]).contains("rate=9"), "{version}");
-        // ovs-ofctl expects 1.5's message without what 1.5.1 has added to it.
+        // ovs-ofctl expects the message of 1.5 without the additions of 1.5.1.
         if version != "OpenFlow15" {
             let features = rig.ofctl(&["meter-features"]);
             assert!(features.contains("max_meter:4096"), "{version}: {features}");

@@ -1,6 +1,7 @@
-//! Replies about groups, meters and tables, made a few rows at a time.
+//! Replies about groups, meters and tables, prepared incrementally.
 //!
-//! A walk goes by numbers, so that groups and meters may come and go between two of its steps.
+//! A walk proceeds by number, so groups and meters may be added and deleted between two of its
+//! steps.
 
 use dataplane::pipeline::Pipeline;
 use openflow::header::{HEADER_BYTES, MESSAGE_BYTES_MAX};
@@ -17,56 +18,56 @@ use crate::lower::express;
 use crate::lower::group::{group_stats_up, group_up};
 use crate::lower::meter::{meter_config_up, meter_stats_up};
 
-/// Steps of a row, apart from what it lists.
+/// Budget steps of a row, without its list.
 const ROW_STEPS: usize = 8;
 
-/// Steps of a bucket's or band's counters.
+/// Budget steps of the counters of one bucket or band.
 const COUNTER_STEPS: usize = 4;
 
-/// Steps of a bucket's or band's description.
+/// Budget steps of the description of one bucket or band.
 const DESCRIPTION_STEPS: usize = 16;
 
-/// Steps of what one table can do.
+/// Budget steps of the features of one table.
 const FEATURES_STEPS: usize = 1024;
 
-/// Bytes of rows that fit into one message, behind its header and that of the reply.
+/// Bytes of rows that fit into one message, after its header and that of the reply.
 const ROOM_BYTES: usize = MESSAGE_BYTES_MAX - 2 * HEADER_BYTES;
 
-/// Bytes that a row takes at most, apart from what it lists.
+/// Maximum bytes of a row, without its list.
 const ROW_BYTES: usize = 64;
 
-/// Bytes that a bucket takes at most beside its actions.
+/// Maximum bytes of a bucket, without its actions.
 const BUCKET_BYTES: usize = 48;
 
-/// Bytes that a band or a bucket's counters take at most.
+/// Maximum bytes of a band, or of a bucket's counters.
 const LISTED_BYTES: usize = 16;
 
-/// Bytes of an identifier among what a table can do.
+/// Bytes of an identifier in table features.
 const ID_BYTES: usize = 8;
 
-/// What a reply is made of.
+/// Sources of a reply.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// Groups, meters and tables.
     pub pipeline: &'a Pipeline,
-    /// What tables can do.
+    /// Table features.
     pub features: &'a Features,
-    /// This moment.
+    /// The current time.
     pub now: Nanos,
 }
 
-/// A reply under way.
+/// Walk of a reply in progress.
 #[derive(Debug)]
 pub struct Walk {
-    /// The number from which it goes on; none at the end.
+    /// The next number, or `None` at the end.
     next: Option<u32>,
     last: u32,
-    /// The rows of the next part, and their bytes.
+    /// Rows of the next part, and their bytes.
     body: MultipartReplyBody,
     bytes: usize,
 }
 
-/// Numbers of what a row was made from, its bytes and steps.
+/// Number, bytes and steps of a row that was added.
 struct Made {
     number: u32,
     bytes: usize,
@@ -74,12 +75,12 @@ struct Made {
 }
 
 impl Walk {
-    /// A walk over what has these numbers, the last one included. The body says what is told, and is empty.
+    /// Creates a walk over these numbers, inclusive. The empty body selects the kind.
     pub fn new((first, last): (u32, u32), body: MultipartReplyBody) -> Walk {
         Walk { next: Some(first), last, body, bytes: 0 }
     }
 
-    /// Goes on for so many steps at most, and gives the next part if it is complete.
+    /// Continues for at most `steps` steps, and returns the next part if it is complete.
     pub fn next(&mut self, version: Version, source: Source<'_>, steps: &mut usize) -> Part {
         loop {
             if self.next.is_none() {
@@ -95,7 +96,7 @@ impl Walk {
             };
             *steps = steps.saturating_sub(made.steps);
             if !is_empty && self.bytes + made.bytes > ROOM_BYTES {
-                // It is the first row of the next part.
+                // This row becomes the first of the next part.
                 self.pop();
                 return self.part(false);
             }
@@ -111,7 +112,7 @@ impl Walk {
         Part::Message { message, last }
     }
 
-    /// Adds the row of the next number that there is, unless it is past the last.
+    /// Adds the row of the next existing number, unless it is past the last.
     fn add_row(&mut self, version: Version, source: Source<'_>) -> Option<Made> {
         let Source { pipeline, features, now } = source;
         let (from, last) = (self.next?, self.last);
@@ -157,7 +158,7 @@ impl Walk {
         }
     }
 
-    /// Takes the last row back.
+    /// Removes the last row.
     fn pop(&mut self) {
         match &mut self.body {
             MultipartReplyBody::Group(rows) => drop(rows.pop()),
@@ -170,7 +171,7 @@ impl Walk {
     }
 }
 
-/// The rows so far; none are left.
+/// Takes the rows so far and leaves none.
 fn take_rows(body: &mut MultipartReplyBody) -> MultipartReplyBody {
     use MultipartReplyBody as Body;
     let empty = match body {
@@ -191,13 +192,13 @@ fn next_group(pipeline: &Pipeline, (from, last): (u32, u32)) -> Option<(u32, usi
     pipeline.groups().next(from).filter(|(number, _)| *number <= last)
 }
 
-/// Bytes that a group's description takes at most.
+/// Returns the maximum bytes of a group description.
 fn description_bytes(row: &GroupDescription) -> usize {
     let buckets = row.buckets.iter();
     buckets.map(|bucket| BUCKET_BYTES + ACTION_BYTES * bucket.actions.len()).sum()
 }
 
-/// Bytes that what a table can do takes at most.
+/// Returns the maximum bytes of table features.
 fn features_bytes(row: &TableFeatures) -> usize {
     let ids = |property: &TableProperty| match property {
         TableProperty::Instructions { ids, .. } => ids.len(),

@@ -1,7 +1,8 @@
-//! Entries as the bytes of statistics, from one template for each row of entries that look alike.
+//! Encodes flow entries as flow statistics, with one template for all entries of the same shape.
 //!
-//! Entries of a big table mostly ask for the same fields and do the same. Only the first of them is
-//! made into a message's row; of the others the values are written into its bytes.
+//! Most flow entries of a large table have the same match fields and instructions. Only the first
+//! one is converted to a message row. For the others only the values are written into a copy of its
+//! bytes.
 
 use dataplane::pipeline::Pipeline;
 use dataplane::table::{Glance, Look, Selection};
@@ -14,7 +15,7 @@ use packet::time::Nanos;
 use super::ROW_STEPS;
 use crate::lower::{self, express, port_up};
 
-/// Appends the next entries that fit into one part, for so many steps at most.
+/// Appends the next flow entries that fit into one part, within `steps` steps.
 pub fn fill(
     version: Version,
     (pipeline, now): (&Pipeline, Nanos),
@@ -49,7 +50,7 @@ pub fn fill(
     *steps = steps.saturating_sub(count * ROW_STEPS);
 }
 
-/// Appends an entry that has the template's look.
+/// Appends a flow entry that has the template's shape.
 fn put(template: &FlowTemplate, entry: &Glance<'_>, out: &mut Vec<u8>) {
     let (idle, hard) = entry.timeouts();
     let mut row = template.begin(
@@ -67,14 +68,14 @@ fn put(template: &FlowTemplate, entry: &Glance<'_>, out: &mut Vec<u8>) {
     entry.values(|field, value| row.put(told(field, value)));
 }
 
-/// Whether a row's fields are those that the entry names, with its values: nothing was left out.
+/// Whether a row has exactly the fields and values of the entry, so that nothing was left out.
 fn says_as_named(row: &FlowStats, entry: &Glance<'_>) -> bool {
     let mut values = Vec::new();
     entry.values(|field, value| values.push((field, told(field, value))));
     row.matching.fields().iter().map(|row| (row.field, row.value)).eq(values)
 }
 
-/// A value as it is told: ports have other numbers.
+/// Converts a value for the reply: ports have other numbers.
 #[inline]
 fn told(field: Field, value: u128) -> u128 {
     match field {

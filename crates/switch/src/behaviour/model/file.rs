@@ -1,4 +1,4 @@
-//! Models in TOML files: every number with its source, every fault with its line.
+//! Model files in TOML: every number has its source, every error its line.
 //!
 //! ```
 //! let text = r#"
@@ -14,7 +14,7 @@
 //! assert_eq!(switch::behaviour::model::file::read(&model.to_text()), Ok(model));
 //! ```
 //!
-//! Invariant: a value without a source is refused, and so is a key that is not known.
+//! Invariant: a value without a source is rejected, and so is an unknown key.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -25,59 +25,59 @@ use toml::de::{DeTable, DeValue};
 use super::keys::{KEYS, Key, Takes, find};
 use super::{InHardware, Model};
 
-/// Bytes of a model's file.
+/// Maximum bytes of a model file.
 pub const FILE_BYTES_MAX: usize = 256 << 10;
 
-/// Characters of a name.
+/// Maximum characters of a name.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Faults that are told; whoever has more mends these first.
+/// Maximum number of reported errors.
 pub const FAULTS_MAX: usize = 100;
 
-/// What a file's `kind` takes: what the model is of. The first holds where there is none.
+/// Values of a file's `kind`: the kind of device. The first is the default.
 const KINDS: &[&str] = &["hardware", "software"];
 
-/// What is wrong at a place of a file.
+/// An error at a position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The line, from 1.
     pub line: usize,
-    /// The key, where it is about one.
+    /// The key, if the error concerns one.
     pub key: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What can be wrong with a model's file.
+/// Problems of a model file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// It has so many bytes, which are too many.
+    /// The file is too long; it has this many bytes.
     TooLong(usize),
-    /// It is not TOML: what the reader says.
+    /// The file is not TOML; has the parser's message.
     Text(String),
     /// `name` or `about` is missing.
     Missing,
-    /// There is no such section or key; the ones that there are.
+    /// The section or key is unknown; has the known ones.
     Unknown(Vec<&'static str>),
-    /// It is not a section.
+    /// The value is not a section.
     NotSection,
-    /// It is not a line of text.
+    /// The value is not a line of text.
     NotText,
-    /// A name that cannot stand in a command line.
+    /// The name is not valid on a command line.
     BadName,
-    /// It is not written as a value with its source.
+    /// The value is not a table with `value` and `source`.
     NotSourced,
-    /// Its source is missing or empty.
+    /// The source is missing or empty.
     NoSource,
-    /// Its value is missing or is not a whole number from 0 up to this.
+    /// The value is missing or is not an integer from 0 to this.
     NotNumber(u64),
-    /// Its value is missing or is none of these words.
+    /// The value is missing or is none of these words.
     NotWord(&'static [&'static str]),
-    /// It says something only together with this key.
+    /// The key has an effect only together with this key.
     Needs(&'static str),
 }
 
-/// Reads a model.
+/// Parses a model.
 pub fn read(text: &str) -> Result<Model, Vec<Fault>> {
     if text.len() > FILE_BYTES_MAX {
         let problem = Problem::TooLong(text.len());
@@ -89,7 +89,7 @@ pub fn read(text: &str) -> Result<Model, Vec<Fault>> {
         let at = error.span().map_or(0, |span| span.start);
         reader.fault(at, None, Problem::Text(error.message().replace('\n', "; ")));
     }
-    // What is not TOML may have lost more than what it says.
+    // A syntax error may hide further content, so that other errors would mislead.
     if reader.faults.is_empty() {
         reader.read(table.get_ref());
     }
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads whether it is a model of hardware or of software.
+    /// Reads the kind of device, hardware or software.
     fn kind(&mut self, value: &Value<'_>) {
         let word = value.get_ref().as_str();
         match KINDS.iter().position(|kind| Some(*kind) == word) {
@@ -229,7 +229,7 @@ impl Takes {
     }
 }
 
-/// Keys that say nothing without another one: each with that.
+/// Returns keys that have no effect without another key, each with that key.
 fn together(model: &Model) -> Vec<(&'static str, &'static str)> {
     let (hardware, tiers, full) = (&model.hardware, &model.tiers, &model.full);
     let batches = (hardware.batch_rules > 0, hardware.batch_interval_ns > 0);
@@ -256,7 +256,7 @@ fn together(model: &Model) -> Vec<(&'static str, &'static str)> {
 }
 
 impl Model {
-    /// The model as a file says it.
+    /// Formats the model as a file.
     pub fn to_text(&self) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let mut text = format!("name = {}\nabout = {}\n", quoted(&self.name), quoted(&self.about));

@@ -1,50 +1,51 @@
-//! What a model's file may say: a row for each number and each word.
+//! Keys of model files: one row for each number and each word.
 //!
-//! Invariant: every field of a model that counts, measures or chooses has one row, and its key ends in its unit.
+//! Invariant: every numeric or enumerated field of a model has one row, and its key ends in its
+//! unit.
 
 use super::Model;
 
-/// What a key takes.
+/// Type of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A whole number from 0 up to this.
+    /// An integer from 0 to this.
     Number(u64),
-    /// One of these words, the first of which holds where nothing is said.
+    /// One of these words; the first is the default.
     Word(&'static [&'static str]),
 }
 
-/// One thing that a file may say.
+/// One key of a model file.
 pub struct Key {
     /// Its section.
     pub section: &'static str,
-    /// Its name there.
+    /// Its name in the section.
     pub name: &'static str,
-    /// Both, as sources are kept.
+    /// Section and name, as the key of its source.
     pub path: &'static str,
-    /// What it takes.
+    /// Type of its value.
     pub takes: Takes,
-    /// What it means.
+    /// Description.
     pub about: &'static str,
-    /// Where a model has it.
+    /// Returns its field in a model.
     pub at: fn(&mut Model) -> &mut u64,
 }
 
-/// The longest time: ten minutes.
+/// Maximum time: ten minutes.
 pub const TIME_NS_MAX: u64 = 600_000_000_000;
-/// The highest rate.
+/// Maximum rate.
 pub const RATE_MAX: u64 = 1_000_000_000;
-/// The most entries or frames.
+/// Maximum number of entries or frames.
 pub const COUNT_MAX: u64 = 1 << 20;
-/// The largest batch.
+/// Maximum batch size.
 pub const BATCH_MAX: u64 = 4096;
-/// The most for each byte: a microsecond.
+/// Maximum time for each byte: a microsecond.
 pub const BYTE_PS_MAX: u64 = 1_000_000;
-/// The most for each entry: a millisecond.
+/// Maximum time for each entry: a millisecond.
 pub const RULE_PS_MAX: u64 = 1_000_000_000;
 
 macro_rules! keys {
     ($($section:literal { $($name:literal $takes:expr, $about:literal, $($field:ident).+;)* })*) => {
-        /// Everything that a file may say beside `name` and `about`.
+        /// All keys of a model file other than `name`, `about`, `processor` and `kind`.
         pub const KEYS: &[Key] = &[$($(Key {
             section: $section,
             name: $name,
@@ -152,13 +153,13 @@ keys! {
     }
 }
 
-/// The row of a section and a name there.
+/// Returns the key with this section and name.
 pub fn find(section: &str, name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.section == section && key.name == name)
 }
 
 impl Key {
-    /// The value as a file has it.
+    /// Formats a value as in a file.
     pub fn show(&self, value: u64) -> String {
         match self.takes {
             Takes::Number(_) => value.to_string(),

@@ -1,6 +1,6 @@
-//! Models that come with the program: a file for each in `models/`.
+//! Built-in models: one file for each in `models/`.
 //!
-//! Invariant: each can be read, bears its file's name, and says of each number where it is from.
+//! Invariant: each can be read, has the name of its file, and has the source of each number.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use super::file;
 
 macro_rules! known {
     ($($name:literal,)*) => {
-        /// The names, in the order in which they are listed.
+        /// Names, in the order in which they are listed.
         pub const NAMES: &[&str] = &[$($name,)*];
 
         const TEXTS: &[&str] = &[$(include_str!(concat!("../../../models/", $name, ".toml")),)*];
@@ -32,7 +32,7 @@ known! {
     "hp-5406zl",
 }
 
-/// All of them.
+/// Returns all built-in models.
 pub fn all() -> &'static [Arc<Model>] {
     static ALL: OnceLock<Vec<Arc<Model>>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -41,12 +41,12 @@ pub fn all() -> &'static [Arc<Model>] {
     })
 }
 
-/// The one of this name.
+/// Returns the model with this name.
 pub fn find(name: &str) -> Option<Arc<Model>> {
     all().iter().find(|model| model.name == name).cloned()
 }
 
-/// The text of its file.
+/// Returns the text of a model's file.
 pub fn text(name: &str) -> Option<&'static str> {
     NAMES.iter().position(|known| *known == name).map(|place| TEXTS[place])
 }
@@ -70,15 +70,16 @@ mod tests {
         }
     }
 
-    /// When the last of 1,400 entries acts, at first and when they are changed. Frames bring them to hardware in any order,
-    /// which for those of increasing priority means half as many moves as the order in which they were sent.
+    /// Checks when the last of 1,400 entries becomes active, for inserts and for modifications. The
+    /// entries arrive in random order, as frames bring them into hardware. Compared with increasing
+    /// priorities this halves the number of moves.
     #[test]
     fn the_edgecore_modifies_some_70_percent_faster_than_it_inserts() {
         let model = find("edgecore-as5812").unwrap();
         let mut writer: Writer<()> = Writer::new(&model, 1);
         let mut last = |from: Nanos| {
             let mut now = from;
-            // Every number below 1,400 once, as the two have no common factor.
+            // Visits every number below 1,400 once, as the two have no common factor.
             for priority in (0..1_400u32).map(|place| (place * 577 % 1_400) as u16) {
                 let matching = Match::of(&[(Field::IpDst, priority.into())]);
                 let spec = FlowSpec::new(matching, priority, &[]);

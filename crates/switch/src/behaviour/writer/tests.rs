@@ -1,4 +1,4 @@
-//! When changes act and barriers are answered, in virtual time, against what the model says.
+//! Tests of activation times and barrier replies against the model, in virtual time.
 
 use dataplane::key::Field;
 use dataplane::matching::Match;
@@ -18,10 +18,10 @@ fn change(port: u64, rank: u16) -> Change {
     Change { id: FlowId::of_spec(&spec), generation: 1, spec: Some(Box::new(spec)) }
 }
 
-/// What acts and what is answered, each with when.
+/// Activated changes and sent replies, each with its time.
 type Happened = (Vec<(u64, u64)>, Vec<(u32, u64)>);
 
-/// What happens, looking only when the writer says.
+/// Runs the writer, calling it only when it has work.
 fn run(writer: &mut Writer<u32>) -> Happened {
     let (mut acted, mut answered) = (Vec::new(), Vec::new());
     while let Some(now) = writer.next_event() {

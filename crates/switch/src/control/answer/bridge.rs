@@ -1,4 +1,4 @@
-//! A bridge's answers: what it knows, what is set, and how often it learned.
+//! Replies of a bridge: addresses, settings and counters.
 
 use dataplane::bridge::Bridge;
 use dataplane::mac_table::MacEntry;
@@ -12,7 +12,7 @@ use crate::config::{AGEING_S_MAX, BridgeConfig, Mac};
 use crate::control::request::{self, Request, Settings, What};
 use crate::control::task::{self, Carried, Task};
 
-/// Carries out what only a bridge can do, as far as the budget goes.
+/// Processes a request that only a bridge supports, up to the budget.
 pub(super) fn carry(
     task: Task,
     (bridge, ports): (&mut Bridge, &[PortNo]),
@@ -74,7 +74,7 @@ fn entry(entry: MacEntry) -> Value {
     })
 }
 
-/// What a bridge counts beside drops.
+/// Returns the counters of a bridge except drops.
 pub(super) fn counters(bridge: &Bridge) -> Value {
     json!({
         "macs": bridge.table.len(),

@@ -1,9 +1,9 @@
-//! Answers of an element that is programmed by a graph: what its blocks hold, what went over its links,
-//! and other programs in place of the one that runs.
+//! Replies of a ProGFE element: components of blocks, counters of links, and loading of programs.
 //!
-//! What is asked of a bridge (addresses, ageing) is answered too, where the program has exactly one
-//! table that learns: its static entries are the addresses. So is what a router is told (neighbours, routes), and
-//! the addresses of its interfaces, where the program's classes say which blocks hold that.
+//! The element also processes requests of a bridge (addresses, ageing) if its program has exactly
+//! one learning table. The static entries of that table are the addresses. It processes requests of
+//! a router (neighbours, routes, interface addresses) if the program has blocks of the required
+//! classes.
 
 use dataplane::forwarder::Outputs;
 use forces::Value as Held;
@@ -27,11 +27,11 @@ use crate::control::request::{ComponentAt, Document, MacEntry, Request, Settings
 use crate::plane::Element;
 use crate::workshop::Made;
 
-/// Components of Ext-PG-LearnSearch.
+/// Component IDs of Ext-PG-LearnSearch.
 const AGE_SECONDS: u32 = 5;
 const ENTRIES: u32 = 8;
 
-/// Answers a request that only such an element can answer. `mtu` says the longest packet that a port carries.
+/// Processes a request that only an element supports. `mtu` returns the MTU of a port.
 pub(super) fn answer(
     request: Request,
     element: &mut Element,
@@ -69,7 +69,7 @@ pub(super) fn answer(
         Request::AddMacs(_) | Request::AddNeighbours(_) | Request::AddRoutes(_) => {
             add(&request, element, mtu, out, now)
         }
-        // Who asked is told events from now on.
+        // The client receives events from now on.
         Request::Watch(_) => Ok(json!({ "watching": element.program().watches.len() })),
         Request::SetInterfaces(all) => {
             let addresses: Vec<_> = all.iter().map(|it| (it.port, it.mac.0)).collect();
@@ -86,7 +86,7 @@ fn generation(element: &Element) -> Value {
     json!({ "program": program.name, "revision": program.revision, "generation": element.generation() })
 }
 
-/// The instance and the numbers of a path.
+/// Returns the instance and the numeric path.
 fn path_of(at: &ComponentAt, program: &Program) -> Result<(usize, Vec<u32>), String> {
     let instance = program.find(&at.instance);
     let instance = instance.ok_or_else(|| format!("there is no instance {:?}", at.instance))?;
@@ -143,7 +143,7 @@ fn load(
     put_in_place((prepared, problems.to_string().trim_end()), element, out, now)
 }
 
-/// Runs a program that was made ready, of which something may have been noted.
+/// Swaps to a prepared program. `noted` has the warnings of its compilation.
 pub fn put_in_place(
     (prepared, noted): (Prepared<Compiled>, &str),
     element: &mut Element,
@@ -158,7 +158,7 @@ pub fn put_in_place(
     Ok(told)
 }
 
-/// Does some changes, all of them or none.
+/// Applies changes, all or none.
 fn changed(
     changes: &[Change],
     element: &mut Element,
@@ -191,7 +191,7 @@ fn entries(element: &Element, now: Nanos) -> Result<Value, String> {
     Ok(entries.rows().into_iter().flat_map(|rows| rows.values()).map(entry).collect())
 }
 
-/// Adds entries, all of them or none.
+/// Adds entries, all or none.
 fn add(
     request: &Request,
     element: &mut Element,
@@ -204,7 +204,7 @@ fn add(
     Ok(json!({ "added": count }))
 }
 
-/// The changes of a program that add the entries of a request, and how many entries it has.
+/// Returns the changes of a program that add the entries of a request, and the number of entries.
 pub fn additions(
     request: &Request,
     program: &Program,
@@ -224,8 +224,7 @@ pub fn additions(
     }
 }
 
-/// Makes a program with the entries of a request ready: all of them or none. `mtus` are the longest packets
-/// that ports carry.
+/// Prepares a program with the entries of a request, all or none. `mtus` has the MTUs of ports.
 pub fn prepare_additions(
     request: &Request,
     program: &Program,
@@ -238,7 +237,7 @@ pub fn prepare_additions(
     Ok((prepared.map_err(|error| error.to_string())?, String::new()))
 }
 
-/// The change that adds static entries; one for an address that is there takes its place.
+/// Returns the change that adds static entries. They replace entries with the same address.
 fn addresses(macs: &[MacEntry], program: &Program) -> Result<Vec<Change>, String> {
     let instance = learning_table(program)?;
     let set = program.instances[instance].components.get(&ENTRIES).cloned();
@@ -260,7 +259,7 @@ fn addresses(macs: &[MacEntry], program: &Program) -> Result<Vec<Change>, String
     Ok(vec![Change::Set { instance, path: vec![ENTRIES], value: Held::Array(rows) }])
 }
 
-/// What an element counts: frames by what became of them, links, and losses by block and reason.
+/// Adds the counters of an element: frames by outcome, links, and drops by block and reason.
 pub(super) fn counters(element: &Element, all: &mut Value) {
     let program = element.program();
     let account = element.account();

@@ -1,8 +1,8 @@
-//! What is seen of a running element: what its blocks cost, what becomes of single frames, and what another
-//! program would change.
+//! Observation of a running element: costs of its blocks, traces of frames, and effects of loading
+//! a program.
 //!
-//! Times are in units of the processor's counter, and answers say what it said when they were given, so that
-//! whoever has two of them knows its rate.
+//! Times are in units of the processor's cycle counter. Replies contain the counter's value, so
+//! that two replies give its rate.
 
 use packet::time::Nanos;
 use ports::clock;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::control::request::{CostsAsked, Document, OBSERVED_MS_MAX, TraceAsked, TracedAsked};
 use crate::plane::Element;
 
-/// Frames that one answer tells of.
+/// Maximum number of frames in one reply.
 const FRAMES_ONCE: usize = 32;
 
 fn until(for_ms: u64, now: Nanos) -> Result<Nanos, String> {
@@ -100,7 +100,7 @@ pub(super) fn traced(
     Ok(json!({ "frames": frames, "ended": ended, "missed": missed }))
 }
 
-/// A frame as it came and left, and what became of it.
+/// Converts a traced frame: its bytes as received and as sent, and its trace.
 fn frame(program: &Program, traced: &Traced) -> Value {
     let mut told = trace(program, &traced.trace);
     let left = traced.left.iter();
@@ -111,7 +111,7 @@ fn frame(program: &Program, traced: &Traced) -> Value {
     told
 }
 
-/// What became of a frame.
+/// Converts a trace.
 pub fn trace(program: &Program, trace: &Trace) -> Value {
     let steps: Vec<Value> = trace.steps.iter().map(|it| step(program, it)).collect();
     json!({ "steps": steps, "left_out": trace.left_out })
@@ -123,7 +123,7 @@ fn step(program: &Program, step: &Step) -> Value {
         let pairs = meta.iter().map(|(id, value)| {
             let known = program.catalog.metadata_by_id(*id);
             let name = known.map_or_else(|| id.to_string(), |metadata| metadata.name.clone());
-            // JSON's numbers are not as wide as addresses.
+            // JSON numbers cannot represent all addresses.
             let value =
                 u64::try_from(*value).map_or_else(|_| value.to_string().into(), Value::from);
             (name, value)
@@ -154,7 +154,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What would change, and what would become of what is held.
+/// Returns the differences of a program, and what would happen to the current contents of blocks.
 pub(super) fn plan(document: &Document, element: &Element, now: Nanos) -> Result<Value, String> {
     let source = Source::new(&document.name, &document.text);
     let (program, problems) = Program::load(&source, &no_files);

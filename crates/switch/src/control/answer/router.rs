@@ -1,4 +1,4 @@
-//! A router's answers: routes and neighbours, read and added, and what it counts.
+//! Replies of a router: lists and additions of routes and neighbours, and counters.
 
 use dataplane::forwarder::Outputs;
 use dataplane::neighbor::{Known, Place};
@@ -13,7 +13,7 @@ use crate::control::request::{Request, What};
 use crate::control::task::{self, Carried, Cursor, Task};
 use crate::plane::{add_neighbour, add_route, router_error_text};
 
-/// Carries out what only a router can do, as far as the budget goes.
+/// Processes a request that only a router supports, up to the budget.
 pub(super) fn carry(
     task: Task,
     router: &mut Router,
@@ -74,7 +74,7 @@ fn neighbour(place: Place, known: Known) -> Value {
     })
 }
 
-/// What a router counts beside drops.
+/// Returns the counters of a router except drops.
 pub(super) fn counters(router: &Router) -> Value {
     let counters = &router.counters;
     let (hits, misses) = router.cache().map_or((0, 0), |cache| (cache.hits, cache.misses));

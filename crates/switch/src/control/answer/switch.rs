@@ -1,8 +1,8 @@
-//! A switch's answers: its entries, with the time since each last matched, and its tables.
+//! Replies of a switch: flow entries, with the time since each last matched, and tables.
 //!
-//! OpenFlow 1.0 has no field for that time, so it is told here. Invariant: one answer holds at
-//! most `FLOWS_TOLD_MAX` entries and says where the next one begins, so that no question holds
-//! frames up for longer than that many entries take.
+//! OpenFlow 1.0 has no field for that time, so the control socket has it. Invariant: one reply has
+//! at most `FLOWS_TOLD_MAX` entries, and the position of the next one. A request therefore delays
+//! frames no longer than that many entries take.
 
 use dataplane::flow::{FlowFilter, FlowRecord, Part};
 use dataplane::pipeline::Pipeline;
@@ -14,10 +14,10 @@ use super::not_for;
 use crate::control::request::{FlowsFrom, Request};
 use crate::lower;
 
-/// Most entries in one answer.
+/// Maximum number of flow entries in one reply.
 pub const FLOWS_TOLD_MAX: usize = 1024;
 
-/// Answers a request that only a switch can answer.
+/// Processes a request that only a switch supports.
 pub(super) fn answer(request: Request, pipeline: &Pipeline, now: Nanos) -> Result<Value, String> {
     match request {
         Request::GetFlows(FlowsFrom { from }) => Ok(flows(pipeline, from, now)),
@@ -25,7 +25,8 @@ pub(super) fn answer(request: Request, pipeline: &Pipeline, now: Nanos) -> Resul
     }
 }
 
-/// The entries from this place on, and where the next question goes on, if there are more.
+/// Returns the flow entries from this position on, and the position of the next reply if there are
+/// more.
 fn flows(pipeline: &Pipeline, from: usize, now: Nanos) -> Value {
     let mut records = pipeline.tables().records(&FlowFilter::ALL, from, now);
     let rows: Vec<Value> = records.by_ref().take(FLOWS_TOLD_MAX).map(|it| flow(&it)).collect();
@@ -51,7 +52,7 @@ fn flow(record: &FlowRecord) -> Value {
     })
 }
 
-/// What the tables count.
+/// Returns the counters of the tables.
 pub(super) fn tables(pipeline: &Pipeline) -> Value {
     let tables = lower::flow::PARTS.map(|id| {
         let account = pipeline.tables().part_account(0, id);

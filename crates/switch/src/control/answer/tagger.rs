@@ -1,4 +1,4 @@
-//! A tagger's answers: its rules, read and replaced, and what it counts.
+//! Replies of a tagger: its rules and counters.
 
 use dataplane::tagger::{Rule, Tagger};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::config::TagRule;
 use crate::config::tagger::rule_problems;
 use crate::control::request::{Request, What};
 
-/// Answers a request that only a tagger can answer.
+/// Processes a request that only a tagger supports.
 pub(super) fn answer(request: Request, tagger: &mut Tagger) -> Result<Value, String> {
     match request {
         Request::Get(What::Rules) => {
@@ -26,7 +26,7 @@ pub(super) fn answer(request: Request, tagger: &mut Tagger) -> Result<Value, Str
     }
 }
 
-/// What a tagger counts beside drops.
+/// Returns the counters of a tagger except drops.
 pub(super) fn counters(tagger: &Tagger) -> Value {
     let counters = tagger.counters;
     json!({ "tagged": counters.tagged, "untagged": counters.untagged, "passed": counters.passed })

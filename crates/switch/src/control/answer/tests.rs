@@ -1,4 +1,4 @@
-//! What is asked of a running data plane, and what it answers.
+//! Tests of requests to a running data plane, and of its replies.
 
 use dataplane::action::Action;
 use dataplane::flow::FlowSpec;
@@ -14,7 +14,7 @@ use crate::budget::MESSAGE_STEPS;
 use crate::config::{BridgeConfig, Config, Kind, OpenFlowConfig, PortConfig};
 use crate::node::Node;
 
-/// A node with two ports and the other ends of these.
+/// A node with two ports, and the peers of these ports.
 struct Rig {
     node: Node,
     wires: Vec<MemoryPort>,
@@ -43,8 +43,8 @@ impl Rig {
         self.node.answer(request, self.now).unwrap_or_else(|why| json!(why))
     }
 
-    /// Carries a request out with a budget of so many steps a turn: the answer, and what each turn's rows and
-    /// `between` the turns were.
+    /// Processes a request with a budget of `steps` steps per turn, and calls `between` after each
+    /// turn. Returns the reply and the number of rows of each turn.
     fn turns(
         &mut self,
         request: &Value,
@@ -72,7 +72,7 @@ impl Rig {
         }
     }
 
-    /// Installs an entry in a switch.
+    /// Installs a flow entry in a switch.
     fn install(&mut self, spec: &FlowSpec) {
         let Plane::OpenFlow(pipeline) = &mut self.node.forward.forwarder else {
             panic!("not a switch");
@@ -80,7 +80,7 @@ impl Rig {
         pipeline.add(spec, self.now, &mut Outputs::new(&[])).unwrap();
     }
 
-    /// Puts a frame on a port's wire and returns how many frames leave by each port.
+    /// Sends a frame to a port and returns how many frames leave through each port.
     fn arrive(&mut self, port: usize, bytes: &[u8]) -> [usize; 2] {
         let mut batch = Batch::new(1);
         batch.push_bytes(bytes);
@@ -157,7 +157,8 @@ fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
     let learned = r#"{"get_component":{"instance":"fdb","path":"Learned"}}"#;
     assert_eq!(rig.ask(learned), json!({"value": "2"}));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 2);
-    // An address behind port 1 is for nobody there, and that is a loss with its block and output.
+    // A frame to an address behind its ingress port is dropped, with its block and output as the
+    // reason.
     assert_eq!(rig.arrive(1, &frame(1, 3)), [0, 0]);
     let all = rig.ask(r#"{"get":"counters"}"#);
     assert_eq!(all["drops"], json!({"block_unlinked": 1}));
@@ -177,7 +178,7 @@ fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
     let add = r#"{"add_macs":[{"mac":"02:00:00:00:00:09","port":1}]}"#;
     assert_eq!(rig.ask(add), json!({"added": 1}));
     assert_eq!(rig.arrive(2, &frame(9, 2)), [1, 0]);
-    // The program as it was written: the static address is gone, what was learnt is not.
+    // The original program: the static address is gone, the learned ones are not.
     let load = |name: &str, text: &str| json!({"load": {"name": name, "text": text}}).to_string();
     let loaded = rig.ask(&load("again", text));
     assert_eq!((&loaded["program"], &loaded["revision"]), (&json!("bridge"), &json!(1)));
@@ -208,7 +209,7 @@ fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     let mut client = std::os::unix::net::UnixStream::connect(folder.join("control")).unwrap();
     client.set_nonblocking(true).unwrap();
-    // The answer to a line; `between` comes before each turn.
+    // Returns the reply to a line. `between` is called before each turn.
     let mut ask = |rig: &mut Rig, line: Value, between: &mut dyn FnMut(&mut Rig)| {
         std::io::Write::write_all(&mut client, format!("{line}\n").as_bytes()).unwrap();
         let mut answer = Vec::new();
@@ -226,7 +227,8 @@ fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
     let macs = |port: usize| -> Vec<Value> {
         (0..1000).map(|at| json!({ "mac": station(at), "port": port })).collect()
     };
-    // Before the first program is ready another change takes place: it is kept, and the program made anew.
+    // Another change is applied before the first program is prepared. It is kept, and the program
+    // is prepared again.
     let mut small = 0;
     let answer = ask(&mut rig, json!({ "add_macs": macs(1) }), &mut |rig| {
         assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "frames pass");
@@ -240,7 +242,7 @@ fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
     assert_eq!(answer, json!({ "ok": { "added": 1000 } }));
     let count = |rig: &mut Rig| rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len();
     assert_eq!(count(&mut rig), 1000 + 2 + 2, "with those that were learned");
-    // One wrong entry: none is changed.
+    // One invalid entry: none is changed.
     let mut wrong = macs(2);
     wrong.push(json!({ "mac": "02:00:00:00:09:03", "port": 4_000_000_000u32 }));
     let before = rig.ask(r#"{"get":"program"}"#);
@@ -281,7 +283,7 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
     let told = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
     assert_eq!(rig.ask(&told), json!({"added": 2}));
-    // By a new route, by one that took another's place, and to the neighbour itself.
+    // Through a new route, through a replaced route, and to the neighbour itself.
     for to in [[16, 0, 0, 1], [10, 1, 9, 9], [10, 0, 2, 2]] {
         let mut batch = Batch::new(1);
         batch.push_bytes(&packet(to, 1));
@@ -293,7 +295,7 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
         assert_eq!(bytes[..12], [2, 0, 0, 0, 0, 0x22, 2, 0x52, 0, 0, 0, 2]);
         assert_eq!(bytes[22], 63, "one hop less");
     }
-    // Not for the interface that it came to.
+    // Not addressed to the ingress interface.
     assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 2)), [0, 0]);
     let rows = |rig: &mut Rig, table: &str| {
         let path =
@@ -355,7 +357,7 @@ fn counters_account_for_every_frame() {
     assert_eq!((&about["kind"], &about["ports"][1]["name"]), (&json!("bridge"), &json!("p2.0")));
 }
 
-/// The address of a station.
+/// Returns the MAC address of a station.
 fn station(number: usize) -> String {
     format!("02:00:00:01:{:02x}:{:02x}", number >> 8, number & 0xff)
 }
@@ -367,7 +369,7 @@ fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
         (0..1000).map(|at| json!({ "mac": station(at), "port": 1 + at % 2 })).collect();
     let mut forwarded = 0;
     let (answer, turns) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |rig, _| {
-        // Frames have their turn meanwhile.
+        // Frames are forwarded between turns.
         forwarded += rig.arrive(1, &frame(2, 1))[1];
     });
     assert_eq!((answer, turns.len(), forwarded), (json!({ "added": 1000 }), 9, 9));
@@ -377,7 +379,7 @@ fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
     let of: std::collections::BTreeSet<&str> =
         rows.iter().map(|row| row["mac"].as_str().unwrap()).collect();
     assert!((0..1000).all(|at| of.contains(&*station(at))));
-    // What one turn adds counts when a later entry is wrong.
+    // Entries that earlier turns added stay when a later entry is invalid.
     let macs: Vec<Value> =
         (0..300).map(|at| json!({ "mac": station(at), "port": 1 + at / 250 * 8 })).collect();
     let (answer, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
@@ -512,7 +514,7 @@ fn router() -> Rig {
     Rig::new(Kind::Router(crate::config::RouterConfig::from_toml(text).unwrap()))
 }
 
-/// A UDP frame to the router's first interface for this address.
+/// Returns a UDP frame to the router's first interface for this destination.
 fn packet_to(destination: [u8; 4]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 8, 0];
     let mut header = vec![0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 1, 2];

@@ -1,5 +1,5 @@
-//! Auxiliary connections: the switch makes them, they share the controller's role, frames go over
-//! them, and they go with the main one.
+//! Tests of auxiliary connections: the switch makes them, they share the controller's role, carry
+//! packet-ins, and end with the main connection.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use ports::channel::Listener;
 
 use super::*;
 
-/// A controller's socket in a folder of its own.
+/// A controller's socket in a temporary folder.
 struct Door {
     folder: PathBuf,
     listener: Listener,
@@ -29,13 +29,14 @@ impl Door {
         Door { listener: Listener::open(&url).unwrap(), folder }
     }
 
-    /// What a switch needs that is to make so many auxiliary connections to it.
+    /// Returns the configuration of a switch that makes this number of auxiliary connections to the
+    /// socket.
     fn settings(&self, auxiliary: u8) -> OpenFlowConfig {
         let controllers = vec![format!("unix:{}", self.folder.join("s").display())];
         OpenFlowConfig { controllers, auxiliary, probe_ms: 3_600_000, ..OpenFlowConfig::default() }
     }
 
-    /// Takes the connections that wait as controllers of a version; returns how many.
+    /// Accepts pending connections as controllers of a version. Returns how many.
     fn take(&mut self, rig: &mut Rig, version: Version) -> usize {
         let before = rig.controllers.len();
         while let Some(channel) = self.listener.accept().unwrap() {
@@ -58,7 +59,7 @@ impl Door {
     }
 }
 
-/// The number that features give to a connection.
+/// Returns the auxiliary ID of a connection from its features.
 fn number(rig: &mut Rig, who: usize) -> u8 {
     match rig.ask(who, &Message::FeaturesRequest).as_slice() {
         [Message::FeaturesReply(features)] => features.auxiliary,
@@ -77,7 +78,7 @@ fn they_come_after_the_main_connection_and_go_with_it() {
     assert_eq!(numbers.remove(0), 0);
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2]);
-    // One that is lost is made again.
+    // A lost connection is made again.
     rig.controllers.remove(2);
     rig.pass(Nanos::from_secs(2));
     assert_eq!(door.take(&mut rig, Version::V1_3), 1);
@@ -124,9 +125,9 @@ fn frames_go_over_them_and_the_role_is_shared() {
     assert_eq!(door.take(&mut rig, Version::V1_3), 1);
     rig.arrive(1, &udp(1, 60));
     assert_eq!((rig.news(0).len(), rig.news(1).len()), (0, 1), "once, beside the main one");
-    // Its own barrier is answered where it was asked.
+    // A barrier is answered on the connection on which it was sent.
     assert_eq!(rig.ask(1, &Message::BarrierRequest), [Message::BarrierReply]);
-    // A slave by what is said on one connection is a slave on the other.
+    // A slave role requested on one connection also applies to the other.
     let slave = RoleRequest { role: Role::Slave, generation: 1, ..RoleRequest::default() };
     assert!(matches!(rig.ask(1, &Message::RoleRequest(slave)).as_slice(), [Message::RoleReply(_)]));
     let refused = rig.ask(0, &Message::FlowMod(add(from_port(2), 1)));

@@ -1,4 +1,4 @@
-//! Bundles: all of it or nothing, in order, within limits, in time.
+//! Tests of bundles: atomicity, order, limits, and schedules.
 
 use openflow::model::bundle::{
     BundleAddMessage, BundleCommand, BundleControl, BundleFeatureFlags, BundleFeatureProperty,
@@ -25,7 +25,7 @@ fn put(id: u32, message: Message, flags: BundleFlags) -> Message {
 
 const BOTH: BundleFlags = BundleFlags::ATOMIC;
 
-/// Asks for something about a bundle; true if it is done.
+/// Sends a bundle request. Returns the errors if it fails.
 fn done(rig: &mut Rig, command: BundleCommand) -> Result<(), Vec<ErrorCode>> {
     let replies = rig.ask(0, &control(1, command, BOTH));
     match replies.as_slice() {

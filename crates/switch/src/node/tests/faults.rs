@@ -1,4 +1,4 @@
-//! Controllers that go away, do not read, or talk nonsense.
+//! Tests of controllers that disconnect, do not read, or send invalid messages.
 
 use std::os::unix::net::UnixListener;
 
@@ -59,10 +59,11 @@ fn garbage_ends_only_its_own_connection() {
         let about: Vec<_> =
             rig.log[lines..].iter().filter(|line| line.contains(&format!("{name}.1: "))).collect();
         match name {
-            // Says hello, then never ends its message: gone when it answers no echo.
+            // Sends hello, then an incomplete message. The connection ends when no echo reply
+            // arrives.
             "half a huge message" => assert_eq!(about.len(), 2, "{about:?}"),
             "a length of nothing" => assert_eq!(about.len(), 2, "{about:?}"),
-            // Version 9 is above ours, so that both ends speak ours.
+            // Version 9 is above that of the switch, so both sides use the switch's version.
             "another version" => assert_eq!(about.len(), 2, "{about:?}"),
             _ => assert_eq!(about.len(), 1, "{about:?}"),
         }
@@ -85,7 +86,7 @@ fn messages_that_cannot_be_understood_are_answered_and_logged_once() {
     rig.settle();
     let mut answer = [0; 100];
     let count = theirs.receive(&mut answer).unwrap();
-    // Our hello, then twice: bad request (1), bad type (1), and the message.
+    // The switch's hello, then twice: bad request (1), bad type (1), and the message.
     let error = [1, 1, 0, 20, 0, 0, 0, 5, 0, 1, 0, 1, 1, 77, 0, 8, 0, 0, 0, 5];
     let hello_bytes = usize::from(answer[3]);
     assert_eq!(answer[hello_bytes..count], [error, error].concat());
@@ -117,7 +118,8 @@ fn a_controller_that_reads_a_long_answer_slowly_is_not_given_up() {
         });
         parts.sum()
     };
-    // A bufferful every four seconds: the probe's echo waits behind the answer much longer than probes do.
+    // Reads one buffer every four seconds. The echo request waits behind the reply much longer than
+    // the probe interval.
     let mut rounds = 0;
     while rows(&rig) < 600 && rounds < 100 {
         rig.pass(Nanos::from_secs(4));
@@ -251,7 +253,7 @@ fn management_connections_do_not_stop_a_standalone_switch_from_bridging() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A generator that is the same everywhere (Marsaglia's xorshift).
+/// A pseudorandom generator that is the same on every machine (Marsaglia's xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -294,7 +296,7 @@ fn mutated_messages_never_break_the_switch() {
                 .unwrap();
         }
         for _ in 0..dice.below(6) {
-            // The first hello stays, so that most of it is heard.
+            // The first hello stays valid, so that most of the other bytes are processed.
             let at = 8 + dice.below(bytes.len() - 8);
             bytes[at] = dice.below(256) as u8;
         }

@@ -1,4 +1,4 @@
-//! Flows: added, changed, deleted, timed out, refused.
+//! Tests of flow entries: add, modify, delete, timeouts, errors.
 
 use openflow::model::{FlowModCommand, FlowModFlags, FlowRemovedReason, reserved};
 
@@ -54,7 +54,7 @@ fn modify_changes_the_actions_and_delete_takes_the_flow_away() {
     rig.order(&Message::FlowMod(FlowMod { out_port: 2, ..elsewhere }));
     rig.arrive(1, &udp(0, 60));
     assert_eq!(rig.left(2).len(), 0);
-    // Modifying what is not there adds it.
+    // Modifying a missing entry adds it.
     rig.order(&Message::FlowMod(modify));
     rig.arrive(1, &udp(9, 60));
     assert_eq!(rig.left(3).len(), 1);
@@ -116,7 +116,7 @@ fn what_does_not_fit_or_overlaps_is_refused_with_the_offending_bytes() {
     }
     let full = Message::FlowMod(add(exact(2), 2));
     assert_eq!(rig.refused(&full).0, ErrorCode::FlowModTableFull);
-    // The same flow again is no new one.
+    // Adding the same flow entry again replaces it.
     rig.order(&Message::FlowMod(add(exact(1), 3)));
 }
 

@@ -1,4 +1,4 @@
-//! Frames that go to controllers and come from them.
+//! Tests of packet-ins and packet-outs.
 
 use openflow::model::{PacketIn, PacketInReason, PacketOut, SwitchConfig, reserved};
 
@@ -131,7 +131,8 @@ fn frames_of_a_packet_out_leave_before_the_barrier_is_answered() {
     assert_eq!(frames, 1);
 }
 
-/// A packet-out of 1.5 that leads through the tables, with these pipeline fields beside the port.
+/// Returns a packet-out of 1.5 through the tables, with these pipeline fields in addition to the
+/// port.
 fn through_tables(in_port: u32, fields: Match, before: &[Action]) -> Message {
     let actions = [before, &[Action::output(reserved::TABLE)]].concat();
     let data = udp(0, 60);

@@ -1,4 +1,4 @@
-//! Limits that a controller reaches, and what tells of it.
+//! Tests of limits that a controller reaches, and of the errors and counters that report them.
 
 use openflow::model::group::BUCKET_LAST;
 use openflow::model::{
@@ -9,7 +9,7 @@ use openflow::model::{
 use super::*;
 use crate::control::request::What;
 
-/// A connected controller, and turns of so many messages.
+/// Creates a switch with a connected controller, and turns of this number of messages.
 fn connected(messages: u64) -> Rig {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.steps = messages * u64::from(MESSAGE_STEPS);
@@ -93,7 +93,7 @@ fn a_controller_that_reads_nothing_is_given_up_even_while_an_order_of_it_waits()
     assert!(rig.controllers[0].down || rig.log.iter().any(|line| line.contains("echo")));
 }
 
-/// The rows of a reply of any number of parts.
+/// Returns the numbers of parts and rows of a reply.
 fn group_rows(rig: &mut Rig, who: usize, request: MultipartRequestBody) -> (usize, usize) {
     let parts = rig.ask(who, &Message::ask(request));
     let rows = parts.iter().map(|part| match part {
@@ -134,7 +134,7 @@ fn groups_of_many_buckets_are_told_in_as_many_parts_as_they_need() {
     for who in [0, earlier] {
         // 40 bytes for each group and 16 for each of its buckets: three groups fit into a message.
         assert_eq!(group_rows(&mut rig, who, MultipartRequestBody::Group(GROUP_ALL)), (2, 5));
-        // No message holds a whole group: those of its buckets that do not fit are left out.
+        // No message can hold a whole group: buckets that do not fit are omitted.
         let told = group_rows(&mut rig, who, MultipartRequestBody::GroupDesc(GROUP_ALL));
         assert_eq!(told, (5, 5));
     }

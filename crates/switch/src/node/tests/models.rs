@@ -1,4 +1,4 @@
-//! A switch that behaves like a model, in virtual time: each behaviour against what the model says of it.
+//! Tests of emulated hardware models in virtual time: each property against its value in the model.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::config::BridgeConfig;
 
 const MS: u64 = 1_000_000;
 
-/// A connected switch that behaves like a model of which a file says this.
+/// Creates a connected switch that emulates a model with these values.
 fn modelled(keys: &str) -> Rig {
     let mut rig = Rig::with(Kind::OpenFlow(OpenFlowConfig::default()), |config| {
         config.model = Some(model(keys));
@@ -22,7 +22,7 @@ fn modelled(keys: &str) -> Rig {
     rig
 }
 
-/// Lines of `section.key = value`, each with a source.
+/// Creates a model from lines of `section.key = value`, each with a source.
 fn model(keys: &str) -> Arc<crate::behaviour::model::Model> {
     let mut text = "name = \"test\"\nabout = \"test\"\n".to_string();
     for line in keys.split(';').map(str::trim).filter(|line| !line.is_empty()) {
@@ -33,7 +33,7 @@ fn model(keys: &str) -> Arc<crate::behaviour::model::Model> {
 }
 
 impl Rig {
-    /// Lets time pass until then, stopping whenever the switch wants to go on.
+    /// Advances the clock to this time, stopping whenever the switch has work.
     fn until(&mut self, at: Nanos) {
         loop {
             self.settle_quickly();
@@ -47,7 +47,7 @@ impl Rig {
         self.settle_quickly();
     }
 
-    /// Lets time pass until something answers the request; when that was.
+    /// Advances the clock until the request has a reply. Returns the time and the reply.
     fn answered(&mut self, xid: Xid) -> (Nanos, Message) {
         loop {
             self.settle_quickly();
@@ -60,7 +60,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass until a frame leaves by a port; when that was.
+    /// Advances the clock until a frame leaves through a port. Returns the time.
     fn leaves(&mut self, port: usize) -> Nanos {
         for _ in 0..10_000 {
             self.settle_quickly();
@@ -136,7 +136,7 @@ fn frames_that_only_ask_bring_their_rule_to_hardware_and_are_treated_by_the_last
         [2, 3].map(|port| rig.left(port).len())
     };
     assert_eq!(goes(&mut rig), [0, 1], "no frame has asked for the rule");
-    // A millisecond over the link, and two to be written.
+    // A millisecond over the link, and two to write the entry.
     rig.until(rig.now + Nanos(3 * MS - 1));
     assert_eq!(goes(&mut rig), [0, 1]);
     rig.until(rig.now + Nanos(1));
@@ -374,7 +374,7 @@ fn the_first_frame_brings_a_rule_into_hardware_over_a_link_of_set_rate() {
     rig.until(start + Nanos(5 * MS));
     assert!(rig.passes(0), "now it is not");
     rig.until(start + Nanos(100 * MS));
-    // One was at the link and two waited; the frame above met entry 0 once more.
+    // One was on the link and two waited; the frame above matched entry 0 again.
     assert_eq!(written(&rig), ("entries_written", 3));
 }
 

@@ -1,4 +1,4 @@
-//! Flow monitors: what there is, what comes, goes and changes, and what happens when nobody reads.
+//! Tests of flow monitors: initial entries, changes, and controllers that do not read.
 
 use openflow::model::flow::monitor::{
     FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate,
@@ -26,7 +26,7 @@ fn updates(messages: Vec<Message>) -> Vec<FlowUpdate> {
     messages.into_iter().flat_map(part).collect()
 }
 
-/// What happened to which priority.
+/// Returns the event and the priority of each update.
 fn events(updates: &[FlowUpdate]) -> Vec<(FlowEvent, u16)> {
     let event = |update: &FlowUpdate| match update {
         FlowUpdate::Full(update) => (update.event, update.priority),
@@ -123,7 +123,7 @@ fn who_does_not_read_is_told_so_and_later_what_is_different() {
     watch(&mut rig, 1, FlowMonitorRequest { id: 1, flags, ..Default::default() });
     rig.controllers[1].reads = false;
     let mut sent = 0;
-    // Until the backlog is full, and some more that is then missed.
+    // Enough to fill the send queue, and some more that is then missed.
     while sent < 24_000 {
         let port = 2 + sent % 2;
         rig.send(0, &entry((sent % 1_000) as u16 + 1, port));

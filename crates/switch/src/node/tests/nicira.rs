@@ -1,4 +1,4 @@
-//! Nicira's extensions of 1.0: each message, and what is refused.
+//! Tests of the Nicira extensions of 1.0: each message, and errors.
 
 use openflow::codec::nicira::{put_message, put_request, read_message, read_reply};
 use openflow::model::matching::ExperimenterField;
@@ -21,7 +21,7 @@ fn change(change: FlowMod) -> Message {
     say(&NiciraMessage::FlowMod(change))
 }
 
-/// Nicira's type and code of the error with which one of its messages is refused.
+/// Returns Nicira's type and code of the error for a message.
 fn refused(rig: &mut Rig, request: &Message) -> (u16, u16) {
     let (code, data) = rig.refused(request);
     assert_eq!(code, ErrorCode::Other { family: 0xb0c2, code: 0 });
@@ -43,7 +43,7 @@ fn ask(rig: &mut Rig, request: &NiciraRequest) -> Vec<NiciraReply> {
     parts.iter().map(part).collect()
 }
 
-/// The entries that a request finds, and in how many parts they came.
+/// Returns the flow entries of a request, and the number of parts of the reply.
 fn flows(rig: &mut Rig, which: FlowStatsRequest) -> (Vec<FlowStats>, usize) {
     let parts = ask(rig, &NiciraRequest::Flow(which));
     let count = parts.len();
@@ -61,7 +61,7 @@ fn sum(rig: &mut Rig, which: FlowStatsRequest) -> AggregateStats {
     }
 }
 
-/// The one piece of news, which is one of Nicira's.
+/// Returns the only asynchronous message, which must be one of Nicira's.
 fn told(rig: &mut Rig, who: usize) -> NiciraMessage {
     match rig.news(who).as_slice() {
         [Message::Experimenter(body)] => read_message(body).unwrap().unwrap(),
@@ -116,7 +116,7 @@ fn a_cookie_is_looked_for_by_its_bits() {
     rig.order(&change(delete));
     let (rows, _) = flows(&mut rig, FlowStatsRequest::default());
     assert_eq!(rows.iter().map(|row| row.cookie).collect::<Vec<_>>(), [0x21]);
-    // What looks for a cookie changes what there is and adds nothing.
+    // A modify with a cookie filter changes existing entries and adds none.
     let modify = FlowMod {
         command: FlowModCommand::Modify,
         cookie: 0x77,
@@ -326,13 +326,13 @@ fn what_1_0_has_no_error_for_is_refused_with_niciras() {
     rig.order(&say(&NiciraMessage::FlowModTableId(true)));
     let far = FlowMod { table: 254, ..add(ipv6(), 2) };
     assert_eq!(refused(&mut rig, &change(far)), (5, 257));
-    // A match whose field comes twice, and one whose field needs another.
+    // A match with a duplicate field, and one with a missing prerequisite.
     let Message::Experimenter(whole) = change(add(ipv6(), 2)) else { unreachable!() };
     let eth_type = [0, 0, 6, 2, 0x86, 0xdd];
     let at = whole.body.windows(6).position(|bytes| bytes == eth_type).expect("it is there");
     let mut twice = whole.clone();
     twice.body.splice(at..at, eth_type);
-    // The length of the match stands behind 24 bytes and the subtype; it was 42 bytes, padded.
+    // The length of the match follows 24 bytes and the subtype; it was 42 bytes, padded.
     assert_eq!(twice.body[28..30], [0, 42]);
     twice.body[29] = 48;
     twice.body.drain(36 + 48..36 + 48 + 6);

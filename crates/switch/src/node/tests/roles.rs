@@ -1,4 +1,4 @@
-//! Several controllers: roles, elections, and which news each of them gets.
+//! Tests of several controllers: roles, master elections, and asynchronous messages of each.
 
 use openflow::model::asynchronous::AsyncConfig;
 use openflow::model::role::{
@@ -129,7 +129,7 @@ fn group_changes_of_one_controller_are_forwarded_to_those_that_want_it() {
     assert!(rig.news(0).is_empty() && rig.news(2).is_empty());
 }
 
-/// What a controller was told of the others: name, whether it is up, its role, its number, why.
+/// Returns the received controller statuses: name, whether it is up, role, short ID, reason.
 fn statuses(rig: &mut Rig, who: usize) -> Vec<(String, bool, Role, u16, ControllerStatusReason)> {
     let news = rig.news(who).into_iter().map(|news| match news {
         Message::ControllerStatus(status) => summary(&status),
@@ -153,7 +153,7 @@ fn listen(rig: &mut Rig, who: usize, reasons: u32) {
     let mut chosen = AsyncConfig::default();
     chosen.set(AsyncKind::ControllerStatus, false, reasons);
     chosen.set(AsyncKind::ControllerStatus, true, reasons);
-    // What becomes of their own roles is another matter.
+    // Role-status messages about their own roles are excluded.
     chosen.set(AsyncKind::RoleStatus, false, 0);
     chosen.set(AsyncKind::RoleStatus, true, 0);
     assert!(rig.ask(who, &Message::SetAsync(chosen)).is_empty());
@@ -166,11 +166,11 @@ fn controllers_hear_of_others_that_come_go_and_change() {
     listen(&mut rig, 0, 0b111_1110);
     listen(&mut rig, 1, 1 << RoleChange as u32);
     let name = |of: usize| format!("c{of}.1");
-    // One that comes.
+    // A controller connects.
     rig.connect_as(Version::V1_5, 1 << 20);
     let come = (name(3), true, Role::Equal, 0, ChannelStatus);
     assert_eq!(statuses(&mut rig, 0), [come]);
-    // One that becomes the master in the place of another, and takes a number.
+    // A controller replaces another one as master, and sets a short ID.
     role(&mut rig, 1, Role::Master, 1).unwrap();
     let request = RoleRequest { role: Role::Master, generation: 2, short_id: 40 };
     rig.ask(3, &Message::RoleRequest(request));
@@ -188,7 +188,7 @@ fn controllers_hear_of_others_that_come_go_and_change() {
     assert_eq!(statuses(&mut rig, 1), [new], "of itself it knows, and of numbers it does not ask");
     role(&mut rig, 3, Role::Master, 3).unwrap();
     assert!(statuses(&mut rig, 0).is_empty(), "nothing changed");
-    // One that goes.
+    // A controller disconnects.
     rig.controllers[3].channel = Box::new(ports::channel::memory::pair(1, "cut").0);
     rig.settle();
     let gone = (name(3), false, Role::Master, 40, ChannelStatus);

@@ -1,4 +1,4 @@
-//! What controllers can ask for.
+//! Tests of statistics and descriptions.
 
 use std::collections::BTreeSet;
 
@@ -227,7 +227,8 @@ fn a_link_that_goes_down_is_told_to_controllers_and_log() {
     assert!(rig.log.iter().any(|line| line.starts_with("port 2: down")), "{:?}", rig.log);
 }
 
-/// What controllers of a version learn of the first port: its features, its speed, its highest.
+/// Returns the first port's current features, current speed and maximum speed, as reported by a
+/// version.
 fn link(version: Version, rig: &mut Rig) -> (String, u32, u32) {
     let ports = match version {
         Version::V1_0 | Version::V1_1 | Version::V1_2 => {
@@ -257,7 +258,7 @@ fn every_version_tells_the_speeds_of_links_that_have_one() {
             let mut rig = Rig::over(OpenFlowConfig::default(), wrap);
             rig.connect_as(version, 1 << 20);
             let want = match version {
-                // It has no field for a speed, and no bit for those that came later.
+                // Version 1.0 has no field for a speed, and no bit for later speeds.
                 Version::V1_0 => (current.replace("other_speed", "none"), 0, 0),
                 _ => (current.to_string(), kbps, kbps),
             };

@@ -1,4 +1,4 @@
-//! Several tables from 1.1 on: where frames go on, what is refused, what is told.
+//! Tests of several tables from 1.1 on: goto, errors, statistics.
 
 use openflow::model::multipart::{
     FlowStatsRequest, MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody,
@@ -12,7 +12,7 @@ use packet::field::Field;
 
 use super::*;
 
-/// An entry of a table.
+/// Returns a flow-mod for a table.
 fn entry(table: u8, matching: Match, instructions: Vec<Instruction>) -> FlowMod {
     FlowMod { table, matching, instructions, ..FlowMod::default() }
 }

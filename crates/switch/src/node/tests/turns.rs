@@ -1,4 +1,5 @@
-//! Control work of any kind is done in turns of bounded work: frames and other controllers wait for one turn at most.
+//! Tests that control work of any kind takes turns of bounded length, so that frames and other
+//! controllers wait for at most one turn.
 
 use openflow::model::bundle::{BundleAddMessage, BundleCommand, BundleControl, BundleFlags};
 use openflow::model::multipart::{FlowStatsRequest, MultipartReplyBody, MultipartRequestBody};
@@ -6,22 +7,24 @@ use openflow::model::{Bucket, FlowModCommand, FlowModFlags, GroupMod, GroupModCo
 
 use super::*;
 
-/// Adds that check for overlap or evict, and large bundles.
+/// Additions with overlap check or eviction, and large bundles.
 mod large;
 /// Groups, meters and tables.
 mod resources;
 
 const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
 
-/// Turns after which another controller's echo has to be answered: one to receive it, some for the shares of others.
+/// Maximum number of turns until another controller's echo reply: one to receive the request, some
+/// for the shares of other connections.
 const ECHO_TURNS: usize = 4;
 
-/// A switch with so many entries, with a controller of 1.4 that loads it and another one.
+/// Creates a switch with this number of entries, a controller of 1.4 that installed them, and a
+/// second controller.
 fn loaded(entries: u32) -> Rig {
     loaded_with(entries, OpenFlowConfig::default())
 }
 
-/// The same with these settings.
+/// Creates such a switch with these settings.
 fn loaded_with(entries: u32, settings: OpenFlowConfig) -> Rig {
     let mut rig = Rig::speaking(Version::V1_4, settings);
     rig.connect_as(Version::V1_3, 1 << 20);
@@ -36,7 +39,7 @@ fn loaded_with(entries: u32, settings: OpenFlowConfig) -> Rig {
     rig
 }
 
-/// A match that no frame of the tests has: one destination address of many.
+/// Returns a match that no frame of the tests fulfils: one of many destination addresses.
 fn numbered(entry: u32) -> Match {
     let address = Ipv4Addr::from(0x0b00_0000 + entry);
     Match::ANY.with(Field::EthType, 0x0800u16).with_ipv4(Field::Ipv4Dst, address, 32)
@@ -52,7 +55,7 @@ fn control(command: BundleCommand) -> Message {
     Message::BundleControl(BundleControl { id, command, is_reply, flags, properties })
 }
 
-/// Has everything entries do go to this port, one non-strict modify.
+/// Returns a non-strict modify that changes matching entries to output to this port.
 fn modify(matching: Match, port: u32) -> FlowMod {
     FlowMod { command: FlowModCommand::Modify, ..add(matching, port) }
 }
@@ -61,13 +64,13 @@ fn aggregate() -> Message {
     Message::ask(MultipartRequestBody::Aggregate(FlowStatsRequest::default()))
 }
 
-/// Waits until a controller's requests so far are done.
+/// Waits until a controller's requests so far are processed.
 fn finish(rig: &mut Rig, who: usize) -> usize {
     let barrier = rig.send(who, &Message::BarrierRequest);
     until(rig, who, barrier)
 }
 
-/// Makes turns until a request is answered, and returns how many. Nothing else happens in them.
+/// Runs turns until a request has a reply, without other work. Returns their number.
 fn until(rig: &mut Rig, who: usize, xid: Xid) -> usize {
     for turn in 1..200_000 {
         rig.step();
@@ -78,7 +81,7 @@ fn until(rig: &mut Rig, who: usize, xid: Xid) -> usize {
     panic!("request {xid} is never answered");
 }
 
-/// The port by which a frame leaves that comes in now by port 1.
+/// Returns the port through which a frame from port 1 leaves now.
 fn way(rig: &mut Rig) -> usize {
     let mut batch = Batch::new(1);
     batch.push_bytes(&udp(0, 60));
@@ -89,8 +92,9 @@ fn way(rig: &mut Rig) -> usize {
     left[0]
 }
 
-/// Makes turns until the first controller's request is answered. In each of them a frame is forwarded, and the second
-/// controller's echo is answered soon. Returns the ways of the frames.
+/// Runs turns until the first controller's request has a reply. In each turn a frame is forwarded,
+/// and the second controller's echo reply arrives within [`ECHO_TURNS`]. Returns the output ports
+/// of the frames.
 fn meanwhile(rig: &mut Rig, xid: Xid) -> Vec<usize> {
     let mut ways = Vec::new();
     let mut echo: Option<(Xid, usize)> = None;
@@ -142,7 +146,7 @@ fn a_bundle_that_fails_late_is_rolled_back_over_turns_and_never_seen() {
     rig.send(0, &put(Message::FlowMod(add(from_port(1), 99))));
     finish(&mut rig, 0);
     let commit = rig.send(0, &control(BundleCommand::Commit));
-    // What another one asks for meanwhile is told after the end.
+    // A request of another controller during the commit gets its reply after the end.
     let asked = rig.send(third, &aggregate());
     let ways = meanwhile(&mut rig, commit);
     assert!(ways.len() > 10 && ways.iter().all(|way| *way == 2), "{ways:?}");
@@ -150,7 +154,7 @@ fn a_bundle_that_fails_late_is_rolled_back_over_turns_and_never_seen() {
     assert_eq!(flows_told(&rig, third, asked), 4097);
 }
 
-/// The entries in the reply to an aggregate request.
+/// Returns the number of entries in the reply to an aggregate request.
 fn flows_told(rig: &Rig, who: usize, xid: Xid) -> u32 {
     let reply = rig.controllers[who].replies.iter().find(|(of, _)| *of == xid);
     let Some((_, Message::MultipartReply(reply))) = reply else { panic!("{reply:?}") };
@@ -167,7 +171,7 @@ fn a_commit_is_completed_when_its_connection_closes_in_the_middle() {
     rig.step();
     rig.step();
     let before = rig.log.len();
-    // A channel whose other end is gone: the switch notices when it reads or sends.
+    // A channel whose peer is gone: the switch detects it when it reads or sends.
     let (_, gone) = ports::channel::memory::pair(1, "gone");
     rig.controllers[0].channel = Box::new(gone);
     let mut ways = Vec::new();
@@ -242,7 +246,7 @@ fn pipelined_aggregates_are_answered_over_turns() {
         last = rig.send(0, &aggregate());
     }
     let ways = meanwhile(&mut rig, last);
-    // Each looks at 8,193 entries, of which a turn does 8,192.
+    // Each reads 8,193 entries; a turn reads 8,192.
     assert!(ways.len() > 50, "{} turns", ways.len());
     assert_eq!(flows_told(&rig, 0, last), 8193);
 }
@@ -312,7 +316,7 @@ fn a_group_goes_with_many_entries_over_turns() {
     rig.send(0, &Message::GroupMod(GroupMod { command: GroupModCommand::Delete, ..group }));
     let barrier = rig.send(0, &Message::BarrierRequest);
     let ways = meanwhile(&mut rig, barrier);
-    // Each change is 16 steps, of which a turn has 8,192.
+    // Each change has 16 steps; a turn has 8,192.
     assert!(ways.len() >= 8, "{} turns", ways.len());
     let asked = rig.send(0, &aggregate());
     until(&mut rig, 0, asked);
@@ -346,7 +350,7 @@ fn a_barrier_is_answered_after_what_happened_before_it_is_told() {
     rig.steps /= 8;
     rig.send(0, &Message::FlowMod(FlowMod::delete(0, Match::ANY)));
     let turns = finish(&mut rig, 0);
-    // 2,000 removals of 16 steps, and 32 for telling each of them.
+    // 2,000 removals of 16 steps, and 32 to report each of them.
     assert!(turns > 40, "{turns} turns");
     assert_eq!(rig.news(0).len(), 2000);
 }

@@ -12,7 +12,7 @@ use super::{Counters, Ethernet, Mailbox};
 use crate::control::Request;
 use crate::forward::{NumberedPort, mac_of};
 
-/// The agent, its port and what came there for it.
+/// The agent, its port and the frames received for it.
 pub struct Door {
     agent: Ethernet,
     port: PortNo,
@@ -20,7 +20,8 @@ pub struct Door {
 }
 
 impl Door {
-    /// At a port, from which frames for the agent are taken out from now on; none if there is no such port.
+    /// Attaches an agent to a port and diverts its frames from now on. Returns `None` if the port
+    /// does not exist.
     pub fn open(number: PortNo, ports: &mut Vec<NumberedPort>) -> Option<Door> {
         let at = ports.iter().position(|(known, _)| *known == number)?;
         let (_, port) = ports.remove(at);
@@ -30,7 +31,7 @@ impl Door {
         Some(Door { agent: Ethernet::new(own), port: number, mailbox })
     }
 
-    /// Looks at the frames that came; answers to them.
+    /// Processes received frames and returns the replies.
     pub fn turn(
         &mut self,
         now: Nanos,
@@ -44,14 +45,14 @@ impl Door {
         frames.into_iter().filter_map(answer).collect()
     }
 
-    /// Puts answers into the port's queue; one that finds no room there is asked for again.
+    /// Puts replies into the port's queue. The sender repeats its request if the queue has no room.
     pub fn answer(&self, answers: Vec<Vec<u8>>, out: &mut Outputs) {
         for answer in answers {
             out.send(self.port, &mut Frame::from_bytes(&answer));
         }
     }
 
-    /// What the agent counts, and frames for which there was no room.
+    /// Returns the agent's counters and the number of frames that exceeded its queue.
     pub fn counters(&self) -> (Counters, u64) {
         let mailbox = self.mailbox.lock().unwrap_or_else(PoisonError::into_inner);
         (self.agent.counters, mailbox.lost)

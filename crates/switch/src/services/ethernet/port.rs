@@ -1,4 +1,4 @@
-//! A port without the frames that are for the Ethernet agent: these go into a mailbox, all others are received.
+//! Port filter that puts frames for the Ethernet agent into a mailbox, and receives all others.
 
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use ports::port::{Port, PortCounters, PortError, PortFacts};
 
 use super::{ETHER_TYPE, Mailbox};
 
-/// The port.
+/// A port without the frames for the Ethernet agent.
 pub struct Sorted {
     inner: Box<dyn Port>,
     own: Mac,
@@ -19,7 +19,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Takes out what is for this address, or for everybody, with the agent's EtherType.
+    /// Diverts frames with the agent's EtherType that are sent to this address or to broadcast.
     pub fn new(inner: Box<dyn Port>, own: Mac, mailbox: Arc<Mutex<Mailbox>>) -> Sorted {
         Sorted { inner, own, mailbox }
     }
@@ -41,7 +41,7 @@ impl Port for Sorted {
         let mut kept = before;
         for at in before..batch.len() {
             if self.is_for_agent(batch.frames()[at].bytes()) {
-                // Nobody else holds it while it is broken.
+                // A poisoned mailbox has no other user.
                 let mut mailbox = self.mailbox.lock().unwrap_or_else(PoisonError::into_inner);
                 mailbox.put(batch.frames()[at].bytes());
                 received -= 1;

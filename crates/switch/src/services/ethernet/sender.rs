@@ -1,5 +1,5 @@
-//! Who sends a program to an element over Ethernet: as many chunks as are not known to have come, again and again
-//! until the element says what became of it.
+//! Sender of a program over Ethernet: repeats unacknowledged chunks until the element reports the
+//! outcome.
 
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
@@ -8,45 +8,46 @@ use super::{
     ASK, CHUNK, CHUNK_BYTES_MAX, ETHER_TYPE, HEAD_BYTES, STATUS, State, Status, frame, head,
 };
 
-/// Chunks that are on their way at once.
+/// Maximum number of unacknowledged chunks.
 const WINDOW: u16 = 32;
-/// Time without a step forward after which everything that is on its way is sent again.
+/// Retransmission timeout. Without progress for this long, the sender repeats all unacknowledged
+/// chunks.
 const RETRY: Nanos = Nanos::from_millis(200);
-/// Times that this is done before giving up.
+/// Maximum number of retransmissions without progress.
 const TRIES_MAX: u32 = 25;
 
-/// The sender.
+/// Sender of one program.
 #[derive(Debug)]
 pub struct Sender {
     own: Mac,
     to: Mac,
     session: u32,
     chunks: Vec<Vec<u8>>,
-    /// The first chunk that is missing there, and the first that was not sent.
+    /// The first unacknowledged chunk, and the first that was not sent.
     acknowledged: u16,
     sent: u16,
-    /// Parts of the element's words.
+    /// Parts of the status text.
     parts: Vec<Option<Vec<u8>>>,
     outcome: Option<State>,
     retry_at: Nanos,
     tries: u32,
 }
 
-/// What became of a program.
+/// Outcome for a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It runs; what the element said.
+    /// The program runs. Has the status text.
     Accepted(String),
-    /// It is refused, and why.
+    /// The program is rejected. Has the reason.
     Refused(String),
-    /// The element has no room for it now.
+    /// All sessions of the element are in use.
     Busy,
-    /// Nobody answers.
+    /// The element does not reply.
     Silent,
 }
 
 impl Sender {
-    /// One for a program, from an address to another, under a number of its own. None if it is too long.
+    /// Creates a sender from one address to another. Returns `None` if the program is too long.
     pub fn new(own: Mac, to: Mac, session: u32, program: &[u8], now: Nanos) -> Option<Sender> {
         let mut chunks: Vec<Vec<u8>> =
             program.chunks(CHUNK_BYTES_MAX).map(<[u8]>::to_vec).collect();
@@ -68,7 +69,7 @@ impl Sender {
         })
     }
 
-    /// The next frame to be sent, if there is one now.
+    /// Returns the next frame to send, if there is one now.
     pub fn next_frame(&mut self, now: Nanos) -> Option<Vec<u8>> {
         if now >= self.retry_at {
             self.tries += 1;
@@ -77,7 +78,7 @@ impl Sender {
         }
         if self.outcome.is_some() {
             let missing = self.parts.iter().position(Option::is_none)?;
-            // One at a time, when it is asked for anew.
+            // One missing part at a time is requested, once per timeout or received part.
             (self.sent == self.acknowledged).then_some(())?;
             self.sent = self.acknowledged.wrapping_add(1);
             let part = (missing as u16).to_be_bytes();
@@ -97,7 +98,7 @@ impl Sender {
         Some(frame(self.to, self.own, self.session, CHUNK, &rest))
     }
 
-    /// A frame came.
+    /// Processes a received frame.
     pub fn frame_came(&mut self, bytes: &[u8], now: Nanos) {
         let Some(outer) = ethernet::View::new(bytes) else { return };
         if outer.type_or_length() != ETHER_TYPE || outer.destination() != self.own {
@@ -133,7 +134,7 @@ impl Sender {
         }
     }
 
-    /// What became of the program, once that is known.
+    /// Returns the outcome, once it is known.
     pub fn outcome(&self) -> Option<Outcome> {
         match self.outcome {
             Some(State::Busy) => return Some(Outcome::Busy),
@@ -150,7 +151,7 @@ impl Sender {
         (self.tries > TRIES_MAX).then_some(Outcome::Silent)
     }
 
-    /// When there is something to do although nothing comes.
+    /// Returns when the next retransmission is due.
     pub fn due(&self) -> Nanos {
         self.retry_at
     }

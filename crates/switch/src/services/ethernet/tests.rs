@@ -1,4 +1,4 @@
-//! Programs over links that lose, repeat and reorder, and frames that nobody should send.
+//! Tests of programs over links that lose, repeat and reorder frames, and of invalid frames.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::*;
 const OWN: Mac = [2, 0, 0, 0, 0, 1];
 const THEIRS: Mac = [2, 0, 0, 0, 0, 9];
 
-/// A link by whose seed frames are lost, come twice, or come late.
+/// A link that loses, duplicates and reorders frames, depending on its seed.
 struct Link(u64);
 
 impl Link {
@@ -17,7 +17,7 @@ impl Link {
         (self.0 >> 33) % below
     }
 
-    /// What comes out of it, of what is sent.
+    /// Returns the frames that the link delivers.
     fn pass(&mut self, frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
         for frame in frames {
@@ -35,7 +35,7 @@ impl Link {
     }
 }
 
-/// Sends a program; what became of it, and the programs that were loaded.
+/// Sends a program. Returns the outcome and the programs that were loaded.
 fn send(program: &str, seed: u64, agent: &mut Ethernet) -> (Outcome, Vec<String>) {
     let (mut link, mut now, mut loaded) = (Link(seed), Nanos::from_secs(1), Vec::new());
     let mut sender = Sender::new(THEIRS, OWN, seed as u32, program.as_bytes(), now).unwrap();
@@ -165,7 +165,7 @@ fn any_frames_find_the_agent_within_its_limits() {
     );
 }
 
-/// A number that looks random and is the same for the same number.
+/// Returns a pseudorandom number that depends only on the argument.
 fn mixed(number: u64) -> u64 {
     let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20

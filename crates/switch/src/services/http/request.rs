@@ -1,11 +1,11 @@
-//! What a request asks for, and whether its sender may ask.
+//! Parsing and authorization of requests.
 
 use super::site::{Foreign, Provenance, ServerNames};
 use super::{Answer, BODY_BYTES_MAX};
 use crate::control::Request;
 use crate::control::request::{ComponentAt, Document, Nothing, What};
 
-/// What a request's head asks for.
+/// A parsed request head.
 pub(super) struct Asked {
     is_post: bool,
     path: String,
@@ -15,7 +15,7 @@ pub(super) struct Asked {
     pub(super) closes: bool,
 }
 
-/// Parses a head, and rejects a request whose sender may not ask.
+/// Parses a head, and rejects a request whose sender is not authorized.
 pub(super) fn asked(
     head: &httparse::Request<'_, '_>,
     names: &ServerNames,
@@ -31,7 +31,7 @@ pub(super) fn asked(
         origin: value("origin"),
         fetch_site: value("sec-fetch-site"),
     };
-    // Reading is guarded too: without a token, nothing else keeps pages of other sites out.
+    // Reads are protected too: without a token, nothing else excludes pages of other sites.
     match names.check(&provenance, true) {
         Ok(()) => {}
         Err(Foreign::Host) => {
@@ -118,13 +118,13 @@ impl Asked {
     }
 }
 
-/// Whether two texts are the same, without saying by the time it takes where they differ.
+/// Compares two texts in time that does not depend on where they differ.
 fn is_same(one: &str, other: &str) -> bool {
     let differing = one.bytes().zip(other.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
     one.len() == other.len() && differing == 0
 }
 
-/// A part of a target with `%HH` as the bytes that they stand for.
+/// Decodes `%HH` in a part of a request target.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,20 +1,25 @@
-//! Which server and which page a request names: protection of HTTP servers on private addresses against browsers.
+//! Checks of server name and origin page: protection of HTTP servers on private addresses against
+//! browsers.
 //!
-//! A browser can be made to send requests here in two ways. A name of another site can resolve to this host's address
-//! (DNS rebinding): then the request's `Host` is that name. A page of another site can send requests to this host's
-//! address (cross-site request forgery): then `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C, Fetch Metadata Request
-//! Headers) say so. Programs other than browsers send neither header.
+//! Web pages can make a browser send requests here in two ways:
+//! - DNS rebinding: a name of another site resolves to this host's address. The request's `Host` is
+//!   then that name.
+//! - Cross-site request forgery: a page of another site sends requests to this host's address.
+//!   `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C, Fetch Metadata Request Headers) then name that
+//!   site.
 //!
-//! Invariant: a name is accepted only if it is an IP address, which a browser does not look up, `localhost`, or a name
-//! that the user gave.
+//! Programs other than browsers send neither header.
+//!
+//! Invariant: a name is accepted only if it is an IP address, which a browser does not resolve,
+//! `localhost`, or a name that the user configured.
 
 use std::net::IpAddr;
 
-/// The names by which requests may call a server.
+/// Names that requests may use for a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerNames(Vec<String>);
 
-/// What a request says about its way here.
+/// Origin of a request according to its headers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Provenance<'a> {
     /// The `Host` header, if there is exactly one.
@@ -35,7 +40,7 @@ pub enum Foreign {
 }
 
 impl ServerNames {
-    /// Those of a server with these names besides its addresses and `localhost`.
+    /// Creates the names of a server: these, its addresses and `localhost`.
     pub fn new(names: Vec<String>) -> ServerNames {
         ServerNames(names)
     }
@@ -65,7 +70,7 @@ impl ServerNames {
     }
 }
 
-/// Whether a page of this server sent a request, or no page.
+/// Whether a page of this server, or no page, sent the request.
 fn is_own_page(host: &str, request: &Provenance<'_>) -> bool {
     match (request.origin, request.fetch_site) {
         (Some(origin), _) => origin.eq_ignore_ascii_case(&format!("http://{host}")),

@@ -1,4 +1,4 @@
-//! Requests as clients send them, cut anywhere, and such that should not be.
+//! Tests of requests that arrive in arbitrary pieces, and of invalid requests.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::*;
 use crate::control::request::{ComponentAt, Document, Nothing};
 
-/// A client of a server that answers with what it was asked; what was asked, and what came back.
+/// A client of a test server, with the requests that the server processed.
 struct Talk {
     client: Client,
     near: Box<dyn Channel>,
@@ -25,7 +25,7 @@ impl Talk {
         Talk { client, near: Box::new(near), asked: Vec::new(), now: Nanos::ZERO }
     }
 
-    /// Says this, all at once; what comes back, and whether the connection stays.
+    /// Sends bytes. Returns the response, and whether the connection stays open.
     fn say(&mut self, bytes: &[u8], token: Option<&str>) -> (String, bool) {
         let mut rest = bytes;
         let (mut stays, mut said) = (true, Vec::new());
@@ -60,7 +60,7 @@ impl Talk {
                 break;
             }
         }
-        // What is the last answer is followed by the end.
+        // The connection ends after its last response.
         if stays {
             stays = self
                 .client
@@ -236,8 +236,8 @@ fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
 #[test]
 fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
     const REQUESTS: usize = 4_000;
-    // The size that once ended the process: each request was answered in a stack frame of its own, with a copy of the
-    // rest. Debug builds need more stack than release builds, and two threads more than one.
+    // This size once overflowed the stack: each request used its own stack frame, with a copy
+    // of the rest. Debug builds need more stack than release builds, and two threads more than one.
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let answered = small.spawn(|| {
         let (mut near, far) = memory::pair(1 << 22, "http");
@@ -364,7 +364,7 @@ fn refused_connections_are_counted() {
     let mut http = Http::open(&config).unwrap();
     let Url::PassiveTcp(address) = *http.address() else { panic!("{}", http.address()) };
     let until = clock::now().saturating_add(Nanos::from_secs(30));
-    // Clients that wait for their answers are not closed for others.
+    // Clients that wait for their replies are not closed in favour of others.
     let turn = |http: &mut Http| {
         http.turn(Nanos::ZERO, &mut Answered::Later);
         assert!(clock::now() < until);

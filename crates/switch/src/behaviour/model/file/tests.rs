@@ -1,4 +1,4 @@
-//! Files of models: whatever they hold is read whole or refused with every fault.
+//! Tests of model files: a file is read completely or rejected with all its errors.
 
 use super::*;
 

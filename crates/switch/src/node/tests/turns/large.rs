@@ -1,4 +1,5 @@
-//! Adds to large tables, large bundles, and threads of frames that do not see a change.
+//! Tests of additions to large tables, large bundles, and forwarding threads that do not see a
+//! change yet.
 
 use dataplane::action::Action as CoreAction;
 use dataplane::flow::FlowSpec;
@@ -54,14 +55,14 @@ fn echoes_are_answered_while_a_thread_of_frames_has_not_seen_a_change() {
     let third = rig.connect_as(Version::V1_3, 1 << 20);
     let pipeline = rig.node.forward.forwarder.openflow().expect("it is a switch");
     let mut worker = pipeline.worker();
-    // A thread that lost its core in the middle of a batch.
+    // A thread that was preempted in the middle of a batch.
     let mut out = Outputs::new(&[1, 2, 3]);
     worker.forward(1, &mut Batch::new(1), rig.now, &mut out);
     rig.send(0, &Message::FlowMod(add(numbered(1), 2)));
     let barrier = rig.send(0, &Message::BarrierRequest);
     rig.step();
     rig.step();
-    // What changes something waits; all else goes on.
+    // Changes wait; everything else continues.
     rig.send(third, &Message::FlowMod(add(numbered(2), 2)));
     let other = rig.send(third, &Message::BarrierRequest);
     let is_answered = |rig: &Rig, who: usize, xid: Xid| {
@@ -84,7 +85,7 @@ fn echoes_are_answered_while_a_thread_of_frames_has_not_seen_a_change() {
     assert_eq!(flows_told(&rig, 1, flows), 3);
 }
 
-/// Commits a bundle of so many non-strict modifies, of which each concerns one of so many entries.
+/// Commits a bundle of `modifies` non-strict modifies. Each concerns one of `entries` entries.
 fn check_modifies(entries: u32, modifies: u32) {
     let settings = OpenFlowConfig { wildcard_flows_max: 200_000, ..OpenFlowConfig::default() };
     let mut rig = loaded_with(0, settings);
@@ -110,7 +111,8 @@ fn check_modifies(entries: u32, modifies: u32) {
     let ways = meanwhile(&mut rig, commit);
     let old = ways.iter().take_while(|way| **way == 2).count();
     assert!(ways[old..].iter().all(|way| *way == 3), "old, then new");
-    // Two modifies read all entries, and one builds an index. After that each takes 32 steps, and 16 for its change.
+    // Two modifies read all entries, and one builds an index. After that each takes 32 steps, and
+    // 16 for its change.
     let steps = u64::from(3 * entries) + 64 * u64::from(modifies);
     let turns = 4 * (steps / STEPS_A_TURN + 1);
     assert!(old > 5 && (ways.len() as u64) < turns, "{} turns, below {turns} wanted", ways.len());

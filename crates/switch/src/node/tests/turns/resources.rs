@@ -1,11 +1,12 @@
-//! Replies about groups, meters and tables, and features of tables, take turns.
+//! Tests that replies about groups, meters and tables, and changes of table features, take several
+//! turns.
 
 use openflow::model::group::GROUP_ALL;
 use openflow::model::meter::{METER_ALL, MeterBand, MeterBandKind, MeterMod};
 
 use super::*;
 
-/// The numbers in the rows of a reply, in order.
+/// Returns the numbers in the rows of a reply, in order.
 fn numbers_told(rig: &Rig, who: usize, xid: Xid) -> Vec<u32> {
     let parts = rig.controllers[who].replies.iter().filter(|(of, _)| *of == xid);
     let numbers = parts.map(|(_, part)| match part {
@@ -24,7 +25,8 @@ fn numbers_told(rig: &Rig, who: usize, xid: Xid) -> Vec<u32> {
     numbers.collect::<Vec<Vec<u32>>>().concat()
 }
 
-/// Asks for something with few steps for each turn. The reply has the numbers below `count`, and takes some turns.
+/// Sends a request while turns have few steps. The reply has the numbers in `wanted`, and takes
+/// several turns.
 fn check_rows(rig: &mut Rig, who: usize, request: MultipartRequestBody, wanted: &[u32]) {
     let steps = std::mem::replace(&mut rig.steps, 1024);
     let asked = rig.send(who, &Message::ask(request.clone()));
@@ -89,9 +91,9 @@ fn features_of_many_tables_are_set_over_turns() {
     let mut rows: Vec<_> = rows.take(20).collect();
     rows[19].entries_max = 7;
     let set = rig.send(0, &Message::ask(MultipartRequestBody::TableFeatures(rows)));
-    // A change of another controller comes after it.
+    // A change of another controller follows after it.
     let ways = meanwhile(&mut rig, set);
-    // The check of each is 2,048 steps, of which a turn has 8,192.
+    // The check of each takes 2,048 steps; a turn has 8,192.
     assert!(ways.len() >= 5, "{} turns", ways.len());
     finish(&mut rig, 0);
     assert_eq!(numbers_told(&rig, 0, set), (0..20).collect::<Vec<u32>>());
