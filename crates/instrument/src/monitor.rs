@@ -105,7 +105,7 @@ enum Found {
     Nothing,
     /// Signature of another trial.
     Stale,
-    /// Invalid signature.
+    /// Valid signature with a sequence number that was never scheduled.
     Broken,
     /// Frame of a stream, with the signature's offset.
     Ours { place: u16, leg: Leg, signature_at: u16, number: u64, sent: Sent },

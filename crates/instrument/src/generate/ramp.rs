@@ -1,13 +1,13 @@
 //! Linear rate ramps, in integers.
 //!
-//! On a ramp from a to b frames per second over a time T, a t + (b - a) t² / 2T frames are due
-//! until time t. Frame k is due in the last nanosecond in which that is no more than k. Rates have
-//! a resolution of a thousandth of a frame per second, and ramps take at most an hour. So all
+//! A ramp leads from a to b frames per second over a time T. Until time t, a t + (b - a) t² / 2T
+//! frames are due. Frame k is due in the last nanosecond in which that is no more than k. Rates
+//! have a resolution of a thousandth of a frame per second, and ramps take at most an hour. So all
 //! values fit into 128 bits.
 
 use crate::stream::shape::RAMP_MAX;
 
-/// Product of 1000 (frames) and 10^9 (nanoseconds), for one frame.
+/// One frame, in thousandths of a frame per second times nanoseconds.
 const UNIT: i128 = 1_000_000_000_000;
 
 /// A ramp.
@@ -69,7 +69,7 @@ impl Ramp {
         u64::try_from((area + unit - 1) / unit).unwrap_or(u64::MAX)
     }
 
-    /// Returns twice the frames due after `t`, times the ramp's length, in thousandths.
+    /// Returns the frames due until `t`, times [`UNIT`] and twice the ramp's length.
     fn area(&self, t: i128) -> i128 {
         2 * self.over * self.from * t + (self.to - self.from) * t * t
     }

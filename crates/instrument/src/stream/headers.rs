@@ -7,8 +7,8 @@
 //! ```
 //!
 //! SCTP consists of the common header and the header of one DATA chunk (RFC 9260, sections 3.1 and
-//! 3.3.1), which carries the rest of the frame. ICMP has 8 bytes, or 32 for neighbor discovery (RFC
-//! 4861, section 4.3).
+//! 3.3.1). The chunk carries the rest of the frame. ICMP has 8 bytes, or 32 for neighbor discovery
+//! (RFC 4861, section 4.3).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -118,8 +118,8 @@ pub enum Values {
     },
     /// A pseudo-random value, fixed by seed and index.
     ///
-    /// Values are valid: a MAC address is unicast and locally administered, an IPv4 address is in
-    /// 10.0.0.0/8, a port is not 0, and a protocol is one for experiments.
+    /// Values are valid. A MAC address is unicast and locally administered, and an IPv4 address is
+    /// in 10.0.0.0/8. A port is not 0, and a protocol is one for experiments.
     Scattered {
         /// Equal seeds give equal values.
         seed: u64,
