@@ -21,7 +21,7 @@ use ports::capture::{CaptureError, CaptureOptions, CaptureWriter, Format};
 use ports::clock::RealtimeLine;
 use ports::port::{Port, PortCounters, PortDrop, PortError};
 
-/// Maximum number of frames to receive from a port at once.
+/// Maximum number of frames per receive call.
 const RECEIVE_FRAMES: usize = 64;
 
 /// Parameters of a capture.

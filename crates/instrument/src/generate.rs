@@ -1,6 +1,6 @@
 //! Traffic generation: schedules, frame contents, and transmission on time.
 //!
-//! The load is open loop: frames are sent on schedule, whatever is received.
+//! The load is open loop: frames are sent on schedule, independent of the received ones.
 
 /// Exact schedules.
 pub mod schedule;

@@ -45,7 +45,7 @@ pub trait Module: Send {
     /// Returns the module's requirements. Called once, before the start.
     fn needs(&self) -> Needs;
 
-    /// Handles an event and queues commands on the desk.
+    /// Handles an event and queues commands in `desk`.
     ///
     /// The event loop does not poll ports and sockets during this call. It measures the time spent
     /// here. A long call counts as a stall of the tester: delays of frames and messages that arrive

@@ -220,7 +220,7 @@ impl Proxy {
         let joined = ends.flat_map(|end| self.sessions.iter().map(move |it| it.relay.source(end)));
         let held = waiting.chain(opening).chain(joined);
         let held: Vec<Held> = held.map(|source| Held { id: 0, source, pending: None }).collect();
-        // The total limit is checked elsewhere, per connection. This list has one entry per end.
+        // The caller checks the total limit, per connection. This list has one entry per end.
         let limits = ConnectionLimits { total: usize::MAX, ..self.limits };
         limits.room_for(&held, source) == Room::Free
     }

@@ -30,7 +30,7 @@ mod window;
 
 pub use window::{Missed, Variation, Window};
 
-/// Default number of frames by which a late generator may catch up.
+/// Default catch-up limit of a late generator, in frames.
 pub const CATCH_UP_FRAMES: u32 = 256;
 
 /// A trial is tester-limited if offered load is below this share of intended load.
@@ -128,8 +128,8 @@ pub struct Load {
     pub forwarded: u64,
     /// Time span of `intended` and `offered`.
     pub duration_offered: Nanos,
-    /// Time span of `forwarded`: `duration_offered` plus the time in which a queue emptied that had
-    /// grown meanwhile (see [`STRETCH_SHARE_MIN`]).
+    /// Time span of `forwarded`: `duration_offered` plus the time to empty a queue that grew during
+    /// the trial (see [`STRETCH_SHARE_MIN`]).
     pub duration_forwarded: Nanos,
 }
 

@@ -1,7 +1,7 @@
 //! Rate of the tester's clock, from periodic readings during a run.
 //!
 //! The first and the last reading determine the rate and its accuracy. The readings between them
-//! show how far the clock deviates from a straight line, as a steered clock does.
+//! show deviations from a straight line, which a steered clock has.
 
 use packet::time::Nanos;
 use ports::clock::tsc::Reading;
@@ -74,8 +74,7 @@ impl Drift {
         }
         let raw_ns = span.0 as f64;
         let error_ns = (first.error.0 + last.error.0) as f64;
-        // A difference of two spans, each of which is exact. A single floating-point number would
-        // not be.
+        // A difference of two exact spans. A single floating-point number would not be exact.
         let gained = |to: &Reading| {
             let monotonic = to.monotonic.since(first.monotonic).0 as i64;
             (monotonic - to.raw.since(first.raw).0 as i64) as f64

@@ -105,7 +105,7 @@ impl Discipline {
         Some(Nanos((whole.0 as i64).saturating_add(part.round() as i64) as u64))
     }
 
-    /// Returns how far the reference is ahead of this clock, in nanoseconds.
+    /// Returns the offset of the reference from this clock, in nanoseconds (positive if ahead).
     pub fn offset_ns(&self, local: Nanos) -> Option<i128> {
         self.reference(local).map(|at| at.0 as i128 - local.0 as i128)
     }

@@ -8,7 +8,7 @@
 //! Invariants:
 //!
 //! - The number of outstanding batches does not exceed the script's limit.
-//! - One buffer bounds memory, whatever the switch sends.
+//! - One buffer bounds memory, independent of what the switch sends.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;

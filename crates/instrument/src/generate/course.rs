@@ -1,6 +1,6 @@
 //! Schedule of a replay, in exact integers without accumulating rounding errors.
 //!
-//! Times never decrease, whatever the file contains, and continue from pass to pass.
+//! Times never decrease, for any file, and continue from pass to pass.
 
 use packet::frame::FCS_BYTES;
 use packet::time::Nanos;

@@ -12,7 +12,7 @@ pub struct Pace {
     last: Option<(Nanos, Nanos)>,
 }
 
-/// A run of equal values, which is recorded at once.
+/// A run of equal values, which is recorded in one step.
 #[derive(Debug, Default)]
 struct Run {
     ns: u64,

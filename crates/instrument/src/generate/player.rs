@@ -3,8 +3,8 @@
 //!
 //! - A frame is copied once, from the chunk to the port's buffer.
 //! - Frames that the port rejects are offered again. None is skipped.
-//! - In real time a player never waits for the file. In virtual time, which does not advance
-//!   meanwhile, it does.
+//! - In real time a player never waits for the file. In virtual time it does, because time does not
+//!   advance during the wait.
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //!
-//! - One task runs at a time.
+//! - Only one task runs.
 //! - A host has its addresses only while its task runs.
 
 use std::net::Ipv4Addr;

@@ -37,7 +37,7 @@ pub struct Head<'a> {
 }
 
 impl Cutter {
-    /// Parses bytes and calls `told` for each completed message.
+    /// Parses bytes and calls the closure for each completed message.
     pub fn take(&mut self, mut bytes: &[u8], told: &mut impl FnMut(Head<'_>)) {
         if self.heard == 0 && bytes.first() == Some(&TLS_HANDSHAKE) {
             self.is_lost = true;

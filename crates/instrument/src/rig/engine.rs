@@ -30,7 +30,7 @@ pub const STREAMS_MAX: usize = 256;
 /// Maximum number of replays in a trial: each has a thread that reads its file.
 pub const REPLAYS_MAX: usize = 16;
 
-/// Maximum number of frames to receive from a port at once.
+/// Maximum number of frames per receive call.
 pub const RECEIVE_FRAMES: usize = 64;
 
 /// How long a trial still sends after its last frame is due.
@@ -118,7 +118,7 @@ impl Prepared {
         Ok(Prepared { trial, key, templates, files, waits: false })
     }
 
-    /// Waits for slow files of replays. For virtual time, which does not advance meanwhile.
+    /// Waits for slow files of replays. For virtual time, which does not advance during the wait.
     #[must_use]
     pub fn waiting_for_files(self) -> Self {
         Prepared { waits: true, ..self }

@@ -43,8 +43,8 @@ impl Stage {
         self.phase = Phase::Running;
         let facts = Arc::clone(&self.facts);
         self.tell(world, self.started_at, What::Start(&facts));
-        // The start usually prepares frames. No frame was outstanding that could be missed
-        // meanwhile.
+        // The start usually prepares frames, which takes time. No frame was outstanding then that
+        // the tester could miss.
         self.attention = Attention::new(self.facts.ports.len() + self.lines.len());
         self.attention.rested((world.clock)());
         true
@@ -58,7 +58,7 @@ impl Stage {
             return true;
         }
         let mut moved = self.serve(world);
-        // Timers that the module sets meanwhile wait for the next iteration.
+        // New timers of the module wait for the next iteration.
         for _ in 0..self.desk.timers() {
             let Some(timer) = self.desk.take_due(now) else { break };
             self.tell(world, now, What::Timer(timer));

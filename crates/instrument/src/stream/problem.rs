@@ -1,4 +1,4 @@
-//! Validation of streams: all problems at once, as values.
+//! Validation of streams: all problems in one list, as values.
 //!
 //! A valid stream has frames that fit, a rate that a schedule can produce, and existing ports.
 

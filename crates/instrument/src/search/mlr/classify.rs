@@ -22,9 +22,9 @@ pub struct Tried {
 /// Classification of a load for a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// It meets the goal, whatever the missing time would show.
+    /// It meets the goal for any outcome of the missing time.
     Lower,
-    /// It misses the goal, whatever the missing time would show.
+    /// It misses the goal for any outcome of the missing time.
     Upper,
     /// More trials are needed.
     Undecided,
