@@ -128,7 +128,7 @@ impl<D: Device> SimRig<D> {
     fn settle(&mut self, engine: &mut Engine) -> Result<Option<Nanos>, RigError> {
         for _ in 0..TURNS_MAX {
             self.check_stop()?;
-            // Receiving first releases frames that a slow or delaying port has held until now.
+            // Receiving first releases frames that a slow or delaying port has buffered until now.
             let now = self.now;
             let mut received = engine.receive(&mut self.ports, now, || now)?;
             let sent = engine.send(&mut self.ports, self.now)?;

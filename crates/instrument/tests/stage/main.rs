@@ -1,6 +1,6 @@
 //! Modules with an event loop in virtual time.
 //!
-//! Events are exact to the nanosecond. Whatever a switch does, each run ends with a reason and a
+//! Events are exact to the nanosecond. For any switch behavior, each run ends with a reason and a
 //! report.
 
 #![allow(clippy::unwrap_used)]

@@ -268,7 +268,7 @@ impl Device for Toy {
             self.act(place, now);
             self.talk(place);
         }
-        // Forwards frames that a delaying port has held until now.
+        // Forwards frames that a delaying port has buffered until now.
         self.ports[1].transmit(&mut Batch::new(0), now).unwrap();
         let floods = self.vice == Vice::Floods;
         if floods && now >= self.floods_at {

@@ -57,7 +57,7 @@ fn what_came_while_the_tester_was_away_has_its_true_moment() {
     for ((first, out), (at, is_known, inn)) in module.sent.iter().zip(&module.came) {
         let (out, inn) = (out.unwrap(), inn.unwrap());
         assert_eq!((out.clock, inn.clock), (Clock::Virtual, Clock::Virtual));
-        // The wire shows the switch's exact delay, whatever the socket's times are.
+        // The wire shows the switch's exact delay, independent of the times at the socket.
         assert_eq!((out.at, inn.at.since(out.at)), (*first, delay));
         if *is_known {
             assert_eq!(inn.at, *at);
