@@ -1,12 +1,15 @@
-//! Measures generator and monitor: what a frame costs them, and how many they send, check and
-//! time-stamp on one core.
+//! Benchmark of generator and monitor: cost per frame, and the rate at which one core sends, checks
+//! and timestamps frames.
 //!
-//! `cargo run --release -p instrument --example instrument_rate [SECONDS [LOAD]]`, where a load is a
-//! part of a name below. Over memory ports
-//! everything runs in one thread and in virtual time, so that each part's own time is seen. Over
-//! memif the trials are real: through an echo of ours in a second thread, and through DPDK's
-//! testpmd where that is installed (huge pages are used if some are reserved). Where other
-//! programs want the two cores, the medians hold longer than the rates do.
+//! `cargo run --release -p instrument --example instrument_rate [SECONDS [LOAD]]`, where LOAD is a
+//! part of a name below.
+//!
+//! - Over memory ports, everything runs in one thread and in virtual time, which separates the cost
+//!   of each part.
+//! - Over memif, trials run in real time: through an echo in a second thread, and through DPDK's
+//!   testpmd if installed (with huge pages if some are reserved).
+//!
+//! If other programs use the two cores, medians are more robust than rates.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,13 +31,13 @@ use ports::memif::spec::Spec;
 use ports::memory::pair;
 use ports::port::Port;
 
-/// Frames in one turn of the loop in virtual time.
+/// Frames per iteration in virtual time.
 const TURN_FRAMES: u64 = 32;
 
-/// Frames at once that count for a median in real time.
+/// Minimum number of frames in a batch that counts for a median in real time.
 const FULL_FRAMES: usize = 16;
 
-/// More than anything carries.
+/// More than any target forwards.
 const RATE_PPS: f64 = 50e6;
 
 fn main() {
@@ -63,7 +66,7 @@ fn main() {
     }
 }
 
-/// What is sent, by name: what was asked for.
+/// Returns the loads whose names contain the requested text.
 fn loads() -> Vec<(&'static str, Vec<Stream>)> {
     let wanted = std::env::args().nth(2).unwrap_or_default();
     let share = |id| Stream { id, rate: Rate::FramesPerSecond(RATE_PPS / 16.0), ..stream(vec![]) };
@@ -104,7 +107,7 @@ fn scattered(count: u64) -> Vec<Vary> {
     vec![Vary { count, order: Order::Random { seed: 5 }, fields }]
 }
 
-/// Median nanoseconds per frame for sending, echoing and receiving.
+/// Returns the median nanoseconds per frame for sending, echoing and receiving.
 fn virtual_time(streams: Vec<Stream>, seconds: f64) -> [f64; 3] {
     let (near, mut far): (Vec<_>, Vec<_>) = (0..2).map(|port| pair(64, &format!("{port}"))).unzip();
     let mut near: Vec<Box<dyn Port>> =
@@ -139,7 +142,7 @@ fn virtual_time(streams: Vec<Stream>, seconds: f64) -> [f64; 3] {
     times.map(median)
 }
 
-/// Runs real trials and prints the best of them.
+/// Runs real-time trials and prints the best one.
 fn real_time(
     name: &str,
     target: &str,
@@ -220,7 +223,7 @@ fn port(path: &str, side: Side) -> MemifPort {
     MemifPort::open(&Spec { side, ..Spec::new(path) }).unwrap()
 }
 
-/// Something that forwards between two servers until it is dropped.
+/// A forwarder between two memif servers, until it is dropped.
 trait Forwarder {}
 
 struct Echo {
@@ -256,7 +259,7 @@ impl Drop for Echo {
     }
 }
 
-/// Copies what has arrived from ring to ring; what finds no room is lost.
+/// Copies received frames from ring to ring. Frames without room are lost.
 fn pass(from: &mut Receiver, to: &mut Transmitter) {
     let views = from.peek(64);
     for view in views.iter() {
@@ -302,7 +305,7 @@ impl Drop for Testpmd {
     }
 }
 
-/// Holds this thread on a core, where `taskset` is installed.
+/// Pins this thread to a core, if `taskset` is installed.
 fn hold(core: usize) {
     let thread = std::fs::read_link("/proc/thread-self").unwrap();
     let thread = thread.file_name().unwrap().to_owned();

@@ -1,11 +1,13 @@
-//! Measures replays: how fast a capture file leaves against what the port takes at most, how well
-//! its own gaps are kept, and how much memory that takes.
+//! Benchmark of replays: rate compared to the port's maximum, accuracy of captured gaps, and memory
+//! use.
 //!
-//! `cargo run --release -p instrument --example replay_rate [MEGABYTES [SECONDS [PORT]]]` writes a file of so
-//! many megabytes (1000) to the directory for temporary files and sends it from the port that is named,
-//! such as `afpacket:veth0`; without one, over a port in memory whose other end is emptied by the same
-//! thread; named `memif`, over shared memory whose other end is emptied by a second thread. Then a second
-//! file of so many seconds (5) at 0.2 Mpps, with gaps of its own, over memory in real time.
+//! `cargo run --release -p instrument --example replay_rate [MEGABYTES [SECONDS [PORT]]]`
+//!
+//! 1. It writes a file of MEGABYTES (1000) to the directory for temporary files and sends it from
+//!    PORT, for example `afpacket:veth0`. Without PORT, it uses a port in memory whose other end
+//!    the same thread empties. With `memif`, a second thread empties the other end over shared
+//!    memory.
+//! 2. It sends a file of SECONDS (5) at 0.2 Mpps with captured gaps, over memory in real time.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,10 +35,10 @@ use ports::memif::spec::Spec;
 use ports::memory::{MemoryPort, pair};
 use ports::port::Port;
 
-/// Bytes of a frame of 64 with its block in a file.
+/// Size of a 64-byte frame with its block in a file, in bytes.
 const BLOCK_BYTES: u64 = 92;
 
-/// Frames at once.
+/// Frames per batch.
 const BATCH_FRAMES: usize = 64;
 
 fn main() {
@@ -78,7 +80,7 @@ fn write(path: PathBuf, frames: u64, at: impl Fn(u64) -> u64) -> PathBuf {
     path
 }
 
-/// A port to send from, and what empties it where nobody else does.
+/// A port to send from, with a receiver if the other end has none.
 struct Line {
     near: Box<dyn Port>,
     far: Option<MemoryPort>,
@@ -112,14 +114,14 @@ impl Line {
     }
 }
 
-/// A thread that takes what arrives over shared memory, and looks at none of it.
+/// A thread that receives frames over shared memory and ignores them.
 struct Emptier {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Emptier {
-    /// The other end, and what empties this one.
+    /// Returns the sending port and the receiver of its other end.
     fn start() -> (MemifPort, Emptier) {
         let path = std::env::temp_dir().join(format!("replay-rate-{}", std::process::id()));
         let port =
@@ -156,7 +158,7 @@ impl Drop for Line {
     }
 }
 
-/// Mpps of frames that are ready already.
+/// Returns the Mpps of prebuilt frames.
 fn ceiling(mut line: Line, frames: u64) -> f64 {
     let mut ready = Copies::new(BATCH_FRAMES);
     (0..BATCH_FRAMES).for_each(|_| ready.push(60, None).unwrap().fill(7));
@@ -169,7 +171,7 @@ fn ceiling(mut line: Line, frames: u64) -> f64 {
     per_microsecond(sent, begin)
 }
 
-/// Mpps of a file, and how often it was not read in time.
+/// Returns the Mpps of a file, and how many times it was not read in time.
 fn rate(mut line: Line, replay: Replay, frames: u64) -> (f64, u64) {
     let ahead = ReadAhead::open(&replay.file, replay.passes).and_then(ReadAhead::begun).unwrap();
     let mut player = Player::new(replay, ahead, 1514, [Nanos::ZERO, Nanos::MAX], false);
@@ -212,7 +214,7 @@ fn own_gaps(file: &Path, seconds: u64) {
     println!("no second has more than {:.3} % too few", replay.pacing.lateness_max.0 as f64 / 1e7);
 }
 
-/// The most memory that this process has had.
+/// Returns the peak memory of this process.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

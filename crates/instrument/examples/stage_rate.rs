@@ -1,9 +1,10 @@
-//! Measures a stage: how many probe frames a second it sends, knows again and tells a module one by one,
-//! on one thread over ports in memory.
+//! Benchmark of the event loop: how many probe frames per second it sends, identifies and delivers
+//! to a module one by one, on one thread over ports in memory.
 //!
-//! `cargo run --release -p instrument --example stage_rate [SECONDS [MPPS...]]`. A rate is sustained if
-//! no frame is left unsent for lateness; delays that are unknown tell how often other programs had the
-//! core meanwhile.
+//! `cargo run --release -p instrument --example stage_rate [SECONDS [MPPS...]]`
+//!
+//! A rate is sustained if no frame is unsent because of lateness. Unknown delays show how many
+//! times other programs used the core.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,10 +19,10 @@ use packet::time::Nanos;
 use ports::memory::pair;
 use ports::port::Port;
 
-/// Flows that the probes look at in turn.
+/// Number of flows that the probes use in turn.
 const FLOWS: u64 = 1_000;
 
-/// Keeps for each flow when its first frame came, as whoever measures rules does.
+/// Stores the time of each flow's first frame, like a rule measurement.
 struct Firsts {
     pps: f64,
     seconds: u64,

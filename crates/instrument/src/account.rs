@@ -1,58 +1,58 @@
-//! Where every frame went: offered = received + drops, by place and reason, + unexplained.
+//! Frame account: offered = received + drops, by place and reason, + unexplained.
 //!
-//! The remainder is signed and always shown: positive when frames vanished without anyone saying
-//! so, negative when more came back than the drops allow (a target that copies frames, or counts
-//! a drop twice). Over `memory` ports it is 0.
+//! The remainder is signed and always reported. It is positive when frames disappeared without a
+//! reported drop. It is negative when more frames arrived than the drops allow, for example when a
+//! target copies frames or counts a drop twice. Over `memory` ports it is 0.
 
 use std::collections::BTreeMap;
 
-/// One trial's frames, warm-up included, because a target counts those too.
+/// Frame account of one trial. Includes the warm-up, because targets count it too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// Frames that the tester's ports accepted for sending.
     pub offered: u64,
-    /// Different frames that came back on any port, in whatever state.
+    /// Distinct frames received on any port, in any state.
     pub received: u64,
-    /// Frames that someone says were lost.
+    /// Reported drops.
     pub drops: BTreeMap<Drop, u64>,
 }
 
-/// Frames lost in one place for one reason.
+/// Drops in one place for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Drop {
-    /// Who lost them.
+    /// Where the drops occurred.
     pub place: Place,
-    /// Why, in the words of whoever counted them: `receive_ring_full`, `no_match`...
+    /// Reason, as the counter is named: `receive_ring_full`, `no_match`...
     pub reason: String,
 }
 
-/// Who can lose a frame.
+/// Where frames can be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The tester itself.
     Tester,
-    /// A link that loses frames because it was told to, or is too slow.
+    /// A link that is configured to lose frames, or is too slow.
     Link,
-    /// The kernel, on the way between tester and target.
+    /// The kernel, between tester and target.
     Kernel,
     /// The target.
     Target,
 }
 
 impl Account {
-    /// Adds frames that `place` says it lost; zero adds nothing.
+    /// Adds drops that `place` reports. Zero adds nothing.
     pub fn drop(&mut self, place: Place, reason: impl Into<String>, frames: u64) {
         if frames > 0 {
             *self.drops.entry(Drop { place, reason: reason.into() }).or_default() += frames;
         }
     }
 
-    /// Frames lost in `place`, for all reasons.
+    /// Returns the drops in `place` for all reasons.
     pub fn dropped(&self, place: Place) -> u64 {
         self.drops.iter().filter(|(drop, _)| drop.place == place).map(|(_, frames)| frames).sum()
     }
 
-    /// Offered frames that neither came back nor are anyone's drop.
+    /// Returns offered frames that were neither received nor reported as dropped.
     pub fn unexplained(&self) -> i64 {
         let known: u64 = self.received + self.drops.values().sum::<u64>();
         self.offered as i64 - known as i64

@@ -1,11 +1,13 @@
-//! The tester measures itself first, over a loop without target: what it then says of a target is
-//! believed only as far as this.
+//! Calibration of the tester over a loop without target. It bounds the validity of later results.
 //!
-//! Three questions, in this order. How much can it send at all, and what is the largest load of
-//! which it loses nothing (the ceiling: beyond it a trial measures the tester)? What latency does
-//! it see where there is none (the bias), and how far does that spread, within a trial and from trial to
-//! trial? How well does it keep a schedule at half of the ceiling (the pacing error)? Over all of it:
-//! what did it lose itself, and for how long was it away from its work?
+//! The calibration measures in this order:
+//!
+//! 1. The maximum load that the tester can send, and the ceiling: the highest load without loss.
+//!    Beyond it a trial measures the tester.
+//! 2. The bias: latency over the loop, with its spread within a trial and between trials.
+//! 3. The pacing error: deviation from the schedule at half of the ceiling.
+//!
+//! Over all trials it counts the tester's own loss and its stalls.
 
 use packet::time::Nanos;
 
@@ -18,56 +20,56 @@ use crate::stall::Stalls;
 use crate::stream::{Rate, Stream};
 use crate::trial::{Jitter, Latency, Pacing, PortReport, Trial, TrialReport};
 
-/// Trials by which the bias is known: their scatter is its error.
+/// Number of bias trials. Their scatter is the error of the bias.
 pub const BIAS_TRIALS: u32 = 5;
 
-/// How the tester is to measure itself.
+/// Parameters of a calibration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The stream to send; its rate is ignored.
+    /// Stream to send. Its rate is ignored.
     pub stream: Stream,
-    /// The largest load worth trying, frames per second.
+    /// Maximum load to try, in frames per second.
     pub rate_pps_max: f64,
-    /// The load at which the bias is taken, frames per second.
+    /// Load of the bias trials, in frames per second.
     pub rate_pps_bias: f64,
-    /// The ceiling is found to within this share of what the tester can send at all.
+    /// Resolution of the ceiling, as a share of the maximum load that the tester can send.
     pub resolution_ratio: f64,
-    /// How long each trial lasts.
+    /// Duration of each trial.
     pub duration: Nanos,
-    /// How long to listen after it.
+    /// Drain time of each trial.
     pub drain: Nanos,
 }
 
-/// What a tester is worth.
+/// Results of a calibration.
 #[derive(Debug, Clone)]
 pub struct Calibration {
     /// Frame size in bytes, frame check sequence included.
     pub frame_bytes: usize,
-    /// What was offered when as much as possible was asked for, frames per second.
+    /// Offered load when the maximum was intended, in frames per second.
     pub saturated_pps: f64,
-    /// The largest load that was offered as intended and came back whole.
+    /// Highest load that was offered as intended and received without loss.
     pub ceiling: Found,
-    /// The load at which the bias was taken, frames per second.
+    /// Load of the bias trials, in frames per second.
     pub rate_pps_bias: f64,
-    /// Latency over the loop: its middle is the bias, its width the accuracy.
+    /// Latency over the loop: its median is the bias, its spread the accuracy.
     pub bias: Latency,
-    /// The mean of it in each of [`BIAS_TRIALS`] trials, nanoseconds.
+    /// Mean latency in each of the [`BIAS_TRIALS`] trials, in nanoseconds.
     pub bias_ns_means: Vec<f64>,
     /// Variation of that latency.
     pub jitter: Jitter,
-    /// How well a low, regular load kept its schedule.
+    /// Deviation from the schedule at the load of the bias trials.
     pub pacing_at_bias: Pacing,
-    /// How well half of the ceiling kept its schedule; none where the ceiling is 0.
+    /// Deviation from the schedule at half of the ceiling. None if the ceiling is 0.
     pub pacing_at_half: Option<Pacing>,
-    /// Frames that nobody could account for, over all trials.
+    /// Unexplained frames over all trials.
     pub unexplained: i64,
-    /// Frames that had come back and were lost in the tester's own rings, over all trials.
+    /// Received frames that the tester's own rings dropped, over all trials.
     pub dropped: u64,
-    /// When the tester was away from its work, over all trials.
+    /// Stalls of the tester, over all trials.
     pub stalls: Stalls,
 }
 
-/// The measurement in progress: an experiment without target.
+/// A calibration in progress: an experiment without target.
 #[derive(Debug)]
 pub struct Calibrator {
     settings: Settings,
@@ -76,7 +78,7 @@ pub struct Calibrator {
     dropped: u64,
     stalls: Stalls,
     saturated_pps: f64,
-    /// The trial under way, and whether to try it again.
+    /// The current trial, and the policy for repeating it.
     asked: Option<Trial>,
     patience: Patience,
     ceiling: Option<Found>,
@@ -89,14 +91,14 @@ pub struct Calibrator {
 enum Stage {
     Saturate,
     Search(BinarySearch),
-    /// So many trials of it are left.
+    /// Number of bias trials left.
     Bias(u32),
     Half,
     Done,
 }
 
 impl Calibrator {
-    /// A calibration that has measured nothing yet.
+    /// Creates a calibration.
     pub fn new(settings: Settings) -> Self {
         Calibrator {
             settings,
@@ -114,7 +116,7 @@ impl Calibrator {
         }
     }
 
-    /// What was found, once the experiment is done.
+    /// Returns the results, if the experiment is done.
     pub fn finish(self) -> Option<Calibration> {
         let (bias, jitter, pacing_at_bias) = self.bias?;
         Some(Calibration {
@@ -178,7 +180,7 @@ impl Calibrator {
         }
     }
 
-    /// The search for the ceiling, below what could be sent at all.
+    /// Starts the search for the ceiling, below the saturated load.
     fn search(&self) -> Stage {
         let rate_pps_max = self.saturated_pps.clamp(1.0, self.settings.rate_pps_max);
         Stage::Search(BinarySearch::new(Goal {

@@ -1,10 +1,11 @@
-//! Frames as they arrive at ports, filtered, counted and written to a capture file.
+//! Capture: filters and counts received frames and writes them to a capture file.
 //!
-//! All frames are counted by protocol and size as they arrive, before the filter, and again those that it
-//! keeps. [`Capture::freeze`] reads every counter at one moment: nothing is received between the
-//! first and the last. A frame is dated by its stamp, and a stamp names its source; what is cut off
-//! a frame can leave its sum behind ([`packet::capture::cut`]). A port that fails is told and not asked
-//! again; the others go on, and the file stays whole.
+//! - All frames are counted by protocol and size before the filter, and again if it keeps them.
+//! - [`Capture::freeze`] reads all counters at one time, with no frame received in between.
+//! - A frame has its timestamp with the clock that took it.
+//! - A truncated frame can carry a checksum of the removed part ([`packet::capture::cut`]).
+//! - A failed port is reported and not polled again. The other ports continue and the file stays
+//!   valid.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -20,23 +21,23 @@ use ports::capture::{CaptureError, CaptureOptions, CaptureWriter, Format};
 use ports::clock::RealtimeLine;
 use ports::port::{Port, PortCounters, PortDrop, PortError};
 
-/// Frames taken from a port at once.
+/// Maximum number of frames per receive call.
 const RECEIVE_FRAMES: usize = 64;
 
-/// How frames are kept.
+/// Parameters of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// In which format.
+    /// File format.
     pub format: Format,
-    /// Bytes of each frame that are kept.
+    /// Maximum number of bytes to store of each frame.
     pub snap_bytes: usize,
-    /// Whether what is cut off leaves its sum behind; pcapng only.
+    /// Whether to store a checksum of the truncated part (pcapng only).
     pub sums: bool,
-    /// Frames that are written at most.
+    /// Maximum number of frames to write.
     pub frames_max: u64,
-    /// The file begins no further frame when it has so many bytes.
+    /// File size in bytes from which no further frame is written.
     pub bytes_max: u64,
-    /// What is said of the whole file; pcapng only.
+    /// Comment on the whole file (pcapng only).
     pub comment: Option<String>,
 }
 
@@ -47,16 +48,16 @@ pub struct Capture<W: Write> {
     settings: Settings,
     file: Option<CaptureWriter<W>>,
     frames_written: u64,
-    /// Where those of them end in the file that its output may not have taken yet.
+    /// End offsets of written frames that the output may not have taken yet.
     waiting: VecDeque<u64>,
-    /// Frames that the filter kept and that came too late for the file.
+    /// Frames that passed the filter when the file was already full.
     frames_late: u64,
     received: Copies,
     line: RealtimeLine,
     begun: Nanos,
 }
 
-/// A port that is listened at.
+/// A port of the capture.
 struct Lane {
     port: Box<dyn Port>,
     arrived: Traffic,
@@ -66,48 +67,49 @@ struct Lane {
     before: PortCounters,
 }
 
-/// All counters at one moment.
+/// All counters at one time.
 #[derive(Debug, Clone)]
 pub struct Frozen {
-    /// That moment, on the monotonic line.
+    /// Time of the counters, on the monotonic clock.
     pub at: Nanos,
-    /// Each port.
+    /// Counters by port.
     pub ports: Vec<PortFrozen>,
-    /// What the filter decided.
+    /// Counters of the filter.
     pub filter: Counts,
     /// Frames in the file.
     pub frames_written: u64,
-    /// Frames that the filter kept when the file was full already.
+    /// Frames that passed the filter when the file was already full.
     pub frames_late: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub file_bytes: u64,
 }
 
-/// One port's counters at that moment.
+/// Counters of one port.
 #[derive(Debug, Clone)]
 pub struct PortFrozen {
-    /// Its name.
+    /// Name of the port.
     pub name: String,
-    /// Which kind of port it is.
+    /// Kind of the port.
     pub kind: &'static str,
-    /// Who stamps its frames.
+    /// Clock that stamps its frames.
     pub stamps: Clock,
-    /// What the filter dropped where frames enter the host, on ports that can do so; it is in no other count
-    /// of the port's.
+    /// Frames that the filter dropped at the entry to the host, on ports that support it. The
+    /// port's other counters do not include them.
     pub kept_back: Count,
-    /// What arrived.
+    /// Received frames.
     pub arrived: Traffic,
-    /// What the filter kept of it.
+    /// Received frames that passed the filter.
     pub captured: Traffic,
-    /// What the port itself and the kernel counted.
+    /// Counters of the port itself and of the kernel.
     pub counters: PortCounters,
-    /// Why it is not asked any more.
+    /// Error of a failed port.
     pub failure: Option<String>,
 }
 
 impl<W: Write> Capture<W> {
-    /// A capture at these ports (at least one), into `output` if there is one. Until entries are loaded into the
-    /// filter nothing is kept.
+    /// Creates a capture at these ports (at least one), into `output` if given.
+    ///
+    /// The filter keeps nothing until entries are loaded.
     pub fn new(
         ports: Vec<Box<dyn Port>>,
         settings: Settings,
@@ -149,8 +151,9 @@ impl<W: Write> Capture<W> {
         })
     }
 
-    /// Takes what has arrived, at most some frames from each port; how many those were. An error is the
-    /// file's.
+    /// Receives at most one batch from each port. Returns the number of frames.
+    ///
+    /// Fails if the file cannot be written.
     pub fn step(&mut self, now: Nanos) -> Result<usize, CaptureError> {
         let mut count = 0;
         for index in 0..self.lanes.len() {
@@ -199,7 +202,7 @@ impl<W: Write> Capture<W> {
         };
         let (kept, cut) = bytes.split_at(bytes.len().min(self.settings.snap_bytes));
         let lane = &mut self.lanes[index];
-        // The interface's remark names the source of all other stamps.
+        // The interface's comment names the source of all other timestamps.
         let comment = (clock != lane.port.facts().stamps).then(|| stamp_remark(clock));
         let notes = Notes {
             comment: comment.as_deref(),
@@ -218,29 +221,29 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Whether the file takes no further frame.
+    /// Returns whether the file is full.
     pub fn is_full(&self) -> bool {
         let bytes = self.file.as_ref().map_or(0, CaptureWriter::bytes);
         self.file.is_some()
             && (self.frames_written >= self.settings.frames_max || bytes >= self.settings.bytes_max)
     }
 
-    /// Frames that the filter kept.
+    /// Returns the number of frames that passed the filter.
     pub fn frames_captured(&self) -> u64 {
         self.filter.counts().captured
     }
 
-    /// Whether nothing will arrive any more: every port has failed or come to its end.
+    /// Returns whether every port has failed or ended.
     pub fn is_over(&self) -> bool {
         self.lanes.iter().all(|lane| lane.failure.is_some() || lane.port.is_over())
     }
 
-    /// The ports that work, to be waited for.
+    /// Returns the working ports, to wait for.
     pub fn working(&self) -> impl Iterator<Item = &dyn Port> {
         self.lanes.iter().filter(|lane| lane.failure.is_none()).map(|lane| lane.port.as_ref() as _)
     }
 
-    /// Loads the filter's entries; ports that can keep back what these drop do so from then on.
+    /// Loads the filter's entries. Ports that can drop frames themselves do so from then on.
     pub fn load(&mut self, entries: &[Entry]) -> Result<(), TooMany> {
         self.filter.load(entries.to_vec())?;
         for lane in &mut self.lanes {
@@ -249,7 +252,7 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Every counter at this moment.
+    /// Reads all counters.
     pub fn freeze(&mut self, now: Nanos) -> Frozen {
         let mut filter = self.filter.counts().clone();
         let ports = self.lanes.iter_mut().map(|lane| lane.freeze(&mut filter)).collect();
@@ -263,8 +266,9 @@ impl<W: Write> Capture<W> {
         }
     }
 
-    /// Ends the file with what was counted at each port, and reads every counter a last time. Gives the
-    /// output back, if there was one. Frames that it did not take before a fault are not counted as written.
+    /// Writes the ports' counters to the file, and returns the final counters and the output.
+    ///
+    /// Frames that the output did not take before an error do not count as written.
     pub fn finish(mut self, now: Nanos) -> (Frozen, Result<Option<W>, CaptureError>) {
         let mut frozen = self.freeze(now);
         let Some(mut file) = self.file else { return (frozen, Ok(None)) };
@@ -297,7 +301,7 @@ impl<W: Write> Capture<W> {
 }
 
 impl Lane {
-    /// This port's counters; what it kept back is added to what the filter decided.
+    /// Reads this port's counters, and adds the frames it dropped itself to the filter's counts.
     fn freeze(&mut self, decided: &mut Counts) -> PortFrozen {
         let counts = self.port.kept_back();
         let mut kept_back = Count::default();

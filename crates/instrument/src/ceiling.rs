@@ -1,9 +1,11 @@
-//! What the tester's own controller can say and hear in a second, so that it is never taken for a switch's.
+//! Limits of the tester's control channel, so that they are not mistaken for those of a switch.
 //!
-//! The controller that measures switches is set before a [`mirror`]: a peer that turns requests into answers by
-//! their headers alone, in a thread of its own, over the same kind of channel as a target's. Messages go
-//! in batches, several of which are under way, as they do at the highest rates. Source: cbench's question, asked
-//! of ourselves. Invariant: what is told was said and heard whole; a kind that came to no end is left out.
+//! The controller that measures switches runs against a [`mirror`]: a peer in its own thread that
+//! converts requests into replies by their headers. It uses the same kind of channel as a target.
+//! Messages are sent in batches with several outstanding, as at the highest rates of a measurement.
+//! The method is that of cbench, applied to the tester.
+//!
+//! Invariant: a rate counts only complete exchanges. A kind that did not finish is left out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,57 +27,57 @@ use crate::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use crate::rig::live::LiveRig;
 use crate::stage::Scene;
 
-/// The peer that costs next to nothing.
+/// A peer with minimal processing cost.
 pub mod mirror;
 
-/// How long each kind is said for.
+/// Duration of each kind of exchange.
 const SPAN: Nanos = Nanos::from_millis(60);
 
-/// How long the last answers may take.
+/// Timeout for the last replies.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
-/// Messages that are said at once.
+/// Messages per batch.
 const BATCH: u32 = 64;
 
-/// Batches under way.
+/// Number of outstanding batches.
 const AHEAD: u32 = 8;
 
-/// Bytes of the frame in a packet-out and a packet-in.
+/// Size of the frame in a packet-out and a packet-in, in bytes.
 const FRAME_BYTES: usize = 60;
 
-/// Flow-mods that are played from memory.
+/// Number of flow-mods in the script.
 const PLAYED: u32 = 20_000;
 
-/// Bytes that a channel in memory holds each way.
+/// Capacity of a channel in memory in each direction, in bytes.
 const MEMORY_BYTES: usize = 256 << 10;
 
-/// Which channel leads to the peer.
+/// Kind of channel to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// In one process.
+    /// Memory of one process.
     Memory,
-    /// A Unix socket, as local switches have.
+    /// Unix socket, as for local switches.
     Unix,
     /// TCP over loopback.
     Tcp,
 }
 
-/// What is said and heard.
+/// Kind of exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Echo,
     Barrier,
-    /// A flow-mod with a barrier behind it.
+    /// A flow-mod followed by a barrier.
     FlowMod,
-    /// A packet-out with a barrier behind it.
+    /// A packet-out followed by a barrier.
     PacketOut,
-    /// A packet-in that is answered by a packet-out, which brings the next.
+    /// A packet-in answered by a packet-out, which triggers the next packet-in.
     PacketRoundTrip,
-    /// Packet-ins, many of which one packet-out brings.
+    /// Packet-ins, many per packet-out.
     PacketIn,
 }
 
-/// All of them, with the names under which they are told.
+/// All kinds with their names in the report.
 const KINDS: [(Kind, &str); 6] = [
     (Kind::Echo, "echo"),
     (Kind::Barrier, "barrier"),
@@ -85,11 +87,11 @@ const KINDS: [(Kind, &str); 6] = [
     (Kind::PacketIn, "packet_in"),
 ];
 
-/// The name of flow-mods that were encoded before, as workloads say them.
+/// Name of the flow-mods that a script sends, as workloads do.
 const FLOW_MOD_PLAYED: &str = "flow_mod_played";
 
 impl Way {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Way::Memory => "memory",
@@ -99,13 +101,13 @@ impl Way {
     }
 }
 
-/// Where the mirror is reached.
+/// How to reach the mirror.
 enum Place {
     Memory,
     Listens(Listener),
 }
 
-/// Measures it over this kind of channel, socket files under `folder`.
+/// Measures the limits over this kind of channel. Creates socket files in `folder`.
 pub fn measure(way: Way, folder: &std::path::Path) -> Result<ControllerCeiling, ChannelError> {
     let address = match way {
         Way::Memory => None,
@@ -129,7 +131,7 @@ pub fn measure(way: Way, folder: &std::path::Path) -> Result<ControllerCeiling, 
     Ok(found)
 }
 
-/// Does something with a channel at whose other end a mirror is, which ends afterwards.
+/// Calls `does` with a channel to a mirror, and stops the mirror afterwards.
 fn with_mirror<T>(
     place: &mut Place,
     does: impl FnOnce(Box<dyn Channel>) -> T,
@@ -142,7 +144,7 @@ fn with_mirror<T>(
         Place::Listens(listener) => {
             let url: Url = listener.address_to_connect();
             let ours = Connecting::wait(&url, PATIENCE)?;
-            // What has connected waits to be accepted.
+            // A connected peer is already in the accept queue.
             let theirs = listener.accept()?.ok_or(ChannelError::TimedOut(url))?;
             (ours, theirs)
         }
@@ -152,12 +154,12 @@ fn with_mirror<T>(
     let peer = thread::spawn(move || mirror::serve(theirs, &flag));
     let done = does(ours);
     stop.store(true, Ordering::Relaxed);
-    // A mirror that panicked has answered nothing, which shows by what was measured.
+    // The results show if a mirror panicked, because it sent no replies.
     let _ = peer.join();
     Ok(done)
 }
 
-/// How many of a kind are said and heard in a second by modules on a stage.
+/// Returns the rate at which a module exchanges one kind, per second.
 fn said(kind: Kind, channel: Box<dyn Channel>) -> Option<f64> {
     let mut module = Saying::new(kind);
     let mut rig = LiveRig::new(Vec::new(), 0, Arc::new(AtomicBool::new(false)));
@@ -167,7 +169,7 @@ fn said(kind: Kind, channel: Box<dyn Channel>) -> Option<f64> {
     rate.filter(|_| report.ended == Ended::Said)
 }
 
-/// How many flow-mods that were encoded before are said in a second, their barriers heard.
+/// Returns the rate of flow-mods from a script, with their barriers confirmed, per second.
 fn played(channel: Box<dyn Channel>) -> Option<f64> {
     let mut settings = Settings::new();
     settings.session.versions = vec![mirror::VERSION];
@@ -186,7 +188,7 @@ fn flow_mod(number: u32) -> FlowMod {
     FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(2)])
 }
 
-/// A packet-out that the mirror answers with so many packet-ins.
+/// A packet-out that the mirror answers with this many packet-ins.
 fn packet_out(packet_ins: u32) -> Message {
     Message::PacketOut(PacketOut {
         buffer_id: None,
@@ -197,13 +199,13 @@ fn packet_out(packet_ins: u32) -> Message {
     })
 }
 
-/// The module that says and hears one kind.
+/// Module that exchanges one kind of message.
 struct Saying {
     kind: Kind,
     number: u32,
     begun_at: Option<Nanos>,
     last: Nanos,
-    /// Answers that are waited for, and those that came.
+    /// Outstanding and received replies.
     open: u64,
     done: u64,
     timer: Option<TimerId>,
@@ -224,7 +226,7 @@ impl Saying {
         }
     }
 
-    /// Says the next batch.
+    /// Sends the next batch.
     fn say(&mut self, desk: &mut Desk) {
         let mut messages = Vec::new();
         let count = if self.kind == Kind::PacketIn { 1 } else { BATCH };
@@ -249,7 +251,7 @@ impl Saying {
         self.open += u64::from(BATCH);
     }
 
-    /// An answer came.
+    /// Counts a reply.
     fn heard(&mut self, at: Nanos, desk: &mut Desk) {
         self.done += 1;
         self.open = self.open.saturating_sub(1);

@@ -1,10 +1,11 @@
-//! How well the tester's clock goes: beside others of this machine, and by one outside it.
+//! Quality of the tester's clock, compared to other clocks of this machine and an external
+//! reference.
 //!
-//! Everything is dated on one line, the kernel's monotonic clock, control and data alike. Delays
-//! between two ports of one tester need no other clock; those between two testers do. Nothing here
-//! reads a clock: readings are arguments.
+//! All timestamps of control and data plane are on one timeline, the kernel's monotonic clock.
+//! Delays between two ports of one tester need no other clock. Delays between two testers do.
+//! Nothing here reads a clock: readings are arguments.
 
-/// How fast the clock goes, beside one that nobody steers.
+/// Rate of the clock compared to the free-running raw clock.
 pub mod drift;
-/// The clock made to follow a reference.
+/// Servo that follows a reference clock.
 pub mod servo;

@@ -1,8 +1,11 @@
-//! A control element: an association with a forwarding element over sockets (RFC 5810, RFC 5811).
+//! ForCES control element: an association with a forwarding element over sockets (RFC 5810, RFC
+//! 5811).
 //!
-//! [`Meeting`] makes the three channels, dialled or waited for; [`ControlElement`] carries messages between
-//! them and [`Ce`], without waiting. What waits for an answer says how by a [`Meanwhile`]. Whatever the other
-//! end does, speak something else, fall silent, close, ends in one error that says so.
+//! - [`Meeting`] opens the three channels, by connecting or listening.
+//! - [`ControlElement`] moves messages between the channels and [`Ce`], without blocking.
+//! - Calls that wait for a reply use a [`Meanwhile`].
+//! - Any misbehavior of the peer ends in one error that describes it: invalid messages, silence, or
+//!   a closed channel.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -15,29 +18,30 @@ use ports::channel::group::{Channels, Dialling, Doors};
 use ports::channel::{ChannelError, Tls, Url};
 use ports::clock;
 
-/// Many changes in one transaction.
+/// Transactions of many changes.
 mod transaction;
 
 pub use transaction::{Rows, rows_of};
 
-/// Bytes of a read.
+/// Size of a read in bytes.
 const READ_BYTES: usize = 256 << 10;
-/// Bytes that wait at a channel; more stay with the association.
+/// Maximum number of queued bytes per channel. More stay with the association.
 const OWED_MAX: usize = 1 << 20;
-/// Events that are kept while an answer is waited for; more are only counted.
+/// Maximum number of stored events while waiting for a reply. More are only counted.
 pub const EVENTS_MAX: usize = 65_536;
 
-/// How to wait, and what time it is.
+/// How to wait, and the time.
 pub trait Meanwhile {
-    /// The time.
+    /// Returns the time.
     fn now(&mut self) -> Nanos;
 
-    /// Returns when one of these descriptors may be ready, each with whether to write, and at `deadline`
-    /// at the latest; or earlier.
+    /// Waits until one of these descriptors is ready, each with whether to wait for writability.
+    ///
+    /// Returns at `deadline` at the latest. Can return early.
     fn rest(&mut self, descriptors: &[(RawFd, bool)], deadline: Nanos);
 }
 
-/// The machine's clock.
+/// Waits in real time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealTime;
 
@@ -51,27 +55,27 @@ impl Meanwhile for RealTime {
         descriptors.iter().for_each(|(descriptor, writable)| {
             wait.add(*descriptor, *writable);
         });
-        // An interrupted wait is a short one; the caller looks at the clock.
+        // An interrupted wait returns early, and the caller reads the clock.
         let _ = wait.until(Some(deadline));
     }
 }
 
-/// Why something could not be had of a forwarding element.
+/// Why a request to a forwarding element failed.
 #[derive(Debug)]
 pub enum CeError {
-    /// A channel could not be made, or broke.
+    /// A channel could not be opened, or broke.
     Channel(ChannelError),
-    /// Nobody came in time (where it was waited).
+    /// No forwarding element connected in time to this address.
     Nobody(Url),
-    /// The association is over, or was not made.
+    /// The association is over, or was not established.
     Down(TeardownReason),
-    /// The other end sent what is no ForCES.
+    /// The peer sent bytes that are not ForCES.
     Garbage(String),
-    /// No answer came in time.
+    /// No reply arrived in time.
     Silent,
     /// The request cannot be sent.
     Refused(Refused),
-    /// The forwarding element would not do some of it.
+    /// The forwarding element rejected parts of it.
     Failed(Vec<(Place, ResultCode)>),
 }
 
@@ -113,16 +117,16 @@ impl std::fmt::Display for CeError {
 
 impl std::error::Error for CeError {}
 
-/// Channels that are being made.
+/// Channels that are being opened.
 pub enum Meeting {
-    /// They are dialled.
+    /// By connecting.
     Dialling(Box<Dialling>),
-    /// They are waited for.
+    /// By listening.
     Doors(Box<Doors>),
 }
 
 impl Meeting {
-    /// Dials or listens, as the address of the channel of high priority says.
+    /// Connects or listens, depending on the address of the high-priority channel.
     pub fn open(url: &Url, tls: Option<&Tls>, now: Nanos) -> Result<Meeting, ChannelError> {
         let none = "there is no room for the addresses of three channels";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
@@ -132,7 +136,7 @@ impl Meeting {
         })
     }
 
-    /// The channels, once they are there.
+    /// Returns the channels, once all are open.
     pub fn turn(&mut self, now: Nanos) -> Result<Option<Channels>, ChannelError> {
         match self {
             Meeting::Dialling(dialling) => dialling.turn(now),
@@ -140,7 +144,7 @@ impl Meeting {
         }
     }
 
-    /// The descriptors to wait for, each with whether until it is writable.
+    /// Returns the descriptors to wait for, each with whether to wait for writability.
     pub fn descriptors(&self) -> Vec<(RawFd, bool)> {
         match self {
             Meeting::Dialling(dialling) => {
@@ -157,11 +161,11 @@ pub struct ControlElement {
     channels: [Framed; 3],
     buffer: Vec<u8>,
     events: VecDeque<CeEvent>,
-    /// Events that were not kept.
+    /// Number of events that were not stored.
     pub lost: u64,
 }
 
-/// Where a message ends.
+/// Returns the length of the first message.
 fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     frame_octets(bytes).map_err(|fault| fault.to_string())
 }
@@ -171,7 +175,7 @@ fn moment(now: Nanos) -> Moment {
 }
 
 impl ControlElement {
-    /// One on channels that have just been made.
+    /// Creates a control element on open channels.
     pub fn new(mut channels: Channels, settings: CeSettings, now: Nanos) -> ControlElement {
         for (channel, kind) in channels.iter_mut().zip(Channel::ALL) {
             channel.label(kind.payload_protocol());
@@ -185,7 +189,7 @@ impl ControlElement {
         }
     }
 
-    /// Dials or waits, and is there once the association is made; `patience` is for both.
+    /// Connects or listens, and returns once associated. `patience` is the timeout for both.
     pub fn associate(
         url: &Url,
         tls: Option<&Tls>,
@@ -218,17 +222,17 @@ impl ControlElement {
         Ok(element)
     }
 
-    /// The forwarding element.
+    /// Returns the id of the forwarding element.
     pub fn fe(&self) -> Option<Id> {
         self.ce.fe()
     }
 
-    /// The association, to ask and to order; what it wants sent is sent with the next turn.
+    /// Returns the association, to send requests. The next `turn` transmits them.
     pub fn ce(&mut self) -> &mut Ce {
         &mut self.ce
     }
 
-    /// Sends and receives what can be, and does what is due.
+    /// Sends and receives without blocking, and processes timeouts.
     pub fn turn(&mut self, now: Nanos) -> Result<(), CeError> {
         for channel in Channel::ALL {
             let framed = &mut self.channels[channel as usize];
@@ -240,7 +244,7 @@ impl ControlElement {
                         match count {
                             Ok(0) => break,
                             Ok(_) => {}
-                            // What it said before it went is an answer still.
+                            // Messages that arrived before the close still count.
                             Err(ChannelError::Closed(_)) if !self.events.is_empty() => break,
                             Err(error) => return Err(self.broken(error)),
                         }
@@ -265,7 +269,7 @@ impl ControlElement {
         self.send().map_err(|error| self.broken(error))
     }
 
-    /// A channel that ends because the association does is no news.
+    /// Reports a channel that closes with the association as the end of the association.
     fn broken(&self, error: ChannelError) -> CeError {
         let down = self.events.iter().find_map(|event| match event {
             CeEvent::Down(reason) => Some(*reason),
@@ -292,23 +296,23 @@ impl ControlElement {
         Ok(())
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     pub fn next_event(&mut self) -> Option<CeEvent> {
         self.events.pop_front()
     }
 
-    /// The descriptors to wait for, each with whether until it is writable.
+    /// Returns the descriptors to wait for, each with whether to wait for writability.
     pub fn descriptors(&self) -> Vec<(RawFd, bool)> {
         self.channels.iter().filter_map(Framed::descriptor).collect()
     }
 
-    /// When something is due although nothing arrives.
+    /// Returns when the next timeout is due.
     pub fn next_due(&self) -> Option<Nanos> {
         let due = self.ce.next_timeout()?;
         Some(Nanos(u64::try_from(due.as_nanos()).unwrap_or(u64::MAX)))
     }
 
-    /// Waits until something can be done, at most until `until`.
+    /// Waits for the next event, until `until` at the latest.
     pub fn rest(&self, until: Nanos, meanwhile: &mut dyn Meanwhile) {
         if self.channels.iter().any(Framed::holds_received) {
             return;
@@ -325,7 +329,7 @@ impl ControlElement {
         down.map_or(Ok(()), |reason| Err(CeError::Down(reason)))
     }
 
-    /// Waits for the answer to a request; events that come meanwhile are kept.
+    /// Waits for the reply to a request. Other events stay queued.
     pub fn answer(
         &mut self,
         correlator: u64,
@@ -349,13 +353,13 @@ impl ControlElement {
         }
     }
 
-    /// Asks for what stands at a place.
+    /// Requests the values of a component.
     pub fn get(&mut self, place: &Place, meanwhile: &mut dyn Meanwhile) -> Result<Answer, CeError> {
         let correlator = self.ce.get(place)?;
         self.answer(correlator, meanwhile)
     }
 
-    /// Changes something, all of it or nothing.
+    /// Changes components atomically.
     pub fn configure(
         &mut self,
         selects: Vec<Select>,
@@ -365,7 +369,7 @@ impl ControlElement {
         done(&self.answer(correlator, meanwhile)?)
     }
 
-    /// Ends the association, and lets the other end know.
+    /// Ends the association and notifies the peer.
     pub fn leave(mut self, meanwhile: &mut dyn Meanwhile) {
         self.ce.teardown(TeardownReason::NORMAL);
         let until = meanwhile.now().saturating_add(Nanos::from_millis(200));
@@ -378,7 +382,7 @@ impl ControlElement {
     }
 }
 
-/// Whether all of it went well.
+/// Returns an error if any part of the request failed.
 fn done(answer: &Answer) -> Result<(), CeError> {
     let failures = answer.failures();
     match failures.is_empty() {

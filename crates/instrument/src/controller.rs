@@ -1,11 +1,13 @@
-//! A test controller: one connection to a switch, on which flows are installed and counters read.
+//! Test controller: one connection to a switch, to install flows and read statistics.
 //!
-//! It asks one thing at a time and waits for the answer, within a time-out; flow-mods it sends
-//! ahead by batches (see `flows`). What the switch sends unasked is counted or kept within
-//! limits. Whatever a peer does, speak another version, send garbage or half a message, fall
-//! silent, close, ends in one error that says so; after an error the connection is used up.
-//! How to wait is somebody else's business: a `Meanwhile` polls a descriptor in real time, or
-//! lets a simulated switch take its turn.
+//! - Requests are synchronous: the controller sends one and waits for its reply, with a timeout.
+//!   Flow-mods are sent ahead in batches (see `flows`).
+//! - Unsolicited messages of the switch are counted, or stored within limits.
+//! - Any misbehavior of the peer ends in one error that describes it: an unsupported version,
+//!   invalid or truncated messages, silence, or a closed connection. The connection is unusable
+//!   after an error.
+//! - The caller defines how to wait: a `Meanwhile` polls a descriptor in real time, or runs a
+//!   simulated switch.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -27,13 +29,13 @@ use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
 use ports::channel::{Channel, Connecting, Listener, Url};
 
-/// Flow-mods ahead of barriers.
+/// Flow-mods with barriers.
 pub mod flows;
-/// What is going to be said, made ahead.
+/// Scripts: messages encoded in advance.
 pub mod script;
-/// A script said as fast as a switch takes it.
+/// Playback of a script as fast as the switch accepts it.
 pub mod play;
-/// Waiting on the machine's clock.
+/// Waiting in real time.
 mod real_time;
 
 mod error;
@@ -41,42 +43,43 @@ mod error;
 pub use error::ControlError;
 pub use real_time::RealTime;
 
-/// Errors and removed flows that are kept until somebody takes them; more are only counted.
+/// Maximum number of stored errors and removed flows until they are taken. More are only counted.
 pub const UNASKED_MAX: usize = 1024;
 
-/// Rows (flows, ports, tables) that one statistics reply may have.
+/// Maximum number of rows (flows, ports, tables) in one statistics reply.
 pub const ROWS_MAX: usize = 1 << 20;
 
-/// Longest wait before the controller checks whether it has to stop.
+/// Maximum wait before the controller checks the stop flag.
 const STOP_CHECK_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Reads of the channel before anything else has its turn.
+/// Maximum number of channel reads in one iteration.
 const READS_MAX: usize = 16;
 
-/// How a controller behaves.
+/// Parameters of a controller.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Versions, keep-alive and limits of the session.
+    /// Versions, keepalive and limits of the session.
     pub session: session::Settings,
-    /// How long a connection may take to be made.
+    /// Timeout for opening a connection.
     pub connect_timeout: Nanos,
-    /// How long the switch may take for a reply, or for any progress with flow-mods.
+    /// Timeout for a reply, or for any progress with flow-mods.
     pub reply_timeout: Nanos,
-    /// Flow-mods between two barriers.
+    /// Number of flow-mods per barrier.
     pub batch_flows: usize,
-    /// Barriers that may be unanswered while more flow-mods are sent.
+    /// Maximum number of outstanding barriers while more flow-mods are sent.
     pub barriers_ahead: usize,
-    /// Ends every wait for the switch with [`ControlError::Interrupted`] when it becomes true.
+    /// Ends every wait for the switch with [`ControlError::Interrupted`] when set.
     pub stop: Arc<AtomicBool>,
 }
 
-/// How to wait, and what time it is.
+/// How to wait, and the time.
 pub trait Meanwhile {
-    /// The time.
+    /// Returns the time.
     fn now(&mut self) -> Nanos;
 
-    /// Returns when the channel with this descriptor (if it has one) may have something to read,
-    /// or room to write if that is wanted, and at `deadline` at the latest; or earlier.
+    /// Waits until the channel with this descriptor (if any) is readable, or writable if requested.
+    ///
+    /// Returns at `deadline` at the latest. Can return early.
     fn rest(&mut self, descriptor: Option<RawFd>, wants_to_write: bool, deadline: Nanos);
 }
 
@@ -89,34 +92,34 @@ pub struct Controller {
     /// Received bytes that the session has not taken yet.
     buffer: Vec<u8>,
     unread: std::ops::Range<usize>,
-    /// The request that is waited for, and what has come of its answer.
+    /// The outstanding request, and the reply's parts so far.
     asked: Option<Xid>,
     parts: Vec<Message>,
     rows: usize,
     is_answered: bool,
-    /// Barriers that have been answered since flows were last looked after.
+    /// Barrier replies since the last call of `settle`.
     barriers: Vec<Xid>,
     unasked: Unasked,
 }
 
-/// What a switch sent without being asked.
+/// Unsolicited messages of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unasked {
-    /// Frames handed to the controller.
+    /// Number of packet-ins.
     pub packet_ins: u64,
-    /// Errors, by the transaction they belong to; at most [`UNASKED_MAX`].
+    /// Errors with their transaction ids, at most [`UNASKED_MAX`].
     pub errors: Vec<(Xid, ErrorMessage)>,
-    /// Flows that went, at most [`UNASKED_MAX`].
+    /// Removed flows, at most [`UNASKED_MAX`].
     pub removed: Vec<FlowRemoved>,
     /// Errors and removed flows beyond the limits.
     pub lost: u64,
-    /// Port changes and other messages.
+    /// Number of port status and other messages.
     pub others: u64,
 }
 
 impl Settings {
-    /// OpenFlow 1.0, five seconds to connect and for each reply, 256 flow-mods between barriers
-    /// and two barriers ahead.
+    /// OpenFlow 1.0, five seconds to connect and for each reply, 256 flow-mods per barrier and two
+    /// outstanding barriers.
     pub fn new() -> Self {
         let mut session = session::Settings::new(End::Controller);
         session.versions = vec![Version::V1_0];
@@ -139,13 +142,13 @@ impl Default for Settings {
 }
 
 impl Controller {
-    /// Connects to a switch that listens, in real time, and asks what it is.
+    /// Connects to a listening switch in real time and requests its features.
     pub fn connect(url: &Url, settings: Settings) -> Result<Self, ControlError> {
         let channel = Connecting::wait(url, settings.connect_timeout)?;
         Controller::start(channel, settings, &mut RealTime::default())
     }
 
-    /// Waits, in real time, for a switch to connect, and asks what it is.
+    /// Waits for a switch to connect, in real time, and requests its features.
     pub fn accept(listener: &mut Listener, settings: Settings) -> Result<Self, ControlError> {
         let mut meanwhile = RealTime::default();
         let deadline = meanwhile.now().saturating_add(settings.connect_timeout);
@@ -160,7 +163,7 @@ impl Controller {
         }
     }
 
-    /// Agrees with the switch at the other end on a version, and asks what it is.
+    /// Negotiates the version with the switch and requests its features.
     pub fn start(
         channel: Box<dyn Channel>,
         settings: Settings,
@@ -168,7 +171,7 @@ impl Controller {
     ) -> Result<Self, ControlError> {
         let session = Session::new(settings.session.clone(), meanwhile.now());
         let mut controller = Controller::bare(channel, session, settings);
-        // The session itself gives up when no hello comes in time.
+        // The session itself times out without a hello.
         while controller.session.version().is_none() {
             controller.turn(meanwhile.now())?;
             if controller.session.version().is_none() {
@@ -182,7 +185,7 @@ impl Controller {
         Ok(controller)
     }
 
-    /// One that has asked nothing yet.
+    /// Creates a controller that has not sent anything yet.
     fn bare(channel: Box<dyn Channel>, session: Session, settings: Settings) -> Self {
         Controller {
             channel,
@@ -200,35 +203,36 @@ impl Controller {
         }
     }
 
-    /// What the switch says it is.
+    /// Returns the switch's features.
     pub fn features(&self) -> &Features {
         self.features.as_ref().expect("a started controller has asked")
     }
 
-    /// The version that was agreed on.
+    /// Returns the negotiated version.
     pub fn version(&self) -> Version {
         self.session.version().expect("a started controller has agreed on one")
     }
 
-    /// Says something that nothing answers, and has what waits leave.
+    /// Sends a message that has no reply. Returns its transaction id.
     pub fn tell(&mut self, message: &Message, now: Nanos) -> Result<Xid, ControlError> {
         let xid = self.session.send(message, now)?;
         self.flush()?;
         Ok(xid)
     }
 
-    /// Name of the other end.
+    /// Returns the name of the peer.
     pub fn peer(&self) -> &str {
         self.channel.peer()
     }
 
-    /// What has come unasked since this was called last.
+    /// Takes the unsolicited messages since the last call.
     pub fn take_unasked(&mut self) -> Unasked {
         std::mem::take(&mut self.unasked)
     }
 
-    /// Receives, answers and sends what is waiting, without waiting: for whoever holds a
-    /// connection through a long trial, so that the switch does not take it for dead.
+    /// Receives, replies and sends without blocking.
+    ///
+    /// Call it regularly during a long trial to keep the connection alive.
     pub fn turn(&mut self, now: Nanos) -> Result<(), ControlError> {
         if self.settings.stop.load(Ordering::Relaxed) {
             return Err(ControlError::Interrupted);
@@ -251,7 +255,7 @@ impl Controller {
         self.flush()
     }
 
-    /// Waits until everything sent before is done, and returns how long that took.
+    /// Sends a barrier request and waits for the reply. Returns how long that took.
     pub fn barrier(&mut self, meanwhile: &mut dyn Meanwhile) -> Result<Nanos, ControlError> {
         let asked_at = meanwhile.now();
         match self.ask(&Message::BarrierRequest, meanwhile)?.pop() {
@@ -260,7 +264,7 @@ impl Controller {
         }
     }
 
-    /// Who made the switch, and its names.
+    /// Returns manufacturer and names of the switch.
     pub fn description(
         &mut self,
         meanwhile: &mut dyn Meanwhile,
@@ -272,7 +276,7 @@ impl Controller {
         rows?.pop().ok_or(ControlError::WrongAnswer(MessageKind::MultipartRequest))
     }
 
-    /// The entries that `which` names, with their counters.
+    /// Returns the flow entries that `which` selects, with their counters.
     pub fn flow_stats(
         &mut self,
         which: FlowStatsRequest,
@@ -284,7 +288,7 @@ impl Controller {
         })
     }
 
-    /// The sum over the entries that `which` names.
+    /// Returns the aggregate of the flow entries that `which` selects.
     pub fn aggregate_stats(
         &mut self,
         which: FlowStatsRequest,
@@ -298,7 +302,7 @@ impl Controller {
         rows?.pop().ok_or(ControlError::WrongAnswer(MessageKind::MultipartRequest))
     }
 
-    /// Each table.
+    /// Returns the statistics of each table.
     pub fn table_stats(
         &mut self,
         meanwhile: &mut dyn Meanwhile,
@@ -309,7 +313,7 @@ impl Controller {
         })
     }
 
-    /// Each port's counters.
+    /// Returns the counters of each port.
     pub fn port_stats(
         &mut self,
         meanwhile: &mut dyn Meanwhile,
@@ -320,8 +324,9 @@ impl Controller {
         })
     }
 
-    /// Asks for statistics and joins the rows of all parts; `rows` says nothing to a part of the
-    /// wrong type.
+    /// Requests statistics and joins the rows of all parts.
+    ///
+    /// `rows` returns none for a part of the wrong type.
     fn statistics<T>(
         &mut self,
         request: MultipartRequestBody,
@@ -337,7 +342,7 @@ impl Controller {
         Ok(all)
     }
 
-    /// Sends a request and waits for its whole answer.
+    /// Sends a request and waits for the complete reply.
     pub fn ask(
         &mut self,
         request: &Message,
@@ -402,7 +407,7 @@ impl Controller {
                     return Err(ControlError::Garbage(peer, Box::new(error)));
                 }
                 Event::Down { why } => {
-                    // What the session still has to say may help the other end.
+                    // The session's remaining output can help the peer.
                     let _ = self.flush();
                     return Err(ControlError::Down(self.channel.peer().to_owned(), why));
                 }
@@ -443,7 +448,7 @@ impl Controller {
     }
 }
 
-/// Rows that a part of an answer brings; at least one, so that empty parts have an end too.
+/// Returns the number of rows in a part of a reply. At least one, so that empty parts count too.
 fn rows_of(message: &Message) -> usize {
     let Message::MultipartReply(reply) = message else { return 1 };
     let rows = match &reply.body {

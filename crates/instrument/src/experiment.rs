@@ -1,84 +1,84 @@
-//! An experiment is a pure state machine: it yields steps as values and digests their outcomes.
+//! Experiments: pure state machines that yield steps as values and process their outcomes.
 //!
-//! It does no I/O, reads no clock and waits for nothing, so that the same experiment runs
-//! unchanged on a live network and in a simulation. What a target has to install is a type of
-//! whoever knows targets; here it is a parameter.
+//! An experiment does no I/O, reads no clock and never blocks. So it runs unchanged on a live
+//! network and in a simulation. The target's configuration is a type parameter, which crates that
+//! know targets define.
 
 use crate::module::{Module, StageReport};
 use crate::trial::{Trial, TrialReport};
 
-/// A study in progress.
+/// An experiment in progress.
 pub trait Experiment {
-    /// What a target has to install before frames can flow.
+    /// Configuration that a target must install before frames can flow.
     type Setup;
 
-    /// The next step, given what came of the last one (`None` at the beginning).
+    /// Returns the next step, given the outcome of the last one (`None` at the start).
     fn next(&mut self, last: Option<&Outcome>) -> Step<Self::Setup>;
 }
 
-/// What an experiment wants next.
+/// The next step of an experiment.
 pub enum Step<S> {
-    /// Make the target ready in this way.
+    /// Install this configuration in the target.
     Install(S),
-    /// Offer this load.
+    /// Run a trial.
     Trial {
-        /// Where it lies on the experiment's axes.
+        /// Position on the experiment's axes.
         point: Point,
-        /// The load.
+        /// The trial.
         trial: Trial,
     },
-    /// Carry a measurement module out.
+    /// Run a measurement module.
     Module {
-        /// Where it lies on the experiment's axes.
+        /// Position on the experiment's axes.
         point: Point,
         /// The module.
         module: Box<dyn Module>,
     },
-    /// Nothing: it is finished.
+    /// The experiment is finished.
     Done,
 }
 
-/// What came of a step.
+/// Outcome of a step.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The target is ready.
+    /// The target is configured.
     Installed,
     /// A trial was run.
     Trial {
-        /// The trial's point.
+        /// Position of the trial.
         point: Point,
-        /// What was seen.
+        /// The trial's report.
         report: Box<TrialReport>,
     },
-    /// A module was carried out.
+    /// A module was run.
     Module {
-        /// The module's point.
+        /// Position of the module.
         point: Point,
-        /// What came of it.
+        /// The module's report.
         report: Box<StageReport>,
     },
 }
 
-/// Where a trial lies: a value on each axis of the experiment.
+/// Position of a trial: a value on each axis of the experiment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Point(pub Vec<Coordinate>);
 
 /// A value on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coordinate {
-    /// The axis, its unit in the name: `frame_bytes`, `rate_pps`.
+    /// Name of the axis, with its unit: `frame_bytes`, `rate_pps`.
     pub axis: &'static str,
     /// The value.
     pub value: f64,
 }
 
 impl Point {
-    /// A point from its axes and values.
+    /// Creates a point from axes and values.
     pub fn new(coordinates: &[(&'static str, f64)]) -> Self {
         Point(coordinates.iter().map(|&(axis, value)| Coordinate { axis, value }).collect())
     }
 
-    /// The value on `axis`, if the point has one.
+    /// Returns the value on `axis`, if the point has one.
     pub fn value(&self, axis: &str) -> Option<f64> {
         self.0.iter().find(|coordinate| coordinate.axis == axis).map(|found| found.value)
     }

@@ -1,39 +1,45 @@
-//! What the trial in progress has counted so far, for whoever watches: frames by port, and latencies in coarse steps.
+//! Live counters of the trial in progress: frames by port, and latencies in coarse steps.
 //!
-//! The thread that measures writes it a few times a second and goes on; a reader that looks meanwhile looks again. It is one for the
-//! process, as the instrument is (docs/decisions/0035-who-watches-holds-nothing-back.md). Invariants: nobody waits for anybody here, nothing that is measured depends on
-//! what stands in it, and what is read was written at one moment.
+//! The measuring thread writes them a few times a second. There is one gauge per process
+//! (docs/decisions/0035-who-watches-holds-nothing-back.md).
+//!
+//! Invariants:
+//!
+//! - Writer and readers never wait for each other: a reader retries if a write interferes (a
+//!   seqlock).
+//! - No measurement depends on the gauge.
+//! - A reading is consistent: all of its values were written together.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use packet::time::Nanos;
 use results::histogram::Histogram;
 
-/// Ports that are shown; a rig with more shows the first.
+/// Maximum number of ports. With more, only the first ones are included.
 pub const PORTS_MAX: usize = 16;
 
-/// Steps of latency, two for each doubling.
+/// Number of latency steps, two for each power of two.
 pub const STEPS: usize = 48;
 
-/// The first doubling that has steps of its own: everything below 512 ns is in the first two.
+/// Lowest power of two with its own steps. The first two steps include everything below 512 ns.
 const LOWEST_LOG2: u32 = 8;
 
-/// How often a trial in progress is shown.
+/// Update interval in real time.
 pub const EVERY: Nanos = Nanos::from_millis(200);
 
-/// How often one in virtual time is, of which a second may take less than one or far more.
+/// Update interval in virtual time, where a second can take less or far more than a second.
 pub const SPARSE: Nanos = Nanos::from_millis(20);
 
-/// How often a reader looks again when it was written meanwhile.
+/// Maximum number of read attempts.
 const LOOKS_MAX: usize = 16;
 
-/// The instrument's.
+/// The process-wide gauge.
 pub static GAUGE: Gauge = Gauge::new();
 
-/// What a trial shows of itself.
+/// Live counters of a trial.
 #[derive(Debug)]
 pub struct Gauge {
-    /// Odd while it is written.
+    /// Sequence counter, odd during a write.
     turn: AtomicU64,
     trials: AtomicU64,
     begun_ns: AtomicU64,
@@ -44,25 +50,25 @@ pub struct Gauge {
     latencies: [AtomicU64; STEPS],
 }
 
-/// What was read.
+/// A reading of the gauge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Number of the trial: another one counts from nothing.
+    /// Number of the trial. Each trial counts from zero.
     pub trial: u64,
-    /// When the trial began.
+    /// Start of the trial.
     pub begun: Nanos,
-    /// When it was written.
+    /// Time of the last update.
     pub at: Nanos,
-    /// By port, frames that left.
+    /// Sent frames by port.
     pub sent: Vec<u64>,
-    /// By port, frames that came.
+    /// Received frames by port.
     pub received: Vec<u64>,
-    /// How many latencies there were by [step](step_ns).
+    /// Number of latencies by [step](step_ns).
     pub latencies: Vec<u64>,
 }
 
 impl Gauge {
-    /// Of no trial.
+    /// Creates a gauge without a trial.
     pub const fn new() -> Self {
         Gauge {
             turn: AtomicU64::new(0),
@@ -76,7 +82,7 @@ impl Gauge {
         }
     }
 
-    /// A trial begins: everything counts from nothing.
+    /// Starts a trial: resets all counters.
     pub fn begin(&self, at: Nanos, ports: usize) {
         self.written(|gauge| {
             gauge.trials.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +95,7 @@ impl Gauge {
         });
     }
 
-    /// Shows counts as they are at `at`: of each port what left and what came, and all latencies.
+    /// Writes the counters at `at`: sent and received frames of each port, and all latencies.
     pub fn show(&self, at: Nanos, ports: impl Iterator<Item = [u64; 2]>, latencies: &[u64; STEPS]) {
         self.written(|gauge| {
             gauge.at_ns.store(at.0, Ordering::Relaxed);
@@ -110,7 +116,8 @@ impl Gauge {
         self.turn.fetch_add(1, Ordering::Release);
     }
 
-    /// What was written last; none while it is being written all the time, or nothing was yet.
+    /// Returns the last values. None if nothing was written yet, or if writes interfere all the
+    /// time.
     pub fn read(&self) -> Option<Reading> {
         (0..LOOKS_MAX).find_map(|_| {
             let turn = self.turn.load(Ordering::Acquire);
@@ -141,7 +148,7 @@ impl Default for Gauge {
     }
 }
 
-/// The step of a latency.
+/// Returns the step of a latency.
 fn step_of(ns: u64) -> usize {
     let ns = ns.max(1 << LOWEST_LOG2);
     let doubling = ns.ilog2();
@@ -149,29 +156,31 @@ fn step_of(ns: u64) -> usize {
     (2 * (doubling - LOWEST_LOG2) as usize + half as usize).min(STEPS - 1)
 }
 
-/// The shortest latency of a step; of the first, none is too short.
+/// Returns the shortest latency of a step. The first step also includes all shorter ones.
 pub fn step_ns(step: usize) -> u64 {
     let (doubling, half) = (LOWEST_LOG2 + step as u32 / 2, step as u64 % 2);
     (2 + half) << (doubling - 1)
 }
 
-/// Latencies of several streams in steps. A histogram is read as a whole, which takes some microseconds: one at a time, so that
-/// the tester is never away for longer than that.
+/// Coarse latency counts of several streams.
+///
+/// Reading a histogram takes some microseconds. So each call reads only one, to keep the tester's
+/// gaps short.
 #[derive(Debug)]
 pub(crate) struct Coarse {
-    /// Of each stream what was seen last.
+    /// For each stream, the counts at its last reading.
     seen: Vec<[u64; STEPS]>,
     next: usize,
     all: [u64; STEPS],
 }
 
 impl Coarse {
-    /// Of so many streams.
+    /// Creates counts for this many streams.
     pub(crate) fn new(streams: usize) -> Self {
         Coarse { seen: vec![[0; STEPS]; streams], next: 0, all: [0; STEPS] }
     }
 
-    /// Looks at the next stream's latencies; all that is known then.
+    /// Reads the next stream's latencies. Returns the totals known so far.
     pub(crate) fn look<'a>(
         &mut self,
         latencies: impl FnOnce(usize) -> Option<&'a Histogram>,

@@ -1,30 +1,30 @@
-//! Sending: when each frame is due, what it looks like, and getting it out on time.
+//! Traffic generation: schedules, frame contents, and transmission on time.
 //!
-//! The load is open loop: frames leave on the schedule, whatever comes back.
+//! The load is open loop: frames are sent on schedule, independent of the received ones.
 
-/// When each frame is due, exactly.
+/// Exact schedules.
 pub mod schedule;
-/// Random moments of which any can be found.
+/// Poisson processes with random access.
 pub mod poisson;
-/// Moments of a rate that becomes another.
+/// Linear rate ramps.
 pub mod ramp;
-/// What varies from frame to frame.
+/// Varying fields of a frame.
 pub mod patch;
-/// Frames built from headers.
+/// Construction of frames from headers.
 pub mod form;
-/// What each frame looks like.
+/// Frame templates.
 pub mod template;
-/// What the frames of a stream look like that has several sizes.
+/// Frame templates of streams with several sizes.
 pub mod templates;
-/// How well moments were kept.
+/// Statistics of schedule deviations.
 pub mod pace;
-/// Which stream sends next.
+/// Queue of streams by due time.
 mod agenda;
-/// Getting frames out on time, and an honest account where that fails.
+/// Transmission on time, with counts of unsent frames.
 pub mod sender;
-/// When each frame of a replay is due.
+/// Schedule of a replay.
 pub mod course;
-/// A signature in a frame of somebody else's.
+/// Marking of replayed frames with a signature.
 pub mod seal;
-/// Sending a replay.
+/// Transmission of a replay.
 pub mod player;

@@ -1,26 +1,28 @@
-//! The frames of a batch by stream: those of one stream behind each other, in their order.
+//! Grouping of a batch's frames by stream, in their order within a stream.
 //!
-//! Where streams share a port, their frames are mixed, and each stream has counters and histograms of
-//! its own: they are fetched once for all frames of a batch that need them.
+//! Streams that share a port have mixed frames, and each stream has its own counters and
+//! histograms. Grouping fetches these once for all of a batch's frames.
 
-/// No frame follows.
+/// Marks the end of a list.
 const END: u16 = u16::MAX;
 
-/// An order of the frames of a batch.
+/// Order of a batch's frames, by stream.
 #[derive(Debug, Default)]
 pub struct Grouping {
     order: Vec<u16>,
-    /// For each stream its first frame that is not in the order yet, or [`END`]: always, in between.
+    /// First frame of each stream that is not in the order yet, or [`END`]. Always [`END`] between
+    /// calls.
     first: Vec<u16>,
-    /// For each frame the next of its stream.
+    /// For each frame, the next one of its stream.
     next: Vec<u16>,
-    /// Streams that have frames.
+    /// Streams with frames in the batch.
     met: Vec<u16>,
 }
 
 impl Grouping {
-    /// Orders fewer than 65,535 frames: of each the place of its stream among `streams`, or that it has
-    /// none and is to be left out.
+    /// Orders fewer than 65,535 frames by stream.
+    ///
+    /// `frames` holds each frame's stream index below `streams`, or none to leave the frame out.
     #[inline]
     pub fn group(
         &mut self,
@@ -52,7 +54,7 @@ impl Grouping {
         }
     }
 
-    /// The places of the frames, by stream.
+    /// Returns the indices of the frames, by stream.
     #[inline]
     pub fn order(&self) -> &[u16] {
         &self.order

@@ -1,53 +1,55 @@
-//! The measuring side: what is sent, what came back, and what that says.
+//! The tester: traffic generator, analyzer and test controller.
 //!
-//! Modules are listed in the order in which a measurement meets them. The instrument knows no
-//! switch from the inside: it meets its target on wires, and shares with our own forwarder only
-//! frames, control messages and ports. Everything that decides is pure; time and seeds are
-//! arguments; I/O goes through `ports`.
+//! Modules are listed in the order in which a measurement uses them.
+//!
+//! - The tester has no access to a switch's internals. It shares only frames, control messages and
+//!   `ports` with this project's own forwarder.
+//! - All decisions are pure functions: time and seeds are arguments.
+//! - All I/O goes through `ports`.
 
-/// An experiment is a pure state machine that yields steps and digests outcomes.
+/// Experiments: pure state machines that yield steps and process their outcomes.
 pub mod experiment;
-/// Frames alike but for a few varying fields, at a constant rate, from one port to another.
+/// Constant-rate streams of frames that differ only in a few fields, between two ports.
 pub mod stream;
-/// The frames of a capture file, sent again.
+/// Replay of a capture file's frames.
 pub mod replay;
-/// One offered load, and everything that was seen of it.
+/// Trials: one offered load each, with the resulting counts and delays.
 pub mod trial;
-/// Where every frame went.
+/// Frame accounting of a trial.
 pub mod account;
-/// Whoever runs trials: live or simulated.
+/// Rigs: live or simulated executors of trials.
 pub mod rig;
-/// Searches for a load.
+/// Searches for a load: binary search and MLRsearch.
 pub mod search;
-/// Getting frames out on time.
+/// Traffic generation: building frames and sending them on schedule.
 pub mod generate;
-/// The tester measures itself first.
+/// Calibration of the tester.
 pub mod calibrate;
-/// The signature that every test frame carries.
+/// Signature in every test frame.
 pub mod signature;
-/// Sorting what comes back.
+/// Analysis of received test frames.
 pub mod monitor;
-/// Frames as they arrive, filtered, counted and kept.
+/// Capture: filters, counts and stores received frames.
 pub mod capture;
-/// Whether the tester was at its work.
+/// Detection of stalls of the tester.
 pub mod stall;
-/// What a trial in progress has counted so far.
+/// Live counters of a trial in progress.
 pub mod gauge;
-/// A test controller.
+/// Test controller (OpenFlow).
 pub mod controller;
-/// A control element that speaks ForCES.
+/// ForCES control element.
 pub mod control_element;
-/// A measurement that reacts to what happens.
+/// Measurement modules: measurements that react to events.
 pub mod module;
-/// Whoever carries a module out: live or simulated.
+/// Event loops that drive measurement modules, live or simulated.
 pub mod stage;
-/// What the tester's controller can say and hear.
+/// Limits of the tester's control channel.
 pub mod ceiling;
-/// What passes between a controller and a switch, forwarded and timed.
+/// Control channel proxy: forwards and timestamps messages between controller and switch.
 pub mod proxy;
-/// How well the tester's clock goes.
+/// Quality of the tester's clock.
 pub mod clock;
-/// Repeatable scatter.
+/// Hash function for reproducible pseudo-random values.
 mod mix;
-/// The frames of a batch by stream.
+/// Grouping of a batch's frames by stream.
 mod grouping;

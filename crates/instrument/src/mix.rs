@@ -1,11 +1,11 @@
-//! Repeatable scatter: a number's bits stirred until they look random.
+//! Hash function for reproducible pseudo-random values.
 //!
-//! Random choices of the instrument are functions of a seed and a position, not of how often a
-//! generator was called before: what frame number one million looks like can be computed without
-//! the frames before it. The stirring is the finaliser of Steele, Lea and Flood's SplitMix
-//! ("Fast splittable pseudorandom number generators", OOPSLA 2014).
+//! Random choices are functions of a seed and a position, not of a generator's state. So the
+//! content of frame number one million can be computed without the frames before it. The function
+//! is the finalizer of SplitMix (Steele, Lea and Flood, "Fast splittable pseudorandom number
+//! generators", OOPSLA 2014).
 
-/// Stirs 64 bits: a bijection in which every input bit moves about half of the output bits.
+/// Mixes 64 bits: a bijection in which each input bit flips about half of the output bits.
 #[inline]
 pub fn mix(bits: u64) -> u64 {
     let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -14,13 +14,13 @@ pub fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// A number below `limit` from random bits, even to one part in 2^64 / `limit`.
+/// Maps random bits to a number below `limit`, uniform to one part in 2^64 / `limit`.
 #[inline]
 pub fn below(bits: u64, limit: u64) -> u64 {
     ((bits as u128 * limit as u128) >> 64) as u64
 }
 
-/// A number from 0 up to below 1 from random bits.
+/// Maps random bits to a number in [0, 1).
 #[inline]
 pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
@@ -36,7 +36,8 @@ mod tests {
         for position in 0..100_000 {
             counts[below(mix(7 ^ mix(position)), 10) as usize] += 1;
         }
-        // Each count is binomial with mean 10,000 and deviation 95: five deviations.
+        // Each count is binomial with mean 10,000 and standard deviation 95. The limits are five
+        // deviations.
         assert!(counts.iter().all(|&count| (9_525..=10_475).contains(&count)), "{counts:?}");
     }
 

@@ -1,12 +1,14 @@
-//! A measurement module: a value that is told what happens on one clock and says what is to be done.
+//! Measurement modules: state machines that react to events on one clock and queue commands.
 //!
-//! Where an experiment's trial counts at its end what fixed streams came to, a module sees each probe
-//! frame and each OpenFlow message as an event, and reacts while it measures. The life of a module is
-//! that of OFLOPS (Rotsos et al., PAM 2012): it says what it needs, is started, told of events, and
-//! terminated; what carries it out is a [`crate::stage`], live or in virtual time.
+//! A trial counts the frames of fixed streams and reports at its end. A module receives each probe
+//! frame and each OpenFlow message as an event, and reacts while it measures. Its life cycle is
+//! that of OFLOPS (Rotsos et al., PAM 2012): it declares its needs, starts, receives events, and
+//! terminates. A [`crate::stage`] drives it, live or in virtual time.
 //!
-//! Invariant: a module does no I/O and reads no clock. All it knows are events and the facts at the
-//! start; all it does goes onto the [`Desk`] and is done, in order, when it returns.
+//! Invariants:
+//!
+//! - A module does no I/O and reads no clock. Its inputs are events and the facts at the start.
+//! - A module queues its commands on the [`Desk`]. They run in order when it returns.
 
 use openflow::codec::DecodeError;
 use openflow::header::Xid;
@@ -17,17 +19,17 @@ use packet::time::{Nanos, Stamp};
 use ports::port::{PortCounters, PortFacts};
 use snmp::{Binding, Failure};
 
-/// What a module has done, told and found is said on a desk.
+/// Context of a measurement module: queued commands, timers and results.
 pub mod desk;
-/// What a module has found.
+/// Results of a module: log entries, measured values and series.
 pub mod findings;
-/// What hosts are sent to do.
+/// Tasks for hosts: programs that send and receive through sockets.
 pub mod hosts;
-/// The frames of streams, known again and made by hand.
+/// Probe frames: identification by signature, and construction of single frames.
 pub mod probe;
-/// All that came of a module.
+/// Report of a module's run.
 pub mod report;
-/// An agent asked beside a measurement.
+/// Modules that query an SNMP agent during a measurement.
 pub mod witness;
 
 pub use desk::{Desk, Prepared, Said, SnmpId, Span, TimerId, Watch};
@@ -38,262 +40,271 @@ pub use report::{
     TIME_LIMIT, WireReport,
 };
 
-/// A measurement that reacts to what happens.
+/// A measurement that reacts to events.
 pub trait Module: Send {
-    /// What it needs before it starts. Asked once.
+    /// Returns the module's requirements. Called once, before the start.
     fn needs(&self) -> Needs;
 
-    /// Something happened; what is to be done goes onto the desk. Time that this takes is time in
-    /// which nobody looks at ports and sockets: it is measured, and a long reaction makes the delays
-    /// of what came meanwhile unknown, as any stall of the tester does.
+    /// Handles an event and queues commands in `desk`.
+    ///
+    /// The event loop does not poll ports and sockets during this call. It measures the time spent
+    /// here. A long call counts as a stall of the tester: delays of frames and messages that arrive
+    /// during it are unknown.
     fn react(&mut self, event: &Event<'_>, desk: &mut Desk);
 
-    /// It is over, because the module said so or for the reason that is given; frames that were under
-    /// way have been waited for. What was found can still be told, however little it is; nothing
-    /// more is sent. Called once, also when the module was never started.
+    /// Ends the module, on its own request or for the given reason.
+    ///
+    /// The drain of outstanding frames is over. The module can still report results, even partial
+    /// ones, but cannot send. Called once, also when the module was never started.
     fn finish(&mut self, ended: &Ended, desk: &mut Desk);
 }
 
-/// What a module needs.
+/// Requirements of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needs {
-    /// Its connections, which it names from 0 in this order.
+    /// Connections to open. The module refers to them by index.
     pub connections: Vec<Connection>,
-    /// The longest it may take from its start on, at most [`crate::stage::MODULE_NS_MAX`]; then it is
-    /// ended, by [`TIME_LIMIT`].
+    /// Time limit from the module's start, at most [`crate::stage::MODULE_NS_MAX`]. When it
+    /// expires, the module ends with the limit [`TIME_LIMIT`].
     pub limit: Nanos,
-    /// How long frames that are under way at its end are waited for, to be counted, at most
-    /// [`crate::stage::DRAIN_NS_MAX`]; the module is not told of them.
+    /// Drain time: how long to wait for and count outstanding frames after the module's end, at
+    /// most [`crate::stage::DRAIN_NS_MAX`]. The module receives no events for them.
     pub drain: Nanos,
-    /// Whether it is over when a connection is lost that the module did not end itself.
+    /// Whether the module ends when it loses a connection that it did not close itself.
     pub ends_when_lost: bool,
-    /// Whether it answers frames, and so has to be told of each as it comes. Moments are as exact
-    /// without it; frames may then be told of about a millisecond after they came.
+    /// Whether to deliver each frame event immediately, for modules that react to frames. Otherwise
+    /// delivery can be delayed by about a millisecond. Timestamps are equally exact.
     pub is_prompt: bool,
 }
 
 /// A connection to a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// Which of the switches at hand, from 0. Several connections may lead to one.
+    /// Index of the switch. Several connections can lead to one switch.
     pub switch: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions to offer.
     pub versions: Vec<Version>,
-    /// Whether it is made before the module starts; otherwise when [`Desk::connect`] says so.
+    /// Whether to connect before the module starts. Otherwise [`Desk::connect`] connects.
     pub opens: bool,
-    /// Whether the switch is asked for its features before the connection counts as up.
+    /// Whether to send a features request before the connection counts as up.
     pub asks_features: bool,
-    /// Bytes of a frame that a packet-in carries (`miss_send_len`), which a SET_CONFIG sets before the connection counts as up;
-    /// none is sent without it. Open vSwitch sends its primary connection no packet-in before that.
+    /// `miss_send_len`: bytes of a frame in a packet-in. A SET_CONFIG message sets it before the
+    /// connection counts as up. Without a value no SET_CONFIG is sent, and Open vSwitch then sends
+    /// its primary connection no packet-in.
     pub miss_send_bytes: Option<u16>,
 }
 
-/// Something that happened, and when. Events are told in the order in which the tester finds them;
-/// whoever wants to know what came first compares their moments: a frame that the kernel stamped may have
-/// come before a message that is told before it.
+/// An event and its time.
+///
+/// The tester delivers events in the order in which it detects them. To order them by time, compare
+/// `at`: a frame with a kernel timestamp can be older than a message that was delivered before it.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    /// When. On the machine's monotonic clock, or in virtual time.
+    /// Time of the event, on the machine's monotonic clock or in virtual time.
     pub at: Nanos,
-    /// What.
+    /// Kind of the event.
     pub what: What<'a>,
 }
 
-/// What happened.
+/// Kind and data of an event.
 #[derive(Debug, Clone, Copy)]
 pub enum What<'a> {
-    /// The module begins, and every connection that opens is up.
+    /// The module starts. Every connection with `opens` is up.
     Start(&'a Facts),
-    /// A frame arrived that is watched; `at` is its stamp.
+    /// A watched frame arrived. `at` is its timestamp.
     Frame(&'a Arrival<'a>),
-    /// The socket took all of what was said together; `at` is `last`. Told before any answer to it.
+    /// The socket took a complete batch of messages. `at` is `last`. Delivered before any reply.
     Sent {
-        /// On which connection.
+        /// Index of the connection.
         connection: usize,
-        /// What was said.
+        /// The batch of messages.
         said: Said,
-        /// Before the write that took the first byte.
+        /// Before the write call that took the first byte.
         first: Nanos,
-        /// After the write that took the last byte.
+        /// After the write call that took the last byte.
         last: Nanos,
-        /// When the last byte had passed the interface, where that is captured and had happened by now.
+        /// When the last byte passed the interface. None without a capture there, or if not known
+        /// yet.
         wire: Option<Stamp>,
     },
-    /// A message came; `at` is when the read returned that completed it. Echo requests of the switch
-    /// are answered without the module, hellos and the first features are not told.
+    /// A message arrived. `at` is when the read call that completed it returned.
+    ///
+    /// Hellos, the first features reply and the switch's echo requests are handled without the
+    /// module.
     Message {
-        /// On which connection.
+        /// Index of the connection.
         connection: usize,
-        /// Its number, which is not checked: the switch may say any.
+        /// Transaction id, as received: the tester does not check it.
         xid: Xid,
-        /// The message.
+        /// The decoded message.
         message: &'a Message,
-        /// Bytes that it had.
+        /// Length in bytes.
         bytes: usize,
-        /// The probe that a packet-in carries, if it does.
+        /// The probe in a packet-in, if any.
         probe: Option<Probe>,
-        /// Whether the tester was there when it came, so that `at` is when it did.
+        /// Whether `at` is the time of arrival, because the tester was not stalled.
         is_moment_known: bool,
-        /// When its last byte had passed the interface, where that is captured; known also if the tester
-        /// was away.
+        /// When the last byte passed the interface. None without a capture there. Known even if the
+        /// tester was stalled.
         wire: Option<Stamp>,
     },
-    /// The moment that was asked for has come; how late it is told is `at` less [`TimerId::due`].
+    /// A timer expired. It is late by `at` less [`TimerId::due`].
     Timer(TimerId),
-    /// All frames of a stream were sent that its span called for.
+    /// All frames of a stream's span were sent.
     StreamOver(u16),
-    /// The ports' own counters since they were opened, in their order, as [`Desk::counters`] asked.
+    /// The ports' own counters since they were opened, in port order. Reply to [`Desk::counters`].
     Counters(&'a [PortCounters]),
-    /// A question to an agent by [`Desk::snmp`] came to something; `at` is when the read returned that
-    /// completed it, or when it was given up.
+    /// An SNMP request by [`Desk::snmp`] is complete. `at` is when the read call that completed it
+    /// returned, or when the request failed.
     Snmp {
-        /// Which of the agents.
+        /// Index of the agent.
         agent: usize,
-        /// Which question.
+        /// Identifier of the request.
         asked: SnmpId,
-        /// What came of it.
+        /// The reply.
         answer: &'a Answer,
     },
-    /// A connection that [`Desk::connect`] asked for is up.
+    /// A connection that [`Desk::connect`] requested is up.
     Up {
-        /// Which.
+        /// Index of the connection.
         connection: usize,
-        /// What is known of it.
+        /// Properties of the connection.
         facts: &'a ConnectionFacts,
     },
-    /// A message came that nobody can understand.
+    /// An invalid message arrived.
     Refused {
-        /// On which connection.
+        /// Index of the connection.
         connection: usize,
-        /// What is wrong with it.
+        /// The decode error.
         why: &'a DecodeError,
     },
-    /// What was to be said is not said.
+    /// A batch of messages could not be sent.
     Unsent {
-        /// On which connection.
+        /// Index of the connection.
         connection: usize,
-        /// What.
+        /// The batch of messages.
         said: Said,
-        /// Why not.
+        /// The reason.
         why: Unsent,
     },
-    /// A connection was lost, or could not be made.
+    /// A connection was lost, or the attempt to connect failed.
     Lost {
-        /// Which.
+        /// Index of the connection.
         connection: usize,
-        /// Why.
+        /// The reason.
         why: &'a str,
     },
-    /// What came of an errand by [`Desk::errand`].
+    /// Result of a host task by [`Desk::errand`].
     Errand(&'a hosts::Done),
-    /// A limit with this name is reached: what is beyond it is counted in the report, and left out.
-    /// Told once for each.
+    /// The limit with this name is reached. The report counts what exceeds it and leaves it out.
+    /// Delivered once for each limit.
     LimitReached(&'static str),
 }
 
-/// What came of a question to an agent.
+/// Reply to an SNMP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Before the write of the datagram that was answered first; none if none was sent.
+    /// Before the write of the first datagram that was answered. None if no datagram was sent.
     pub sent: Option<Nanos>,
-    /// How many answers it took.
+    /// Number of responses received.
     pub rounds: u32,
-    /// Instances and their values, or why there are none.
+    /// Object instances and their values, or the error.
     pub bindings: Result<Vec<Binding>, Unanswered>,
 }
 
-/// Why a question to an agent has no answer. It ends no module.
+/// Why an SNMP request failed. The module continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unanswered {
-    /// There is no such agent.
+    /// No such agent.
     NoAgent,
-    /// The agent or the way to it failed.
+    /// The agent or the path to it failed.
     Failed(Failure),
-    /// The system does not let datagrams through, and why.
+    /// The system does not send the datagrams, with the reason.
     Unsendable(String),
 }
 
-/// Why something is not said.
+/// Why a message was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsent {
     /// The connection is not up.
     NotUp,
-    /// The version cannot say it.
+    /// The OpenFlow version does not support it.
     NotExpressible(openflow::codec::NotExpressible),
-    /// A limit with this name is reached: the switch does not take what was said before.
+    /// The limit with this name is reached: the switch does not read its messages fast enough.
     Limit(&'static str),
 }
 
-/// A frame that arrived.
+/// A received frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
-    /// The port, from 0.
+    /// Index of the port.
     pub port: usize,
-    /// When, and who says so.
+    /// Timestamp and its clock.
     pub stamp: Stamp,
-    /// Whether that is when it came: a tester that was away finds frames later, and stamps them then.
+    /// Whether the timestamp is the time of arrival. A stalled tester reads frames late, and stamps
+    /// them then.
     pub is_moment_known: bool,
-    /// Which frame of which stream it is; none if it is not the tester's.
+    /// The probe, or none if the tester did not send this frame.
     pub probe: Option<Probe>,
     /// The frame, without frame check sequence.
     pub bytes: &'a [u8],
 }
 
-/// What is known when a module starts.
+/// Facts that a module receives at its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// The ports, in their order.
+    /// The tester's ports, in order.
     pub ports: Vec<PortHere>,
-    /// The connections, in the order in which they were needed.
+    /// The connections, in the order of [`Needs::connections`].
     pub connections: Vec<ConnectionFacts>,
-    /// Agents that can be asked by [`Desk::snmp`], in order: where, and how we are believed.
+    /// Agents for [`Desk::snmp`], in order: address and authentication of each.
     pub agents: Vec<String>,
-    /// Whether hosts can stand at the ports, to be sent on errands by [`Desk::errand`].
+    /// Whether hosts can run at the ports, for [`Desk::errand`].
     pub has_hosts: bool,
     /// Whether time is virtual.
     pub is_simulated: bool,
-    /// Signs frames that are sent by other ways than a stream's, in a packet-out for one.
+    /// Signs frames that are not sent by a stream, for example in a packet-out.
     pub signer: Signer,
 }
 
 /// A port of the tester.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortHere {
-    /// Name, address and who stamps.
+    /// Name, address and source of timestamps.
     pub facts: PortFacts,
-    /// Which port of which switch is at its other end, if that is known.
+    /// The switch port at the other end of the link, if known.
     pub joined: Option<Joined>,
 }
 
-/// A switch's port.
+/// A port of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Joined {
-    /// Which switch, from 0.
+    /// Index of the switch.
     pub switch: usize,
-    /// The number that the switch gives it, in the numbers of OpenFlow 1.1 and later.
+    /// Port number at the switch, in the numbering of OpenFlow 1.1 and later.
     pub port: u32,
 }
 
-/// What is known of a connection.
+/// Properties of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConnectionFacts {
-    /// Name of the other end; empty until the connection is up.
+    /// Name of the peer. Empty until the connection is up.
     pub peer: String,
-    /// The version that was agreed on; none until the connection is up.
+    /// The negotiated version. None until the connection is up.
     pub version: Option<Version>,
-    /// What the switch says it is, if it was asked.
+    /// The switch's features reply, if it was requested.
     pub features: Option<Features>,
 }
 
 impl Needs {
-    /// One connection to one switch, in whatever version it speaks; a drain of 50 ms.
+    /// One connection to one switch, in any supported version, with a drain time of 50 ms.
     pub fn new(limit: Nanos) -> Self {
         let connections = vec![Connection::new(0)];
         let drain = Nanos::from_millis(50);
         Needs { connections, limit, drain, ends_when_lost: true, is_prompt: false }
     }
 
-    /// The same in one of these versions only.
+    /// Restricts all connections to these versions.
     #[must_use]
     pub fn in_versions(mut self, versions: &[Version]) -> Self {
         self.connections.iter_mut().for_each(|it| it.versions = versions.to_vec());
@@ -302,7 +313,7 @@ impl Needs {
 }
 
 impl Connection {
-    /// A connection to this switch that opens before the module starts, in any spoken version.
+    /// A connection to this switch that opens before the module starts, in any supported version.
     pub fn new(switch: usize) -> Self {
         let versions = Version::SPOKEN.to_vec();
         Connection { switch, versions, opens: true, asks_features: true, miss_send_bytes: None }
@@ -310,12 +321,12 @@ impl Connection {
 }
 
 impl Facts {
-    /// The version of a connection that is up.
+    /// Returns the version of a connection that is up.
     pub fn version(&self, connection: usize) -> Option<Version> {
         self.connections.get(connection).and_then(|facts| facts.version)
     }
 
-    /// The tester's port that is joined to this port of this switch.
+    /// Returns the tester's port that is connected to this switch port.
     pub fn port_joined(&self, joined: Joined) -> Option<usize> {
         self.ports.iter().position(|port| port.joined == Some(joined))
     }

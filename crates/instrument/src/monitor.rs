@@ -1,12 +1,16 @@
-//! Sorting what comes back: correct, misrouted, flooded, duplicate, reordered, corrupt or foreign.
+//! Analyzer: classifies received frames as correct, misrouted, flooded, duplicate, reordered,
+//! corrupt or foreign.
 //!
-//! A received frame with a valid signature is compared, byte for byte, with the frame that its
-//! stream ought to deliver under that number; nothing else counts as correct. A frame without one
-//! is broken if it looks like a damaged frame of a stream, and foreign otherwise.
-//! Memory is bounded by the number of streams and a window of frames (see [`crate::monitor::seen`]).
-//! Frames are sorted many at a time, in steps: whose they are, what varies in them, and whether all
-//! of it is right; each step waits for far memory once and not for each frame. What intact frames of
-//! a stream have in common that left and came together is noted once (see its `train`).
+//! - A frame with a valid signature is compared byte by byte with its stream's expected frame of
+//!   that number. Only an identical frame is correct.
+//! - A frame without a signature is broken if it resembles a damaged frame of a stream, else
+//!   foreign.
+//! - Frames are processed in batches and in steps: signature, varying fields, comparison. So each
+//!   step waits for distant memory once, not once per frame.
+//! - Intact frames of a stream that left and arrived together are counted together (see `train`).
+//!
+//! Invariant: memory is bounded by the number of streams and a window of frames (see
+//! [`crate::monitor::seen`]).
 
 use packet::copies::Copies;
 use packet::time::{Clock, Nanos, Stamp};
@@ -29,64 +33,64 @@ use crate::trial::{Corruption, Histogram, Latency};
 
 /// Latency and its variation.
 pub mod delay;
-/// Differences between the latencies of successive frames.
+/// Latency differences of successive frames.
 pub mod variation;
-/// Every counter at one moment.
+/// Snapshot of all counters.
 pub mod frozen;
-/// Which frames were seen on which port.
+/// Duplicate detection and port tracking.
 pub mod seen;
-/// One leg of a stream as it arrives.
+/// Tracking of one phase of a stream.
 mod track;
-/// Frames that are noted together.
+/// Frames that are counted together.
 mod train;
 
 pub use seen::WINDOW_FRAMES;
 pub use track::Arrivals;
 
-/// Sorts the frames of one trial.
+/// Classifies the frames of one trial.
 #[derive(Debug)]
 pub struct Monitor {
     key: u64,
     epoch: u16,
     streams: Vec<Incoming>,
     marked: Vec<Marked>,
-    /// For each number of a stream its place, or [`NOWHERE`].
+    /// Stream index by stream id, or [`NOWHERE`].
     places: Vec<u16>,
-    /// Where a signature may lie, from the beginning and, where frames of somebody else's carry one,
-    /// from the end: where most do, and where others may.
+    /// Possible offsets of a signature: the most frequent one, others from the start, and for
+    /// replayed frames from the end.
     offset: usize,
     offsets: Vec<usize>,
     offsets_from_end: Vec<usize>,
     ports: Vec<PortTally>,
-    /// By port, the frames that are not counted as a stream's intact ones.
+    /// By port, the frames that are not counted as intact frames of a stream.
     others: Vec<Traffic>,
-    /// What is known of the frames that are being sorted.
+    /// Signatures of the current batch.
     found: Vec<Found>,
     grouping: Grouping,
-    /// What they draw, if anything ever varies, in the order of the groups.
+    /// Indices drawn by the batch's frames, in the order of the groups. Empty if nothing varies.
     indices: Vec<u64>,
     varies: bool,
-    /// Where a frame is built that did not arrive as it should.
+    /// Buffer for the expected form of a corrupt frame.
     expected: Vec<u8>,
 }
 
-/// No stream has this place: there are fewer.
+/// Marks an unknown stream: no stream has this index, because there are fewer.
 const NOWHERE: u16 = u16::MAX;
 
-/// A stream whose frames are to be sorted.
+/// A stream to receive.
 #[derive(Debug)]
 pub struct Expected {
-    /// How its frames ought to arrive.
+    /// Templates of its expected frames.
     pub templates: Templates,
-    /// The port where they should.
+    /// Index of the expected port.
     pub to: usize,
-    /// The schedules of its warm-up and of its measured frames.
+    /// Schedules of its warm-up and of its measured frames.
     pub legs: [Schedule; 2],
-    /// Whether differences between successive latencies are counted.
+    /// Whether to count latency differences of successive frames.
     pub tells_variation: bool,
 }
 
-/// Frames of somebody else's that carry a signature: nothing else is known of them.
+/// Marked frames of a replay: only their signature is known.
 #[derive(Debug)]
 struct Marked {
     stream: u16,
@@ -94,52 +98,52 @@ struct Marked {
     track: Track,
 }
 
-/// What a frame's signature says.
+/// Result of the search for a frame's signature.
 #[derive(Debug, Clone, Copy)]
 enum Found {
-    /// There is none.
+    /// No signature.
     Nothing,
-    /// It is another trial's.
+    /// Signature of another trial.
     Stale,
-    /// It cannot be true.
+    /// Valid signature with a sequence number that was never scheduled.
     Broken,
-    /// Which stream's frame it is, and where it says so.
+    /// Frame of a stream, with the signature's offset.
     Ours { place: u16, leg: Leg, signature_at: u16, number: u64, sent: Sent },
-    /// It is the frame of a replay: which one's.
+    /// Marked frame of a replay.
     Marked { place: u16, number: u64, sent: Sent },
 }
 
 const _: () = assert!(size_of::<Found>() <= 24, "a row of them lies in the nearest cache");
 const _: () = assert!(packet::frame::FRAME_BYTES_MAX <= u16::MAX as usize);
 
-/// What arrived on one port.
+/// Frame counts of one port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PortTally {
-    /// Frames of all kinds.
+    /// Received frames of all kinds.
     pub received: u64,
-    /// Frames that are not the instrument's.
+    /// Frames that the tester did not send.
     pub foreign: u64,
     /// Frames of an earlier trial.
     pub stale: u64,
-    /// Damaged frames of no certain number.
+    /// Damaged frames without a certain number.
     pub broken: u64,
-    /// First copies of measured frames that belong on another port.
+    /// First copies of measured frames that were expected on another port.
     pub elsewhere: u64,
 }
 
-/// One stream's frames as they arrive.
+/// State of one received stream.
 #[derive(Debug)]
 struct Incoming {
     to: usize,
     templates: Templates,
     legs: [Track; 2],
     alike: Alike,
-    /// Intact frames that had to be taken to pieces.
+    /// Intact frames that need individual parsing.
     unlike: Count,
 }
 
 impl Monitor {
-    /// A monitor for trial `epoch` of these streams over `ports` ports.
+    /// Creates a monitor for trial `epoch` of these streams over `ports` ports.
     pub fn new(key: u64, epoch: u16, streams: Vec<Expected>, ports: usize) -> Self {
         let numbers = || streams.iter().map(|stream| usize::from(stream.templates.stream()));
         let mut places = vec![NOWHERE; numbers().max().map_or(0, |number| number + 1)];
@@ -177,7 +181,7 @@ impl Monitor {
         }
     }
 
-    /// The same for frames of somebody else's too that are marked as those of `stream`.
+    /// Adds frames that a replay marks with the id `stream`.
     #[must_use]
     pub fn with_marked(mut self, stream: u16, mark: Mark) -> Self {
         let windows = 2 * self.streams.len() + 1;
@@ -191,8 +195,9 @@ impl Monitor {
         self
     }
 
-    /// Sorts frames that arrived on `port`: those with a stamp at that time, others at `now`; the
-    /// delays are known as far as `watch` says. The clock of the last stamp, if there was one.
+    /// Classifies frames that arrived on `port`. Those without a timestamp get the time `now`.
+    ///
+    /// `watch` determines which delays are known. Returns the clock of the last timestamp, if any.
     #[inline]
     pub fn observe_all(
         &mut self,
@@ -216,13 +221,13 @@ impl Monitor {
         last.map(|stamp| stamp.clock)
     }
 
-    /// Sorts one frame that arrived on `port` at `at`.
+    /// Classifies one frame that arrived on `port` at `at`.
     pub fn observe(&mut self, port: usize, bytes: &[u8], at: Nanos) {
         self.find(std::iter::once(bytes));
         self.settle(port, |_| bytes, |_, _| Moment { at, silent_until: at, is_known: true });
     }
 
-    /// Finds out whose these frames are and what ought to vary in them.
+    /// Finds the frames' signatures and the indices of their varying fields.
     #[inline]
     fn find<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) {
         let mut found = std::mem::take(&mut self.found);
@@ -264,7 +269,7 @@ impl Monitor {
         Found::Ours { place, leg, signature_at: signature_at as u16, number, sent }
     }
 
-    /// Finds out whether a frame is one of somebody else's that is marked.
+    /// Searches for the signature of a marked frame.
     #[cold]
     fn find_marked(&self, bytes: &[u8]) -> Found {
         let read = |&from_end: &usize| {
@@ -274,7 +279,8 @@ impl Monitor {
         signature.map_or(Found::Nothing, |signature| self.whose(signature))
     }
 
-    /// Whose a frame is that is no stream's: it may be marked where a stream has its signature.
+    /// Classifies a signature that is no stream's. It can be a mark at the offset of a stream's
+    /// signature.
     #[cold]
     fn whose(&self, signature: Signature) -> Found {
         let is_of = |marked: &Marked| marked.stream == signature.stream;
@@ -287,8 +293,8 @@ impl Monitor {
         }
     }
 
-    /// Counts the frames that were found: what they are, and when they arrived, where it is said when
-    /// they were sent.
+    /// Counts the current batch. `moment` returns a frame's time of arrival, given its send time if
+    /// known.
     #[inline]
     fn settle<'a>(
         &mut self,
@@ -328,7 +334,7 @@ impl Monitor {
         (self.grouping, self.indices) = (grouping, indices);
     }
 
-    /// Notes intact frames.
+    /// Counts a group of intact frames.
     #[inline]
     fn end_train(&mut self, port: usize, train: Train) {
         if train.frames > 0 {
@@ -338,7 +344,7 @@ impl Monitor {
         }
     }
 
-    /// Notes an intact frame that has to be taken to pieces.
+    /// Counts an intact frame that needs individual parsing.
     #[cold]
     fn settle_unlike(&mut self, port: usize, one: Train, bytes: &[u8]) {
         let stream = &mut self.streams[usize::from(one.place)];
@@ -347,7 +353,7 @@ impl Monitor {
         self.ports[port].elsewhere += stream.arrive(port, &one);
     }
 
-    /// Notes a frame that is not as it was sent.
+    /// Counts a corrupt frame.
     #[cold]
     fn settle_corrupt(&mut self, port: usize, one: Train, indices: &[u64], bytes: &[u8]) {
         let Train { place, leg, number, sent, moment, .. } = one;
@@ -362,7 +368,7 @@ impl Monitor {
         self.others[port].add(bytes);
     }
 
-    /// Counts a frame that is no stream's.
+    /// Counts a frame that belongs to no stream.
     #[cold]
     fn settle_other(
         &mut self,
@@ -387,30 +393,30 @@ impl Monitor {
         self.others[port].add(bytes);
     }
 
-    /// What the marked frames came to, in the order in which they were named.
+    /// Takes the results of the marked frames, in the order in which the replays were added.
     pub fn take_marked(&mut self) -> Vec<Arrivals> {
         let marked = std::mem::take(&mut self.marked);
         marked.into_iter().map(|marked| marked.track.finish()).collect()
     }
 
-    /// What arrived on each port.
+    /// Returns the frame counts of each port.
     pub fn ports(&self) -> &[PortTally] {
         &self.ports
     }
 
-    /// A stream's latencies so far, for whoever watches.
+    /// Returns a stream's latencies so far, for observers.
     pub fn latencies(&self, stream: usize) -> Option<&Histogram> {
         self.streams.get(stream)?.legs[Leg::Measured as usize].latencies()
     }
 
-    /// What each stream's two legs came to, in the order of the streams.
+    /// Returns the results of each stream's two phases, in the order of the streams.
     pub fn finish(self) -> Vec<[Arrivals; 2]> {
         self.streams.into_iter().map(|stream| stream.legs.map(Track::finish)).collect()
     }
 }
 
 impl Marked {
-    /// Sorts a frame.
+    /// Counts a frame.
     fn arrive(&mut self, port: usize, number: u64, sent: Sent, moment: Moment) {
         let train = Train { number, frames: 1, sent, moment, ..Train::default() };
         self.track.arrive(port, self.to, &train);
@@ -418,8 +424,8 @@ impl Marked {
 }
 
 impl Incoming {
-    /// Sorts intact frames of this stream; how many of the measured ones are first copies on a port
-    /// where they should not be.
+    /// Counts intact frames of this stream. Returns how many measured ones are first copies on a
+    /// wrong port.
     #[inline]
     fn arrive(&mut self, port: usize, train: &Train) -> u64 {
         let elsewhere = self.legs[train.leg as usize].arrive(port, self.to, train);
@@ -428,7 +434,7 @@ impl Incoming {
 }
 
 impl Latency {
-    /// Nothing measured yet.
+    /// Creates an empty latency record.
     pub fn empty() -> Self {
         let (from_sent, from_scheduled) = (Histogram::new(), Histogram::new());
         Latency { from_sent, from_scheduled, negative: 0, unknown: 0 }
@@ -443,7 +449,8 @@ impl Latency {
     }
 }
 
-/// Where the signatures of these streams may lie: where they were put, and there with a tag more or less.
+/// Returns the possible offsets of these streams' signatures: the original ones, and those with one
+/// tag more or less.
 fn offsets(streams: &[Expected]) -> Vec<usize> {
     let own = || streams.iter().map(|stream| stream.templates.signature_at());
     let tagged = own().map(|at| at + TAG_BYTES);
@@ -460,7 +467,7 @@ fn offsets(streams: &[Expected]) -> Vec<usize> {
     offsets
 }
 
-/// Where two unequal frames differ first.
+/// Returns the first difference between two frames.
 fn difference(port: usize, want: &[u8], have: &[u8]) -> Corruption {
     let at = want.iter().zip(have).take_while(|(want, have)| want == have).count();
     Corruption { port, at, want: want.get(at).copied(), have: have.get(at).copied() }

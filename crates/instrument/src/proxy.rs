@@ -1,10 +1,14 @@
-//! What passes between controllers and switches, forwarded byte by byte and timed from the outside.
+//! Control channel proxy: forwards bytes between controllers and switches and times the messages.
 //!
-//! Each side is dialled or listens, as its address says; who comes on one side is joined with a connection of
-//! the other. One thread carries all of them: it waits for descriptors, moves bytes, and looks at them after they
-//! have left. Source: OFLOPS's message dumps, and cbench's question turned round: what a real controller and
-//! a real switch make of each other. Invariants: nothing that is not understood stops or changes anything; no more
-//! than [`CONNECTIONS`] of [`relay::BUFFER_BYTES`] each way are held.
+//! Each side connects or listens, depending on its address. A connection on one side is paired with
+//! a connection on the other. One thread serves all connections: it waits for descriptors, forwards
+//! bytes, and parses them afterwards. The method combines the message dumps of OFLOPS with cbench,
+//! applied to a real controller and a real switch.
+//!
+//! Invariants:
+//!
+//! - Bytes that the proxy cannot parse are forwarded unchanged like all others.
+//! - Memory is bounded by [`CONNECTIONS`] times [`relay::BUFFER_BYTES`] per direction.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,15 +21,15 @@ use ports::channel::{
 };
 use ports::clock::{self, Wait};
 
-/// Bytes from one channel to another and back.
+/// Byte relay between two channels.
 pub mod relay;
-/// Where messages begin and end.
+/// Message boundaries in a byte stream.
 pub mod cutter;
-/// What passes on one connection, understood.
+/// Analysis of one connection's messages.
 pub mod watch;
-/// What was counted and timed.
+/// Counters and delays.
 pub mod tally;
-/// What a proxy adds to a message's way.
+/// Measurement of the delay that the proxy adds.
 pub mod added;
 #[cfg(test)]
 mod tests;
@@ -34,35 +38,35 @@ use relay::{ENDS, Over, Places, Relay, place};
 use tally::Tally;
 use watch::{Event, Watch};
 
-/// Connections at a time where no other limits are set. More than all are not accepted until one ends; more of one
-/// source are reset.
+/// Default connection limits. Beyond the total, connections wait until another one ends. Beyond the
+/// limit of one source, they are reset.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 1024, per_source: 512 };
 
-/// Switches that are told apart; what others do is added up.
+/// Maximum number of switches with their own counters. All others are counted together.
 pub const NAMES_MAX: usize = 1024;
 
-/// The name under which it is.
+/// Name for the combined counters.
 pub const OTHERS: &str = "others";
 
-/// How long is waited for descriptors before the flag is looked at again.
+/// Maximum wait before the stop flag is checked.
 const WAIT_MAX: Nanos = Nanos::from_millis(100);
 
-/// How long a side that is dialled may take to answer.
+/// Timeout for connecting.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// Where both sides are dialled, how long after an end they are dialled again.
+/// Delay between connection attempts if the proxy connects on both sides.
 const REDIAL: Nanos = Nanos::from_secs(1);
 
-/// How one side is reached.
+/// How to reach one side.
 pub enum Door {
-    /// It comes to us.
+    /// The peer connects to the proxy.
     Listen(Listener),
-    /// We go there.
+    /// The proxy connects to the peer.
     Dial(Url),
 }
 
 impl Door {
-    /// The way to the side with this address.
+    /// Opens the side with this address.
     pub fn open(url: &Url, tls: Option<&Tls>) -> Result<Door, ChannelError> {
         match url.is_passive() {
             true => Listener::open_with(url, tls).map(Door::Listen),
@@ -71,36 +75,36 @@ impl Door {
     }
 }
 
-/// What a proxy tells while it runs.
+/// An event of a running proxy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum News {
-    /// Two ends were joined: the names of controller and switch.
+    /// Two ends were paired: the names of controller and switch.
     Opened(u64, [String; 2]),
-    /// Something passed.
+    /// A message event.
     Passed(u64, Nanos, Event),
-    /// A connection is over: how, and by which name the switch is counted.
+    /// A connection closed: how, and the name under which its switch is counted.
     Closed(u64, Over, String),
-    /// A side could not be reached or listened to.
+    /// A side could not be reached, or listening failed.
     Failed(String),
 }
 
-/// Connections between a controller's side and a switch's.
+/// Connections between controllers and switches.
 pub struct Proxy {
     doors: [Door; 2],
     tls: Option<Tls>,
-    /// Who came and waits for somebody on the other side.
+    /// Accepted connections without a counterpart on the other side.
     waiting: [VecDeque<Box<dyn Channel>>; 2],
     opening: Vec<Opening>,
     sessions: Vec<Session>,
     count: u64,
     redial_at: Nanos,
     limits: ConnectionLimits,
-    /// Whether the last connection was refused, so that a row of them is told once.
+    /// Whether the last connection was rejected, so that a series of rejections is reported once.
     is_refusing: bool,
     tallies: BTreeMap<String, Tally>,
 }
 
-/// One side is there, the other is dialled.
+/// A connection attempt, with the already open other side if any.
 struct Opening {
     there: Option<(End, Box<dyn Channel>)>,
     dialled: End,
@@ -116,7 +120,7 @@ struct Session {
 }
 
 impl Proxy {
-    /// A proxy between a controller and switches.
+    /// Creates a proxy between controllers and switches.
     pub fn new(controller: Door, switch: Door, tls: Option<Tls>) -> Proxy {
         Proxy {
             doors: [controller, switch],
@@ -132,12 +136,12 @@ impl Proxy {
         }
     }
 
-    /// Sets how many connections are held.
+    /// Sets the connection limits.
     pub fn set_limits(&mut self, limits: ConnectionLimits) {
         self.limits = limits;
     }
 
-    /// The addresses that it listens on, controller's side and switch's.
+    /// Returns the listening addresses of the controller's and the switch's side.
     pub fn listens(&self) -> [Option<Url>; 2] {
         [0, 1].map(|side| match &self.doors[side] {
             Door::Listen(listener) => Some(listener.address().clone()),
@@ -145,7 +149,7 @@ impl Proxy {
         })
     }
 
-    /// Forwards until the flag is set; then what was counted, by switch.
+    /// Forwards until the flag is set. Returns the counters by switch.
     pub fn run(
         mut self,
         stop: &AtomicBool,
@@ -169,7 +173,7 @@ impl Proxy {
         self.sessions.len() + self.opening.len() + waiting
     }
 
-    /// Takes who comes, dials who is to be dialled, and joins who is there.
+    /// Accepts and opens connections, and pairs them.
     fn join(&mut self, told: &mut dyn FnMut(News)) {
         for end in ENDS {
             while self.held() < self.limits.total {
@@ -206,7 +210,7 @@ impl Proxy {
         }
     }
 
-    /// Whether a source may have one more connection.
+    /// Returns whether a source may have one more connection.
     fn has_room(&self, source: Option<Source>) -> bool {
         let waiting = self.waiting.iter().flatten().map(|channel| channel.source());
         let opening = self.opening.iter().filter_map(|opening| opening.there.as_ref());
@@ -216,12 +220,12 @@ impl Proxy {
         let joined = ends.flat_map(|end| self.sessions.iter().map(move |it| it.relay.source(end)));
         let held = waiting.chain(opening).chain(joined);
         let held: Vec<Held> = held.map(|source| Held { id: 0, source, pending: None }).collect();
-        // All places are counted by connections, these by their ends.
+        // The caller checks the total limit, per connection. This list has one entry per end.
         let limits = ConnectionLimits { total: usize::MAX, ..self.limits };
         limits.room_for(&held, source) == Room::Free
     }
 
-    /// Resets a connection of a source that has as many as it may.
+    /// Resets a connection of a source that has reached its limit.
     fn refuse(&mut self, mut channel: Box<dyn Channel>, told: &mut dyn FnMut(News)) {
         if !std::mem::replace(&mut self.is_refusing, true) {
             told(News::Failed(format!(
@@ -233,7 +237,7 @@ impl Proxy {
         channel.abort();
     }
 
-    /// Somebody connected on this side.
+    /// Handles a new connection on this side.
     fn came(&mut self, end: End, channel: Box<dyn Channel>, told: &mut dyn FnMut(News)) {
         let other = other(end);
         match &self.doors[place(other)] {
@@ -256,7 +260,7 @@ impl Proxy {
         }
     }
 
-    /// Looks at what has become of those that were dialled.
+    /// Checks the connection attempts.
     fn answered(&mut self, told: &mut dyn FnMut(News)) {
         for mut opening in std::mem::take(&mut self.opening) {
             match opening.attempt.finish(clock::now()) {
@@ -267,7 +271,7 @@ impl Proxy {
                     (Some((End::Controller, controller)), _) => {
                         self.begin(controller, channel, told);
                     }
-                    // Both are dialled, the switch first.
+                    // Both sides are outgoing, and the switch's is opened first.
                     (None, dialled) => {
                         self.dial(other(dialled), Some((dialled, channel)), told);
                     }
@@ -312,7 +316,7 @@ impl Proxy {
         wait.until(Some(until)).map(drop)
     }
 
-    /// Moves what can be moved.
+    /// Forwards available bytes.
     fn turn(&mut self, wait: &Wait, told: &mut dyn FnMut(News)) {
         let mut place = 0;
         while place < self.sessions.len() {
@@ -338,7 +342,7 @@ impl Proxy {
         }
     }
 
-    /// Adds what a connection did to what its switch did before; the switch's name.
+    /// Adds a connection's counters to those of its switch. Returns the switch's name.
     fn count_in(&mut self, session: Session) -> String {
         let Session { relay, watch, name, .. } = session;
         let mut name = watch.datapath_id.map_or(name, |id| format!("datapath {id:016x}"));
@@ -357,7 +361,7 @@ fn other(end: End) -> End {
     if end == End::Switch { End::Controller } else { End::Switch }
 }
 
-/// Whoever came is let go with a reset, as if nobody had listened.
+/// Resets the accepted connection, as if no one listened.
 fn unreachable_side(
     error: &ChannelError,
     there: Option<(End, Box<dyn Channel>)>,
@@ -369,7 +373,7 @@ fn unreachable_side(
     }
 }
 
-/// Who a switch is as long as it does not say so: its host, or its address without what changes.
+/// Returns a provisional name for a switch: its host, or its address.
 fn host_of(switch: &dyn Channel) -> String {
     let host = switch.source().and_then(Source::address).map(|host| host.to_string());
     host.unwrap_or_else(|| switch.peer().to_string())

@@ -1,11 +1,12 @@
-//! A replay: the frames of a capture file, sent again from a port.
+//! Replay of a capture file's frames from a port.
 //!
-//! They leave as they were captured, byte for byte, at moments that the file or somebody else says.
-//! They carry no signature, so the monitor counts them as frames of somebody else, and what became
-//! of them the ports' counters tell; unless they are to be marked: then a signature takes the place of
-//! twenty bytes of payload, such that no Internet checksum changes, and the monitor knows them again. A
-//! frame without so much payload leaves as it is. A replay is open loop like everything that is sent, but a frame
-//! that comes late leaves late and is not left out: a trace with holes is another trace.
+//! Frames are sent unchanged, byte by byte, at the file's times or at other times. Without a
+//! signature, the monitor counts them as foreign, and only the ports' counters show what happened
+//! to them. With a mark, a signature replaces twenty bytes of payload without changing any Internet
+//! checksum, and the monitor identifies the frames. Frames with less payload remain unchanged.
+//!
+//! A replay is open loop like all traffic. But a late frame is sent late and not skipped, because a
+//! trace with gaps is another trace.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,145 +19,149 @@ use ports::capture::CaptureError;
 use crate::stream::Problem;
 use crate::trial::{Classes, Jitter, Latency, Pacing};
 
-/// The shortest frame on Ethernet, in bytes without frame check sequence.
+/// Minimum Ethernet frame size, in bytes without frame check sequence.
 pub const FRAME_BYTES_MIN: usize = 64 - FCS_BYTES;
 
-/// What is to be replayed.
+/// Parameters of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
-    /// The number by which reports name it; unique within a trial, streams included.
+    /// Id in reports, unique among the replays and streams of a trial.
     pub id: u16,
-    /// The rig's port that its frames leave from, counted from 0.
+    /// Index of the rig's port to send from.
     pub from: usize,
-    /// The capture file: pcap or pcapng, Ethernet.
+    /// Capture file: pcap or pcapng, Ethernet.
     pub file: PathBuf,
-    /// When its frames are due.
+    /// When frames are due.
     pub timing: Timing,
-    /// How often the file is sent; without a number until the trial ends.
+    /// Number of times to send the file. None for until the trial ends.
     pub passes: Option<u64>,
-    /// What becomes of frames shorter than [`FRAME_BYTES_MIN`].
+    /// How to treat frames shorter than [`FRAME_BYTES_MIN`].
     pub short: Short,
-    /// What becomes of frames of which only a part was captured.
+    /// How to treat frames that were truncated in the capture.
     pub cut: Cut,
-    /// Whether its frames are to be known again, and how.
+    /// Whether and how to mark frames with a signature.
     pub mark: Option<Mark>,
 }
 
-/// How the frames of a replay are marked.
+/// How to mark the frames of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The rig's port where they should arrive, counted from 0.
+    /// Index of the expected receiving port.
     pub to: usize,
-    /// How many bytes of the frame follow the signature and the word that makes up for it. It is counted
-    /// from the end, so that tags which a target puts in or takes out move nothing.
+    /// Number of bytes after the signature and its compensating word. It is counted from the
+    /// frame's end, so that pushed or popped tags do not move it.
     pub before_end: usize,
 }
 
-/// When a replay's frames are due. Where the file is sent more than once, the first frame of a pass
-/// follows the last of the pass before like any other: no gap is missing.
+/// When a replay's frames are due.
+///
+/// In a repeated file, the first frame of a pass follows the last one of the previous pass after a
+/// regular gap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Timing {
-    /// As they were captured, each after the first one. A frame that is older than one before it
-    /// leaves together with that. Between two passes lies the file's mean gap.
+    /// At their captured times, relative to the first frame. A frame older than an earlier one is
+    /// sent together with it. The gap between two passes is the file's mean gap.
     Original,
-    /// As they were captured, with all gaps longer by this factor (shorter, if it is below 1).
+    /// At their captured times, with all gaps multiplied by this factor.
     Scaled(f64),
-    /// One after the other, so far apart.
+    /// With this constant gap.
     Gap(Nanos),
-    /// So many frames a second.
+    /// At this constant rate in frames per second.
     FramesPerSecond(f64),
-    /// As a link of so many bit/s would carry them one after the other, preamble, gap and frame check
+    /// Back to back at the speed of a link with this bit rate, preamble, gap and frame check
     /// sequence included.
     Link(u64),
-    /// As fast as the port takes them.
+    /// As fast as the port accepts them.
     Unpaced,
 }
 
-/// What becomes of frames shorter than Ethernet allows.
+/// How to treat frames shorter than the Ethernet minimum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Short {
-    /// Zeros are added, as a sender's interface does.
+    /// Pad them with zeros, as a sender's interface does.
     #[default]
     Pad,
-    /// They are not sent.
+    /// Skip them.
     Refuse,
-    /// They are sent as they are.
+    /// Send them unchanged.
     Send,
 }
 
-/// What becomes of frames of which only a part was captured.
+/// How to treat frames that were truncated in the capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Cut {
-    /// They are sent as long as they were, with zeros for what is missing.
+    /// Send them at their original length, filled with zeros.
     #[default]
     Fill,
-    /// They are not sent.
+    /// Skip them.
     Refuse,
-    /// The part is sent.
+    /// Send the captured part.
     Send,
 }
 
-/// What came of a replay.
+/// Results of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayReport {
-    /// The replay's number.
+    /// Id of the replay.
     pub id: u16,
-    /// The port it was sent from.
+    /// Index of the sending port.
     pub from: usize,
-    /// What was sent, and what was not.
+    /// Counts of sent and skipped frames.
     pub counts: ReplayCounts,
-    /// Whether all passes were sent to their end.
+    /// Whether all passes were sent completely.
     pub is_complete: bool,
-    /// Whether frames were still due when the trial ended: the port or the file was too slow.
+    /// Whether frames were still due at the end of the trial: the port or the file was too slow.
     pub is_behind: bool,
-    /// How well the moments were kept; empty if there were none to keep.
+    /// Deviation from the schedule. Empty without one.
     pub pacing: Pacing,
-    /// What was odd in the file, once it was read to its end.
+    /// Warnings about the file, once it was read to its end.
     pub warnings: Vec<Warning>,
     /// Why it ended early.
     pub failure: Option<Failure>,
-    /// What came back of the frames that carry a signature, if any are to.
+    /// Received marked frames, if the replay marks frames.
     pub back: Option<Back>,
 }
 
-/// What came back of the marked frames of a replay. That a frame is correct says that its signature
-/// is whole and on the right port: of the rest of it nothing is known.
+/// Received marked frames of a replay.
+///
+/// A correct frame has an intact signature and is on the expected port. Its other bytes are not
+/// checked.
 #[derive(Debug, Clone)]
 pub struct Back {
-    /// The port where they should arrive.
+    /// Index of the expected receiving port.
     pub to: usize,
-    /// What became of them.
+    /// Frame classes.
     pub classes: Classes,
-    /// Different frames that came back in whatever state.
+    /// Distinct frames received in any state.
     pub received: u64,
-    /// Latency of the correct ones, from when they were sent.
+    /// Latency of the correct frames, from their send time.
     pub latency: Latency,
     /// Variation of that latency.
     pub jitter: Jitter,
 }
 
-/// Frames of a replay.
+/// Frame counts of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
-    /// Frames that the port took.
+    /// Frames that the port accepted.
     pub frames: u64,
     /// Their bytes, without frame check sequence.
     pub bytes: u64,
-    /// How often the file was sent to its end.
+    /// Number of complete passes.
     pub passes: u64,
-    /// Frames not sent because the port does not take frames so long.
+    /// Frames skipped because they are too long for the port.
     pub refused_long: u64,
-    /// Frames not sent because they are too short.
+    /// Frames skipped because they are too short.
     pub refused_short: u64,
-    /// Frames not sent because only a part of them was captured.
+    /// Frames skipped because they were truncated in the capture.
     pub refused_cut: u64,
-    /// Frames that were given zeros because they are too short.
+    /// Frames padded with zeros because they are too short.
     pub padded: u64,
-    /// Frames that were given zeros because only a part of them was captured.
+    /// Frames filled with zeros because they were truncated in the capture.
     pub filled: u64,
-    /// How often the file was not read in time.
+    /// Number of times the file was not read in time.
     pub starved: u64,
-    /// Frames that were sent with a signature; those without are foreign to the monitor.
+    /// Frames sent with a signature. The monitor counts the others as foreign.
     pub signed: u64,
 }
 
@@ -164,24 +169,24 @@ pub struct ReplayCounts {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The file cannot be read on.
+    /// The file cannot be read further.
     File(Arc<CaptureError>),
-    /// Its frames' own gaps were asked for, and a frame has no time: its place in the file, from 0.
+    /// The timing needs captured times, and a frame has none. Holds its index in the file.
     NoTime(u64),
-    /// Its frames' own gaps were asked for more than once, and there are none.
+    /// The timing needs captured times for several passes, and all frames have the same time.
     NoGaps,
-    /// None of its frames can be sent.
+    /// No frame can be sent.
     NothingFits,
 }
 
 impl Replay {
-    /// The whole file once, with its own gaps.
+    /// A replay of the whole file once, at its captured times.
     pub fn once(id: u16, from: usize, file: PathBuf) -> Self {
         let (short, cut, mark) = (Short::default(), Cut::default(), None);
         Replay { id, from, file, timing: Timing::Original, passes: Some(1), short, cut, mark }
     }
 
-    /// Everything that is wrong with it in a rig of `ports` ports.
+    /// Returns all problems of the replay in a rig of `ports` ports.
     pub fn validate(&self, ports: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.from >= ports {

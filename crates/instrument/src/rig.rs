@@ -1,6 +1,6 @@
-//! A rig runs trials: over real ports in real time, or over simulated ones in virtual time.
+//! Rigs: executors of trials, over real ports in real time or simulated ports in virtual time.
 //!
-//! Both drive the same engine, which knows no clock; what differs is who says what time it is.
+//! Both drive the same engine, which reads no clock. They differ only in the source of time.
 
 use std::path::PathBuf;
 
@@ -12,26 +12,26 @@ use crate::controller::ControlError;
 use crate::stream::Problem;
 use crate::trial::{Trial, TrialReport};
 
-/// What to send, what to make of what comes back, and when it is over.
+/// Engine of a trial: sending, receiving and end of trial.
 pub mod engine;
-/// Real ports, real time.
+/// Rig of real ports in real time.
 pub mod live;
-/// Virtual time and a device that lives in it.
+/// Rig of a simulated device in virtual time.
 pub mod sim;
 
-/// Whoever can run a trial.
+/// An executor of trials.
 pub trait Rig {
     /// Runs one trial to the end of its drain.
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError>;
 
-    /// How many ports the rig has; streams name them from 0.
+    /// Returns the number of ports. Streams refer to them by index.
     fn ports(&self) -> usize;
 
-    /// What kind of rig it is.
+    /// Returns the kind of the rig.
     fn kind(&self) -> RigKind;
 }
 
-/// What kind of rig ran a trial.
+/// Kind of a rig.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RigKind {
     /// Real ports in real time.
@@ -40,27 +40,27 @@ pub enum RigKind {
     Simulated,
 }
 
-/// Why a trial could not be run to its end.
+/// Why a trial could not be completed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RigError {
-    /// The trial makes no sense: each fault, with the number of the stream it concerns.
+    /// The trial is invalid: each problem with its stream id.
     Unusable(Vec<(u16, Problem)>),
-    /// A port failed: its index, and how.
+    /// A port failed: index and error.
     Port(usize, PortError),
-    /// A port failed in the middle of a trial: its index, how, and what was seen until then.
+    /// A port failed during the trial: index, error, and the results so far.
     Broken(usize, PortError, Box<TrialReport>),
-    /// A capture file cannot be read: the number of its replay, the file, and why.
+    /// A capture file cannot be read: replay id, file and error.
     Trace(u16, PathBuf, CaptureError),
-    /// Someone asked to stop.
+    /// A user interrupted it.
     Interrupted,
-    /// The orders that a controller was to give meanwhile could not be given.
+    /// The controller script failed.
     Orders(ControlError),
-    /// The target was to be reset meanwhile, and was not: why.
+    /// The target could not be reset during the trial, with the reason.
     Reset(String),
-    /// Programs were to take each other's place in the target meanwhile, and did not: why.
+    /// The target's program could not be swapped during the trial, with the reason.
     Swap(String),
-    /// The simulated device wants to go on at the same moment without end.
+    /// The simulated device stays active at the same virtual time without end.
     Restless(Nanos),
 }
 

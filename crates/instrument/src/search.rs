@@ -1,10 +1,10 @@
-//! Searches for a load: each says what to try next and is told what came of it.
+//! Searches for a load. Each proposes the next trial and receives its result.
 
-/// What a search has to know of a trial.
+/// Loss of a trial, as the searches use it.
 pub mod measured;
-/// How far a search has come.
+/// Progress of a search.
 pub mod bracket;
-/// Trials that the tester itself disturbed.
+/// Handling of trials that the tester itself disturbed.
 pub mod disturbed;
 /// RFC 2544 throughput by bisection, with the loss verification of ETSI TST009.
 pub mod binary;

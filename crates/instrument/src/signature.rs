@@ -1,4 +1,4 @@
-//! The signature that every test frame carries: whose it is, which one, and when it left.
+//! Signature of test frames: stream id, sequence number and send time.
 //!
 //! ```text
 //!  0        2                          10                18        bytes after the UDP header
@@ -8,14 +8,14 @@
 //!           phase 1 | epoch 15 | number 48 bits
 //! ```
 //!
-//! All fields are big endian. `sent` is the low 48 bits of a time in nanoseconds (it wraps after
-//! 78 hours). `check` mixes the other fields with a key that only this run knows, so that another
-//! run's frames are foreign and a damaged signature does not pass for a good one.
+//! All fields are big endian. `sent` is the low 48 bits of a time in nanoseconds (it wraps after 78
+//! hours). `check` mixes the other fields with this run's secret key. So another run's frames are
+//! foreign, and a damaged signature is rejected.
 //!
-//! In a frame that we made, whatever checksum covers the signature is computed with it. In one that
-//! somebody else made, the signature and two more bytes take the place of payload, and these two are
-//! such that the sum of all twenty is what it was: whichever Internet checksum covers them stays as
-//! right as it was, wherever it lies and wherever they begin.
+//! - In a frame that the tester builds, the checksum that covers the signature is computed with it.
+//! - In a frame from a capture file, the signature and two more bytes replace payload. These two
+//!   bytes preserve the ones' complement sum of all twenty. So any Internet checksum that covers
+//!   them stays valid, at any offset and alignment.
 
 use packet::checksum::Sum;
 use packet::header::put_u16;
@@ -23,48 +23,48 @@ use packet::time::Nanos;
 
 use crate::mix::mix;
 
-/// Bytes of a signature.
+/// Length of a signature in bytes.
 pub const SIGNATURE_BYTES: usize = 18;
 
-/// Bytes of a signature and the word that makes up for it.
+/// Length of a signature and its compensating word in bytes.
 pub const NEUTRAL_BYTES: usize = SIGNATURE_BYTES + 2;
 
-/// Frames of one stream in one phase: sequence numbers have 48 bits.
+/// Maximum sequence number of a stream in one phase: sequence numbers have 48 bits.
 pub const NUMBER_MAX: u64 = (1 << 48) - 1;
 
-/// Trials before their epochs repeat.
+/// Number of trials before epochs repeat.
 pub const EPOCHS: u16 = 1 << 15;
 
 const SENT_MASK: u64 = (1 << 48) - 1;
 
-/// What a signature says.
+/// Fields of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
-    /// The stream's number.
+    /// Stream id.
     pub stream: u16,
-    /// Which frame of the stream.
+    /// Sequence of the frame.
     pub sequence: Sequence,
-    /// When it was sent; the low 48 bits of nanoseconds.
+    /// Send time: the low 48 bits of nanoseconds.
     pub sent: Sent,
 }
 
-/// Which frame of a stream: its trial, whether it only warms up, and its number.
+/// Identifies a frame of a stream: its trial, its phase and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sequence {
-    /// A frame of the warm-up, not to be measured.
+    /// Whether the frame belongs to the warm-up.
     pub is_warmup: bool,
-    /// The trial it belongs to, modulo [`EPOCHS`].
+    /// Number of the trial, modulo [`EPOCHS`].
     pub epoch: u16,
-    /// Its place in the schedule, from 0.
+    /// Index in the schedule, from 0.
     pub number: u64,
 }
 
-/// A sending time as a signature keeps it: 48 bits of nanoseconds.
+/// Send time in a signature: 48 bits of nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent(u64);
 
 impl Sequence {
-    /// The 64 bits in the frame.
+    /// Returns the 64 bits in the frame.
     #[inline]
     pub fn bits(self) -> u64 {
         (self.is_warmup as u64) << 63
@@ -72,7 +72,7 @@ impl Sequence {
             | self.number & NUMBER_MAX
     }
 
-    /// Reads the 64 bits of a frame.
+    /// Decodes the 64 bits in a frame.
     #[inline]
     pub fn from_bits(bits: u64) -> Self {
         let epoch = (bits >> 48) as u16 & (EPOCHS - 1);
@@ -81,14 +81,15 @@ impl Sequence {
 }
 
 impl Sent {
-    /// What a frame that leaves at `at` says.
+    /// Encodes the send time `at`.
     #[inline]
     pub fn new(at: Nanos) -> Self {
         Sent(at.0 & SENT_MASK)
     }
 
-    /// The signed span in nanoseconds from this sending time to `at`, right if the two are less
-    /// than 39 hours apart. Negative where two clocks disagree.
+    /// Returns the signed time in nanoseconds from this send time to `at`.
+    ///
+    /// Correct if the two are less than 39 hours apart. Negative if two clocks disagree.
     #[inline]
     pub fn until(self, at: Nanos) -> i64 {
         let span = at.0.wrapping_sub(self.0) & SENT_MASK;
@@ -97,8 +98,9 @@ impl Sent {
 }
 
 impl Signature {
-    /// Writes the signature, with its check, to the first [`SIGNATURE_BYTES`] of `bytes`. Returns
-    /// the sum of its words, for checksums that cover it.
+    /// Writes the signature and its check to the first [`SIGNATURE_BYTES`] of `bytes`.
+    ///
+    /// Returns the sum of its words, for checksums that cover it.
     #[inline]
     pub fn write(&self, key: u64, bytes: &mut [u8]) -> Sum {
         let bytes = &mut bytes[..SIGNATURE_BYTES];
@@ -110,8 +112,8 @@ impl Signature {
         Sum::default().u16(self.stream).u64(sequence).u64(tail)
     }
 
-    /// Writes the signature, and behind it what keeps the ones-complement sum of the first
-    /// [`NEUTRAL_BYTES`] of `bytes` as it was.
+    /// Writes the signature and a word that preserves the ones' complement sum of the first
+    /// [`NEUTRAL_BYTES`] of `bytes`.
     pub fn write_neutral(&self, key: u64, bytes: &mut [u8]) {
         let bytes = &mut bytes[..NEUTRAL_BYTES];
         let before = Sum::default().bytes(bytes);
@@ -119,7 +121,8 @@ impl Signature {
         put_u16(bytes, SIGNATURE_BYTES, before.u16(!signature.fold()).fold());
     }
 
-    /// The sum of the words of a signature, which begins `bytes`; none if they are too few.
+    /// Returns the sum of the words of the signature at the start of `bytes`. None if they are too
+    /// short.
     #[inline]
     pub fn sum(bytes: &[u8]) -> Option<Sum> {
         let bytes: &[u8; SIGNATURE_BYTES] = bytes.first_chunk()?;
@@ -127,7 +130,7 @@ impl Signature {
         Some(Sum::default().u16(stream).u64(word(bytes, 2)).u64(word(bytes, 10)))
     }
 
-    /// Reads a signature from the start of `bytes`, if one with this key is there.
+    /// Reads a signature with this key from the start of `bytes`.
     #[inline]
     pub fn read(key: u64, bytes: &[u8]) -> Option<Signature> {
         let bytes: &[u8; SIGNATURE_BYTES] = bytes.first_chunk()?;
@@ -147,7 +150,7 @@ fn word(bytes: &[u8; SIGNATURE_BYTES], at: usize) -> u64 {
     u64::from_be_bytes(*bytes[at..].first_chunk().expect("in 18 bytes"))
 }
 
-/// Sixteen bits that depend on every bit of the signature and of the key.
+/// Returns 16 bits that depend on every bit of the signature and of the key.
 #[inline]
 fn check(key: u64, stream: u16, sequence: u64, sent: u64) -> u16 {
     (mix(mix(key ^ sequence) ^ ((stream as u64) << 48 | sent)) >> 48) as u16

@@ -1,12 +1,15 @@
-//! A stage carries out a module: ports, connections and timers served in one loop by one clock.
+//! Event loop that drives a measurement module: it serves ports, connections and timers.
 //!
-//! It is told the time and is handed the ports; it reads no clock and never waits. A live rig and a
-//! simulated one drive it alike. Frames of a batch that the module does not watch cost it nothing but
-//! being sorted; frames, messages and timers come to the module one by one, and what it says is done
-//! before the next.
+//! The caller passes ports and clock, so the loop is the same for a live and a simulated rig. It
+//! reads no clock itself and never blocks. Unwatched frames cost the module nothing: the loop only
+//! classifies them. The module receives frames, messages and timers one by one, and its commands
+//! run before the next event.
 //!
-//! Invariant: every wait has a limit with a name ([`CONNECT_NS_MAX`], [`HELLO_NS_MAX`],
-//! [`FEATURES_NS_MAX`], [`crate::module::TIME_LIMIT`]), and memory is bounded whatever switch and module do.
+//! Invariants:
+//!
+//! - Every wait has a named limit: [`CONNECT_NS_MAX`], [`HELLO_NS_MAX`], [`FEATURES_NS_MAX`],
+//!   [`crate::module::TIME_LIMIT`].
+//! - Memory is bounded, regardless of the switch and the module.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -34,25 +37,25 @@ use crate::stage::sending::Streams;
 use crate::stall::Watch as Attention;
 use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 
-/// Agents of SNMP.
+/// SNMP agents that modules query.
 pub mod agents;
-/// The frames of streams as they arrive.
+/// Received frames of streams.
 mod arriving;
-/// Hosts beside ports.
+/// Hosts that run tasks for modules.
 pub mod hosts;
-/// How long its turns are.
+/// Statistics of iteration times.
 mod lengths;
 /// A connection to a switch.
 mod line;
-/// Real ports and sockets, real time.
+/// Event loop on real ports and sockets, in real time.
 pub mod live;
-/// The frames of streams on their way out.
+/// Transmission of streams.
 mod sending;
-/// Virtual time.
+/// Event loop in virtual time.
 pub mod sim;
-/// The module is told, and what it says is done.
+/// Event delivery and command execution.
 mod telling;
-/// What a turn consists of.
+/// The steps of one iteration.
 mod turns;
 
 pub use line::{
@@ -61,66 +64,67 @@ pub use line::{
 };
 pub use sending::STREAMS_MAX;
 
-/// The longest that a module may take, whatever it asks for: sending times are known for longer.
+/// Maximum run time of a module. Send times in signatures are unambiguous for longer.
 pub const MODULE_NS_MAX: Nanos = Nanos::from_secs(24 * 3600);
 
-/// The longest that frames are waited for at its end.
+/// Maximum drain time at a module's end.
 pub const DRAIN_NS_MAX: Nanos = Nanos::from_secs(60);
 
-/// Connections of one module.
+/// Maximum number of connections of one module.
 pub const CONNECTIONS_MAX: usize = 1024;
 
-/// Connections that are read in one turn in real time. With more, the others have their turn later, so that reading
-/// idle connections does not keep frames waiting.
+/// Connections that one iteration reads in real time. The others follow in the next iterations, so
+/// that reading idle connections does not delay frames.
 const CONNECTIONS_PER_TURN: usize = 64;
 
-/// Events about what a module said that wait to be told to it.
+/// Maximum number of queued events for a module.
 pub const EVENTS_WAITING_MAX: usize = 1 << 17;
 
-/// How often the drain is prolonged at most while the last frames of a stream are under way.
+/// Maximum number of drain extensions while a stream's last frames are outstanding.
 const DRAINS_MAX: u64 = 10;
 
-/// How often at most what arrives is taken when the drain is over: a target that floods ends nothing.
+/// Maximum number of receive rounds after the drain, so that a flooding target cannot block the
+/// end.
 const LAST_ROUNDS: u32 = 1024;
 
-/// What is at the other ends, as whoever knows the targets tells.
+/// Topology: what the rig's ports are connected to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scene {
-    /// Which port of which switch each of the rig's ports leads to, as far as that is known.
+    /// The switch port at the other end of each of the rig's ports, if known.
     pub joined: Vec<Option<Joined>>,
 }
 
-/// A connection that is to be made.
+/// A connection to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// Which of the module's connections.
+    /// Index of the module's connection.
     pub connection: usize,
-    /// Which switch it leads to.
+    /// Index of the switch.
     pub switch: usize,
 }
 
-/// Makes a connection without waiting: asked again and again while it says none, for at most
+/// Opens a connection without blocking. Called repeatedly while it returns none, for at most
 /// [`CONNECT_NS_MAX`].
 pub type Connect<'a> =
     &'a mut dyn FnMut(Wanted, Nanos) -> Result<Option<Box<dyn Channel>>, ChannelError>;
 
-/// What a stage is handed for a turn.
+/// Inputs of one iteration of the event loop.
 pub struct World<'a> {
     /// The rig's ports.
     pub ports: &'a mut PortRow,
     /// The module.
     pub module: &'a mut dyn Module,
-    /// The agents that the module can ask.
+    /// Agents that the module can query.
     pub agents: &'a mut [Agent],
-    /// The hosts that it can send on errands, where links let them stand there.
+    /// Hosts for tasks, if the links support them.
     pub hosts: Option<&'a mut AnyHosts>,
-    /// How connections are made.
+    /// Opens connections.
     pub connect: Connect<'a>,
-    /// What time it is.
+    /// The clock.
     pub clock: &'a mut dyn FnMut() -> Nanos,
 }
 
-/// A module that is being carried out.
+/// Event loop of one module.
 pub struct Stage {
     needs: Needs,
     facts: Arc<Facts>,
@@ -130,7 +134,7 @@ pub struct Stage {
     started_at: Nanos,
     ended_at: Nanos,
     lines: Vec<Line>,
-    /// The connection that is read first in the next turn.
+    /// Index of the connection to read first in the next iteration.
     reads_from: usize,
     streams: Streams,
     known: Known,
@@ -138,9 +142,9 @@ pub struct Stage {
     counters: Vec<PortCounters>,
     received: Copies,
     sights: Vec<Sight>,
-    /// Where the tester looked when: its ports, and after them its connections.
+    /// Stall detection: one lane per port, then one per connection.
     attention: Attention,
-    /// What sockets took and the module has not been told.
+    /// Batches that sockets took, not yet reported to the module.
     sent: VecDeque<(usize, Said, [Nanos; 2], Option<Stamp>)>,
     later: VecDeque<Later>,
     asked: Asked,
@@ -149,25 +153,25 @@ pub struct Stage {
     lengths: Lengths,
     stamps: Option<Clock>,
     last_rounds: u32,
-    /// Where whoever watches is shown what was counted, and when that was last.
+    /// Gauge for live counters, and time of its last update.
     gauge: Option<&'static Gauge>,
     shown_at: Nanos,
 }
 
-/// How far a stage has come.
+/// Phase of the module's life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Connections come up.
     Opening,
-    /// The module is told what happens.
+    /// The module receives events.
     Running,
-    /// What is under way is counted.
+    /// Outstanding frames are counted.
     Draining { until: Nanos },
-    /// There is nothing left to do.
+    /// Nothing is left to do.
     Over,
 }
 
-/// Events that are told when the module has returned.
+/// Events that are delivered after the module has returned.
 #[derive(Debug)]
 enum Later {
     Unsent(usize, Said, Unsent),
@@ -180,8 +184,9 @@ enum Later {
 }
 
 impl Stage {
-    /// A stage for a module with these needs, at `now`, with a rig's ports and the agents that can be asked;
-    /// its frames are signed by `signer`. `has_hosts` says whether each turn will have hosts.
+    /// Creates the event loop at `now` for a module with these needs, a rig's ports and its agents.
+    ///
+    /// `signer` signs its frames. `has_hosts` states whether each iteration will have hosts.
     pub fn new(
         mut needs: Needs,
         scene: &Scene,
@@ -250,18 +255,18 @@ impl Stage {
         stage
     }
 
-    /// The same, shown on a gauge from now on.
+    /// Updates this gauge with live counters from now on.
     #[must_use]
     pub fn shown_on(self, gauge: &'static Gauge, now: Nanos) -> Stage {
         gauge.begin(now, self.facts.ports.len());
         Stage { gauge: Some(gauge), ..self }
     }
 
-    /// Does once what there is to do without waiting; whether that was anything.
+    /// Runs one iteration without blocking. Returns whether it did any work.
     pub fn turn(&mut self, world: &mut World<'_>) -> bool {
         self.costs.turns += 1;
         let now = self.look(world);
-        // Virtual time stands still in a turn.
+        // Virtual time does not advance within an iteration.
         if self.phase == Phase::Running && !self.facts.is_simulated {
             self.lengths.begin(now, self.attention.stalls().count);
         }
@@ -294,7 +299,7 @@ impl Stage {
         moved
     }
 
-    /// Shows whoever watches what passed by port so far; what latencies are is the module's affair.
+    /// Updates the gauge with the frame counts by port. Only the module knows its latencies.
     fn show(&mut self, now: Nanos) {
         self.shown_at = now;
         let Some(gauge) = self.gauge else { return };
@@ -306,36 +311,37 @@ impl Stage {
         gauge.show(now, ports, &[0; STEPS]);
     }
 
-    /// Whether nothing is left but [`Stage::finish`].
+    /// Returns whether only [`Stage::finish`] is left.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
 
-    /// Ends it from outside.
+    /// Ends the module from outside.
     pub fn interrupt(&mut self, why: Ended, now: Nanos) {
         self.end(why, now);
     }
 
-    /// The tester has nothing to do before `until`, and misses nothing if it looks again then.
+    /// Records that the tester is idle until `until` and misses nothing if it resumes then.
     pub fn rest(&mut self, until: Nanos) {
         self.attention.rested(until);
         self.lengths.rest();
     }
 
-    /// Until when the tester may wait at `now` for what its connections bring, rather than spin: while hosts are
-    /// busy on its cores.
+    /// Returns until when the tester may block at `now` on its connections instead of busy-polling.
+    ///
+    /// It blocks only while hosts use its cores.
     pub fn waits(&self, now: Nanos) -> Option<Nanos> {
         let most = now.saturating_add(hosts::HOSTS_WAIT_NS_MAX);
         let is_waiting = self.hosts.is_busy() && self.phase == Phase::Running;
         is_waiting.then(|| self.next_event().map_or(most, |due| due.min(most)))
     }
 
-    /// What its connections are waited for by.
+    /// Returns the connections' file descriptors to wait for.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.lines.iter().filter_map(Line::descriptor)
     }
 
-    /// When something is due although nothing arrives.
+    /// Returns when the next timer or deadline is due.
     pub fn next_event(&self) -> Option<Nanos> {
         match self.phase {
             Phase::Opening => self.lines.iter().filter_map(Line::deadline).min(),
@@ -351,7 +357,7 @@ impl Stage {
         }
     }
 
-    /// Hears the module's last words, and counts everything.
+    /// Calls the module's `finish` and creates the report.
     pub fn finish(mut self, module: &mut dyn Module, ports: &mut PortRow) -> StageReport {
         self.show(self.ended_at.max(self.shown_at));
         let mut ended = self.ended.take().unwrap_or(Ended::Interrupted);
@@ -380,7 +386,7 @@ impl Stage {
         let share = if intended == 0 { 1.0 } else { sent as f64 / intended as f64 };
         let flags = [
             (share < OFFERED_SHARE_MIN, Flag::TesterLimited(share)),
-            // What hosts receive passes the tester's ports too, and is nothing to it.
+            // What hosts receive also passes the tester's ports, and is no loss of the tester.
             (drops > 0 && !self.hosts.has_been(), Flag::TesterDrops(drops)),
             (stalls.ns_longest >= STALL.0, Flag::Stalled(stalls.count)),
             (stamps == Clock::UserSpace, Flag::UserSpaceStamps),
@@ -409,7 +415,7 @@ impl Stage {
         }
     }
 
-    /// Ends what hosts are at, and waits for that.
+    /// Stops the current host task and waits for its end.
     fn end_errand(&mut self, world: &mut World<'_>) -> Option<Done> {
         let is_busy = self.hosts.is_busy();
         let done = self.hosts.stop(world.hosts.as_deref_mut());
@@ -419,13 +425,13 @@ impl Stage {
         done
     }
 
-    /// Whether the drain goes on, because the last frames of a stream have not come yet although earlier ones have.
+    /// Returns whether to extend the drain: earlier frames of a stream arrived, its last did not.
     fn is_awaiting(&self, now: Nanos) -> bool {
         let most = Nanos(self.needs.drain.0.saturating_mul(DRAINS_MAX)).min(DRAIN_NS_MAX);
         now.since(self.ended_at) < most && self.known.awaits(self.streams.accounts())
     }
 
-    /// Nothing more is sent or told; what is under way is waited for.
+    /// Stops sending and event delivery, and starts the drain.
     fn end(&mut self, why: Ended, now: Nanos) {
         if self.ended.is_some() {
             return;

@@ -1,9 +1,9 @@
-//! Whether the tester was at its work: the gaps in its attention, and what nobody knows for them.
+//! Detection of stalls: gaps in which the tester did not poll, and the resulting unknown delays.
 //!
-//! Where a port takes no stamps, a frame is dated when the tester finds it. A tester that was away
-//! does not know when the frames came that it finds then, and a frame that it had dated but not
-//! handed over when it went away left later than it says. The delays of both are unknown: they are
-//! counted and stand in no distribution, so that no stall of the tester is told as the target's.
+//! Where a port takes no timestamps, a frame gets the time at which the tester finds it. After a
+//! stall, the arrival times of waiting frames are unknown. A frame that was stamped but not sent
+//! before a stall left later than its send time. Delays of both are counted as unknown and enter no
+//! distribution, so that a tester's stall is not attributed to the target.
 
 use std::collections::VecDeque;
 
@@ -12,42 +12,42 @@ use packet::time::{Clock, Nanos, Stamp};
 use crate::signature::Sent;
 pub use results::record::Stalls;
 
-/// For this long the tester may look elsewhere; after longer, it does not know when frames came.
+/// Minimum gap between polls that makes arrival times unknown.
 pub const AWAY: Nanos = Nanos::from_micros(200);
 
-/// So long after it came back, what arrives may have been late because of it: what is sent then was due
-/// before, and takes some time through the target.
+/// Time after a stall in which arrivals can be late because of it: overdue frames are sent then and
+/// take some time through the target.
 const SETTLING: Nanos = Nanos::from_millis(1);
 
-/// Sending times of which it is remembered that frames left later than they say. Those of older
-/// ones have long arrived.
+/// Maximum number of send times to remember whose frames left later. Frames of older ones have
+/// arrived long ago.
 const LATE_STAMPS_MAX: usize = 64;
 
-/// Watches the tester's own attention in one trial.
+/// Detects the tester's own stalls in one trial.
 #[derive(Debug)]
 pub struct Watch {
-    /// When the tester was last known to be at it.
+    /// When the tester last polled.
     seen_at: Option<Nanos>,
-    /// When it was away last.
+    /// Start and end of the last stall.
     away: [Nanos; 2],
-    /// For each port, whether frames may wait there that came while the tester was away.
+    /// For each port, whether frames can wait there that arrived during a stall.
     is_blurred: Vec<bool>,
-    /// The sending time of frames that were handed over since.
+    /// Send time of the frames sent since the last poll.
     sending: Option<Sent>,
-    /// Sending times that are earlier than the frames left.
+    /// Send times earlier than their frames actually left.
     late: VecDeque<Sent>,
     stalls: Stalls,
 }
 
 impl Watch {
-    /// A tester with this many ports that has done nothing yet.
+    /// Creates a watch for a tester with this many ports.
     pub fn new(ports: usize) -> Self {
         let (is_blurred, late) = (vec![false; ports], VecDeque::new());
         let (away, stalls) = ([Nanos::ZERO; 2], Stalls::default());
         Watch { seen_at: None, away, is_blurred, sending: None, late, stalls }
     }
 
-    /// The tester is at it at `now`; whether it had been away.
+    /// Records that the tester polls at `now`. Returns whether it was stalled.
     #[inline]
     pub fn note(&mut self, now: Nanos) -> bool {
         let before = self.seen_at.unwrap_or(now);
@@ -69,49 +69,52 @@ impl Watch {
         true
     }
 
-    /// The tester missed nothing until `now`, although it did not look: it rested on purpose, or
-    /// nothing can happen between the events of its time.
+    /// Records that the tester missed nothing until `until`: it was idle on purpose, or nothing
+    /// could happen in virtual time.
     #[inline]
     pub fn rested(&mut self, until: Nanos) {
         self.seen_at = self.seen_at.max(Some(until));
         self.sending = None;
     }
 
-    /// The tester was called away until `now`, with nothing left to send: no stall, but it does not know when
-    /// frames came that it finds now.
+    /// Records that the tester did not receive until `now`, with nothing left to send.
+    ///
+    /// This is no stall, but arrival times of waiting frames are unknown.
     pub fn called_away(&mut self, now: Nanos) {
         self.away = [self.seen_at.unwrap_or(now), now];
         self.is_blurred.fill(true);
         self.rested(now);
     }
 
-    /// Frames that say that they were sent at `now` were handed over.
+    /// Records that frames with the send time `now` were sent.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.sending = Some(Sent::new(now));
     }
 
-    /// All that waited on `port` has been taken.
+    /// Records that `port` has no waiting frames.
     #[inline]
     pub fn drained(&mut self, port: usize) {
         self.is_blurred[port] = false;
     }
 
-    /// Whether everything is known of what comes in on `port` now, as it is almost always.
+    /// Returns whether all times are known of frames that arrive on `port` now, the usual case.
     #[inline]
     pub fn knows_all(&self, port: usize) -> bool {
         self.late.is_empty() && !self.is_blurred.get(port).is_some_and(|is_blurred| *is_blurred)
     }
 
-    /// Whether it is known when a frame with this stamp, if any, came in on `port`.
+    /// Returns whether the arrival time of a frame with this timestamp, if any, is known on `port`.
     #[inline]
     pub fn knows_arrival(&self, port: usize, stamp: Option<Stamp>) -> bool {
         let is_found = stamp.is_none_or(|stamp| is_taken_when_found(stamp.clock));
         !(is_found && self.is_blurred.get(port).is_some_and(|is_blurred| *is_blurred))
     }
 
-    /// Until when there was silence before what arrives at a moment, if nothing did before: until then, or
-    /// until the tester went away, where it has only just come back.
+    /// Returns a function that maps an arrival time to the end of the silence before it.
+    ///
+    /// This is the arrival time itself, or the start of the last stall if the arrival is shortly
+    /// after it.
     #[inline]
     pub fn silent_until(&self) -> impl Fn(Nanos) -> Nanos + use<> {
         let [from, until] = self.away;
@@ -120,19 +123,19 @@ impl Watch {
         move |at| if was_away && at < settled_at { at.min(from) } else { at }
     }
 
-    /// Whether a frame that says so left at that time.
+    /// Returns whether the frames with this send time left at that time.
     #[inline]
     pub fn knows_leaving(&self, sent: Sent) -> bool {
         self.late.is_empty() || !self.late.contains(&sent)
     }
 
-    /// What there was until now.
+    /// Returns the stalls so far.
     pub fn stalls(&self) -> Stalls {
         self.stalls
     }
 }
 
-/// Whether this clock's stamp is taken only when somebody looks for the frame.
+/// Returns whether this clock stamps a frame only when it is found.
 fn is_taken_when_found(clock: Clock) -> bool {
     matches!(clock, Clock::UserSpace | Clock::Virtual)
 }

@@ -1,24 +1,25 @@
-//! A stream: frames alike but for a few varying fields and sizes, sent from one port on a schedule and
-//! expected at another.
+//! Streams: similar frames sent from one port on a schedule and expected on another.
 //!
-//! Frame sizes count the frame check sequence, as the standards do: 64 bytes are 60 in memory.
-//! Line rate is C / (8 (L + 20)): preamble and gap cost 20 bytes for each frame (RFC 2544, 20).
-//! What a frame of a stream looks like is a pure function of the stream and the frame's sequence
-//! number, so that the monitor can tell every byte that a received frame ought to have.
+//! Only a few fields and the sizes vary between the frames of a stream.
+//!
+//! - Frame sizes include the frame check sequence, as in the standards: 64 bytes are 60 in memory.
+//! - Line rate is C / (8 (L + 20)): preamble and gap add 20 bytes per frame (RFC 2544, section 20).
+//! - A frame is a pure function of the stream and the frame's sequence number, so that the monitor
+//!   knows every expected byte.
 
 use packet::frame::FCS_BYTES;
 
 use crate::signature::SIGNATURE_BYTES;
 
-/// The headers of frames.
+/// Frame headers.
 pub mod headers;
-/// What differs from frame to frame.
+/// Varying fields.
 pub mod vary;
-/// When frames leave.
+/// Schedule shapes.
 pub mod shape;
 /// Sequences of frame sizes.
 pub mod genome;
-/// What is wrong with a stream.
+/// Validation problems.
 mod problem;
 /// Streams from a TOML file.
 pub mod file;
@@ -29,75 +30,75 @@ pub use problem::{Problem, validate};
 pub use shape::Shape;
 pub use vary::{Field, LIST_VALUES_MAX, Order, VARY_GROUPS_MAX, Values, Vary, Weights};
 
-/// Bytes that a frame costs on a link besides its own: preamble, start delimiter and gap.
+/// Overhead of a frame on a link in bytes: preamble, start delimiter and gap.
 pub const GAP_BYTES: usize = 20;
 
-/// Frames that are alike but for varying fields and sizes.
+/// Similar frames with varying fields and sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
-    /// The number that its frames carry; unique within a trial.
+    /// Stream id in its frames, unique within a trial.
     pub id: u16,
-    /// The rig's port that it leaves from, counted from 0.
+    /// Index of the rig's port to send from.
     pub from: usize,
-    /// The rig's port where its frames should arrive, counted from 0.
+    /// Index of the rig's port that should receive the frames.
     pub to: usize,
-    /// Frame size in bytes, frame check sequence included; of a stream with a genome the largest.
+    /// Frame size in bytes, frame check sequence included. With a genome, the largest size.
     pub frame_bytes: usize,
-    /// The sizes of its frames, one after the other, if they differ.
+    /// Sequence of frame sizes, if they differ.
     pub genome: Option<Genome>,
-    /// The headers of a frame, before any field varies.
+    /// Headers of a frame, without variation.
     pub headers: Headers,
-    /// What differs from frame to frame.
+    /// Groups of varying fields.
     pub vary: Vec<Vary>,
-    /// How many frames per second.
+    /// Frame rate.
     pub rate: Rate,
-    /// How the rate becomes moments.
+    /// Schedule shape for the rate.
     pub shape: Shape,
-    /// Where the signature begins in a frame as it is sent, in bytes from the frame's beginning; left out
-    /// behind the headers.
+    /// Offset of the signature in a sent frame, in bytes. None for directly after the headers.
     pub signature_at: Option<usize>,
-    /// How a frame ought to look when it arrives.
+    /// Expected form of received frames.
     pub arrival: Arrival,
 }
 
-/// How many frames per second a stream sends.
+/// Frame rate of a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// Frames per second, kept to a millionth of a frame.
+    /// Frames per second, with a resolution of a millionth.
     FramesPerSecond(f64),
-    /// Percent of what a link of this capacity carries at the stream's frame size, or at the mean of
-    /// its sizes.
+    /// Percentage of line rate at the stream's frame size, or at its mean frame size.
     LinkPercent {
-        /// 100 is line rate; more is allowed.
+        /// 100 is line rate. Higher values are allowed.
         percent: f64,
-        /// Nominal capacity, bit/s.
+        /// Nominal capacity in bit/s.
         link_bits_per_second: u64,
     },
 }
 
-/// How a frame ought to look when it arrives.
+/// Expected form of received frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// As it left.
+    /// Unchanged.
     Unchanged,
-    /// As a router sends it on: new Ethernet addresses, TTL one less, header checksum to match.
+    /// Routed: new Ethernet addresses, TTL decremented, header checksum updated.
     Routed {
-        /// Ethernet source that the router puts in.
+        /// Ethernet source that the router sets.
         mac_source: [u8; 6],
-        /// Ethernet destination that the router puts in.
+        /// Ethernet destination that the router sets.
         mac_destination: [u8; 6],
     },
-    /// With a VLAN tag behind its addresses, which it left without: all with this one, or, of several of one
-    /// kind, with that of the index that the frame draws in the stream's first group.
+    /// With a VLAN tag after the addresses of an untagged frame.
+    ///
+    /// A single tag applies to all frames. Of several tags of one type, each frame has the one at
+    /// the index that it draws in the stream's first group.
     Tagged(Vec<Vlan>),
-    /// Without the VLAN tag that it left with.
+    /// Without the VLAN tag that it was sent with.
     Untagged,
-    /// A loopback message as whom it asked sends it back: from there, with all that it carries.
+    /// A loopback reply to a loopback message: from its destination, with the same data.
     Answered,
 }
 
 impl Stream {
-    /// A stream from port 0 to port 1 that is as plain as can be: one size, one header, evenly sent.
+    /// A plain stream from port 0 to port 1: one size, one header, constant rate.
     pub fn plain(id: u16, frame_bytes: usize, headers: Headers, rate: Rate) -> Self {
         Stream {
             id,
@@ -114,22 +115,23 @@ impl Stream {
         }
     }
 
-    /// The same with the sizes of this genome.
+    /// Sets the sizes of this genome.
     #[must_use]
     pub fn with_genome(self, genome: Genome) -> Self {
         let frame_bytes = genome.sizes().iter().copied().max().unwrap_or(self.frame_bytes);
         Stream { frame_bytes, genome: Some(genome), ..self }
     }
 
-    /// The smallest frame that can carry this stream's headers and signature, frame check
-    /// sequence included.
+    /// Returns the minimum size for this stream's headers and signature, frame check sequence
+    /// included.
     pub fn frame_bytes_min(&self) -> usize {
         let end = self.signature_offset() + SIGNATURE_BYTES;
         let end = match self.headers.transport {
             _ if !self.headers.network.has_transport() => {
                 end + self.headers.network.trailer_bytes()
             }
-            // What is behind a packet of whole words is padding, and the signature is not to lie there.
+            // Bytes after a packet of whole words are padding, which must not contain the
+            // signature.
             Transport::Sctp { .. } => {
                 let at = self.headers.layout().transport_at;
                 at + (end - at).next_multiple_of(4)
@@ -139,29 +141,31 @@ impl Stream {
         end + FCS_BYTES
     }
 
-    /// The sizes of its frames, each once.
+    /// Returns the frame sizes, each once.
     pub fn sizes(&self) -> &[usize] {
         self.genome.as_ref().map_or(std::slice::from_ref(&self.frame_bytes), Genome::sizes)
     }
 
-    /// Where the signature begins in a frame as it is sent.
+    /// Returns the offset of the signature in a sent frame.
     pub fn signature_offset(&self) -> usize {
         self.signature_at.unwrap_or_else(|| self.headers.layout().payload_at)
     }
 
-    /// Frames per second that the stream intends; of one that is on and off while it is on, of a ramp at
-    /// its beginning.
+    /// Returns the intended rate in frames per second.
+    ///
+    /// For on-off streams it is the rate while on, for ramps the initial rate.
     pub fn rate_pps(&self) -> f64 {
         self.rate.pps_of(self.mean_bytes())
     }
 
-    /// The mean of its frames' sizes, frame check sequence included.
+    /// Returns the mean frame size, frame check sequence included.
     pub fn frame_bytes_mean(&self) -> f64 {
         let (bytes, frames) = self.mean_bytes();
         bytes as f64 / frames as f64
     }
 
-    /// How many bytes so many of its frames have together, frame check sequences included.
+    /// Returns the total size of a number of frames, frame check sequences included, and that
+    /// number.
     pub(crate) fn mean_bytes(&self) -> (u64, u64) {
         match &self.genome {
             None => (self.frame_bytes as u64, 1),
@@ -169,13 +173,14 @@ impl Stream {
         }
     }
 
-    /// How many different headers its frames can have.
+    /// Returns the number of different headers.
     pub fn flow_count(&self) -> u64 {
         self.vary.iter().fold(1u64, |product, group| product.saturating_mul(group.count.max(1)))
     }
 
-    /// The headers of flow number `flow`, below [`Stream::flow_count`]: what to install so that
-    /// every frame of the stream is known.
+    /// Returns the headers of flow number `flow`, below [`Stream::flow_count`].
+    ///
+    /// A target that knows all flows matches every frame of the stream.
     pub fn flow(&self, flow: u64) -> Headers {
         let mut headers = self.headers.clone();
         let mut rest = flow;
@@ -187,7 +192,7 @@ impl Stream {
         headers
     }
 
-    /// The stream whose frames are as those of this one with these tags put on.
+    /// Returns the stream whose frames are those of this one with these tags pushed.
     pub(crate) fn tagged(&self, tags: &[Vlan]) -> Stream {
         let mut stream = self.clone();
         stream.signature_at = Some(self.signature_offset() + TAG_BYTES);
@@ -199,7 +204,7 @@ impl Stream {
         stream
     }
 
-    /// The stream whose frames are as those of this one with their tag taken off.
+    /// Returns the stream whose frames are those of this one with their tag popped.
     pub(crate) fn untagged(&self) -> Stream {
         let mut stream = self.clone();
         stream.signature_at = Some(self.signature_offset().saturating_sub(TAG_BYTES));
@@ -207,7 +212,7 @@ impl Stream {
         stream
     }
 
-    /// The headers of what answers its frames.
+    /// Returns the headers of the reply to a frame.
     pub(crate) fn answer(&self) -> Headers {
         let mut answer = self.headers.clone();
         std::mem::swap(&mut answer.mac_source, &mut answer.mac_destination);
@@ -217,7 +222,7 @@ impl Stream {
         answer
     }
 
-    /// The headers of the frame with this sequence number.
+    /// Returns the headers of the frame with this sequence number.
     pub fn headers_at(&self, sequence: u64) -> Headers {
         let mut headers = self.headers.clone();
         for group in &self.vary {
@@ -236,12 +241,12 @@ impl Headers {
 }
 
 impl Rate {
-    /// Frames per second for frames of this size (frame check sequence included).
+    /// Returns the frames per second for this frame size (frame check sequence included).
     pub fn pps(self, frame_bytes: usize) -> f64 {
         self.pps_of((frame_bytes as u64, 1))
     }
 
-    /// Frames per second where so many frames have so many bytes together.
+    /// Returns the frames per second for this total size of a number of frames.
     pub(crate) fn pps_of(self, (bytes, frames): (u64, u64)) -> f64 {
         match self {
             Rate::FramesPerSecond(pps) => pps,
@@ -253,7 +258,7 @@ impl Rate {
     }
 }
 
-/// Frames per second that a link of `link_bits_per_second` carries, C / (8 (L + 20)).
+/// Returns the line rate in frames per second, C / (8 (L + 20)).
 pub fn line_rate_pps(link_bits_per_second: u64, frame_bytes: usize) -> f64 {
     link_bits_per_second as f64 / (8 * (frame_bytes + GAP_BYTES)) as f64
 }

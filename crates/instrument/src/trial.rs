@@ -1,10 +1,14 @@
-//! A trial is one offered load, and its report is everything that was seen of it.
+//! Trials: one offered load each, with a report of all observations.
 //!
-//! Phases (RFC 2544, 23): warm-up frames at the trial's own rates, then the measured frames, then
-//! a drain in which only receiving goes on; nothing is counted before the drain is over. Warm-up
-//! frames are marked in their sequence numbers and appear in the account only.
-//! Three loads are kept apart: intended (the schedule), offered (what the tester's ports
-//! accepted) and forwarded (what arrived where and as it should, each frame once).
+//! Phases of a trial (RFC 2544, section 23):
+//!
+//! 1. Warm-up frames at the trial's own rates. They are marked in their sequence numbers and count
+//!    only in the frame account.
+//! 2. Measured frames.
+//! 3. A drain, in which the tester only receives. Counts are final after it.
+//!
+//! The report distinguishes three loads: intended (by the schedule), offered (accepted by the
+//! tester's ports) and forwarded (received intact on the expected port, each frame once).
 
 use std::sync::Arc;
 
@@ -21,298 +25,303 @@ use crate::stream::Stream;
 pub use results::histogram::Histogram;
 use results::record::Work;
 
-/// Times within a trial: when a stream is sent, and when its frames were missed.
+/// Time windows of streams, missed frames and delay variation.
 mod window;
 
 pub use window::{Missed, Variation, Window};
 
-/// Frames by which the generator may be late and still catch up, unless a trial says otherwise.
+/// Default catch-up limit of a late generator, in frames.
 pub const CATCH_UP_FRAMES: u32 = 256;
 
-/// Offered below this share of intended makes a trial tester-limited.
+/// A trial is tester-limited if offered load is below this share of intended load.
 pub const OFFERED_SHARE_MIN: f64 = 0.999;
 
-/// If the last frames took longer than the first ones by at least this share of the trial, a queue
-/// was still full when sending ended, and what it held is not counted to the trial's own duration.
+/// Minimum stretch for a queue, as a share of the trial.
+///
+/// The stretch is how much longer the last frames took than the first ones. At this share or above,
+/// a queue was still full at the end of sending, and its frames extend the time of the forwarded
+/// load.
 pub const STRETCH_SHARE_MIN: f64 = 0.001;
 
-/// The tester was away from its schedule for at least this long: a stall.
+/// Minimum lateness or absence of the tester that counts as a stall.
 pub const STALL: Nanos = Nanos::from_millis(1);
 
-/// One offered load.
+/// Parameters of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// What is sent.
+    /// Streams to send.
     pub streams: Vec<Stream>,
-    /// Capture files that are sent beside the streams, from the first measured frame on.
+    /// Capture files to replay in addition to the streams, from the first measured frame on.
     pub replays: Vec<Replay>,
-    /// How long the streams run before anything counts; zero for no warm-up.
+    /// Warm-up time before the measurement. Zero for none.
     pub warmup: Nanos,
-    /// How long the measured frames are sent.
+    /// Duration of the measured frames.
     pub duration: Nanos,
-    /// How long to go on receiving after the last frame was due.
+    /// Drain time after the last frame is due.
     pub drain: Nanos,
-    /// A generator that is late sends at most this many frames of a stream at once, and counts
-    /// what is later than that as unsent.
+    /// Maximum burst of a late generator, in frames of a stream. Later frames count as unsent.
     pub catch_up_frames: u32,
-    /// What a controller says to the target meanwhile; with no streams, it is all that happens.
+    /// Controller script that runs during the trial. Without streams it is the whole trial.
     pub orders: Option<Arc<Script>>,
-    /// Whether the target is to meet the frames unprepared: no cache is filled before.
+    /// Whether the target is unprepared: no cache is filled before.
     pub is_cold: bool,
-    /// When each stream is sent, in the order of the streams; those beyond the end, from the beginning
-    /// of the measured frames to their end.
+    /// Window of each stream, in the order of the streams. Streams without an entry are sent during
+    /// all of the measured time.
     pub windows: Vec<Window>,
-    /// Whether the variation of each stream's latency is counted frame by frame ([`Variation`]).
+    /// Whether to count each stream's delay variation frame by frame ([`Variation`]).
     pub tells_variation: bool,
-    /// When the target is reset, after the first measured frame was due; never, for most.
+    /// When to reset the target, after the first measured frame is due. None for no reset.
     pub reset_at: Option<Nanos>,
-    /// How often the program that the target runs is put in place anew, evenly over the measured frames; never, for
-    /// most.
+    /// How many times to swap the target's program, evenly over the measured time. Usually zero.
     pub swaps: u32,
 }
 
-/// What was seen of a trial.
+/// Results of a trial.
 #[derive(Debug, Clone)]
 pub struct TrialReport {
     /// When the first measured frame was due.
     pub started_at: Nanos,
-    /// The trial's own duration, as asked for; of one that ended earlier, because it was stopped or all
-    /// its capture files were out, as it was.
+    /// Duration of the measured frames as requested, or the actual one if the trial was stopped or
+    /// all its capture files ended earlier.
     pub duration: Nanos,
-    /// Warm-up, as asked for.
+    /// Requested warm-up time.
     pub warmup: Nanos,
-    /// Drain, as asked for.
+    /// Requested drain time.
     pub drain: Nanos,
-    /// The sum over all streams.
+    /// Load, summed over all streams.
     pub total: Load,
-    /// The sum over all streams.
+    /// Frame classes, summed over all streams.
     pub classes: Classes,
-    /// Each stream, in the order of the trial.
+    /// The streams, in the order of the trial.
     pub streams: Vec<StreamReport>,
-    /// Each replay, in the order of the trial.
+    /// The replays, in the order of the trial.
     pub replays: Vec<ReplayReport>,
-    /// Each of the rig's ports, in order.
+    /// The rig's ports, in order.
     pub ports: Vec<PortReport>,
     /// Latency over all streams.
     pub latency: Latency,
-    /// How well the tester kept its schedule.
+    /// Deviation of the tester from its schedule.
     pub pacing: Pacing,
-    /// When it was not at its work.
+    /// Stalls of the tester.
     pub stalls: Stalls,
-    /// Where every frame went, as far as the tester knows; add what the target and the kernel
-    /// say they dropped.
+    /// Frame account, as far as the tester knows. The caller adds the drops that target and kernel
+    /// report.
     pub account: Account,
-    /// What to know before believing the numbers.
+    /// Warnings about the validity of the results.
     pub flags: Vec<Flag>,
-    /// Who stamped the received frames.
+    /// Clock that stamped received frames.
     pub stamps: Clock,
-    /// What came of the orders, if there were any.
+    /// Result of the controller script, if there was one.
     pub played: Option<Played>,
-    /// What the target's polling threads did meanwhile, where they tell; added by whoever asks them.
+    /// Work of the target's polling threads, if available. The caller adds it.
     pub work: Option<Work>,
 }
 
-/// Frames intended, offered and forwarded, and over which time.
+/// Intended, offered and forwarded frames, with their time spans.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Load {
-    /// Frames that the schedule called for.
+    /// Frames that the schedule required.
     pub intended: u64,
     /// Frames that the tester's ports accepted.
     pub offered: u64,
-    /// Different frames that arrived intact at the port where they should.
+    /// Distinct frames that arrived intact on the expected port.
     pub forwarded: u64,
-    /// Time that `intended` and `offered` refer to.
+    /// Time span of `intended` and `offered`.
     pub duration_offered: Nanos,
-    /// Time that `forwarded` refers to: `duration_offered`, and beyond it the time that a queue
-    /// which had grown meanwhile took to empty (see [`STRETCH_SHARE_MIN`]).
+    /// Time span of `forwarded`: `duration_offered` plus the time to empty a queue that grew during
+    /// the trial (see [`STRETCH_SHARE_MIN`]).
     pub duration_forwarded: Nanos,
 }
 
-/// What became of a stream's frames. Each received copy of a frame is in exactly one of
-/// `correct`, `elsewhere`, `duplicate`, `corrupt` and `late`; `misrouted` and `flooded` sort the
-/// different frames that were seen elsewhere; `reordered` marks some of the correct ones.
+/// Frame classes of a stream.
+///
+/// Each received copy is in exactly one of `correct`, `elsewhere`, `duplicate`, `corrupt` and
+/// `late`. `misrouted` and `flooded` divide the distinct frames received on other ports.
+/// `reordered` is a subset of `correct`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Classes {
     /// First copies, intact, on the expected port.
     pub correct: u64,
-    /// Different frames that arrived on a wrong port and on no other.
+    /// Distinct frames that arrived only on one wrong port.
     pub misrouted: u64,
-    /// Different frames that arrived on more than one port.
+    /// Distinct frames that arrived on more than one port.
     pub flooded: u64,
-    /// First copies on each port that is not the expected one.
+    /// First copies on each other port.
     pub elsewhere: u64,
-    /// Further copies on a port where the frame had been before.
+    /// Duplicates: further copies on the same port.
     pub duplicate: u64,
-    /// Correct frames whose number is below one that arrived before (RFC 4737, 3.3).
+    /// Correct frames with a number below that of an earlier arrival (RFC 4737, section 3.3).
     pub reordered: u64,
-    /// Frames that differ in some byte from what should have arrived.
+    /// Frames with at least one unexpected byte.
     pub corrupt: u64,
-    /// Frames that came after more than [`crate::monitor::WINDOW_FRAMES`] later ones: too late
-    /// to tell whether they came before.
+    /// Frames that arrived after more than [`crate::monitor::WINDOW_FRAMES`] later ones: too late
+    /// to detect duplicates.
     pub late: u64,
 }
 
-/// One stream's part of a trial.
+/// Results of one stream.
 #[derive(Debug, Clone)]
 pub struct StreamReport {
-    /// The stream's number.
+    /// Stream id.
     pub id: u16,
-    /// Port it was sent from.
+    /// Index of the sending port.
     pub from: usize,
-    /// Port where it was expected.
+    /// Index of the expected receiving port.
     pub to: usize,
-    /// Frame size in bytes, frame check sequence included; where sizes differ the largest.
+    /// Frame size in bytes, frame check sequence included. The largest one if sizes vary.
     pub frame_bytes: usize,
-    /// The mean of its sizes.
+    /// Mean frame size in bytes.
     pub frame_bytes_mean: f64,
-    /// Its load.
+    /// Load.
     pub load: Load,
-    /// Frames that the tester was too late for, although the port would have taken them.
+    /// Frames not sent because the tester was late, although the port had room.
     pub unsent_late: u64,
-    /// Frames that the port refused until it was too late for them.
+    /// Frames not sent because the port rejected them until their deadline.
     pub unsent_refused: u64,
-    /// Of the offered frames, those that its port took and the system or link did not: the stream's share of what the port counted.
+    /// Offered frames that the port accepted and the system or link then rejected: the stream's
+    /// share of the port's counter.
     pub port_refused: u64,
-    /// How well its moments were kept.
+    /// Deviation from the schedule.
     pub pacing: Pacing,
-    /// What became of the frames.
+    /// Frame classes.
     pub classes: Classes,
     /// Latency of the correct frames.
     pub latency: Latency,
     /// Variation of that latency.
     pub jitter: Jitter,
-    /// When the first measured frame arrived.
+    /// Arrival time of the first measured frame.
     pub arrival_first: Option<Nanos>,
-    /// When the last measured frame arrived.
+    /// Arrival time of the last measured frame.
     pub arrival_last: Option<Nanos>,
-    /// When its frames were missed.
+    /// When frames were missing.
     pub missed: Missed,
-    /// The first frame that was found corrupt, for diagnosis.
+    /// The first corrupt frame, for diagnosis.
     pub corruption: Option<Corruption>,
 }
 
-/// Where a corrupt frame differs first from what should have arrived.
+/// First difference between a corrupt frame and the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Corruption {
-    /// Port it arrived on.
+    /// Index of the receiving port.
     pub port: usize,
-    /// Offset of the first byte that differs (or the shorter length, where lengths differ).
+    /// Offset of the first different byte, or the shorter length if only lengths differ.
     pub at: usize,
-    /// The byte that should be there, if one should.
+    /// The expected byte, if any.
     pub want: Option<u8>,
-    /// The byte that is there, if one is.
+    /// The received byte, if any.
     pub have: Option<u8>,
 }
 
-/// Latency of correct frames, in nanoseconds, from two beginnings. Far apart, they say that the
-/// tester itself was late.
+/// Latency of correct frames in nanoseconds, from two start times.
+///
+/// A large difference between the two means that the tester was late.
 #[derive(Debug, Clone)]
 pub struct Latency {
-    /// From when the frame was handed to the port.
+    /// Latency from the time when the frame was handed to the port.
     pub from_sent: Histogram,
-    /// From when the schedule wanted it to leave.
+    /// Latency from the scheduled send time.
     pub from_scheduled: Histogram,
-    /// Frames that seemed to arrive before they were sent: the stamps' clocks disagree. They are
-    /// in the histograms as 0.
+    /// Frames with a receive timestamp before the send time: the clocks disagree. The histograms
+    /// contain them as 0.
     pub negative: u64,
-    /// Frames that arrived and whose delay is unknown, since the tester stood still when they left
-    /// or came (see [`crate::stall`]). They are in no histogram.
+    /// Frames with unknown delay, because the tester stalled when they left or arrived (see
+    /// [`crate::stall`]). They are in no histogram.
     pub unknown: u64,
 }
 
-/// Variation of latency. All in nanoseconds.
+/// Variation of latency, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Jitter {
-    /// Differences of the latencies of frames that were sent one after the other, where the trial asked
-    /// for them and two such frames arrived.
+    /// Latency differences of frames sent in succession, if the trial requested them and two such
+    /// frames arrived.
     pub variation: Option<Variation>,
-    /// The smoothed interarrival jitter of RFC 3550, 6.4.1, at the end of the trial.
+    /// Smoothed interarrival jitter (RFC 3550, section 6.4.1) at the end of the trial.
     pub smoothed_ns: f64,
-    /// Mean absolute difference between the latencies of successive arrivals (RFC 3393's IPDV).
+    /// Mean absolute latency difference of successive arrivals (IPDV, RFC 3393).
     pub ipdv_ns_mean: f64,
     /// Largest such difference.
     pub ipdv_ns_max: u64,
-    /// 99.9th percentile of latency minus its minimum (RFC 8219, 7.3.1), once there are enough
+    /// 99.9th percentile of latency minus its minimum (RFC 8219, section 7.3.1). None with too few
     /// frames for that percentile.
     pub pdv_ns: Option<u64>,
 }
 
-/// One of the rig's ports in a trial.
+/// Results of one port.
 #[derive(Debug, Clone)]
 pub struct PortReport {
-    /// The port's name.
+    /// Name of the port.
     pub name: String,
-    /// Measured frames that streams intended to send here.
+    /// Measured frames to send here, by schedule.
     pub intended: u64,
-    /// Measured frames that it accepted for sending.
+    /// Measured frames that the port accepted for sending.
     pub offered: u64,
-    /// Measured frames, first copies and intact, that arrived here and should.
+    /// First copies of measured frames, intact, that arrived here as expected.
     pub forwarded: u64,
-    /// Frames received here, of all kinds.
+    /// Received frames of all kinds.
     pub received: u64,
-    /// Frames that are not the instrument's.
+    /// Frames that the tester did not send.
     pub foreign: u64,
-    /// First copies of measured frames that arrived here and belong elsewhere.
+    /// First copies of measured frames that were expected on another port.
     pub elsewhere: u64,
     /// Frames of an earlier trial.
     pub stale: u64,
-    /// Damaged frames that resemble a stream's, but whose number cannot be trusted.
+    /// Damaged frames that resemble a stream's but have no trustworthy sequence number.
     pub broken: u64,
-    /// What the port itself counted during the trial, from the first warm-up frame on.
+    /// The port's own counters during the trial, from the first warm-up frame on.
     pub counters: PortCounters,
-    /// What arrived here, of all kinds, by protocol and size.
+    /// Received frames of all kinds, by protocol and size.
     pub traffic: Traffic,
 }
 
-/// How well the tester kept its schedule. Histograms in nanoseconds.
+/// Deviation of the tester from its schedule. Histograms are in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Pacing {
-    /// Sending time minus scheduled time.
+    /// Send time minus scheduled time.
     pub lateness: Histogram,
-    /// Absolute difference between achieved and intended gap to the stream's previous frame.
+    /// Absolute difference between the actual and the intended gap to the stream's previous frame.
     pub gap_error: Histogram,
-    /// Achieved gap to the stream's previous frame.
+    /// Actual gap to the stream's previous frame.
     pub gaps: Histogram,
-    /// How often the tester was late by [`STALL`] or more; known of a port, not of each stream.
+    /// Number of times the tester was late by [`STALL`] or more. Known per port, not per stream.
     pub stalls: u64,
-    /// The longest lateness.
+    /// Greatest lateness.
     pub lateness_max: Nanos,
 }
 
-/// What to know before believing a trial's numbers.
+/// A warning about the validity of a trial's results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Flag {
-    /// Offered load is below [`OFFERED_SHARE_MIN`] of what was intended (the share).
+    /// Offered load is below [`OFFERED_SHARE_MIN`] of intended load. Holds the share.
     TesterLimited(f64),
-    /// The tester lost frames that had come back (how many).
+    /// The tester dropped received frames. Holds their number.
     TesterDrops(u64),
-    /// The tester was late by [`STALL`] or more, or away for as long (how often).
+    /// The tester was late or absent by [`STALL`] or more. Holds the number of times.
     Stalled(u64),
-    /// The tester disturbed it as it had disturbed its repetitions; what was lost may be its doing.
+    /// The tester disturbed this trial and its repetitions alike, so it can have caused the loss.
     Disturbed,
-    /// A port failed, and the trial ended then.
+    /// A port failed and ended the trial.
     CutShort,
-    /// Stamps were taken in user space, not by the kernel or the hardware.
+    /// Timestamps were taken in user space, not by the kernel or the hardware.
     UserSpaceStamps,
-    /// Frames seemed to arrive before they were sent (how many).
+    /// Frames seemed to arrive before they were sent. Holds their number.
     NegativeLatency(u64),
 }
 
-/// What kept a trial from forwarding more than it did.
+/// What limited a trial's forwarded load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The load: what was intended was forwarded, but for less than one part in a thousand.
+    /// The intended load: all but at most one frame in a thousand was forwarded.
     Load,
-    /// The tester, which came too late to send, or to take what had come back.
+    /// The tester, which was too late to send or to receive.
     Tester,
-    /// A port that took no more, because nobody emptied it on the other side.
+    /// A port that accepted no more frames, because its peer did not empty it.
     Refusal,
-    /// Whoever lost frames that were sent: the target, as a rule.
+    /// Loss of sent frames, usually in the target.
     Loss,
 }
 
 impl Trial {
-    /// A trial of these streams with the usual catch-up.
+    /// A trial of these streams with the default catch-up.
     pub fn new(streams: Vec<Stream>, warmup: Nanos, duration: Nanos, drain: Nanos) -> Self {
         let (catch_up_frames, orders, is_cold) = (CATCH_UP_FRAMES, None, false);
         let (replays, windows, tells_variation) = (Vec::new(), Vec::new(), false);
@@ -333,48 +342,48 @@ impl Trial {
         }
     }
 
-    /// When the stream at this place is sent, never beyond the trial's end.
+    /// Returns the window of the stream at this index, limited to the trial's duration.
     pub fn window(&self, place: usize) -> Window {
         let whole = Window { from: Nanos::ZERO, until: self.duration };
         let asked = self.windows.get(place).copied().unwrap_or(whole);
         Window { from: asked.from.min(self.duration), until: asked.until.min(self.duration) }
     }
 
-    /// A trial without frames, in which only these orders are given.
+    /// A trial without frames that only runs a controller script.
     pub fn of_orders(orders: Script) -> Self {
         let nothing = Trial::new(Vec::new(), Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
         Trial { orders: Some(Arc::new(orders)), ..nothing }
     }
 
-    /// The same while these orders are given.
+    /// Runs this controller script during the trial.
     #[must_use]
     pub fn beside(self, orders: Script) -> Self {
         Trial { orders: Some(Arc::new(orders)), ..self }
     }
 
-    /// How long the trial takes from the first warm-up frame to the end of the drain.
+    /// Returns the time from the first warm-up frame to the end of the drain.
     pub fn length(&self) -> Nanos {
         self.warmup.saturating_add(self.duration).saturating_add(self.drain)
     }
 }
 
 impl Load {
-    /// Frames per second that the schedule called for.
+    /// Returns the intended load in frames per second.
     pub fn pps_intended(&self) -> f64 {
         per_second(self.intended, self.duration_offered)
     }
 
-    /// Frames per second that were offered.
+    /// Returns the offered load in frames per second.
     pub fn pps_offered(&self) -> f64 {
         per_second(self.offered, self.duration_offered)
     }
 
-    /// Frames per second that were forwarded.
+    /// Returns the forwarded load in frames per second.
     pub fn pps_forwarded(&self) -> f64 {
         per_second(self.forwarded, self.duration_forwarded)
     }
 
-    /// Offered frames that were not forwarded, as a share of offered; 0 when nothing was offered.
+    /// Returns the frame loss rate as a share of offered frames. 0 if nothing was offered.
     pub fn loss_ratio(&self) -> f64 {
         if self.offered == 0 {
             return 0.0;
@@ -382,12 +391,12 @@ impl Load {
         1.0 - self.forwarded as f64 / self.offered as f64
     }
 
-    /// Offered as a share of intended; 1 when nothing was intended.
+    /// Returns offered as a share of intended. 1 if nothing was intended.
     pub fn offered_share(&self) -> f64 {
         if self.intended == 0 { 1.0 } else { self.offered as f64 / self.intended as f64 }
     }
 
-    /// This load and another one beside it: frames add up, times do not.
+    /// Adds another load over the same time: frames are summed, time spans are not.
     pub fn beside(&self, other: &Load) -> Load {
         Load {
             intended: self.intended + other.intended,
@@ -400,14 +409,14 @@ impl Load {
 }
 
 impl Pacing {
-    /// Nothing sent yet.
+    /// Creates empty statistics.
     pub fn empty() -> Self {
         let histogram = Histogram::new;
         let (lateness, gap_error, gaps) = (histogram(), histogram(), histogram());
         Pacing { lateness, gap_error, gaps, stalls: 0, lateness_max: Nanos::ZERO }
     }
 
-    /// Adds how well other moments were kept.
+    /// Adds other statistics.
     pub fn merge(&mut self, other: &Pacing) {
         self.lateness.merge(&other.lateness);
         self.gap_error.merge(&other.gap_error);
@@ -431,7 +440,7 @@ impl std::ops::AddAssign for Classes {
 }
 
 impl StreamReport {
-    /// A report of what is known of a stream as a whole: what else could have been seen is empty.
+    /// A report with only the total load of a stream. All other results are empty.
     pub fn unmeasured(stream: &Stream, load: Load) -> Self {
         StreamReport {
             id: stream.id,
@@ -456,7 +465,7 @@ impl StreamReport {
 }
 
 impl TrialReport {
-    /// A report of what is known of a trial as a whole: what else could have been seen is empty.
+    /// A report with only the total load of a trial. All other results are empty.
     pub fn unmeasured(trial: &Trial, started_at: Nanos, total: Load) -> Self {
         TrialReport {
             started_at,
@@ -479,12 +488,12 @@ impl TrialReport {
         }
     }
 
-    /// Whether the tester itself, not the target, kept the load down.
+    /// Returns whether the tester, not the target, limited the offered load.
     pub fn is_tester_limited(&self) -> bool {
         self.flags.iter().any(|flag| matches!(flag, Flag::TesterLimited(_)))
     }
 
-    /// What most of the frames that were intended and not forwarded are owed to.
+    /// Returns the main reason why intended frames were not forwarded.
     pub fn limit(&self) -> Limit {
         let sum = |pick: fn(&StreamReport) -> u64| self.streams.iter().map(pick).sum::<u64>();
         let dropped = |port: &PortReport| port.counters.lost(PortDrop::ReceiveRingFull);

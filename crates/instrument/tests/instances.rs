@@ -1,6 +1,6 @@
-//! Two testers far apart, each with a clock that is wrong in its own way, and both with the same pulse
-//! each second: what a frame takes from one to the other is found within the error that their clocks
-//! state.
+//! Delay between two testers with independent, wrong clocks and a common pulse per second.
+//!
+//! The measured delay must be within the error that their clocks state.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,12 +17,12 @@ use ports::memory::{MemoryPort, pair};
 use ports::port::Port;
 use ports::wrap::delay::{Delay, DelayOptions};
 
-/// How often either tester looks.
+/// Interval between the polls of each tester.
 const STEP: Nanos = Nanos::from_micros(2);
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A tester's own clock, and what a pulse has made of it.
+/// A tester's own clock, and the servo that its pulses drive.
 struct Instance {
     offset: u64,
     ppb: i64,
@@ -35,18 +35,18 @@ impl Instance {
         Instance { offset, ppb, noise, discipline: Discipline::new() }
     }
 
-    /// What its own clock shows at a true time.
+    /// Returns what its own clock shows at a true time.
     fn shown(&self, at: Nanos) -> Nanos {
         let gained = i128::from(at.0) * i128::from(self.ppb) / i128::from(SECOND);
         Nanos((i128::from(at.0 + self.offset) + gained) as u64)
     }
 
-    /// What it takes the time for.
+    /// Returns its estimate of the time.
     fn now(&self, at: Nanos) -> Nanos {
         self.discipline.reference(self.shown(at)).unwrap()
     }
 
-    /// A second begins; the pulse is seen some nanoseconds late.
+    /// Processes the pulse at the start of a second, which it detects some nanoseconds late.
     fn pulse(&mut self, second: u64) {
         let late = second.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) ^ self.offset;
         let at = Nanos::from_secs(second);
@@ -59,12 +59,14 @@ impl Instance {
     }
 }
 
-/// The one sends from its first port to the other's second one, over a link that takes `fixed`. What the
-/// other one says, and the largest error that both clocks stated meanwhile.
+/// Sends from the first port of one tester to the second port of the other, over a link with delay
+/// `fixed`.
+///
+/// Returns the receiver's report, and the largest error that both clocks stated together.
 fn one_way(instances: &mut [Instance; 2], fixed: Nanos) -> (TrialReport, f64) {
     let pulses = 80;
     (1..=pulses).for_each(|second| instances.iter_mut().for_each(|one| one.pulse(second)));
-    // The next pulse comes in the middle of the trial.
+    // The next pulse occurs in the middle of the trial.
     let start = Nanos(pulses * SECOND + 900_000_000);
     let (near, mut far) = pair(1024, "near");
     let (out, arriving) = pair(1024, "far");
@@ -111,7 +113,7 @@ fn a_delay_between_two_testers_is_found_within_what_their_clocks_state() {
         ];
         let (came, error_ns) = one_way(&mut instances, fixed);
         let mean = came.latency.from_sent.ns_mean().unwrap();
-        // A frame that is due between two looks leaves at the second, and is found at one.
+        // A frame due between two polls is sent at the second, and found at a poll.
         let stated = error_ns + STEP.0 as f64;
         assert!((mean - fixed.0 as f64).abs() <= stated, "{mean} of {fixed}, within {stated}");
         assert!(error_ns < 600.0, "{error_ns} ns of error for pulses known to 80 ns");

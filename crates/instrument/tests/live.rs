@@ -1,5 +1,6 @@
-//! Trials in real time, over memory ports, with a wire in a thread of its own. Nothing here is
-//! judged by how fast it goes: frames must be accounted for at any speed.
+//! Trials in real time over memory ports, with a wire in its own thread.
+//!
+//! No assertion depends on speed: frames must be accounted for at any speed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +20,7 @@ use ports::clock;
 use ports::memory::{MemoryPort, pair};
 use ports::port::{Port, PortCounters, PortError, PortFacts};
 
-/// Passes frames between two ports until told to stop; what it passed on is counted.
+/// Forwards frames between two ports until stopped, and reports their number to `passed`.
 fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool, passed: impl Fn(usize)) {
     let mut batch = Batch::new(256);
     while !stop.load(Ordering::Relaxed) {
@@ -40,14 +41,14 @@ fn with_wire<T>(test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
     with_wire_until(usize::MAX, test)
 }
 
-/// The same, and somebody stops the rig when the wire has passed on so many frames.
+/// Like `with_wire`, and stops the rig once the wire has forwarded this many frames.
 fn with_wire_until<T>(frames: usize, test: impl FnOnce(&mut LiveRig, Arc<AtomicBool>) -> T) -> T {
     let (near0, far0) = pair(4096, "a");
     let (near1, far1) = pair(4096, "b");
     let stop = Arc::new(AtomicBool::new(false));
     let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
     let done = AtomicBool::new(false);
-    // The rig outlives the wire, whose ports would find their other ends gone.
+    // The rig outlives the wire, so the wire's ports never lose their peers.
     let mut rig = LiveRig::new(near, KEY, stop.clone());
     std::thread::scope(|scope| {
         let _done = SetWhenDropped(&done);
@@ -62,7 +63,7 @@ fn with_wire_until<T>(frames: usize, test: impl FnOnce(&mut LiveRig, Arc<AtomicB
     })
 }
 
-/// Ends the wire also when the test panics.
+/// Stops the wire also when the test panics.
 struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -96,7 +97,7 @@ fn every_frame_over_a_live_wire_is_accounted_for() {
         assert!(due.ns_mean() >= sent.ns_mean(), "a frame is never sent before it is due");
         assert_eq!(report.stamps, Clock::UserSpace);
         assert_eq!(report.pacing.lateness.count(), report.total.offered);
-        // A second trial starts afresh.
+        // A second trial starts from zero.
         let again = rig.trial(&load).unwrap();
         assert_eq!(again.account.unexplained(), 0);
         assert_eq!(again.ports.iter().map(|port| port.stale).sum::<u64>(), 0);
@@ -109,7 +110,7 @@ fn what_comes_after_the_drain_counts_as_long_as_the_trial_is_open() {
     let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
     let mut rig = LiveRig::new(near, KEY, Arc::default());
     let load = trial(vec![stream(1, 64, 20_000.0)], 50);
-    // Whoever ought to pass the frames on stands still until the drain is over.
+    // No thread forwards the frames until the drain is over.
     let open = rig.open(&load).unwrap();
     assert_eq!(open.drain(), load.drain);
     let offered = rig.missing(&open);
@@ -150,7 +151,7 @@ fn whoever_stops_a_trial_may_have_the_report_of_what_was_sent_until_then() {
         assert!(report.total.offered >= 500 && report.duration < Nanos::from_secs(3_600));
         assert_eq!(report.total.forwarded, report.total.offered);
         assert_eq!(report.account.unexplained(), 0);
-        // As many were intended as so long a trial would have had.
+        // The intended load matches a trial of this duration.
         let seconds = report.duration.as_secs_f64();
         assert!((report.total.intended as f64 - seconds * 5_500.0).abs() <= 2.0);
         let gaps: u64 = report.streams.iter().map(|one| one.pacing.gaps.count()).sum();
@@ -169,7 +170,7 @@ fn a_port_whose_other_end_is_gone_is_an_error_that_names_it() {
     assert_eq!(error.to_string(), "port 1: the other end of left.0 is gone");
 }
 
-/// A port at which the tester falls asleep now and then, before or after frames are taken or given.
+/// A port at which the tester sleeps occasionally, before or after frames are received or sent.
 struct Drowsy {
     inner: MemoryPort,
     received: u64,
@@ -212,8 +213,8 @@ impl Port for Drowsy {
 
 #[test]
 fn a_tester_that_falls_asleep_tells_no_delay_of_it() {
-    // Over a bare ring frames take no time: whatever is told is the tester's own, and nothing that
-    // lasts as long as it may look elsewhere can be among it, on a busy machine either.
+    // Over a bare ring frames have no delay: any recorded delay is the tester's own. None can reach
+    // the stall limit, even on a busy machine.
     let drowsy = |inner| Box::new(Drowsy { inner, received: 0, sent: 0 }) as Box<dyn Port>;
     let (first, second) = pair(4096, "ring");
     let stop = Arc::new(AtomicBool::new(false));

@@ -1,5 +1,7 @@
-//! A trial of ten times the length takes no more memory, but for the window in which repeated frames are
-//! known again, which has a limit of its own; and as many streams as there may be fit into little.
+//! Memory use of trials: independent of their length except for the duplicate window, and small
+//! with the maximum number of streams.
+//!
+//! The duplicate window has its own limit.
 
 #![allow(clippy::unwrap_used, unsafe_code)]
 
@@ -17,21 +19,21 @@ use instrument::trial::TrialReport;
 use packet::frame::Frame;
 use packet::time::Nanos;
 
-/// The system's allocator, with a count of what is in use.
+/// The system's allocator with a count of the bytes in use.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Held by the test that counts.
+/// Locked by the test that counts.
 static COUNTS: Mutex<()> = Mutex::new(());
 
-// SAFETY: every request goes to the system's allocator as it came; only numbers are kept beside.
+// SAFETY: every request is forwarded unchanged to the system's allocator. Only counters are added.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         MOST.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
@@ -45,17 +47,16 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A wire that takes anything up to 100 us.
+/// A wire with delays of up to 100 us.
 fn uneven_wire(count: u64, port: usize, frame: &Frame, now: Nanos) -> Vec<Copy> {
     let delay = Nanos(count.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 100_000);
     vec![Copy { at: now + delay, ..pass(1 - port, frame, now) }]
 }
 
-/// Bytes that a trial of these streams for so many milliseconds has in use at most, its report
-/// included, beyond what was there before.
+/// Returns the peak of additional bytes in use during a trial of these streams, and its report.
 fn most_bytes(rule: impl Rule, streams: Vec<Stream>, milliseconds: u64) -> (usize, TrialReport) {
     let mut rig = rig(2, rule);
-    // A trial that lasts as long as the buffers of ports and rig take to be there.
+    // A first trial, long enough to allocate the buffers of ports and rig.
     rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 20)).unwrap();
     let trial = trial(streams, milliseconds);
     let before = IN_USE.load(Ordering::Relaxed);
@@ -74,7 +75,7 @@ fn memory_does_not_grow_with_the_length_of_a_trial() {
     };
     let (short, few) = most(500);
     let (long, many) = most(5_000);
-    // One bit for each frame, port and for those that came corrupt, in pages of 4,096 frames.
+    // One bit per frame for each port and for corrupt frames, in pages of 4,096 frames.
     let pages = (many / 4096 + 1) - few / 4096;
     let window = pages as usize * 3 * 4096 / 8;
     let rows = 4096;

@@ -1,4 +1,4 @@
-//! A capture file sent over a rig: what arrives is what was captured, byte for byte and gap for gap.
+//! Replays over a rig: received frames equal the captured ones, byte by byte and gap by gap.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,14 +29,14 @@ use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter};
 use ports::memory::pair;
 use ports::port::Port;
 
-/// Frames of a file or of a wire: when, and which.
+/// Frames of a file or of a wire, with their times.
 type Row = (Nanos, Vec<u8>);
 
 fn place(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Sizes and gaps that look like traffic, the same each time.
+/// Realistic sizes and gaps, the same each time.
 fn rows(frames: u64) -> Vec<Row> {
     let (mut dice, mut at) = (9u64, 1_700_000_000_123_456_789);
     let mut roll = move || {
@@ -68,7 +68,7 @@ fn with(replay: Replay, trial: Trial) -> Trial {
     Trial { replays: vec![replay], ..trial }
 }
 
-/// Replays over a simulated wire, on which all frames are noted that the other end gets.
+/// Replays over a simulated wire, and collects all frames that its other end receives.
 fn over_a_wire(trial: &Trial) -> (Vec<Row>, ReplayReport, u64) {
     let heard = Rc::new(RefCell::new(Vec::new()));
     let note = heard.clone();
@@ -96,7 +96,7 @@ fn what_arrives_is_what_was_captured_byte_for_byte_and_gap_for_gap() {
     assert!(after_the_first(&heard).eq(after_the_first(&rows)));
     assert_eq!((foreign, report.counts.frames), (20_000, 20_000));
     assert_eq!(report.pacing.gap_error.ns_max(), Some(0));
-    // And what was heard, written to a file again, is the same file for another program.
+    // Written to a file again, the received frames give the same file for another program.
     let found = Command::new("editcap").arg("--version").output().is_ok();
     assert!(found || std::env::var_os("CI").is_none(), "editcap must be there under CI");
     if found {
@@ -163,7 +163,7 @@ fn in_real_time_all_frames_arrive_in_order_and_whole() {
     let ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
     let mut rig = LiveRig::new(ports, KEY, Arc::new(AtomicBool::new(false)));
     let replay = Replay { timing: Timing::FramesPerSecond(1e5), ..Replay::once(1, 0, file) };
-    // Frames are due for 300 ms; a slow machine has 2 s more.
+    // Frames are due for 300 ms. A slow machine has 2 s more.
     let report = rig.trial(&with(replay, trial(Vec::new(), 2_300))).unwrap();
     let replayed = &report.replays[0];
     assert!(replayed.is_complete, "{replayed:?}");
@@ -186,7 +186,7 @@ fn what_was_written_here_is_read_here() {
     assert_eq!(read, rows);
 }
 
-/// Frames of UDP in IPv4, of which each tenth has no room for a signature.
+/// UDP frames over IPv4. Every tenth has no room for a signature.
 fn datagrams(frames: u64) -> Vec<Row> {
     let frame = |number: u64| {
         let payload = vec![number as u8; if number % 10 == 3 { 12 } else { 20 + number as usize }];
@@ -206,7 +206,7 @@ fn marked_frames_are_known_again_and_those_too_short_stay_foreign() {
     let mark = Some(Mark { to: 1, before_end: 0 });
     let replay = Replay { mark, ..Replay::once(2, 0, file) };
     let trial = with(replay, trial(vec![stream(1, 64, 10_000.0)], 20));
-    // Of each hundred frames one is lost, one comes twice, one gets a tag, one arrives elsewhere.
+    // Of each hundred frames one is lost, one duplicated, one tagged, and one misrouted.
     let wrong = Rc::new(RefCell::new(0));
     let count = wrong.clone();
     let mut marked = 0;

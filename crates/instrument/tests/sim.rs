@@ -1,4 +1,4 @@
-//! Whole trials in virtual time, against devices whose every fault is known.
+//! Complete trials in virtual time, with devices that inject known faults.
 
 #![allow(clippy::unwrap_used)]
 
@@ -65,7 +65,7 @@ fn a_trial_in_virtual_time_ends_when_it_is_told_to_stop() {
 
 #[test]
 fn each_fault_is_counted_in_its_class_and_in_no_other() {
-    // Every hundredth frame suffers one fault; the faults take turns.
+    // Every hundredth frame has one fault, in rotation.
     let late = Nanos::from_micros(35);
     let rule = move |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let whole = || pass(1 - port, frame, now);
@@ -81,7 +81,7 @@ fn each_fault_is_counted_in_its_class_and_in_no_other() {
             5 => vec![pass(2, frame, now), pass(0, frame, now)],
             damaged => {
                 let mut copy = whole();
-                // In the signature, so that its number is lost; or in an address.
+                // A bit in the signature, so that the number is lost, or a bit in an address.
                 copy.bytes[if damaged == 6 { 45 } else { 30 }] ^= 4;
                 vec![copy]
             }
@@ -89,8 +89,8 @@ fn each_fault_is_counted_in_its_class_and_in_no_other() {
     };
     let mut rig = rig(3, rule);
     let report = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 80)).unwrap();
-    // 8,000 frames, 80 faults, 10 of each kind; six are not first intact copies on port 1 (loss,
-    // misrouted, sent to two wrong ports, and both kinds of damage).
+    // 8,000 frames, 80 faults, 10 of each kind. Five kinds are not first intact copies on port 1
+    // (loss, misrouted, sent to two wrong ports, and both kinds of damage).
     let want = Classes {
         correct: 7_950,
         misrouted: 10,
@@ -110,7 +110,7 @@ fn each_fault_is_counted_in_its_class_and_in_no_other() {
     let corruption = report.streams[0].corruption.unwrap();
     assert_eq!(corruption, Corruption { port: 1, at: 30, want: Some(10), have: Some(14) });
     assert_eq!(report.ports.iter().map(|port| port.foreign).sum::<u64>(), 0);
-    // The late copies, and nothing else, took time.
+    // Only the late copies have a delay.
     assert_eq!(report.latency.from_sent.ns_max(), Some(late.0));
     assert_eq!(report.streams[0].jitter.ipdv_ns_max, late.0);
 }
@@ -203,7 +203,7 @@ fn the_same_trial_of_the_same_device_gives_the_same_report() {
     assert_eq!(run(), run());
 }
 
-/// A link of `capacity_pps` with room for ten frames before it, that counts what it drops.
+/// A link of `capacity_pps` with a queue of ten frames, which counts its drops.
 fn bottleneck(capacity_pps: u64) -> (impl Rule, Rc<Cell<u64>>) {
     let drops = Rc::new(Cell::new(0));
     let counter = drops.clone();
@@ -253,7 +253,7 @@ fn many_streams_share_ports_and_are_told_apart() {
     let report = rig(2, wire).trial(&trial(streams, 1_000)).unwrap();
     let forwarded: Vec<u64> = report.streams.iter().map(|one| one.load.forwarded).collect();
     let offered: Vec<u64> = report.streams.iter().map(|one| one.load.offered).collect();
-    // A stream's phase may cost it its last frame.
+    // A stream's phase can cost it its last frame.
     let is_close = |(&have, &want): (&u64, &u64)| have == want || have + 1 == want;
     assert!(offered.iter().zip(&intended).all(is_close), "{offered:?}");
     assert_eq!(forwarded, offered);
@@ -262,7 +262,7 @@ fn many_streams_share_ports_and_are_told_apart() {
 
 #[test]
 fn a_port_that_refuses_makes_the_trial_tester_limited_and_unsent_frames_are_counted() {
-    // Nobody takes frames from the far end: the ring fills and stays full.
+    // No thread empties the far end: the ring fills and stays full.
     let (near, far) = links(2);
     let near = near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
     struct Asleep(Vec<ports::memory::MemoryPort>);
@@ -321,7 +321,8 @@ fn a_device_without_end_is_an_error() {
     assert!(matches!(rig.trial(&load), Err(RigError::Restless(_))));
 }
 
-/// Runs an experiment of trials to its end; each outcome is looked at before the experiment does.
+/// Runs an experiment of trials to its end. `digested` can change each outcome before the
+/// experiment receives it.
 fn drive<X: Experiment>(
     experiment: &mut X,
     rig: &mut dyn Rig,
@@ -346,7 +347,7 @@ fn drive<X: Experiment>(
     }
 }
 
-/// An experiment that searches the throughput of whatever it is put before.
+/// Experiment that searches the throughput of a device.
 struct Throughput(BinarySearch);
 
 impl Experiment for Throughput {
@@ -399,7 +400,7 @@ fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
             },
         );
         let Ask::Found(found) = search.0.next() else { panic!() };
-        // Ten frames of room let a tenth of a second go 100 frames per second faster.
+        // A queue of ten frames adds up to 100 frames per second in a tenth of a second.
         let capacity = 40_000.0 / (1.0 - loss_ratio);
         assert!((found.rate_pps - capacity).abs() < 400.0, "{found:?}");
         assert_eq!((found.irregular.len(), installs), (0, 1));

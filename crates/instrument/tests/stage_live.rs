@@ -1,4 +1,4 @@
-//! A module on a live stage: real time, a real socket, ports in memory. The switch is a thread.
+//! Module in a live event loop: real time, a real socket, ports in memory. The switch is a thread.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ use ports::port::Port;
 
 const PROBES: u64 = 2_000;
 
-/// Asks many times, says a batch that one write does not take, and counts frames.
+/// Sends many echo requests and a batch larger than one write, and counts frames.
 #[derive(Default)]
 struct Measures {
     echoes: Vec<(Nanos, Nanos)>,
@@ -40,10 +40,10 @@ struct Measures {
     is_sent: bool,
 }
 
-/// Echoes, one after the other.
+/// Number of echo requests, one after the other.
 const ECHOES: usize = 50;
 
-/// Barriers in the batch: more bytes than are handed over at once.
+/// Number of barriers in the batch: more bytes than one write takes.
 const BARRIERS: u32 = 10_000;
 
 impl Module for Measures {
@@ -101,7 +101,7 @@ impl Module for Measures {
     fn finish(&mut self, _: &Ended, _: &mut Desk) {}
 }
 
-/// Answers echoes and barriers, and passes frames from one port to the other.
+/// Replies to echo and barrier requests, and forwards frames from one port to the other.
 fn switch(mut listener: Listener, mut ports: [Box<dyn Port>; 2], stop: &AtomicBool) {
     let mut session = Session::new(session::Settings::new(End::Switch), clock::now());
     let (mut channel, mut bytes, mut frames) = (None, vec![0; 4096], Copies::new(64));
@@ -152,7 +152,7 @@ fn a_module_measures_a_switch_behind_a_socket_and_ports() {
     assert_eq!(report.ended, Ended::Said, "{report:?}");
     assert_eq!((module.echoes.len(), module.barriers), (ECHOES, BARRIERS));
     assert!(module.echoes.iter().all(|(asked, told)| asked < told));
-    // The batch took more than one write, and the ports had their turns in between.
+    // The batch took more than one write, and the ports were served in between.
     assert!(BARRIERS as usize * 8 > WRITE_BYTES);
     let (first, last) = module.batch_took.unwrap();
     assert!(first < last && last < report.ended_at);
@@ -160,7 +160,7 @@ fn a_module_measures_a_switch_behind_a_socket_and_ports() {
     let offered = account.sent + account.unsent_late + account.unsent_refused;
     assert_eq!((offered, account.lost()), (PROBES, 0), "{account:?}");
     assert_eq!((account.arrived, account.altered, account.duplicate), (account.sent, 0, 0));
-    // Some may come in the drain, which is not told.
+    // Some frames can arrive in the drain, without events.
     assert!(module.probes <= account.sent && module.probes >= module.delays.len() as u64);
     let costs = report.costs;
     assert!(costs.events >= module.probes && costs.react_ns_total >= costs.react_ns_longest);
@@ -176,7 +176,7 @@ fn whoever_stops_a_stage_gets_what_was_seen_and_a_switch_that_is_not_there_is_sa
     let mut connect = |_, _| Ok(None);
     let report = rig.stage(&mut module, &Scene::default(), &mut connect);
     assert_eq!((report.ended, report.costs.events), (Ended::Interrupted, 0));
-    // A port that was free a moment ago: nobody listens there.
+    // A port that was free a moment ago, without a listener.
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let url = listener.address_to_connect();
     drop(listener);
@@ -189,7 +189,7 @@ fn whoever_stops_a_stage_gets_what_was_seen_and_a_switch_that_is_not_there_is_sa
     assert!(matches!(report.ended, Ended::NotReady { connection: 0, .. }), "{}", report.ended);
 }
 
-/// Asks once and is done when it is answered.
+/// Sends one request and ends at its reply.
 #[derive(Default)]
 struct Asks {
     answers: u32,
@@ -216,7 +216,7 @@ impl Module for Asks {
     fn finish(&mut self, _: &Ended, _: &mut Desk) {}
 }
 
-/// A folder with files of TLS, removed at its end.
+/// A temporary folder with TLS files.
 struct Folder(std::path::PathBuf);
 
 impl Drop for Folder {
@@ -232,7 +232,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// What ends with these names are made from; a CA of their own vouches for them.
+    /// Creates credentials for these names, signed by a CA of their own.
     fn ends<const N: usize>(&self, ca_name: &str, names: [&str; N]) -> [Tls; N] {
         let key = rcgen::KeyPair::generate().unwrap();
         let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -258,7 +258,7 @@ impl Folder {
     }
 }
 
-/// Carries a module out on a switch that listens over TLS as `theirs`, dialled as `ours`.
+/// Runs a module with a switch that listens over TLS as `theirs`. The tester connects as `ours`.
 fn over_tls(ours: &Tls, theirs: &Tls, module: &mut Asks) -> StageReport {
     let listener = Listener::open_with(&"pssl:0:127.0.0.1".parse().unwrap(), Some(theirs)).unwrap();
     let url = listener.address_to_connect();

@@ -1,5 +1,5 @@
-//! Streams of every schedule, size and kind of header, in virtual time: each frame leaves at its
-//! moment, to the nanosecond, and is known again.
+//! Streams of every schedule, size and header in virtual time: each frame leaves on schedule, to
+//! the nanosecond, and is identified.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ use packet::parse::Packet;
 use packet::time::Nanos;
 use ports::capture::{CaptureOptions, CaptureWriter};
 
-/// When frames arrived behind a wire, and which.
+/// Frames received after a wire, with their times.
 type Heard = Vec<(Nanos, Vec<u8>)>;
 
 fn over_a_wire(streams: Vec<Stream>, milliseconds: u64) -> (TrialReport, Heard) {
@@ -60,7 +60,8 @@ fn streams_of_every_schedule_leave_one_port_side_by_side_each_at_its_moments() {
     assert_eq!(report.account.unexplained(), 0);
     let intended: Vec<u64> = report.streams.iter().map(|it| it.load.intended).collect();
     assert_eq!((intended[0], intended[2], intended[3]), (3_000, 3_008, 600));
-    // From 30,000 to 90,000 in half of the time, and on at that; but it began 27 us after the others.
+    // A ramp from 30,000 to 90,000 in half of the time, then constant. It started 27 us after the
+    // others.
     assert_eq!(intended[4], 3_000 + 4_500 - 2);
     assert!(intended[1].abs_diff(3_000) < 100, "{intended:?}");
     for stream in &report.streams {
@@ -124,7 +125,7 @@ fn a_million_headers_are_different_and_need_no_table() {
     };
     let met: HashSet<u32> = (0..1 << 20).map(ports).collect();
     assert_eq!((met.len(), ports(1 << 20)), (1 << 20, ports(0)));
-    // Some of them as they leave.
+    // A sample of the sent frames.
     let fast =
         Stream { rate: instrument::stream::Rate::FramesPerSecond(500_000.0), ..varied.clone() };
     let (report, heard) = over_a_wire(vec![fast], 10);
@@ -147,14 +148,14 @@ fn a_weighted_choice_reaches_the_wire_as_its_weights_say() {
     let (report, heard) = over_a_wire(vec![weighted], 100);
     assert_eq!(report.classes.correct, 10_000);
     let of = |tos: u8| heard.iter().filter(|(_, bytes)| bytes[15] == tos).count() as f64;
-    // Five deviations of a binomial.
+    // Five standard deviations of a binomial distribution.
     for (tos, share) in [(0, 0.7), (40, 0.2), (184, 0.1f64)] {
         let most = 5.0 * (1e4 * share * (1.0 - share)).sqrt();
         assert!((of(tos) - 1e4 * share).abs() < most, "{tos}: {}", of(tos));
     }
 }
 
-/// Streams of every kind of header, each with the filter by which tshark says that it is right.
+/// Streams with every kind of header, each with the tshark filter that accepts its valid frames.
 fn of_every_kind() -> Vec<(Stream, &'static str)> {
     let v6 = Network::Ipv6 {
         source: "2001:db8::1".parse().unwrap(),
@@ -218,7 +219,7 @@ fn frames_of_every_kind_are_known_again_and_corrupt_ones_are_found() {
     let streams: Vec<Stream> = of_every_kind().into_iter().map(|(stream, _)| stream).collect();
     let report = rig(2, wire).trial(&trial(streams.clone(), 200)).unwrap();
     assert_eq!(report.classes, Classes { correct: 9 * 200, ..Classes::default() });
-    // One bit of each fiftieth frame is turned, behind the signature: all are told.
+    // One bit after the signature is flipped in every fiftieth frame. All are detected.
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let mut copy = pass(1 - port, frame, now);
         if count % 50 == 7 {
@@ -294,11 +295,11 @@ fn a_stream_from_a_file_with_everything_in_it_loses_nothing() {
     assert!(report.total.intended > 1_000 && report.flags.is_empty(), "{:?}", report.flags);
 }
 
-/// The stream files of the user guide.
+/// Returns the stream files of the user guide.
 fn files_of_the_guide() -> Vec<&'static str> {
     let guide = include_str!("../../../docs/guide/stream-files.md");
     let blocks = guide.split("```toml").skip(1).map(|rest| {
-        // Behind the language may stand what the block is called.
+        // A block's name can follow the language.
         rest.split_once('\n').unwrap().1.split("```").next().unwrap()
     });
     blocks.filter(|text| text.contains("[[stream]]") || text.contains("[[replay]]")).collect()
@@ -340,7 +341,7 @@ fn any_number_in_a_stream_file_may_be_absurd() {
     }
 }
 
-/// Has a stream's frames and moments be made.
+/// Generates frames and due times of a stream.
 fn made(stream: &Stream) {
     let schedule = Schedule::of(stream, Nanos(5), Nanos::ZERO, Nanos::from_secs(1), false);
     let places = [0, 1, 2, 1023, 1024].map(|number| schedule.seek(number));

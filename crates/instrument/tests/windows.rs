@@ -1,4 +1,4 @@
-//! Loads that change within a trial, and the moments at which frames were missed.
+//! Loads that change within a trial, and times of missing frames.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,8 +18,8 @@ fn window(from_ms: u64, until_ms: u64) -> Window {
 
 #[test]
 fn a_load_that_changes_is_two_streams_and_its_last_loss_has_a_time() {
-    // A device that has lost every other frame from the 5th millisecond of the load on goes on with that
-    // until 30 ms after the load fell at 50 ms.
+    // The device loses every other frame from the 5th millisecond on, until 30 ms after the load
+    // drops at 50 ms.
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let is_lost = now >= Nanos(5 * MS) && now < Nanos(80 * MS) && count % 2 == 1;
         if is_lost { Vec::new() } else { vec![pass(1 - port, frame, now)] }
@@ -39,7 +39,7 @@ fn a_load_that_changes_is_two_streams_and_its_last_loss_has_a_time() {
     near(over.missed.last, 50, 10);
     near(under.missed.first, 50, 20);
     near(under.missed.last, 80, 20);
-    // Every second frame of 110,000 a second.
+    // Every second frame of 110,000 per second.
     assert!((18_181..=18_182).contains(&over.missed.silence.0), "{:?}", over.missed);
 }
 
@@ -52,7 +52,7 @@ fn an_outage_is_the_longest_silence() {
     let report = rig(2, rule).trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap();
     let missed = report.streams[0].missed;
     let [first, last] = [20, 26].map(|ms| Some(Nanos(ms * MS)));
-    // From the frame of 19 ms to that of 27 ms.
+    // From the frame at 19 ms to the one at 27 ms.
     assert_eq!(missed, Missed { first, last, silence: Nanos(8 * MS) });
     assert_eq!(report.total.forwarded, 43);
 }
@@ -64,10 +64,10 @@ fn a_tester_that_is_away_hears_no_silence() {
     quiet.stand_still(Nanos(20 * MS), Nanos(5 * MS));
     let report = quiet.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap();
     assert_eq!(report.stalls.count, 1);
-    // What it was late with it sent when it came back, at once.
+    // The tester sends overdue frames immediately after the stall.
     let silence = report.streams[0].missed.silence;
     assert!(silence <= Nanos(MS), "{silence}");
-    // An outage of seven milliseconds in the last of which it was away.
+    // An outage of seven milliseconds. The tester stalls in the last of them.
     let rule = |_: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let is_away = (Nanos(20 * MS)..Nanos(27 * MS)).contains(&now);
         if is_away { Vec::new() } else { vec![pass(1 - port, frame, now)] }
@@ -81,7 +81,7 @@ fn a_tester_that_is_away_hears_no_silence() {
 
 #[test]
 fn the_variation_of_latency_is_told_where_it_is_asked_for() {
-    // Latencies of 5, 5 and 9 us by turns.
+    // Latencies of 5, 5 and 9 us in rotation.
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let us = if count % 3 == 2 { 9 } else { 5 };
         vec![pass(1 - port, frame, now.saturating_add(Nanos::from_micros(us)))]

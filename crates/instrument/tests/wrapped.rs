@@ -1,5 +1,5 @@
-//! The faults that `ports` injects, seen from the other side: what the monitor counts is what the
-//! fault wrapper says it did, to the frame.
+//! Faults that `ports` injects: the monitor's counts equal those of the fault wrapper, to the
+//! frame.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ use ports::wrap::delay::{Delay, DelayOptions};
 use ports::wrap::fault::{Fault, FaultCounters, FaultOptions};
 use ports::wrap::rate::{Rate as SlowLink, RateOptions};
 
-/// A wire from its first end to its second one, where faults happen.
+/// A wire from its first to its second end, which injects faults.
 struct FaultyWire {
     from: MemoryPort,
     to: Fault<MemoryPort>,
@@ -76,7 +76,7 @@ fn injected_reordering_is_the_reordering() {
     let want = Classes { correct: 20_000, reordered: faults.reordered, ..Classes::default() };
     assert_eq!(report.classes, want);
     assert_eq!(report.account.unexplained(), 0);
-    // Each waited for three frames, 10 us apart, and for one more where one of those was held too.
+    // Each waited for three frames, 10 us apart, and for one more if one of those was delayed too.
     assert_eq!(report.latency.from_sent.ns_max(), Some(40_000));
 }
 
@@ -86,7 +86,7 @@ fn injected_corruption_is_never_taken_for_anything_else() {
     assert!((500..2_000).contains(&faults.corrupted));
     let found = report.classes.corrupt + broken(&report);
     assert_eq!(found, faults.corrupted);
-    // Of 124 bytes, 18 are the signature, without which a frame has no number.
+    // Of 124 bytes, 18 are the signature. Without it a frame has no number.
     assert!(broken(&report) > 50 && report.classes.corrupt > 300);
     let correct = 20_000 - faults.corrupted;
     let corrupt = report.classes.corrupt;
@@ -126,7 +126,7 @@ fn a_link_that_serialises_forwards_its_capacity_and_says_what_it_dropped() {
             let pps = report.total.pps_forwarded();
             assert!((pps / capacity - 1.0).abs() < 0.005, "{pps} of {capacity}");
         }
-        // Nothing is missing: the link says what it dropped, and the account knows.
+        // Nothing is unexplained: the link reports its drops, and the account includes them.
         assert_eq!(report.account.unexplained(), 0);
         let dropped = report.ports[0].counters.lost(PortDrop::LinkQueueFull);
         assert_eq!(report.account.dropped(Place::Link), dropped);
@@ -165,7 +165,7 @@ fn what_a_deep_queue_gives_out_after_sending_ended_does_not_make_the_link_faster
     assert!((pps / capacity - 1.0).abs() < 0.005, "{pps} of {capacity}");
 }
 
-/// A wire from its first end to its second one that is gone after so many frames.
+/// A wire from its first to its second end, which closes after this many frames.
 struct Torn {
     ends: Option<[MemoryPort; 2]>,
     left: usize,
@@ -196,7 +196,7 @@ fn what_was_counted_before_a_port_failed_is_kept() {
         panic!("{ended:?}")
     };
     assert!(report.flags.contains(&Flag::CutShort), "{:?}", report.flags);
-    // A frame every ten microseconds until then.
+    // One frame per ten microseconds until then.
     let load = &report.total;
     assert!((3_990..=4_010).contains(&load.intended), "{load:?}");
     assert!((3_990..=load.intended).contains(&load.offered), "{load:?}");

@@ -1,4 +1,4 @@
-//! What a capture of two ports in memory counts, and what its file holds.
+//! Tests of captures of two ports in memory: counters and file contents.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn settings() -> Settings {
     }
 }
 
-/// A capture of two ports of which the first names the kernel, and their far ends.
+/// A capture of two ports, the first with kernel timestamps, and their peers.
 fn capture(settings: Settings) -> (Capture<Vec<u8>>, [MemoryPort; 2]) {
     let (one, far_one) = pair_stamped(64, "one", Clock::Kernel);
     let (two, far_two) = pair(64, "two");
@@ -50,10 +50,10 @@ fn send(port: &mut MemoryPort, frames: &[Vec<u8>]) {
     assert_eq!(port.transmit(&mut batch, Nanos::ZERO).unwrap(), frames.len());
 }
 
-/// Captured bytes of a frame, its own, and what was cut off.
+/// Captured length, original length, and the truncated part of a frame.
 type Told = (usize, u32, Option<Cut>);
 
-/// The capture's file, taken to pieces: frames by interface, and what was counted.
+/// Parses a capture file: frames by interface, and statistics.
 fn contents(file: &[u8]) -> (BTreeMap<u32, Vec<Told>>, Vec<Statistics>) {
     let mut reader = CaptureReader::new(file);
     let (mut frames, mut counted) = (BTreeMap::new(), Vec::new());
@@ -71,7 +71,7 @@ fn contents(file: &[u8]) -> (BTreeMap<u32, Vec<Told>>, Vec<Statistics>) {
     (frames, counted)
 }
 
-/// Ends a capture; what it counted, and its file.
+/// Ends a capture. Returns its counters and its file.
 fn finish(capture: Capture<Vec<u8>>) -> (Frozen, Vec<u8>) {
     let (frozen, file) = capture.finish(ports::clock::now());
     (frozen, file.unwrap().unwrap())
@@ -154,7 +154,7 @@ fn a_port_that_fails_is_told_and_the_others_go_on() {
     assert_eq!(contents(&file).0[&1].len(), 3);
 }
 
-/// A disk with room for so many bytes, and what is on it.
+/// A disk of limited size, with its contents.
 #[derive(Clone)]
 struct Disk {
     bytes: Rc<RefCell<Vec<u8>>>,
@@ -175,8 +175,8 @@ impl Write for Disk {
     }
 }
 
-/// A hundred frames captured onto a disk with so much room: what was counted, whether that ended well, and
-/// what is on it.
+/// Captures a hundred frames onto a disk of this size. Returns the counters, whether the file is
+/// complete, and the disk's contents.
 fn onto_disk(room: usize) -> (Frozen, bool, Vec<u8>) {
     let (near, mut far) = pair(256, "one");
     let disk = Disk { bytes: Rc::default(), room };
@@ -197,7 +197,8 @@ fn onto_disk(room: usize) -> (Frozen, bool, Vec<u8>) {
 fn frames_that_a_full_disk_did_not_take_are_not_counted_as_written() {
     let (frozen, is_whole, file) = onto_disk(1 << 20);
     assert!(is_whole && frozen.frames_written == 100);
-    // Full within the first buffer, in the middle of the file, within its last frame, and at its end.
+    // Full within the first buffer, in the middle of the file, within its last frame, and at its
+    // end.
     for room in [400, 20_000, file.len() - 300, file.len() - 1] {
         let (frozen, is_whole, bytes) = onto_disk(room);
         assert!(!is_whole, "{room}");

@@ -1,9 +1,14 @@
-//! A peer that answers by headers alone, so that it costs next to nothing.
+//! A peer that replies by headers alone, with minimal processing cost.
 //!
-//! It speaks 1.3: hello with hello, features with what was encoded before, echoes and barriers with their own
-//! bytes under another type, a packet-out with as many packet-ins as its `in_port` says. All else is taken and
-//! forgotten. Source: OpenFlow Switch Specification 1.3.5, section 7. Invariant: what it holds is bounded by what it is
-//! sent, and it reads nothing while it owes more than [`OWED_BYTES_MAX`].
+//! It supports OpenFlow 1.3 (OpenFlow Switch Specification 1.3.5, section 7):
+//!
+//! - It replies to a hello with a hello, and to a features request with an encoded template.
+//! - It returns echo and barrier requests with the reply's type.
+//! - It replies to a packet-out with as many packet-ins as its `in_port` states.
+//! - It ignores all other messages.
+//!
+//! Invariant: memory is bounded by the received messages. It does not read while more than
+//! [`OWED_BYTES_MAX`] are queued.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,22 +24,22 @@ use packet::time::Nanos;
 use ports::channel::Channel;
 use ports::clock::{self, Wait};
 
-/// The version that it speaks.
+/// The supported version.
 pub const VERSION: Version = Version::V1_3;
 
-/// Answers that may wait for room before nothing more is read.
+/// Queued bytes beyond which it stops reading.
 pub const OWED_BYTES_MAX: usize = 256 << 10;
 
-/// Packet-ins that one packet-out brings at most.
+/// Maximum number of packet-ins per packet-out.
 const PACKET_INS_MAX: u32 = 1024;
 
-/// How long is waited for bytes before the flag is looked at.
+/// Interval between checks of the stop flag.
 const LOOK: Nanos = Nanos::from_millis(5);
 
-/// Bytes of the frame in a packet-in.
+/// Size of the frame in a packet-in, in bytes.
 const FRAME_BYTES: usize = 60;
 
-/// Answers until the flag is set or the other end is gone.
+/// Replies until the flag is set or the peer closes.
 pub fn serve(mut channel: Box<dyn Channel>, stop: &AtomicBool) {
     let templates = Templates::new();
     let (mut stream, mut owed, mut sent) = (Stream::default(), templates.hello.clone(), 0);
@@ -69,16 +74,16 @@ pub fn serve(mut channel: Box<dyn Channel>, stop: &AtomicBool) {
     }
 }
 
-/// Waits for the channel, where that is possible; one in memory is asked again at once.
+/// Waits for the channel if it has a descriptor. Yields for one in memory.
 fn rest(channel: &dyn Channel, owes: bool, wait: &mut Wait) {
     let Some(descriptor) = channel.descriptor() else { return std::thread::yield_now() };
     wait.clear();
     wait.add(descriptor, owes);
-    // What cannot be waited for is asked again at once.
+    // If the wait fails, it ends immediately.
     let _ = wait.until(Some(clock::now().saturating_add(LOOK)));
 }
 
-/// Messages that are there before they are asked for.
+/// Encoded messages.
 struct Templates {
     hello: Vec<u8>,
     features: Vec<u8>,
@@ -122,7 +127,7 @@ impl Templates {
                 owed[begin + 1] = code.expect("1.3 has answers to both");
             }
             MessageKind::PacketOut => {
-                // Behind the header and the number of the buffer.
+                // After the header and the buffer id.
                 let in_port = message.get(HEADER_BYTES + 4..HEADER_BYTES + 8);
                 let count =
                     in_port.and_then(|it| it.first_chunk()).map_or(0, |it| u32::from_be_bytes(*it));
@@ -135,7 +140,7 @@ impl Templates {
     }
 }
 
-/// A message under the number of another one.
+/// Appends a message with the transaction id of another one.
 fn with_xid(message: &[u8], of: Header, owed: &mut Vec<u8>) {
     let begin = owed.len();
     owed.extend_from_slice(message);

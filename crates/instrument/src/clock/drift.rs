@@ -1,51 +1,52 @@
-//! How fast the tester's clock goes, from readings that are taken again and again during a run.
+//! Rate of the tester's clock, from periodic readings during a run.
 //!
-//! The rate follows from the first and the last reading, and is known as well as these are; what lies
-//! between them tells how far the clock strays from a straight line, as one does that is being steered.
+//! The first and the last reading determine the rate and its accuracy. The readings between them
+//! show deviations from a straight line, which a steered clock has.
 
 use packet::time::Nanos;
 use ports::clock::tsc::Reading;
 
-/// Readings that are kept; of more, every second one is forgotten, so that a run may last for days.
+/// Maximum number of readings. When full, every second one is dropped, so that a run can last for
+/// days.
 const READINGS_MAX: usize = 256;
 
-/// The shortest time over which a rate is told.
+/// Minimum time span for a rate.
 const SPAN_MIN: Nanos = Nanos::from_millis(100);
 
-/// The clocks of this machine over a run.
+/// Readings of this machine's clocks over a run.
 #[derive(Debug, Clone, Default)]
 pub struct Drift {
     readings: Vec<Reading>,
-    /// Of so many that come one is kept.
+    /// Number of readings per stored one.
     stride: usize,
     skipped: usize,
     last: Option<Reading>,
 }
 
-/// How the clocks went.
+/// Rates of the clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Went {
-    /// From the first reading to the last.
+    /// Time from the first reading to the last.
     pub span: Nanos,
-    /// By how much the monotonic clock goes faster than the raw one, parts in 10^9.
+    /// Rate of the monotonic clock relative to the raw one, minus 1, in parts per 10^9.
     pub ppb: f64,
-    /// How far off that may be.
+    /// Error bound of `ppb`.
     pub ppb_error: f64,
-    /// The farthest that the monotonic clock strayed from going evenly, nanoseconds.
+    /// Largest deviation of the monotonic clock from a constant rate, in nanoseconds.
     pub ns_wander: f64,
-    /// Counts of the time-stamp counter in a second of the raw clock.
+    /// Time-stamp counter cycles per second of the raw clock.
     pub counter_hz: f64,
-    /// How far off that may be.
+    /// Error bound of `counter_hz`.
     pub counter_hz_error: f64,
 }
 
 impl Drift {
-    /// No reading yet.
+    /// Creates an empty set of readings.
     pub fn new() -> Self {
         Drift { stride: 1, ..Drift::default() }
     }
 
-    /// Adds a reading, which is later than those before.
+    /// Adds a reading, which must be later than the previous ones.
     pub fn add(&mut self, reading: Reading) {
         self.last = Some(reading);
         if self.skipped + 1 < self.stride {
@@ -64,7 +65,7 @@ impl Drift {
         }
     }
 
-    /// How the clocks went until now; none before a tenth of a second has passed.
+    /// Returns the rates until now. None before a tenth of a second has passed.
     pub fn went(&self) -> Option<Went> {
         let (first, last) = (self.readings.first()?, self.last.as_ref()?);
         let span = last.raw.since(first.raw);
@@ -73,7 +74,7 @@ impl Drift {
         }
         let raw_ns = span.0 as f64;
         let error_ns = (first.error.0 + last.error.0) as f64;
-        // A difference of two spans, each of which is exact; as one number it would not be.
+        // A difference of two exact spans. A single floating-point number would not be exact.
         let gained = |to: &Reading| {
             let monotonic = to.monotonic.since(first.monotonic).0 as i64;
             (monotonic - to.raw.since(first.raw).0 as i64) as f64
@@ -130,7 +131,7 @@ mod tests {
             assert_eq!(went.span, Nanos((count - 1) * 250_000_000));
             assert!(went.ns_wander < 20.0, "{went:?}");
         }
-        // The longer the run, the better it is known.
+        // The error shrinks with the length of the run.
         let error = |count| of(readings(0, count)).went().unwrap().ppb_error;
         assert!(error(4_000) < error(40) / 50.0 && error(4_000) < 0.1);
     }

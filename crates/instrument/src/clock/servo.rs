@@ -1,45 +1,47 @@
-//! The tester's clock made to follow a reference: a digital loop of second order.
+//! Clock servo: a second-order digital loop that follows a reference clock.
 //!
-//! At each moment that both clocks know, a share of the difference is taken out of the phase, and a smaller
-//! share goes into the rate (proportional and integral part), so that an offset and a drift both
-//! vanish and the scatter of single readings does not come through. The loop only computes: the
-//! kernel's clock is left as it is. What is left at each reading tells the error.
+//! Each reading of both clocks corrects the phase by a share of the difference, and the rate by a
+//! smaller share (proportional and integral part). So offset and drift vanish, and the scatter of
+//! single readings is filtered. The loop only computes: it does not adjust the kernel's clock. The
+//! residuals of the readings determine the error.
 
 use std::collections::VecDeque;
 
 use packet::time::Nanos;
 use ports::clock::reference::Edge;
 
-/// Share of a difference that is taken out of the phase.
+/// Share of a difference that corrects the phase.
 const PROPORTIONAL: f64 = 0.3;
 
-/// Share that goes into the rate. With the proportional part the loop is damped by 0.67.
+/// Share of a difference that corrects the rate. With the proportional part, the damping ratio is
+/// 0.67.
 const INTEGRAL: f64 = 0.05;
 
-/// Readings whose scatter is the error.
+/// Number of readings whose scatter is the error.
 const WINDOW: usize = 16;
 
-/// Readings after which the loop has come to rest.
+/// Number of readings until the loop is settled.
 const SETTLING: u64 = 24;
 
-/// So many times the scatter is stated: one reading in several hundred lies beyond.
+/// Factor from scatter to stated error: one reading in several hundred exceeds it.
 const SPREADS: f64 = 3.0;
 
-/// A reading so many errors away is not believed...
+/// A reading with a residual above this many errors is an outlier and ignored.
 const OUTLIER_ERRORS: f64 = 8.0;
 
-/// ...unless so many follow each other: then the reference itself has been set.
+/// Consecutive outliers that restart the loop: the reference itself was set.
 const OUTLIERS_MAX: u32 = 4;
 
-/// No clock goes wrong by more than this, parts in one.
+/// Maximum rate error of a clock, as a fraction.
 const RATE_MAX: f64 = 1e-3;
 
 /// A clock that follows a reference.
 #[derive(Debug, Clone, Default)]
 pub struct Discipline {
-    /// A moment by both clocks, and what the latter lacks, in nanoseconds.
+    /// Last reading: local time, reference time, and the fraction of a nanosecond to add to the
+    /// latter.
     base: Option<(Nanos, Nanos, f64)>,
-    /// By how much the reference goes faster than this clock.
+    /// Rate of the reference relative to this clock, minus 1.
     rate: f64,
     edges: u64,
     outliers: u32,
@@ -49,12 +51,12 @@ pub struct Discipline {
 }
 
 impl Discipline {
-    /// A clock that has never met a reference.
+    /// Creates a servo without any reading.
     pub fn new() -> Self {
         Discipline::default()
     }
 
-    /// Both clocks were read. A reading that cannot be true is counted and changes nothing.
+    /// Adds a reading of both clocks. An implausible reading is counted and otherwise ignored.
     pub fn meet(&mut self, edge: &Edge) {
         let Some((local, reference, _)) = self.base else {
             return self.start(edge);
@@ -97,31 +99,32 @@ impl Discipline {
         self.rate = (self.rate + INTEGRAL * residual / span).clamp(-RATE_MAX, RATE_MAX);
     }
 
-    /// The reference's time at a moment of this clock; none before it was met twice.
+    /// Returns the reference's time at a local time. None before the second reading.
     pub fn reference(&self, local: Nanos) -> Option<Nanos> {
         let (whole, part) = self.predict(local).filter(|_| self.edges >= 2)?;
         Some(Nanos((whole.0 as i64).saturating_add(part.round() as i64) as u64))
     }
 
-    /// By how much the reference is ahead of this clock, nanoseconds.
+    /// Returns the offset of the reference from this clock, in nanoseconds (positive if ahead).
     pub fn offset_ns(&self, local: Nanos) -> Option<i128> {
         self.reference(local).map(|at| at.0 as i128 - local.0 as i128)
     }
 
-    /// How far off [`Discipline::reference`] may be at a moment, nanoseconds: it grows with the time since
-    /// the reference was met. None before the loop has come to rest.
+    /// Returns the error bound of [`Discipline::reference`] at a local time, in nanoseconds.
+    ///
+    /// It grows with the time since the last reading. None before the loop is settled.
     pub fn error_ns(&self, local: Nanos) -> Option<f64> {
         let (met, ..) = self.base.filter(|_| self.is_settled())?;
         let age_s = local.since(met).as_secs_f64().max(1.0);
         Some(SPREADS * self.spread() * age_s + self.reading_error.0 as f64 + 1.0)
     }
 
-    /// By how much the reference goes faster than this clock, parts in 10^9.
+    /// Returns the rate of the reference relative to this clock, minus 1, in parts per 10^9.
     pub fn ppb(&self) -> f64 {
         self.rate * 1e9
     }
 
-    /// Readings that were believed, and those that were not.
+    /// Returns the number of accepted and of ignored readings.
     pub fn readings(&self) -> (u64, u64) {
         (self.edges, self.ignored)
     }
@@ -137,7 +140,7 @@ impl Discipline {
         *self = Discipline { base, edges: 1, ignored, reading_error, ..Discipline::default() };
     }
 
-    /// The reference's time in whole nanoseconds and what is left of them.
+    /// Returns the reference's time in whole nanoseconds and the remaining fraction.
     fn predict(&self, local: Nanos) -> Option<(Nanos, f64)> {
         let (at, reference, part) = self.base?;
         let span = local.0 as i64 - at.0 as i64;
@@ -147,7 +150,7 @@ impl Discipline {
         Some((Nanos(nanos.max(0) as u64), gained - whole))
     }
 
-    /// The scatter of the last readings around what was expected of them, nanoseconds.
+    /// Returns the scatter of the last residuals, in nanoseconds.
     fn spread(&self) -> f64 {
         let squares: f64 = self.residuals_ns.iter().map(|ns| ns * ns).sum();
         (squares / self.residuals_ns.len().max(1) as f64).sqrt()

@@ -1,4 +1,4 @@
-//! Many changes in one transaction: said ahead of the answers, committed, completed or taken back.
+//! Transactions of many changes: pipelined, then committed and completed, or aborted.
 
 use forces::association::{CeEvent, Place};
 use forces::model::DataType;
@@ -9,19 +9,20 @@ use forces::wire::{
 
 use super::{CeError, ControlElement, Meanwhile, done};
 
-/// Requests that may wait for their answers while more are said.
+/// Maximum number of outstanding requests.
 const AHEAD: usize = 16;
-/// Octets of rows in one message.
+/// Maximum size of the rows in one message, in octets.
 const PART_OCTETS: usize = TLV_OCTETS_MAX - 1024;
 
 /// Rows of a table, by index.
 pub type Rows = forces::Rows;
 
-/// Sets that make rows of a table what they are given as, each of as many as one TLV holds: a range of
-/// the table each (RFC 7391 section 3.1), so that rows are sent without names of their fields.
-/// `data_type` is the table's.
+/// Encodes rows of a table as SET operations, each with as many rows as one TLV holds.
 ///
-/// Errors with the first row that is none of the table's.
+/// Each operation covers a range of the table (RFC 7391, section 3.1), so that rows need no field
+/// ids. `data_type` is the table's type.
+///
+/// Fails at the first row that does not fit the table's type.
 pub fn rows_of(
     table: &Place,
     data_type: &DataType,
@@ -53,8 +54,7 @@ pub fn rows_of(
 }
 
 impl ControlElement {
-    /// Does all of these changes in one transaction, or none: they are staged, committed, and said to be
-    /// complete.
+    /// Makes all of these changes in one transaction, or none: stage, commit, transaction complete.
     pub fn transact(
         &mut self,
         changes: impl IntoIterator<Item = Vec<Select>>,
@@ -75,7 +75,8 @@ impl ControlElement {
                 self.turn(meanwhile.now())
             }
             Err(CeError::Failed(failures)) => {
-                // What failed to commit is over there already; whatever it answers, nothing is staged.
+                // After a failed commit the peer has already discarded the changes. Any reply to
+                // the abort is fine.
                 if let Ok(correlator) = self.ce.abort() {
                     let _ = self.answer(correlator, meanwhile);
                 }
@@ -85,7 +86,7 @@ impl ControlElement {
         }
     }
 
-    /// Stages changes; how many messages that took.
+    /// Stages changes. Returns the number of messages.
     fn stage(
         &mut self,
         changes: impl IntoIterator<Item = Vec<Select>>,
@@ -112,7 +113,7 @@ impl ControlElement {
         }
     }
 
-    /// Waits for the oldest answer.
+    /// Waits for the oldest reply.
     fn settle(
         &mut self,
         open: &mut std::collections::VecDeque<u64>,
@@ -124,7 +125,7 @@ impl ControlElement {
         Ok(())
     }
 
-    /// Answers and events that came and that nobody has asked for.
+    /// Returns queued replies and events.
     pub fn waiting(&self) -> impl Iterator<Item = &CeEvent> {
         self.events.iter()
     }

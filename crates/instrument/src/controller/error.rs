@@ -1,4 +1,4 @@
-//! Why a switch could not be talked to: facts, each shown as one line.
+//! Errors of the test controller, each displayed as one line.
 
 use openflow::codec::DecodeError;
 use openflow::model::message::ErrorMessage;
@@ -6,27 +6,27 @@ use openflow::session::{DownReason, SendError};
 use openflow::version::MessageKind;
 use ports::channel::{ChannelError, Url};
 
-/// Why a switch could not be talked to.
+/// Why communication with a switch failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// The connection could not be made, or broke.
+    /// The connection could not be opened, or broke.
     Channel(ChannelError),
-    /// The session ended: the peer's name and why.
+    /// The session ended: peer and reason.
     Down(String, DownReason),
-    /// The peer sent something that is no message.
+    /// The peer sent an invalid message.
     Garbage(String, Box<DecodeError>),
-    /// The peer sent bytes that cannot be cut into messages.
+    /// The peer sent bytes without valid message boundaries.
     Unframed(String),
-    /// No answer in time: the peer's name and what was waited for.
+    /// Timeout of a reply: peer and kind of the request.
     Silent(String, MessageKind),
-    /// Nobody connected in time (where it was listened).
+    /// No switch connected in time to this address.
     Nobody(Url),
-    /// The switch refused a request: which kind, and its error.
+    /// The switch rejected a request: its kind and the error.
     Refused(MessageKind, ErrorMessage),
-    /// The answer is of another type than what was asked for (what was asked).
+    /// The reply has the wrong type for this kind of request.
     WrongAnswer(MessageKind),
-    /// The user asked to stop.
+    /// A user interrupted it.
     Interrupted,
     /// The request cannot be sent.
     Send(SendError),

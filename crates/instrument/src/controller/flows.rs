@@ -1,9 +1,9 @@
-//! Flow-mods ahead of barriers: many at a time, never too many, and each one's fate known.
+//! Flow-mods with barriers: many in flight, a bounded number, each with a known result.
 //!
-//! A barrier follows each batch, and only so many barriers may be unanswered; so the switch always
-//! has work, and never more than a bounded amount of it. OpenFlow 1.0.0, 5.3.7: what a flow-mod
-//! did wrong has been said when the barrier after it is answered, so an error is matched with its
-//! flow by transaction id while the flow is under way.
+//! A barrier follows each batch, and the number of outstanding barriers is limited. So the switch
+//! always has work, of a bounded amount. The switch sends a flow-mod's error before the reply of
+//! the next barrier (OpenFlow 1.0.0, section 5.3.7). So errors are matched to flows by transaction
+//! id while the flow is in flight.
 
 use std::collections::VecDeque;
 
@@ -19,35 +19,35 @@ use packet::time::Nanos;
 
 use super::{ControlError, Controller, Meanwhile, UNASKED_MAX};
 
-/// What became of a row of flow-mods.
+/// Result of a sequence of flow-mods.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
-    /// Flow-mods that were sent.
+    /// Flow-mods sent.
     pub flows: u64,
-    /// Those that the switch refused: their place in the row, from 0, and why.
+    /// Rejected flow-mods: index in the sequence, from 0, and error.
     pub refused: Vec<(u64, ErrorMessage)>,
-    /// From the first flow-mod to the answer of the last barrier.
+    /// Time from the first flow-mod to the reply of the last barrier.
     pub duration: Nanos,
 }
 
-/// Flow-mods under way.
+/// Flow-mods in flight.
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// Transaction and place of flow-mods, oldest first.
+    /// Transaction id and index of each flow-mod, oldest first.
     flows: VecDeque<(Xid, u64)>,
-    /// Each unanswered barrier, and how many of `flows` lie before it and after the one before.
+    /// Outstanding barriers, each with the number of `flows` between it and the previous one.
     barriers: VecDeque<(Xid, usize)>,
     since_barrier: usize,
     installed: Installed,
 }
 
-/// In OpenFlow's form, or in Nicira's where only that can leave bits of a port open.
+/// Uses Nicira's flow-mod if only that supports the mask, else OpenFlow's.
 fn message_of(flow: FlowMod) -> Message {
     let part = |row: &FieldMatch| !row.is_exact() && row.field.maskable_by_nicira();
     if !flow.matching.fields().iter().any(part) {
         return Message::FlowMod(flow);
     }
-    // Whatever that cannot say either is refused as OpenFlow's form is.
+    // A mask that Nicira's format does not support either is rejected as in OpenFlow's format.
     match put_message(&NiciraMessage::FlowMod(flow.clone())) {
         Ok(body) => Message::Experimenter(body),
         Err(_) => Message::FlowMod(flow),
@@ -55,8 +55,9 @@ fn message_of(flow: FlowMod) -> Message {
 }
 
 impl Controller {
-    /// Sends these flow-mods and waits until the switch says that all are done. Flows that it
-    /// refuses are in the result; they do not stop the others.
+    /// Sends flow-mods and waits until the switch confirms all of them.
+    ///
+    /// Rejected flows are in the result and do not stop the others.
     pub fn install(
         &mut self,
         flows: impl IntoIterator<Item = FlowMod>,
@@ -87,20 +88,20 @@ impl Controller {
         }
     }
 
-    /// Deletes every entry of the switch, and waits until that is done.
+    /// Deletes all flow entries of the switch and waits for the confirmation.
     pub fn delete_all(&mut self, meanwhile: &mut dyn Meanwhile) -> Result<Installed, ControlError> {
         let all = FlowMod { command: FlowModCommand::Delete, ..FlowMod::default() };
         self.install([all], meanwhile)
     }
 
-    /// Queues flow-mods and barriers until enough are ahead or no more are taken.
+    /// Queues flow-mods and barriers, up to the limit of outstanding barriers or a full send queue.
     fn send_ahead(
         &mut self,
         waiting: &mut std::iter::Peekable<impl Iterator<Item = Message>>,
         under_way: &mut UnderWay,
         now: Nanos,
     ) -> Result<(), ControlError> {
-        // All that is under way may be refused, and each refusal has to be kept.
+        // All flow-mods in flight can be rejected, and each error must be stored.
         let ahead = self.settings.barriers_ahead.clamp(1, UNASKED_MAX / 2);
         let batch = self.settings.batch_flows.clamp(1, UNASKED_MAX / (ahead + 1));
         while !under_way.is_full(ahead) {
@@ -130,7 +131,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Takes errors about flows under way and answered barriers; whether there were any.
+    /// Processes errors and barrier replies of flows in flight. Returns whether there were any.
     fn settle(&mut self, under_way: &mut UnderWay) -> bool {
         let refused = under_way.installed.refused.len();
         self.unasked.errors.retain_mut(|(xid, error)| {
@@ -141,7 +142,7 @@ impl Controller {
         });
         let mut is_further = under_way.installed.refused.len() > refused;
         for xid in self.barriers.drain(..) {
-            // A switch may answer barriers late, but not out of order: those before are done too.
+            // A switch can reply to barriers late, but not out of order: earlier ones are done too.
             let Some(last) = under_way.barriers.iter().position(|&(other, _)| other == xid) else {
                 continue;
             };

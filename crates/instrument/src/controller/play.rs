@@ -1,12 +1,14 @@
-//! A script said to a switch as fast as it takes it, and its answers counted in bulk.
+//! Playback of a script as fast as the switch accepts it. Replies are only counted.
 //!
-//! Only headers of answers are looked at, and rows of statistics stepped over by their lengths
-//! (OpenFlow 1.0.0, 5.3.5; 1.3.5, 7.3.5), so that a reply of a hundred megabytes is read as fast as
-//! memory is. Whoever plays calls [`Play::turn`] with the time and then waits as [`Play::rest`] says;
-//! in virtual time a simulated switch takes its turn in between.
+//! The player parses only headers of replies, and skips rows of statistics by their lengths
+//! (OpenFlow 1.0.0, section 5.3.5; 1.3.5, section 7.3.5). So it reads a reply of a hundred
+//! megabytes at memory speed. The caller calls [`Play::turn`] with a clock and then waits as
+//! [`Play::rest`] returns. In virtual time a simulated switch runs in between.
 //!
-//! Invariant: at most as many batches as the script allows are unanswered; memory is bounded by one
-//! buffer, whatever the switch sends.
+//! Invariants:
+//!
+//! - The number of outstanding batches does not exceed the script's limit.
+//! - One buffer bounds memory, independent of what the switch sends.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -19,17 +21,17 @@ use ports::channel::Channel;
 use super::script::Script;
 use super::{ControlError, Controller, Meanwhile};
 
-/// Bytes that are read at once: what a socket holds, and room for a message that came in part.
+/// Size of the receive buffer: the content of a socket, and room for a partial message.
 const READ_BYTES: usize = 1 << 20;
 
-/// A script that is being said.
+/// A script during playback.
 pub struct Play {
     channel: Box<dyn Channel>,
     script: Arc<Script>,
     codes: Codes,
     buffer: Vec<u8>,
     unread: std::ops::Range<usize>,
-    /// An answer of ours that has not been sent: a sign of life.
+    /// Our queued echo replies.
     answer: Vec<u8>,
     begun: Option<Nanos>,
     sent: usize,
@@ -37,58 +39,58 @@ pub struct Play {
     answered: usize,
     /// Flow-mods of earlier rounds.
     flow_mods_before: u64,
-    /// Whether an endless script is not begun again.
+    /// Whether an endless script stops after this round.
     is_last_round: bool,
-    /// When the switch may be given up.
+    /// Deadline for the switch's next progress.
     deadline: Nanos,
     patience: Nanos,
     played: Played,
 }
 
-/// What came of a script.
+/// Result of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Played {
-    /// Flow-mods that were answered for.
+    /// Confirmed flow-mods.
     pub flow_mods: u64,
-    /// Batches that were answered.
+    /// Confirmed batches.
     pub answers: u64,
-    /// Entries that statistics told of.
+    /// Entries in statistics replies.
     pub rows: u64,
-    /// Bytes that were received.
+    /// Bytes received.
     pub bytes: u64,
-    /// From the first byte sent to the first answer, or its first part.
+    /// Time from the first byte sent to the first reply or its first part.
     pub first_byte: Option<Nanos>,
-    /// From the first byte sent to the last answer received.
+    /// Time from the first byte sent to the last reply received.
     pub duration: Nanos,
     /// Errors that the switch sent.
     pub errors: u64,
-    /// The first of them.
+    /// The first error.
     pub error: Option<ErrorCode>,
 }
 
-/// How far a turn came.
+/// Result of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// All has been answered, which never is so for an endless script.
+    /// All batches are answered. Never returned in an endless script before its last round.
     Over,
-    /// Something was said or heard: it goes on at once.
+    /// Something was sent or received: call again immediately.
     Moved,
-    /// Nothing can be done before something happens; see [`Play::rest`].
+    /// Nothing to do before the next event. See [`Play::rest`].
     Waits,
 }
 
-/// How long a script is played.
+/// How long to play a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Until it is over.
+    /// To its end.
     Over,
-    /// Until its round is over.
+    /// To the end of its current round.
     LastRound,
-    /// No longer.
+    /// Stop immediately.
     LeftAlone,
 }
 
-/// What messages are called in the version at hand.
+/// Codes of message types in the session's version.
 #[derive(Debug, Clone, Copy)]
 struct Codes {
     version: Version,
@@ -98,7 +100,7 @@ struct Codes {
 }
 
 impl Controller {
-    /// Gives the connection up to a script, which the switch has so long to get on with at each step.
+    /// Hands the connection over to a script. The reply timeout limits each step.
     pub fn play(self, script: &Arc<Script>) -> Play {
         let version = script.version();
         let code = |kind: MessageKind| kind.code(version);
@@ -135,8 +137,9 @@ impl Controller {
 }
 
 impl Play {
-    /// Says and hears once what can be said and heard without waiting. `clock` is read before and after
-    /// hearing, so that an answer is never dated before it was there.
+    /// Sends and receives once without blocking.
+    ///
+    /// Reads `clock` before and after receiving, so that no reply gets a time before its arrival.
     pub fn turn(&mut self, clock: &mut dyn FnMut() -> Nanos) -> Result<Turn, ControlError> {
         let now = clock();
         let begun = *self.begun.get_or_insert(now);
@@ -165,7 +168,7 @@ impl Play {
         }
     }
 
-    /// The descriptor to wait for, whether for room, and until when at the latest.
+    /// Returns the descriptor to wait for, whether for writability, and the deadline.
     pub fn rest(&self, now: Nanos) -> (Option<RawFd>, bool, Nanos) {
         let elapsed = self.begun.map_or(Nanos::ZERO, |begun| now.since(begun));
         let owes = self.sent < self.may_send(elapsed) || !self.answer.is_empty();
@@ -174,20 +177,21 @@ impl Play {
         (self.channel.descriptor(), self.channel.waits_for_room(owes), deadline)
     }
 
-    /// Lets an endless script end with the round at hand, so that the switch is left as it was found
-    /// and owes nothing.
+    /// Stops an endless script after the current round, so that the switch is in its initial state
+    /// and nothing is outstanding.
     pub fn end(&mut self) {
         self.is_last_round = true;
     }
 
-    /// Plays to the end. An endless script goes on until `until` says that it is to end, and every
-    /// script is left where it is when `until` says so.
+    /// Plays the script to its end, as long as `until` permits.
+    ///
+    /// An endless script plays until `until` returns [`Until::LastRound`] or [`Until::LeftAlone`].
     pub fn to_end(
         mut self,
         meanwhile: &mut dyn Meanwhile,
         mut until: impl FnMut() -> Until,
     ) -> Result<Played, ControlError> {
-        /// How long at most before it is asked again whether all is over.
+        /// Maximum wait before the next call of `until`.
         const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
         loop {
             let turn = self.turn(&mut || meanwhile.now())?;
@@ -207,18 +211,19 @@ impl Play {
         Ok(self.finish())
     }
 
-    /// What has come of it by now.
+    /// Returns the result so far.
     pub fn finish(self) -> Played {
         self.played
     }
 
-    /// How many batches have been sent whole or in part.
+    /// Returns how many batches have been sent completely or partly.
     fn batches_begun(&self) -> usize {
         self.script.batches().partition_point(|batch| batch.end < self.sent)
             + usize::from(self.sent > 0)
     }
 
-    /// Up to where may be sent: so many batches ahead, and those that are due.
+    /// Returns the offset up to which bytes may be sent now: limited by outstanding batches and
+    /// pace.
     fn may_send(&self, elapsed: Nanos) -> usize {
         let batches = self.script.batches();
         let last = (self.answered + self.script.batches_ahead()).min(batches.len());
@@ -233,13 +238,13 @@ impl Play {
         due.checked_sub(1).map_or(0, |last| batches[last].end)
     }
 
-    /// When so many flow-mods of this round may have been sent, from the beginning.
+    /// Returns when this number of flow-mods of this round may have been sent, from the start.
     fn due(&self, flow_mods: u64) -> Nanos {
         let per_second = self.script.per_second().unwrap_or(f64::INFINITY);
         Nanos::from_secs_f64((self.flow_mods_before + flow_mods) as f64 / per_second)
     }
 
-    /// When the next batch is due, if it waits for its time alone.
+    /// Returns when the next batch is due, if only the pace delays it.
     fn due_next(&self) -> Option<Nanos> {
         self.script.per_second()?;
         let batches = self.script.batches();
@@ -250,7 +255,7 @@ impl Play {
 
     fn say(&mut self, elapsed: Nanos) -> Result<usize, ControlError> {
         let mut said = 0;
-        // Not in the middle of a message.
+        // An echo reply must not interrupt a message.
         let is_between =
             |sent| sent == 0 || self.script.batches().iter().any(|batch| batch.end == sent);
         if !self.answer.is_empty() && is_between(self.sent) {
@@ -274,7 +279,7 @@ impl Play {
         }
     }
 
-    /// Reads what has arrived; how many bytes.
+    /// Reads available bytes. Returns their number.
     fn receive(&mut self) -> Result<usize, ControlError> {
         if self.buffer.len() - self.unread.end <= MESSAGE_BYTES_MAX {
             self.buffer.copy_within(self.unread.clone(), 0);
@@ -286,7 +291,7 @@ impl Play {
         Ok(count)
     }
 
-    /// Takes the whole messages off the buffer.
+    /// Parses the complete messages in the buffer.
     fn scan(&mut self, elapsed: Nanos) -> Result<(), ControlError> {
         loop {
             let rest = &self.buffer[self.unread.clone()];
@@ -323,7 +328,7 @@ impl Play {
                 let error = error_in(self.codes.version, message);
                 self.error(header.xid, error, elapsed);
             }
-            // A switch that asks again and again without reading is not answered each time.
+            // Limits echo replies to a peer that sends requests without reading.
             ECHO_REQUEST if self.answer.len() < MESSAGE_BYTES_MAX => {
                 let from = self.answer.len();
                 self.answer.extend_from_slice(message);
@@ -333,7 +338,7 @@ impl Play {
         }
     }
 
-    /// An error; one about what a batch waits for is that batch's answer.
+    /// Counts an error. An error for a batch's last request counts as the batch's reply.
     fn error(&mut self, xid: u32, error: Option<ErrorCode>, elapsed: Nanos) {
         self.played.errors += 1;
         self.played.error = self.played.error.or(error);
@@ -351,19 +356,19 @@ impl Play {
     }
 }
 
-/// These three have the same codes in all versions.
+/// Codes that are the same in all versions.
 const ERROR: u8 = 1;
 const ECHO_REQUEST: u8 = 2;
 const ECHO_REPLY: u8 = 3;
 
-/// Which error a message of this kind tells of.
+/// Returns the error in a message of this version.
 fn error_in(version: Version, message: &[u8]) -> Option<ErrorCode> {
     let &[a, b, c, d] = message.get(HEADER_BYTES..HEADER_BYTES + 4)? else { return None };
     let [family, code] = [[a, b], [c, d]].map(u16::from_be_bytes);
     Some(ErrorCode::from_wire(version, family, code))
 }
 
-/// How many rows with a length of their own a statistics reply has, and whether more parts follow.
+/// Returns the number of length-prefixed rows in a statistics reply, and whether more parts follow.
 fn rows(version: Version, message: &[u8]) -> (u64, bool) {
     let Some(flags) = message.get(10..12) else { return (0, false) };
     let first = if version == Version::V1_0 { 12 } else { 16 };

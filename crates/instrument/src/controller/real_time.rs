@@ -1,7 +1,7 @@
-//! Waiting for a switch in real time, without falling asleep over an answer that is nearly there.
+//! Waiting for a switch in real time, with a short busy-poll phase.
 //!
-//! A core that has nothing to do is put to sleep by the system, and to wake it costs as much as a
-//! fast switch takes to answer. So for a moment the core is only offered to others and taken back.
+//! The system puts an idle core to sleep, and a wakeup costs as much as a fast switch's reply. So
+//! the controller first yields the core repeatedly for a short time, and then blocks.
 
 use std::os::fd::RawFd;
 
@@ -11,20 +11,20 @@ use ports::courtesy::Courtesy;
 
 use super::Meanwhile;
 
-/// How long to stay awake: longer than any switch takes that answers at once.
+/// Length of the busy-poll phase: longer than an immediate reply of any switch.
 const AWAKE: Nanos = Nanos::from_micros(100);
 
-/// How long to leave a channel alone that cannot say when it is ready.
+/// Poll interval for a channel without a descriptor.
 const BLIND: Nanos = Nanos::from_micros(200);
 
-/// Waits on the machine's clock, and for nothing but the channel.
+/// Waits for the channel in real time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealTime {
     courtesy: Courtesy,
 }
 
 impl RealTime {
-    /// Looks at the channel again and again for a moment; whether it is ready.
+    /// Busy-polls the channel for a short time. Returns whether it is ready.
     fn stay_awake(&mut self, wait: &mut clock::Wait, until: Nanos) -> bool {
         let mut now = clock::now();
         let until = until.min(now.saturating_add(AWAKE));
@@ -55,7 +55,7 @@ impl Meanwhile for RealTime {
             }
             None => deadline.min(clock::now().saturating_add(BLIND)),
         };
-        // An interrupted wait is a short one; the caller looks at the clock.
+        // An interrupted wait returns early, and the caller reads the clock.
         let _ = wait.until(Some(deadline));
     }
 }

@@ -1,9 +1,15 @@
-//! What a controller is going to say, as bytes that are made before any clock runs.
+//! Scripts: a controller's messages, encoded before a measurement starts.
 //!
-//! A script is a row of batches, each of which ends with something that the switch answers when all
-//! before it is done: a barrier (OpenFlow 1.0.0, 5.3.7), a bundle's commit (1.4.1, 7.3.9), or the last
-//! part of a statistics reply. Encoding costs as much as a switch's decoding; done ahead, it cannot be
-//! what limits a measurement. Invariant: batches lie in the bytes in order, without gaps.
+//! A script is a sequence of batches. The last message of each batch has a reply that confirms the
+//! whole batch:
+//!
+//! - a barrier (OpenFlow 1.0.0, section 5.3.7),
+//! - the commit of a bundle (1.4.1, section 7.3.9), or
+//! - a request for statistics, with the last part of the reply.
+//!
+//! Encoding costs as much as a switch's decoding. Done in advance, it cannot limit a measurement.
+//!
+//! Invariant: batches are contiguous and in order in the bytes.
 
 use openflow::codec::{NotExpressible, encode};
 use openflow::header::Xid;
@@ -14,19 +20,19 @@ use openflow::model::multipart::{FlowStatsRequest, MultipartRequestBody};
 use openflow::version::Version;
 use results::record::Deed;
 
-/// Most batches that may be sent ahead of answers.
+/// Maximum number of outstanding batches.
 pub const AHEAD_MAX: usize = 64;
 
-/// When the switch is asked whether it is done.
+/// How the switch confirms flow-mods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit {
-    /// By a barrier after so many flow-mods.
+    /// By a barrier after this many flow-mods.
     Barrier(u32),
-    /// So many flow-mods in a bundle that is committed: all at once, in their order.
+    /// By a bundle of this many flow-mods, which is committed atomically and in order.
     Bundle(u32),
 }
 
-/// What is going to be said.
+/// Encoded messages with the pace at which to send them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     deed: Deed,
@@ -38,19 +44,19 @@ pub struct Script {
     is_endless: bool,
 }
 
-/// Some messages, the last of which is answered when all of them are done.
+/// A sequence of messages. The reply to the last one confirms all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// Where they end among the bytes.
+    /// End offset in the script's bytes.
     pub end: usize,
-    /// Flow-mods up to here, those of earlier batches included.
+    /// Number of flow-mods up to here, earlier batches included.
     pub flow_mods: u64,
-    /// The number of the message that is answered last.
+    /// Transaction id of the last message.
     pub last: Xid,
 }
 
 impl Commit {
-    /// How many flow-mods wait for one answer.
+    /// Returns the number of flow-mods per confirmation.
     pub fn flow_mods(self) -> u32 {
         match self {
             Commit::Barrier(count) | Commit::Bundle(count) => count,
@@ -59,7 +65,7 @@ impl Commit {
 }
 
 impl Script {
-    /// These flow-mods in batches, which come to this deed.
+    /// A script that sends these flow-mods in batches, recorded as this kind of work.
     pub fn flow_mods(
         deed: Deed,
         version: Version,
@@ -95,7 +101,7 @@ impl Script {
         Ok(script)
     }
 
-    /// A request for the statistics of entries.
+    /// A script that requests the statistics of flow entries.
     pub fn flow_stats(version: Version, which: FlowStatsRequest) -> Result<Script, NotExpressible> {
         let mut script = Script::empty(Deed::Tell, version);
         let request = Message::ask(MultipartRequestBody::Flow(which));
@@ -114,41 +120,40 @@ impl Script {
         encode(self.version, *xid, message, &mut self.bytes)
     }
 
-    /// The same with so many batches sent before the answer to the first of them has come, at least
-    /// one and at most [`AHEAD_MAX`].
+    /// Sets the number of outstanding batches, from one to [`AHEAD_MAX`].
     #[must_use]
     pub fn ahead(self, batches: usize) -> Script {
         Script { ahead: batches.clamp(1, AHEAD_MAX), ..self }
     }
 
-    /// The same at this rate of flow-mods, and no faster.
+    /// Limits the rate of flow-mods.
     #[must_use]
     pub fn paced(self, flow_mods_per_second: f64) -> Script {
         Script { per_second: Some(flow_mods_per_second), ..self }
     }
 
-    /// The same again and again, for as long as the trial's frames are sent.
+    /// Repeats the script while the trial's frames are sent.
     #[must_use]
     pub fn endless(self) -> Script {
         Script { is_endless: true, ..self }
     }
 
-    /// What it has the switch do.
+    /// Returns the kind of work.
     pub fn deed(&self) -> Deed {
         self.deed
     }
 
-    /// The version that it is said in.
+    /// Returns the OpenFlow version.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Flow-mods in it.
+    /// Returns the number of flow-mods.
     pub fn count(&self) -> u64 {
         self.batches.last().map_or(0, |batch| batch.flow_mods)
     }
 
-    /// Whether it is said again and again.
+    /// Returns whether the script repeats.
     pub fn is_endless(&self) -> bool {
         self.is_endless
     }

@@ -1,4 +1,4 @@
-//! Peers of every kind, good and bad, over a channel in memory and in virtual time.
+//! Tests with valid and invalid peers, over a channel in memory and in virtual time.
 
 use openflow::model::flow::{FlowMod, FlowModCommand};
 use openflow::model::multipart::{MultipartReply, MultipartRequest};
@@ -10,7 +10,7 @@ use ports::clock;
 
 use super::*;
 
-/// The other end: a script, and a clock that moves while the controller rests.
+/// The peer as a function, and a clock that advances while the controller waits.
 struct World<F> {
     now: Nanos,
     rests: u32,
@@ -39,13 +39,13 @@ fn channel() -> (Box<dyn Channel>, MemoryChannel) {
     (Box::new(near), far)
 }
 
-/// What a controller says to a peer that sends these bytes and then is silent.
+/// Returns the controller's error for a peer that sends these bytes and then nothing.
 fn answer_to(bytes: &[u8]) -> Option<ControlError> {
     let (near, mut far) = channel();
     let mut rest = bytes.to_vec();
     let mut turns = 0;
     let mut world = world(|_| {
-        // The hello first; what follows when the controller has asked something.
+        // First the hello, then the rest after the controller's request.
         turns += 1;
         let ready = if turns < 3 { rest.len().min(8) } else { rest.len() };
         if turns != 2 {
@@ -71,7 +71,7 @@ fn bad_peers_end_in_one_line_that_says_what_they_did() {
     assert!(told.contains("0x48 0x54, which is no hello"), "{told}");
     let told = said(&[0, 0, 0, 8, 0, 0, 0, 1]);
     assert!(told.contains("no version in common"), "{told}");
-    // A switch that speaks 1.3 only: by the book, and by going on regardless.
+    // A switch that supports only 1.3: one that rejects the hello, and one that ignores it.
     let hello4 = [4, 0, 0, 8, 0, 0, 0, 1];
     let told = said(&[&hello4[..], &[4, 1, 0, 14, 0, 0, 0, 1, 0, 0, 0, 0, b'n', b'o']].concat());
     assert!(told.contains("the peer refused") && told.contains("no"), "{told}");
@@ -105,17 +105,17 @@ fn random_bytes_never_panic_and_always_come_to_an_end() {
         let mut bytes = HELLO.to_vec();
         for place in 0..200 {
             let random = crate::mix::mix(seed << 16 | place);
-            // Headers that look right now and then.
+            // Valid headers in some places.
             let header = [1, random as u8 % 22, 0, 8 + (random >> 8) as u8 % 60, 0, 0, 0, 2];
             bytes.extend(if random >> 62 == 0 { random.to_be_bytes() } else { header });
         }
         refused += answer_to(&bytes).is_some() as u32;
     }
-    // Now and then, chance writes a features reply.
+    // Some random inputs contain a valid features reply.
     assert!(refused > 250, "{refused}");
 }
 
-/// A switch, as far as these tests need one: it keeps flows and refuses every seventh.
+/// A minimal switch for these tests: it stores flows and rejects every seventh.
 struct ToySwitch {
     channel: Box<dyn Channel>,
     session: Session,
@@ -124,7 +124,7 @@ struct ToySwitch {
     unanswered_max: usize,
     since_barrier: usize,
     is_silent: bool,
-    /// It answers a request for flows with empty parts for ever.
+    /// Whether it replies to a flow statistics request with empty parts forever.
     is_endless: bool,
     endless: Option<Xid>,
 }
@@ -277,7 +277,7 @@ fn a_statistics_reply_without_end_is_cut_off() {
     switch.is_endless = true;
     let mut world = world(|now| switch.step(now));
     let mut settings = Settings::new();
-    // A patient controller: only the limit can end it.
+    // A long timeout, so that only the limit can end it.
     settings.reply_timeout = Nanos::from_secs(1_000_000);
     settings.session.echo_idle = None;
     let mut controller = Controller::start(near, settings, &mut world).unwrap();

@@ -1,45 +1,45 @@
-//! Which stream sends next: a sorted row that is written around.
+//! Queue of streams by due time: a sorted ring.
 //!
-//! A stream that sent goes to the end if all send equally often, which costs nothing in a row without
-//! a fixed beginning: that is quicker than a heap.
+//! A stream that has sent moves to the end if all streams have equal rates. In a ring this costs
+//! nothing, and is faster than a heap.
 
 use packet::time::Nanos;
 
-/// When streams are due next and their places, earliest first.
+/// Due times and indices of streams, earliest first.
 #[derive(Debug, Default)]
 pub struct Agenda {
     row: Vec<(Nanos, usize)>,
-    /// Where the first one stands; those before it come last.
+    /// Index of the first entry. Those before it come last.
     head: usize,
 }
 
 impl Agenda {
-    /// Starts anew with these.
+    /// Replaces the contents.
     pub fn fill(&mut self, streams: impl Iterator<Item = (Nanos, usize)>) {
         self.clear();
         self.row.extend(streams);
         self.row.sort_unstable();
     }
 
-    /// Nobody sends any more.
+    /// Removes all streams.
     pub fn clear(&mut self) {
         self.row.clear();
         self.head = 0;
     }
 
-    /// When the first is due, and which stream it is.
+    /// Returns the first stream's due time and index.
     #[inline]
     pub fn first(&self) -> Option<(Nanos, usize)> {
         self.row.get(self.head).copied()
     }
 
-    /// Whether it is the only one.
+    /// Returns whether there is only one stream.
     #[inline]
     pub fn is_alone(&self) -> bool {
         self.row.len() == 1
     }
 
-    /// The first one sent, and is due again then, if ever.
+    /// Sets the first stream's next due time, or removes the stream.
     #[inline]
     pub fn renew(&mut self, due: Option<Nanos>) {
         let Some(&(_, place)) = self.row.get(self.head) else { return };
@@ -53,7 +53,7 @@ impl Agenda {
         }
     }
 
-    /// Puts the first one between others, or removes it.
+    /// Moves the first entry to its sorted position, or removes it.
     fn sort_in(&mut self, entry: Option<(Nanos, usize)>) {
         self.row.rotate_left(std::mem::take(&mut self.head));
         match entry {

@@ -1,6 +1,6 @@
-//! When each frame of a replay is due: exact integers, so that no rounding adds up.
+//! Schedule of a replay, in exact integers without accumulating rounding errors.
 //!
-//! Moments never go back, whatever the file says, and go on from pass to pass.
+//! Times never decrease, for any file, and continue from pass to pass.
 
 use packet::frame::FCS_BYTES;
 use packet::time::Nanos;
@@ -10,47 +10,47 @@ use crate::generate::schedule::{Cursor, Period, Schedule};
 use crate::replay::{Failure, Timing};
 use crate::stream::{GAP_BYTES, Rate};
 
-/// Factors are kept to one part in this.
+/// Resolution of factors, in parts of one.
 const PARTS: u128 = 1_000_000_000;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The way through a replay's moments.
+/// Schedule of a replay in progress.
 #[derive(Debug)]
 pub struct Course {
     start: Nanos,
     kind: Kind,
-    /// Frames of the file that were met, on all passes.
+    /// Number of frames of the file so far, over all passes.
     met: u64,
 }
 
 #[derive(Debug)]
 enum Kind {
-    /// The file's own moments, with its gaps longer by so many [`PARTS`].
+    /// Captured times, with gaps scaled by `parts` of [`PARTS`].
     Own { parts: u128, pass: Pass },
-    /// So far apart.
+    /// Constant gap.
     Gap { gap: Nanos, next: Nanos },
-    /// At a constant rate.
+    /// Constant rate.
     Rate { schedule: Schedule, cursor: Cursor },
-    /// One after the other over a link: bit/s, when the next one is due, and what is left over in
-    /// parts of a nanosecond, `bits`ths of it.
+    /// Back to back over a link: bit rate, due time of the next frame, and the remaining fraction
+    /// of a nanosecond in units of 1/`bits`.
     Link { bits: u64, next: Nanos, rest: u64 },
-    /// At once.
+    /// Immediately.
     Unpaced,
 }
 
-/// Where a pass over the file stands, in the file's own time from its first pass on.
+/// Position in the file, in the file's own time since its first pass.
 #[derive(Debug, Default)]
 struct Pass {
     begins: u64,
-    /// When its first frame was captured.
+    /// Capture time of the pass's first frame.
     first: Nanos,
     latest: u64,
     frames: u64,
 }
 
 impl Course {
-    /// A course whose first frame is due at `start`.
+    /// Creates a schedule whose first frame is due at `start`.
     pub fn new(timing: Timing, start: Nanos) -> Self {
         let own = |factor: f64| Kind::Own {
             parts: ((factor * PARTS as f64).round() as u128).max(1),
@@ -71,12 +71,12 @@ impl Course {
         Course { start, kind, met: 0 }
     }
 
-    /// Whether frames are due at moments at all.
+    /// Returns whether frames have due times.
     pub fn is_paced(&self) -> bool {
         !matches!(self.kind, Kind::Unpaced)
     }
 
-    /// When the next frame is due, which is sent with so many bytes.
+    /// Returns when the next frame is due. It is sent with this size.
     #[inline]
     pub fn due(&mut self, place: Place, frame_bytes: usize) -> Result<Nanos, Failure> {
         self.met += 1;
@@ -101,7 +101,7 @@ impl Course {
             }
             Kind::Link { bits, next, rest } => {
                 let due = *next;
-                // The bits of one frame, and what was left over of less than 2^64.
+                // The frame's bits and a remainder below 2^64.
                 let frame_bits = 8 * (frame_bytes + FCS_BYTES + GAP_BYTES) as u64;
                 let ticks = u128::from(frame_bits * SECOND) + u128::from(*rest);
                 let (whole, left) = match u64::try_from(ticks) {
@@ -119,7 +119,7 @@ impl Course {
         })
     }
 
-    /// The next frame is not sent: its time passes all the same, if it has one of its own.
+    /// Skips the next frame. Its captured time still passes, if it is used.
     pub fn pass_over(&mut self, place: Place) -> Result<(), Failure> {
         self.met += 1;
         match &mut self.kind {
@@ -130,7 +130,7 @@ impl Course {
 }
 
 impl Pass {
-    /// When this frame is due after the first one of all, in the file's own time.
+    /// Returns when this frame is due after the very first one, in the file's own time.
     fn meet(&mut self, place: Place, number: u64) -> Result<u64, Failure> {
         let at = place.at.ok_or(Failure::NoTime(number))?;
         if place.is_first {

@@ -1,4 +1,4 @@
-//! A frame built from a stream's headers, before anything varies in it.
+//! Construction of a frame from a stream's headers, before fields vary.
 
 use packet::build::Builder;
 use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, oam, pbb, put_u16, sctp, tcp};
@@ -6,11 +6,13 @@ use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, oam, pbb, put_u16, sct
 use crate::stream::headers::CHUNK_BYTES;
 use crate::stream::{Headers, Label, Layout, Network, Transport};
 
-/// The flag of a neighbour's answer that it was asked for.
+/// Flag of a neighbor advertisement: solicited.
 const SOLICITED: u32 = 1 << 30;
 
-/// A frame of so many bytes with these headers and zeros for payload, and where its packet ends: what is
-/// behind is padding. It has room for the headers.
+/// Builds a frame of this size with zero payload. Returns the frame and the end of its packet,
+/// after which padding follows.
+///
+/// The size must be sufficient for the headers.
 pub fn bytes_of(headers: &Headers, frame_bytes: usize) -> (Vec<u8>, usize) {
     let layout = headers.layout();
     let mut builder = Builder::new(headers.mac_destination, headers.mac_source);
@@ -79,7 +81,7 @@ fn network(headers: &Headers, builder: Builder) -> Builder {
     }
 }
 
-/// What a packet without a transport header carries in a frame that has so many bytes for it.
+/// Returns the contents of a packet without transport header, in this number of bytes.
 fn bare(network: Network, bytes: usize) -> Vec<u8> {
     let Network::Loopback { level, answers } = network else { return Vec::new() };
     oam::loopback(level, if answers { oam::op::LBR } else { oam::op::LBM }, bytes)
@@ -103,8 +105,8 @@ fn transport(headers: &Headers, builder: Builder) -> Builder {
     }
 }
 
-/// What follows the header of a message that discovers neighbours: the address that it is about, an option with
-/// a link-layer address, and so many zeros (RFC 4861 sections 4.3, 4.4 and 4.6.1).
+/// Returns the body of a neighbor discovery message after its header: target address, link-layer
+/// address option, and zeros (RFC 4861, sections 4.3, 4.4 and 4.6.1).
 fn neighbour(transport: Transport, zeros: usize) -> Vec<u8> {
     let Transport::Neighbour { answers, target, link } = transport else { return vec![0; zeros] };
     let kind = if answers { icmpv6::OPTION_TARGET_LINK } else { icmpv6::OPTION_SOURCE_LINK };
@@ -115,8 +117,10 @@ fn neighbour(transport: Transport, zeros: usize) -> Vec<u8> {
     body
 }
 
-/// A DATA chunk with the only part of a message of zeros, in so many bytes or up to three less: chunks
-/// are whole words (RFC 9260 section 3.3.1).
+/// Returns a DATA chunk with an unfragmented message of zeros.
+///
+/// It has `bytes` bytes or up to three less, because chunks are whole words (RFC 9260, section
+/// 3.3.1).
 fn chunk(bytes: usize) -> Vec<u8> {
     const DATA_WHOLE: [u8; 2] = [0, 3];
     let mut chunk = vec![0; bytes.max(CHUNK_BYTES) / 4 * 4];
@@ -126,7 +130,7 @@ fn chunk(bytes: usize) -> Vec<u8> {
     chunk
 }
 
-/// Has IP say that something else follows, if it is to.
+/// Sets the IP protocol to the one in the headers.
 fn set_protocol(headers: &Headers, layout: &Layout, bytes: &mut [u8]) {
     let ip = &mut bytes[layout.network_at..];
     match headers.network {

@@ -1,18 +1,18 @@
-//! How well moments were kept, frame by frame.
+//! Statistics of schedule deviations, frame by frame.
 
 use packet::time::Nanos;
 
 use crate::trial::{Histogram, Pacing};
 
-/// A [`Pacing`] in the making.
+/// A [`Pacing`] in progress.
 #[derive(Debug)]
 pub struct Pace {
     pacing: Pacing,
-    /// When the last frame was sent and when it was due.
+    /// Send time and due time of the last frame.
     last: Option<(Nanos, Nanos)>,
 }
 
-/// The same time several times over, which is counted at once.
+/// A run of equal values, which is recorded in one step.
 #[derive(Debug, Default)]
 struct Run {
     ns: u64,
@@ -20,12 +20,12 @@ struct Run {
 }
 
 impl Pace {
-    /// Nothing sent yet.
+    /// Creates empty statistics.
     pub fn new() -> Self {
         Pace { pacing: Pacing::empty(), last: None }
     }
 
-    /// Notes frames that were sent together at `now`, and when each was due, which never goes back.
+    /// Records frames that were sent together at `now`, with their due times in order.
     #[inline]
     pub fn sent(&mut self, now: Nanos, mut dues: impl Iterator<Item = Nanos>) {
         let Pacing { lateness, gap_error, gaps, lateness_max, .. } = &mut self.pacing;
@@ -36,7 +36,7 @@ impl Pace {
             gaps.record(achieved.0);
             gap_error.record(achieved.0.abs_diff(intended.0));
         }
-        // No time lies between those that are sent together.
+        // Frames sent together have no gap.
         let (mut last, mut errors, mut together) = (first, Run::default(), 0);
         lateness.record_all(std::iter::once(now.since(first).0).chain(dues.map(|due| {
             errors.note(due.since(last).0, gap_error);
@@ -48,12 +48,12 @@ impl Pace {
         self.last = Some((now, last));
     }
 
-    /// What it has come to.
+    /// Returns the statistics so far.
     pub fn pacing(&self) -> &Pacing {
         &self.pacing
     }
 
-    /// What it has come to, for good.
+    /// Takes the statistics.
     pub fn take(&mut self) -> Pacing {
         std::mem::replace(&mut self.pacing, Pacing::empty())
     }

@@ -1,9 +1,9 @@
-//! What varies from frame to frame: where it lies, and which value it takes.
+//! Varying fields of a frame: their offsets and values.
 //!
-//! The values of one group's fields are kept side by side, as narrow as the fields are: whatever
-//! their number, a frame costs one access to far memory for each group, and that is asked for
-//! before it is needed. Neighbours in the frame that are kept are written as one. Where there are too many values to be kept, and where a value is as quickly
-//! calculated as looked up, it is calculated.
+//! - The values of a group's fields are stored side by side, as narrow as the fields.
+//! - So a frame costs one access to distant memory per group, and that access is prefetched.
+//! - Stored values of adjacent fields are written together.
+//! - A value is computed instead if there are too many, or if computing is as fast as a lookup.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,50 +14,50 @@ use ports::memif::view::View;
 use crate::mix::mix;
 use crate::stream::{Field, Headers, Layout, Network, Order, Values, Vary};
 
-/// Calculated values are kept if they fit into so many bytes, together with those from lists.
+/// Maximum size of stored computed values, together with those from lists, in bytes.
 const KEPT_BYTES_MAX: u64 = 4 << 20;
 
-/// Fields that take their values from one index.
+/// Fields that share one index.
 #[derive(Debug, Clone)]
 pub struct Group {
     count: u64,
     order: Order,
     patches: Vec<Patch>,
-    /// For each index a row of values that are kept, and [`PATCH_BYTES_MAX`] bytes behind all rows.
+    /// A row of stored values for each index, followed by [`PATCH_BYTES_MAX`] bytes.
     rows: Arc<[u8]>,
     row_bytes: usize,
 }
 
-/// Most bytes of a patch.
+/// Maximum length of a patch in bytes.
 const PATCH_BYTES_MAX: usize = 8;
 
-/// A field of a frame that varies, or several that lie side by side.
+/// A varying field of a frame, or several adjacent ones.
 #[derive(Debug, Clone)]
 pub struct Patch {
     source: Source,
     at: usize,
     bytes: usize,
-    /// How far the field lies from the end of its words, in bits.
+    /// Distance of the field from the end of its words, in bits.
     shift: u32,
-    /// Bits of its words that are not the field's (a VLAN's priority, the time to live).
+    /// Bits of its words outside the field (for example a VLAN's priority, or the time to live).
     around: u64,
-    /// Ones if the checksum of IPv4 covers the field.
+    /// All ones if the IPv4 checksum covers the field.
     in_ip: u64,
-    /// Ones if that of the transport header does.
+    /// All ones if the transport checksum covers the field.
     in_transport: u64,
 }
 
-/// Where a field's values come from.
+/// Source of a field's values.
 #[derive(Debug, Clone)]
 enum Source {
-    /// From the group's row, at this offset.
+    /// The group's row, at this offset.
     Row(usize),
-    /// By calculation, for this field.
+    /// Computed for this field.
     Values(Field, Values),
 }
 
 impl Group {
-    /// A valid stream's group without those fields that are constant after all.
+    /// Creates a valid stream's group, without the fields that are constant after all.
     pub fn new(vary: &Vary, constant: &[Field], headers: &Headers) -> Self {
         let fields = || vary.fields.iter().filter(|(field, _)| !constant.contains(field));
         let kept_bytes: u64 = fields().map(|(field, _)| width(*field) as u64).sum();
@@ -99,13 +99,13 @@ impl Group {
         Group { count, order, patches, rows: rows.into(), row_bytes }
     }
 
-    /// The fields.
+    /// Returns the fields.
     #[inline]
     pub fn patches(&self) -> &[Patch] {
         &self.patches
     }
 
-    /// The index that frame `number` draws; what is kept for it is asked for.
+    /// Returns the index of frame `number`, and prefetches its row.
     #[inline]
     pub fn draw(&self, number: u64) -> u64 {
         let index = match &self.order {
@@ -118,7 +118,7 @@ impl Group {
         index
     }
 
-    /// Each field, and its value at a drawn index.
+    /// Returns each field with its value at an index.
     #[inline(always)]
     pub fn values(&self, index: u64) -> impl Iterator<Item = (&Patch, u64)> {
         let row = &self.rows[index as usize * self.row_bytes..];
@@ -150,7 +150,8 @@ impl Patch {
         Patch { source, at, bytes, shift, around, in_ip, in_transport }
     }
 
-    /// The same in the second place where a backbone's tag or ARP has an Ethernet address, if one has.
+    /// Returns the same patch at the second location of an Ethernet address in a backbone tag or
+    /// ARP, if any.
     fn again(&self, field: Field, headers: &Headers) -> Option<Self> {
         let Layout { labels_at, network_at, .. } = headers.layout();
         let customer_at = labels_at - 2 - 12;
@@ -168,7 +169,8 @@ impl Patch {
         Some(Patch { at, ..self.clone() })
     }
 
-    /// Takes in `next`, if it lies just behind, in the frame and in the row, and counts alike.
+    /// Merges with `next` if it is adjacent in the frame and in the row, and has the same
+    /// checksums.
     fn join(&mut self, next: &Patch) -> bool {
         let (Source::Row(from), Source::Row(next_from)) = (&self.source, &next.source) else {
             return false;
@@ -182,29 +184,29 @@ impl Patch {
         joins
     }
 
-    /// Where in the frame it lies.
+    /// Returns the byte range in the frame.
     pub fn places(&self) -> Range<usize> {
         self.at..self.at + self.bytes
     }
 
-    /// Whether the checksum of IPv4 covers the field.
+    /// Returns whether the IPv4 checksum covers the field.
     pub fn is_in_ip(&self) -> bool {
         self.in_ip != 0
     }
 
-    /// Whether the checksum of the transport header covers the field.
+    /// Returns whether the transport checksum covers the field.
     pub fn is_in_transport(&self) -> bool {
         self.in_transport != 0
     }
 
-    /// What a value adds to the sums of IPv4 and of the transport header: at most 33 bits.
+    /// Returns what a value adds to the sums of IPv4 and transport header: at most 33 bits.
     #[inline]
     pub fn sums(&self, value: u64) -> (u64, u64) {
         let halves = (value >> 32) + (value & 0xffff_ffff);
         (halves & self.in_ip, halves & self.in_transport)
     }
 
-    /// Writes a value where it belongs.
+    /// Writes a value into a frame.
     #[inline]
     pub fn write(&self, value: u64, frame: &mut [u8]) {
         let (frame, bytes) = (&mut frame[self.at..], value.to_be_bytes());
@@ -216,15 +218,17 @@ impl Patch {
         }
     }
 
-    /// What lies where the value belongs, in a frame that goes on for [`PATCH_BYTES_MAX`] bytes
-    /// from there, as all do that have room for a signature.
+    /// Reads the value in a frame.
+    ///
+    /// The frame must extend [`PATCH_BYTES_MAX`] bytes from the offset, as all with room for a
+    /// signature do.
     #[inline]
     pub fn read(&self, frame: &[u8]) -> u64 {
         load(self.bytes, &frame[self.at..])
     }
 }
 
-/// Where the words of a field begin in frames with these headers, and what else is in them.
+/// Returns the offset of a field's words in frames with these headers, and the other bits in them.
 fn place(field: Field, headers: &Headers) -> (usize, u64) {
     let Layout { labels_at, network_at, transport_at, .. } = headers.layout();
     let is_arp = matches!(headers.network, Network::Arp { .. });
@@ -245,25 +249,25 @@ fn place(field: Field, headers: &Headers) -> (usize, u64) {
             });
             (labels_at, rest | bottom)
         }
-        // With version and header length, whose word it shares.
+        // With version and header length in the same word.
         Field::Tos => (network_at, 0x45 << 8),
-        // With the time to live.
+        // With the time to live in the same word.
         Field::IpProtocol => (network_at + ipv4::PROTOCOL_AT - 1, u64::from(headers.ttl) << 8),
         Field::IpSource if is_arp => (network_at + arp::SENDER_IP_AT, 0),
         Field::IpDestination if is_arp => (network_at + arp::TARGET_IP_AT, 0),
         Field::IpSource => (network_at + ipv4::SOURCE_AT, 0),
         Field::IpDestination => (network_at + ipv4::DESTINATION_AT, 0),
-        // With version and traffic class.
+        // With version and traffic class in the same word.
         Field::FlowLabel => (network_at, 6 << 28 | u64::from(headers.tos) << 20),
         Field::Ipv6Source => (network_at + ipv6::SOURCE_AT + 8, 0),
         Field::Ipv6Destination => (network_at + ipv6::DESTINATION_AT + 8, 0),
-        // UDP, TCP and SCTP have them in the same places.
+        // UDP, TCP and SCTP have ports at the same offsets.
         Field::PortSource => (transport_at + udp::SOURCE_PORT_AT, 0),
         Field::PortDestination => (transport_at + udp::DESTINATION_PORT_AT, 0),
     }
 }
 
-/// Bytes of a field and what surrounds it in its words.
+/// Returns the length of a field's words in bytes.
 #[inline]
 fn width(field: Field) -> usize {
     match field {
@@ -276,12 +280,12 @@ fn width(field: Field) -> usize {
     }
 }
 
-/// How far a field lies from the end of its words, in bits.
+/// Returns the distance of a field from the end of its words, in bits.
 fn shift(field: Field) -> u32 {
     if field == Field::MplsLabel { mpls::LABEL_SHIFT } else { 0 }
 }
 
-/// The first `count` of [`PATCH_BYTES_MAX`] bytes, at least one, as a number.
+/// Returns the first `count` (at least one) of [`PATCH_BYTES_MAX`] bytes as a number.
 #[inline(always)]
 fn load(count: usize, bytes: &[u8]) -> u64 {
     let bytes = bytes.first_chunk().expect("a signature or the end of all rows lies behind");

@@ -1,8 +1,10 @@
-//! Sending a replay: frames out of what was read ahead, at their moments, as many as the port takes.
+//! Transmission of a replay: sends frames that were read ahead, on schedule, as fast as the port
+//! accepts.
 //!
-//! A frame is copied once, from a chunk to where the port takes it from. Frames that the port refuses
-//! are offered again; none is left out. In real time a player never waits for the file; in virtual
-//! time, which stands still meanwhile, it does.
+//! - A frame is copied once, from the chunk to the port's buffer.
+//! - Frames that the port rejects are offered again. None is skipped.
+//! - In real time a player never waits for the file. In virtual time it does, because time does not
+//!   advance during the wait.
 
 use std::sync::Arc;
 
@@ -19,31 +21,31 @@ use crate::generate::sender::BATCH_FRAMES;
 use crate::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ReplayReport, Short};
 use crate::signature::Sent;
 
-/// A replay on its way out.
+/// A replay in progress.
 #[derive(Debug)]
 pub struct Player {
     replay: Replay,
     ahead: ReadAhead,
-    /// Whether it waits for the file.
+    /// Whether to wait for the file.
     waits: bool,
-    /// The longest frame that the port takes.
+    /// Maximum frame size of the port.
     frame_bytes_max: usize,
     course: Course,
-    /// Frames that are due from then on are not sent.
+    /// End of the replay: later frames are not sent.
     until: Nanos,
     chunk: Chunk,
-    /// The next frame of the chunk to look at.
+    /// Index of the chunk's next frame.
     index: usize,
-    /// The next frame to be sent when it is due.
+    /// The next frame to send.
     coming: Option<Planned>,
-    /// Frames that are due and that the port has not taken yet: all of this chunk.
+    /// Due frames that the port has not accepted yet, all from this chunk.
     planned: Vec<Planned>,
     copies: Copies,
-    /// What marks frames, if they are to be marked, and which of the copies are.
+    /// Marks frames if requested, and which of the copies are marked.
     seal: Option<Seal>,
     sealed: Vec<bool>,
     counts: ReplayCounts,
-    /// Frames of this pass that can be sent, and whether a pass has begun.
+    /// Number of this pass's frames that can be sent, and whether a pass has started.
     fitting: u64,
     has_begun: bool,
     is_starved: bool,
@@ -55,7 +57,7 @@ pub struct Player {
     failure: Option<Failure>,
 }
 
-/// A frame that is to leave: where it lies, how long it is then, and when it is due.
+/// A frame to send: its location, size and due time.
 #[derive(Debug, Clone, Copy)]
 struct Planned {
     place: Place,
@@ -63,14 +65,14 @@ struct Planned {
     due: Nanos,
 }
 
-/// A frame's length as it is sent, or why it is not.
+/// Size of a frame to send, or whether to skip it.
 enum Length {
     Send(usize),
     Refuse,
 }
 
 impl Player {
-    /// The frames of `replay` out of `ahead`: the first is due at `start`, none from `until` on.
+    /// Plays the frames of `replay` from `ahead`, from `start` until `until`.
     pub fn new(
         replay: Replay,
         ahead: ReadAhead,
@@ -107,32 +109,30 @@ impl Player {
         player
     }
 
-    /// The same with frames marked, if the replay's are to be, with the run's `key` as those of trial
-    /// `epoch`.
+    /// Marks frames if the replay requests it, with the run's `key` for trial `epoch`.
     #[must_use]
     pub fn sealed(self, key: u64, epoch: u16) -> Self {
         let seal = self.replay.mark.map(|mark| Seal::new(mark, self.replay.id, key, epoch));
         Player { seal, ..self }
     }
 
-    /// When the next frame is due, as far as that is known; none when all are out.
+    /// Returns when the next frame is due, if known. None if all are sent.
     pub fn next_due(&self) -> Option<Nanos> {
         self.planned.first().or(self.coming.as_ref()).map(|planned| planned.due)
     }
 
-    /// Whether all its frames are out, or no more are to be had.
+    /// Returns whether all frames are sent, or no more are available.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.is_over && self.coming.is_none() && self.planned.is_empty()
     }
 
-    /// The port that it leaves from.
+    /// Returns the index of the sending port.
     pub fn from(&self) -> usize {
         self.replay.from
     }
 
-    /// Hands up to [`BATCH_FRAMES`] frames that are due at `now` to the port, and says how many it
-    /// took.
+    /// Sends up to [`BATCH_FRAMES`] due frames. Returns how many the port accepted.
     #[inline]
     pub fn send(&mut self, port: &mut dyn Port, now: Nanos) -> Result<usize, PortError> {
         if !self.course.is_paced() && now >= self.until {
@@ -171,8 +171,8 @@ impl Player {
         Ok(taken)
     }
 
-    /// Marks the copies, sent at `now`, if they are to be marked. What the port then does not take is
-    /// copied anew, and has the same number again.
+    /// Marks the copies, sent at `now`, if requested. Rejected frames are copied again, with the
+    /// same sequence number.
     fn seal(&mut self, now: Nanos) {
         self.sealed.clear();
         let Some(seal) = &self.seal else { return };
@@ -184,26 +184,26 @@ impl Player {
         }
     }
 
-    /// Sends no more, because nobody wants it to.
+    /// Stops on request.
     pub fn stop(&mut self) {
         self.is_over = true;
         self.coming = None;
         self.planned.clear();
     }
 
-    /// Sends no more.
+    /// Stops at the end of the trial.
     pub fn close(&mut self) {
         let is_left = self.next_due().is_some() || self.is_starved && !self.is_over;
         self.is_behind |= is_left && self.course.is_paced();
         self.stop();
     }
 
-    /// Frames that left so far.
+    /// Returns the number of sent frames.
     pub fn frames(&self) -> u64 {
         self.counts.frames
     }
 
-    /// What came of it.
+    /// Returns the results.
     pub fn report(&self) -> ReplayReport {
         ReplayReport {
             id: self.replay.id,
@@ -218,12 +218,12 @@ impl Player {
         }
     }
 
-    /// Finds the next frame that is to be sent, if it was read already.
+    /// Finds the next frame to send, if it is already read.
     #[inline]
     fn advance(&mut self) {
         while self.coming.is_none() && !self.is_over {
             if self.index == self.chunk.len() {
-                // The bytes of what is planned lie in this chunk.
+                // Planned frames refer to bytes in this chunk.
                 if !self.planned.is_empty() || !self.fetch() {
                     return;
                 }
@@ -237,7 +237,7 @@ impl Player {
         }
     }
 
-    /// Decides about a frame of the file.
+    /// Processes a frame of the file.
     #[inline]
     fn meet(&mut self, place: Place) -> Result<(), Failure> {
         if place.is_first && std::mem::replace(&mut self.has_begun, true) {
@@ -261,7 +261,7 @@ impl Player {
         }
     }
 
-    /// How long a frame is as it is sent; counts what is done to it.
+    /// Returns the size of a frame to send, and counts changes to it.
     #[inline]
     fn length(&mut self, place: Place) -> Length {
         let (captured, original) = (place.captured_bytes(), place.original_bytes as usize);
@@ -298,7 +298,7 @@ impl Player {
         Length::Send(bytes)
     }
 
-    /// Takes the next piece of the file; false if it was not read yet.
+    /// Takes the next piece of the file. Returns false if it is not read yet.
     fn fetch(&mut self) -> bool {
         let piece = if self.waits { Some(self.ahead.wait_next()) } else { self.ahead.try_next() };
         let was_starved = std::mem::replace(&mut self.is_starved, piece.is_none());

@@ -1,42 +1,42 @@
-//! Moments of a Poisson process of which any frame's can be found.
+//! Poisson processes with random access to any frame's time.
 //!
-//! Frames come in blocks. A block takes exactly the time that its frames take on average, and within
-//! it their times are those of a Poisson process of which it is known that so many fell into this
-//! time: uniform and independent, in order. These are found one after the other without sorting
-//! (J. L. Bentley, J. B. Saxe, "Generating sorted lists of random numbers", ACM Transactions on
-//! Mathematical Software 6(3), 1980): what is left of the block shrinks, frame by frame, by a power of
-//! a random number. Gaps have the exponential distribution but for one part in [`BLOCK_FRAMES`].
+//! Frames are grouped in blocks. A block takes exactly the mean time of its frames. Within it, the
+//! times are those of a Poisson process conditioned on the number of frames: uniform, independent
+//! and sorted. They are generated in order without sorting (J. L. Bentley, J. B. Saxe, "Generating
+//! sorted lists of random numbers", ACM Transactions on Mathematical Software 6(3), 1980): each
+//! frame reduces the rest of the block by a power of a random number. Gaps have an exponential
+//! distribution but for one part in [`BLOCK_FRAMES`].
 
 use crate::mix::{mix, unit};
 
-/// Frames of a block.
+/// Number of frames in a block.
 pub const BLOCK_FRAMES: u64 = 1024;
 
-/// A place in a block.
+/// Position in a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Walk {
     seed: u64,
-    /// The natural logarithm of what is left of the block behind the frame, less than 0.
+    /// Natural logarithm of the rest of the block after the frame, less than 0.
     left: f64,
 }
 
 impl Walk {
-    /// Before the first frame of a block.
+    /// Creates the position before a block's first frame.
     pub fn begin(seed: u64) -> Self {
         Walk { seed, left: 0.0 }
     }
 
-    /// At a frame that [`Walk::bits`] told of.
+    /// Restores a position from [`Walk::bits`].
     pub fn resume(seed: u64, bits: u64) -> Self {
         Walk { seed, left: f64::from_bits(bits) }
     }
 
-    /// The place as bits.
+    /// Returns the position as bits.
     pub fn bits(self) -> u64 {
         self.left.to_bits()
     }
 
-    /// Goes to frame `number` from the one before it, or from the block's beginning.
+    /// Advances to frame `number` from the previous one, or from the block's start.
     #[inline]
     pub fn step(self, number: u64) -> Self {
         let draw = 1.0 - unit(mix(self.seed ^ mix(number)));
@@ -44,7 +44,7 @@ impl Walk {
         Walk { left: self.left + draw.ln() / frames_left as f64, ..self }
     }
 
-    /// How far into the block it is, of a whole of `span`.
+    /// Returns the time into the block, for a block of length `span`.
     #[inline]
     pub fn after(self, span: u64) -> u64 {
         (span as f64 * -self.left.exp_m1()) as u64

@@ -1,13 +1,13 @@
-//! Moments of a rate that becomes another in a straight line, in integers.
+//! Linear rate ramps, in integers.
 //!
-//! After a time t of a ramp from a to b frames a second that takes T, a t + (b - a) t² / 2T frames
-//! have become due; frame k is due in the last nanosecond in which that is no more than k. Rates are
-//! kept to a thousandth of a frame and ramps take an hour at most, so that all of it fits into 128
-//! bits.
+//! A ramp leads from a to b frames per second over a time T. Until time t, a t + (b - a) t² / 2T
+//! frames are due. Frame k is due in the last nanosecond in which that is no more than k. Rates
+//! have a resolution of a thousandth of a frame per second, and ramps take at most an hour. So all
+//! values fit into 128 bits.
 
 use crate::stream::shape::RAMP_MAX;
 
-/// Thousandths of a frame per second, times nanoseconds, in a frame.
+/// One frame, in thousandths of a frame per second times nanoseconds.
 const UNIT: i128 = 1_000_000_000_000;
 
 /// A ramp.
@@ -21,15 +21,16 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// From and to so many frames a second, each from 0.001 to a billion, in so many nanoseconds, from 1
-    /// to [`RAMP_MAX`].
+    /// Creates a ramp between two rates, each from 0.001 to a billion frames per second.
+    ///
+    /// `over_ns` is its duration in nanoseconds, from 1 to [`RAMP_MAX`].
     pub fn new(from_pps: f64, to_pps: f64, over_ns: u64) -> Self {
         let milli = |pps: f64| ((pps * 1000.0).round() as i128).clamp(1, UNIT);
         let over = i128::from(over_ns.clamp(1, RAMP_MAX.0));
         Ramp { from: milli(from_pps), to: milli(to_pps), over }
     }
 
-    /// When frame `number` is due after the beginning, in nanoseconds.
+    /// Returns when frame `number` is due after the start, in nanoseconds.
     pub fn at(&self, number: u64) -> u64 {
         let frames = i128::from(number) * UNIT;
         let whole = (self.from + self.to) * self.over;
@@ -57,7 +58,7 @@ impl Ramp {
         t as u64
     }
 
-    /// How many frames are due before `span` nanoseconds are over.
+    /// Returns how many frames are due within `span` nanoseconds.
     pub fn frames_within(&self, span: u64) -> u64 {
         let t = i128::from(span);
         let (area, unit) = if t <= self.over {
@@ -68,12 +69,12 @@ impl Ramp {
         u64::try_from((area + unit - 1) / unit).unwrap_or(u64::MAX)
     }
 
-    /// Twice the frames due after `t` of the ramp, times its length, in thousandths.
+    /// Returns the frames due until `t`, times [`UNIT`] and twice the ramp's length.
     fn area(&self, t: i128) -> i128 {
         2 * self.over * self.from * t + (self.to - self.from) * t * t
     }
 
-    /// About when frame `number` is due.
+    /// Returns an estimate of when frame `number` is due.
     fn guess(&self, number: u64) -> i128 {
         let (from, over) = (self.from as f64, self.over as f64);
         let slope = (self.to - self.from) as f64 / over;
@@ -100,7 +101,7 @@ mod tests {
             let end = ramp.frames_within(over);
             for number in (0..end.min(2000)).chain(end - end.min(50)..end + 3) {
                 let at = ramp.at(number);
-                // As many are due before it as its number says, and itself is due by then.
+                // The number of earlier frames is at most its number, and it is itself due by then.
                 assert!(ramp.frames_within(at) <= number, "{from} {to}: {number} at {at}");
                 assert!(ramp.frames_within(at + 1) > number, "{from} {to}: {number} at {at}");
             }
@@ -113,9 +114,9 @@ mod tests {
         assert_eq!(ramp.frames_within(10_000_000_000), 20_000);
         assert_eq!(ramp.frames_within(11_000_000_000), 23_000);
         assert_eq!(ramp.at(20_003), 10_001_000_000);
-        // Half of the time: 1000 and 2000 at its ends.
+        // Half of the time: 1000 and 2000 frames per second at its ends.
         assert_eq!(ramp.frames_within(5_000_000_000), 7_500);
-        // The longest and fastest one that there is.
+        // The longest and fastest possible ramp.
         let most = Ramp::new(1e9, 1e9, RAMP_MAX.0);
         assert_eq!(most.at(3_599_999_999_999), 3_599_999_999_999);
         assert_eq!(most.frames_within(RAMP_MAX.0), 3_600_000_000_000);

@@ -1,10 +1,12 @@
-//! When each frame of a stream is due: exact integers, so that no rounding adds up.
+//! Exact schedules of a stream's frames, in integers without accumulating rounding errors.
 //!
-//! Frame k of a constant rate leaves at floor(k / rate), computed with 128 bits; the fast path adds a
-//! whole number of nanoseconds and carries the remainder, and gives the same moments. After hours of
-//! any rate the schedule is less than a nanosecond from the ideal one. Bursts begin, and random blocks
-//! and ramps too, where exact fractions say, so that nothing adds up in them either; and the moment of
-//! any frame can be found without those of the frames before it.
+//! - Frame k of a constant rate is due at floor(k / rate), computed with 128 bits.
+//! - The fast path adds a whole number of nanoseconds and carries the remainder, with the same
+//!   result.
+//! - After hours at any rate, the schedule is less than a nanosecond from the ideal one.
+//! - Bursts, random blocks and ramps start at exact fractions, so they do not accumulate errors
+//!   either.
+//! - Any frame's time can be computed without those of earlier frames.
 
 use packet::time::Nanos;
 
@@ -13,10 +15,10 @@ use crate::generate::ramp::Ramp;
 use crate::signature::NUMBER_MAX;
 use crate::stream::{GAP_BYTES, Rate, Shape, Stream};
 
-/// Rates and percentages are kept to one part in this.
+/// Resolution of rates and percentages, in parts of one.
 const PARTS: u128 = 1_000_000;
 
-/// The time between frames as an exact fraction of nanoseconds.
+/// Time between frames as an exact fraction of nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
     over: u128,
@@ -27,55 +29,56 @@ pub struct Period {
     rest: u64,
 }
 
-/// Frames due between a beginning and an end.
+/// Frames due between a start and an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
-    /// When frame 0 of a constant rate is due, and when others begin.
+    /// Due time of frame 0 at a constant rate, or start of another shape.
     pub start: Nanos,
-    /// Time between frames, or what it is on average.
+    /// Time between frames, or its mean.
     pub period: Period,
-    /// How many frames.
+    /// Number of frames.
     pub count: u64,
     course: Course,
 }
 
-/// How a schedule goes on from its start.
+/// Shape of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Course {
-    /// A period from frame to frame.
+    /// Constant gap.
     Even,
-    /// At random, in blocks.
+    /// Random, in blocks.
     Poisson { seed: u64 },
-    /// So many frames a period apart, and again after a cycle.
+    /// Bursts of frames with constant gaps, repeated after a cycle.
     Bursts { frames: u64, inside: Period, cycle: Period },
-    /// Ever faster, or slower.
+    /// Linear change of rate.
     Ramp(Ramp),
 }
 
-/// A place in a schedule that moves on without dividing.
+/// Position in a schedule that advances without division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// The frame at this place.
+    /// Number of the frame.
     pub number: u64,
     /// When it is due.
     pub due: Nanos,
-    /// What is left over: parts of a nanosecond, or where a random walk stands.
+    /// Remainder: a fraction of a nanosecond, or the state of a random walk.
     rest: u64,
 }
 
 impl Period {
-    /// The period of this rate for frames of `frame_bytes` (frame check sequence included). The
-    /// rate is one that [`crate::stream::Stream::validate`] accepts.
+    /// Returns the period of this rate for frames of `frame_bytes` (frame check sequence included).
+    ///
+    /// [`crate::stream::Stream::validate`] must accept the rate.
     pub fn new(rate: Rate, frame_bytes: usize) -> Self {
         Period::of(rate, (frame_bytes as u64, 1))
     }
 
-    /// The mean time between the frames of a valid stream; of one that is on and off while it is on.
+    /// Returns the mean period of a valid stream. For an on-off stream, it applies while on.
     pub fn of_stream(stream: &Stream) -> Self {
         Period::of(stream.rate, stream.mean_bytes())
     }
 
-    /// The period of this rate where so many frames have so many bytes together.
+    /// Returns the period of this rate for this total size of a number of frames.
     fn of(rate: Rate, (bytes, frames): (u64, u64)) -> Self {
         const SECOND: u128 = 1_000_000_000;
         let parts = |number: f64| ((number * PARTS as f64).round() as u128).max(1);
@@ -90,12 +93,12 @@ impl Period {
         }
     }
 
-    /// So many nanoseconds.
+    /// Returns a period of this many nanoseconds.
     fn whole(span: Nanos) -> Self {
         Period::fraction(u128::from(span.0), 1)
     }
 
-    /// As long as so many of it.
+    /// Returns a multiple of the period.
     fn times(&self, count: u64) -> Self {
         Period::fraction(self.over.saturating_mul(count.into()), self.under.into())
     }
@@ -103,7 +106,7 @@ impl Period {
     fn fraction(over: u128, under: u128) -> Self {
         let common = divisor(over, under).max(1);
         let (mut over, mut under) = (over / common, under / common);
-        // Only percentages of the strangest links have fractions as long as this.
+        // Only percentages of unusual links have such long fractions.
         while under >> 63 != 0 {
             (over, under) = (over >> 1, under >> 1);
         }
@@ -112,7 +115,7 @@ impl Period {
         Period { over, under: under as u64, whole, rest }
     }
 
-    /// The place after `cursor`, this much later.
+    /// Returns the cursor one period later.
     #[inline]
     pub fn step(&self, cursor: Cursor) -> Cursor {
         let rest = cursor.rest + self.rest;
@@ -122,19 +125,20 @@ impl Period {
         Cursor { number: cursor.number + 1, due: cursor.due.saturating_add(whole), rest }
     }
 
-    /// When frame `number` is due after frame 0, and the remainder in `under`ths of a nanosecond.
+    /// Returns when frame `number` is due after frame 0, and the remainder in `under`ths of a
+    /// nanosecond.
     fn at(&self, number: u64) -> (Nanos, u64) {
         let ticks = u128::from(number.min(NUMBER_MAX)).saturating_mul(self.over);
         let under = u128::from(self.under);
         (Nanos(u64::try_from(ticks / under).unwrap_or(u64::MAX)), (ticks % under) as u64)
     }
 
-    /// How long `frames` periods take, rounded down.
+    /// Returns the length of `frames` periods, rounded down.
     pub fn span(&self, frames: u64) -> Nanos {
         self.at(frames).0
     }
 
-    /// How many frames are due within `span` after frame 0, which is due at once.
+    /// Returns how many frames are due within `span` after frame 0, which is due immediately.
     pub fn frames_within(&self, span: Nanos) -> u64 {
         let frames = (u128::from(span.0) * u128::from(self.under)).div_ceil(self.over.max(1));
         u64::try_from(frames).unwrap_or(u64::MAX).min(NUMBER_MAX)
@@ -142,8 +146,7 @@ impl Period {
 }
 
 impl Course {
-    /// The course of a valid stream whose frames are a `period` apart on average, while they warm up or
-    /// afterwards.
+    /// Returns the shape of a valid stream's warm-up or measured frames, with this mean period.
     fn of(stream: &Stream, period: Period, is_warmup: bool) -> Self {
         match stream.shape {
             Shape::Constant => Course::Even,
@@ -164,7 +167,7 @@ impl Course {
         }
     }
 
-    /// How many frames are due within `span` from the start.
+    /// Returns how many frames are due within `span` from the start.
     fn frames_within(&self, period: &Period, span: Nanos) -> u64 {
         match self {
             Course::Even => period.frames_within(span),
@@ -191,26 +194,26 @@ impl Course {
     }
 }
 
-/// When the block that begins with this frame begins, and how long it takes.
+/// Returns start and length of the block whose first frame is `first`.
 fn block(period: &Period, first: u64) -> (Nanos, Nanos) {
     let begins = period.span(first);
     (begins, period.span(first + BLOCK_FRAMES).since(begins))
 }
 
 impl Schedule {
-    /// The frames due in `[start + phase, start + span)` at a constant rate.
+    /// Creates a schedule of frames due in `[start + phase, start + span)` at a constant rate.
     pub fn new(start: Nanos, phase: Nanos, span: Nanos, period: Period) -> Self {
         Schedule::on(Course::Even, start, phase, span, period)
     }
 
-    /// The frames of a valid stream that are due in `[start + phase, start + span)`.
+    /// Creates a schedule of a valid stream's frames due in `[start + phase, start + span)`.
     pub fn of(stream: &Stream, start: Nanos, phase: Nanos, span: Nanos, is_warmup: bool) -> Self {
         let period = Period::of_stream(stream);
         let course = Course::of(stream, period, is_warmup);
         Schedule::on(course, start, phase, span, period)
     }
 
-    /// A constant rate without end.
+    /// Creates a schedule at a constant rate without end.
     pub fn endless(start: Nanos, period: Period) -> Self {
         Schedule { start, period, count: u64::MAX, course: Course::Even }
     }
@@ -220,7 +223,7 @@ impl Schedule {
         Schedule { start: start.saturating_add(phase), period, count, course }
     }
 
-    /// The place of frame `number`.
+    /// Returns the cursor at frame `number`.
     pub fn seek(&self, number: u64) -> Cursor {
         let (after, rest) = match &self.course {
             Course::Even => self.period.at(number),
@@ -239,13 +242,13 @@ impl Schedule {
         Cursor { number, due: self.start.saturating_add(after), rest }
     }
 
-    /// The place after `cursor`.
+    /// Returns the cursor after `cursor`.
     #[inline]
     pub fn after(&self, cursor: Cursor) -> Cursor {
         self.step()(cursor)
     }
 
-    /// [`Schedule::after`], for whoever goes past many frames.
+    /// Returns [`Schedule::after`] as a function, for many frames.
     #[inline]
     pub fn step(&self) -> impl Fn(Cursor) -> Cursor {
         let even = matches!(self.course, Course::Even).then_some(self.period);
@@ -259,8 +262,9 @@ impl Schedule {
         }
     }
 
-    /// When the frame after frame `number` is due, and what is left over then. Its arguments are those
-    /// of a cursor one by one, so that whoever goes past frames of even courses too has it in registers.
+    /// Returns when the frame after frame `number` is due, and the remainder.
+    ///
+    /// The arguments are the fields of a cursor, so that callers can keep it in registers.
     fn after_uneven(&self, number: u64, due: Nanos, rest: u64) -> (Nanos, u64) {
         let next = number + 1;
         let Cursor { due, rest, .. } = match &self.course {
@@ -279,7 +283,7 @@ impl Schedule {
         (due, rest)
     }
 
-    /// How many frames are due at `now` or before.
+    /// Returns how many frames are due at `now` or before.
     pub fn due(&self, now: Nanos) -> u64 {
         if now < self.start {
             return 0;
@@ -288,8 +292,8 @@ impl Schedule {
         self.course.frames_within(&self.period, span).min(self.count)
     }
 
-    /// When frame `number` is due, quick if `cursor` is at or a little before it; moves `cursor`
-    /// there.
+    /// Returns when frame `number` is due, and moves `cursor` there. Fast if `cursor` is at or a
+    /// little before the frame.
     #[inline]
     pub fn due_near(&self, cursor: &mut Cursor, number: u64) -> Nanos {
         const NEAR: u64 = 32;
@@ -303,7 +307,7 @@ impl Schedule {
     }
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor.
 fn divisor(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         (a, b) = (b, a % b);

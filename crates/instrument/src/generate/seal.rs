@@ -1,15 +1,16 @@
-//! A signature in a frame of somebody else's, so that it is known again.
+//! Marking of replayed frames with a signature, so that the monitor identifies them.
 //!
-//! It takes the place of payload, and two bytes of it make up for the rest, so that no Internet
-//! checksum changes. Headers are not touched, and neither is a border between a packet and its padding:
-//! a frame in which the place is not wholly payload, or wholly padding, is left as it is.
+//! The signature replaces payload, and two of its bytes compensate for the change, so that no
+//! Internet checksum changes. Headers and the boundary between a packet and its padding remain
+//! unchanged. A frame is not marked if the location is not completely in the payload or in the
+//! padding.
 
 use packet::parse::{Packet, Transport, set_transport_checksum};
 
 use crate::replay::Mark;
 use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
 
-/// What marks the frames of one replay in one trial.
+/// Marks the frames of one replay in one trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Seal {
     mark: Mark,
@@ -19,12 +20,12 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// Marks frames of replay `stream` in trial `epoch` with the run's `key`.
+    /// Creates a marker for replay `stream` in trial `epoch` with the run's `key`.
     pub fn new(mark: Mark, stream: u16, key: u64, epoch: u16) -> Self {
         Seal { mark, stream, key, epoch }
     }
 
-    /// Marks a frame, if it has room for that; whether it has.
+    /// Marks a frame if it has room. Returns whether it has.
     pub fn write(&self, number: u64, sent: Sent, frame: &mut [u8]) -> bool {
         let packet = Packet::of(frame);
         let (payload, is_sctp) =
@@ -40,7 +41,7 @@ impl Seal {
         let signature = Signature { stream: self.stream, sequence, sent };
         signature.write_neutral(self.key, &mut frame[at..]);
         if is_sctp {
-            // A CRC cannot be kept as it was by two bytes.
+            // Two bytes cannot compensate for a change of a CRC.
             set_transport_checksum(frame);
         }
         true
@@ -111,7 +112,7 @@ mod tests {
             assert!(!seal(0).write(0, Sent::new(Nanos(4)), &mut marked));
             assert_eq!(marked, frame);
         }
-        // What stands behind the packet is not guarded by anything.
+        // Bytes after the packet are covered by no checksum.
         let mut trailed = ethernet().ipv4(v4()).udp(1, 2).payload(&[1; 30]).bytes();
         trailed.extend_from_slice(&[0; 25]);
         assert!(seal(0).write(0, Sent::new(Nanos(4)), &mut trailed));

@@ -1,13 +1,12 @@
-//! Getting frames out of one port on time, and an honest account where that fails.
+//! Transmission from one port on time, with counts of unsent frames.
 //!
-//! Streams that share a port are merged by the moments at which their frames are due. A sender
-//! that is late catches up by a bounded burst; what is later than that is counted as unsent, and
-//! never sent: a load that comes in lumps is another load. Frames that the port refuses are made
-//! anew, with a new time stamp, while there is time for them.
-//!
-//! Frames that leave together carry one time stamp, taken before the first of them is written: they
-//! leave later than it says by the time that writing them takes, which is some ten nanoseconds for
-//! each of at most [`BATCH_FRAMES`]. A frame that is due alone leaves alone.
+//! - Streams of a port are merged by due time.
+//! - A late sender catches up within a bounded burst. Later frames count as unsent and are never
+//!   sent, because a load in bursts is a different load.
+//! - Frames that the port rejects are built again with a new timestamp, while there is time.
+//! - Frames sent together have one timestamp, taken before the first is written. They leave later
+//!   by the time for writing them: some ten nanoseconds each, for at most [`BATCH_FRAMES`].
+//! - A frame that is due alone is sent alone.
 
 use packet::copies::Copies;
 use packet::time::Nanos;
@@ -21,58 +20,58 @@ use crate::grouping::Grouping;
 use crate::signature::{Sent, Sequence};
 use crate::trial::{Pacing, STALL};
 
-/// Frames handed to a port at once.
+/// Maximum number of frames in a batch.
 pub const BATCH_FRAMES: usize = 64;
 
-/// How often a stream sends before it is noted how well its moments were kept: its histograms are
-/// fetched for all of them.
+/// Number of a stream's batches after which their deviations are recorded, so that its histograms
+/// are fetched once for all.
 const WAITING_MAX: usize = 16;
 
-/// One of a stream's two parts: the frames that warm up and those that are measured.
+/// Phase of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leg {
-    /// Not measured.
+    /// Warm-up, not measured.
     Warmup,
     /// Measured.
     Measured,
 }
 
-/// The frames of one stream on their way out.
+/// Transmission state of one stream.
 #[derive(Debug)]
 pub struct Outgoing {
     templates: Templates,
     legs: [Schedule; 2],
     leg: Leg,
     cursor: Cursor,
-    /// This far behind, frames are given up.
+    /// Maximum lateness. Later frames are skipped.
     catch_up: Nanos,
     counts: [Counts; 2],
     pace: Pace,
-    /// Measured frames that were sent together, and when, that are not in `pace` yet.
+    /// Batches of measured frames with send times, not yet recorded in `pace`.
     waiting: Vec<(Planned, Nanos)>,
 }
 
-/// What became of the frames that one leg called for.
+/// Frame counts of one phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The port took them.
+    /// Frames that the port accepted.
     pub offered: u64,
-    /// The sender came too late for them.
+    /// Frames for which the sender was too late.
     pub unsent_late: u64,
-    /// The port refused them until it was too late.
+    /// Frames that the port rejected until their deadline.
     pub unsent_refused: u64,
 }
 
-/// Everything that leaves from one port.
+/// All streams of one port.
 #[derive(Debug)]
 pub struct Sender {
     epoch: u16,
     streams: Vec<Outgoing>,
-    /// Streams that have frames left.
+    /// Streams with frames left.
     agenda: Agenda,
     planned: Vec<Planned>,
     grouping: Grouping,
-    /// What they draw, if anything ever varies.
+    /// Indices drawn by the planned frames. Empty if nothing varies.
     indices: Vec<u64>,
     varies: bool,
     frames: Copies,
@@ -82,7 +81,7 @@ pub struct Sender {
     lateness_max: Nanos,
 }
 
-/// Successive frames of one stream that are to leave: whose they are, and from which on.
+/// Successive frames of one stream to send: its index, and the first frame.
 #[derive(Debug, Clone, Copy)]
 struct Planned {
     place: u16,
@@ -98,8 +97,8 @@ impl Planned {
 }
 
 impl Outgoing {
-    /// A stream's frames: what they look like, when its two legs (warm-up first) are due, and by how many frames
-    /// it may lag.
+    /// Creates the state from the templates, the schedules of both phases (warm-up first), and the
+    /// maximum lag in frames.
     pub fn new(templates: Templates, legs: [Schedule; 2], catch_up: u32) -> Self {
         let [warmup, measured] = legs;
         let mut outgoing = Outgoing {
@@ -120,17 +119,17 @@ impl Outgoing {
         &self.legs[self.leg as usize]
     }
 
-    /// What became of a leg's frames.
+    /// Returns the frame counts of a phase.
     pub fn counts(&self, leg: Leg) -> Counts {
         self.counts[leg as usize]
     }
 
-    /// Frames that its measured leg calls for.
+    /// Returns the number of frames in the measured phase's schedule.
     pub fn intended(&self) -> u64 {
         self.legs[Leg::Measured as usize].count
     }
 
-    /// Has its legs end with what is due at `now`.
+    /// Ends both phases with the frames due at `now`.
     fn stop(&mut self, now: Nanos) {
         for leg in &mut self.legs {
             leg.count = leg.due(now);
@@ -149,7 +148,7 @@ impl Outgoing {
         }
     }
 
-    /// Gives up frames that are too late at `now`.
+    /// Skips frames that are too late at `now`.
     fn skip_late(&mut self, now: Nanos, is_refused: bool) {
         let too_late = Nanos(now.0 - self.catch_up.0);
         while self.due().is_some_and(|due| due <= too_late) {
@@ -158,7 +157,7 @@ impl Outgoing {
         }
     }
 
-    /// Moves on to frame `next` of this leg without sending those before it.
+    /// Advances to frame `next` of this phase without sending the ones before it.
     fn give_up(&mut self, next: u64, is_refused: bool) {
         let skipped = next - self.cursor.number;
         let counts = &mut self.counts[self.leg as usize];
@@ -167,7 +166,7 @@ impl Outgoing {
         self.enter_next_leg();
     }
 
-    /// Notes that these frames of its were sent together at `now`.
+    /// Records that these frames were sent together at `now`.
     #[inline]
     fn commit(&mut self, sent: Planned, now: Nanos) {
         self.counts[sent.leg as usize].offered += u64::from(sent.frames);
@@ -179,10 +178,10 @@ impl Outgoing {
         }
     }
 
-    /// Notes how well the moments were kept of what waits for it.
+    /// Records the deviations of the waiting batches.
     fn note_pace(&mut self) {
         for (sent, now) in self.waiting.drain(..) {
-            // In a variable of its own, so that it does not go through memory each time.
+            // A local variable keeps the cursor in registers.
             let (mut cursor, step) = (sent.from, self.legs[sent.leg as usize].step());
             let dues = (0..sent.frames).map(|_| {
                 let due = cursor.due;
@@ -193,13 +192,13 @@ impl Outgoing {
         }
     }
 
-    /// Goes back to a frame that was planned and not sent.
+    /// Returns to a frame that was planned and not sent.
     fn go_back(&mut self, leg: Leg, number: u64) {
         self.leg = leg;
         self.cursor = self.schedule().seek(number);
     }
 
-    /// Plans what is due at `now`, at most `limit` frames, and goes past it.
+    /// Plans the frames due at `now`, at most `limit`, and advances the cursor.
     #[inline]
     fn plan(&mut self, place: usize, now: Nanos, limit: usize) -> Planned {
         let (leg, from) = (self.leg, self.cursor);
@@ -215,7 +214,7 @@ impl Outgoing {
         Planned { place: place as u16, leg, frames: (cursor.number - from.number) as u32, from }
     }
 
-    /// How well its moments were kept, for good.
+    /// Takes the schedule deviations.
     pub fn take_pacing(&mut self) -> Pacing {
         self.note_pace();
         self.pace.take()
@@ -223,7 +222,7 @@ impl Outgoing {
 }
 
 impl Sender {
-    /// A sender of these streams, whose frames belong to trial `epoch`.
+    /// Creates a sender of these streams for trial `epoch`.
     pub fn new(epoch: u16, streams: Vec<Outgoing>) -> Self {
         let mut sender = Sender {
             epoch,
@@ -243,23 +242,22 @@ impl Sender {
         sender
     }
 
-    /// The streams, in the order in which they were given.
+    /// Returns the streams, in the order given.
     pub fn streams(&self) -> &[Outgoing] {
         &self.streams
     }
 
-    /// The same, to take out what they came to.
+    /// Returns the streams, to take their results.
     pub fn streams_mut(&mut self) -> &mut [Outgoing] {
         &mut self.streams
     }
 
-    /// When the next frame is due; none when all are out.
+    /// Returns when the next frame is due. None if all are sent.
     pub fn next_due(&self) -> Option<Nanos> {
         self.agenda.first().map(|(due, _)| due)
     }
 
-    /// Hands up to [`BATCH_FRAMES`] frames that are due at `now` to the port, and says how many it
-    /// took.
+    /// Sends up to [`BATCH_FRAMES`] due frames. Returns how many the port accepted.
     pub fn send(&mut self, port: &mut dyn Port, now: Nanos) -> Result<usize, PortError> {
         if self.next_due().is_none_or(|due| due > now) {
             return Ok(0);
@@ -280,7 +278,7 @@ impl Sender {
         Ok(taken)
     }
 
-    /// Notes that what is planned was sent together at `now`.
+    /// Records that the planned frames were sent together at `now`.
     fn commit(&mut self, now: Nanos) {
         self.grouping.group(self.streams.len(), self.planned.iter().map(|it| Some(it.place)));
         let mut order = self.grouping.order().iter().map(|at| self.planned[usize::from(*at)]);
@@ -298,13 +296,13 @@ impl Sender {
         self.streams[usize::from(sent.place)].commit(sent, now);
     }
 
-    /// Plans nothing that is due after `now`.
+    /// Stops sending frames due after `now`.
     pub fn stop(&mut self, now: Nanos) {
         self.streams.iter_mut().for_each(|stream| stream.stop(now));
         self.rebuild_agenda();
     }
 
-    /// Gives up whatever is left.
+    /// Skips all remaining frames.
     pub fn close(&mut self) {
         for stream in &mut self.streams {
             while stream.due().is_some() {
@@ -315,7 +313,7 @@ impl Sender {
         self.agenda.clear();
     }
 
-    /// Decides which frames leave: what is due, earliest first.
+    /// Plans the due frames, earliest first.
     fn plan(&mut self, now: Nanos) {
         let mut room = BATCH_FRAMES;
         while room > 0 {
@@ -326,7 +324,7 @@ impl Sender {
             if now.since(due) >= stream.catch_up {
                 stream.skip_late(now, self.is_refused);
             }
-            // One frame of each stream in turn; of the only stream as many as are due.
+            // One frame of each stream in turn. Of a single stream, all due frames.
             let limit = if self.agenda.is_alone() { room } else { 1 };
             let planned = stream.plan(place, now, limit);
             room -= planned.frames as usize;
@@ -335,8 +333,8 @@ impl Sender {
         }
     }
 
-    /// Writes the planned frames. First all that varies is drawn, so that far memory is waited for
-    /// once and not for each frame.
+    /// Writes the planned frames. Draws all indices first, so that it waits for distant memory only
+    /// once.
     fn write(&mut self, now: Nanos) {
         self.indices.clear();
         if self.varies {
@@ -363,7 +361,7 @@ impl Sender {
         }
     }
 
-    /// Takes the frames that the port refused, all after the first so many, back into the schedule.
+    /// Returns rejected frames, all after the first `taken`, to the schedule.
     fn take_back(&mut self, taken: usize) {
         let mut refused = self.frames.len() - taken;
         while let Some(last) = self.planned.last_mut().filter(|_| refused > 0) {
@@ -384,7 +382,7 @@ impl Sender {
         self.agenda.fill(self.streams.iter().enumerate().filter_map(due));
     }
 
-    /// Counts once when the sender, not the port, comes late by [`STALL`] or more.
+    /// Counts a stall when the sender, not the port, is late by [`STALL`] or more.
     fn note_stall(&mut self, now: Nanos) {
         let late = self.next_due().map_or(Nanos::ZERO, |due| now.since(due));
         let was_stalled = std::mem::replace(&mut self.is_stalled, late >= STALL);
@@ -396,8 +394,7 @@ impl Sender {
         }
     }
 
-    /// How well all its streams' moments were kept, those of frames included that were too late to be
-    /// sent.
+    /// Returns the deviations of all streams. Lateness includes frames too late to be sent.
     pub fn pacing(&mut self) -> Pacing {
         let mut pacing = Pacing::empty();
         for stream in &mut self.streams {

@@ -1,10 +1,10 @@
-//! What each frame looks like: a template, and the few bytes that differ from frame to frame.
+//! Frame templates, with the few bytes that differ from frame to frame.
 //!
-//! Checksums are kept right without touching the payload: the sum over everything constant is
-//! taken once (RFC 1071), and each frame adds what varies, its signature included, so that the
-//! signature needs no bytes that make up for it. Only SCTP's CRC is computed anew over the whole
-//! packet. A template of how frames should look on arrival serves the monitor, so that sending and
-//! checking agree by construction.
+//! - Checksums are updated without reading the payload: the sum over all constant bytes is computed
+//!   once (RFC 1071). Each frame adds its varying bytes, the signature included.
+//! - Only SCTP's CRC is computed over the whole packet.
+//! - The monitor uses templates of expected frames. So transmission and verification agree by
+//!   construction.
 
 use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use packet::frame::FCS_BYTES;
@@ -15,14 +15,14 @@ use crate::generate::patch::{Group, Patch};
 use crate::signature::{SIGNATURE_BYTES, Sent, Sequence, Signature};
 use crate::stream::{Headers, Network, Stream, Transport};
 
-/// Words of a frame's first bytes, which hold all headers before the signature of most.
+/// Words of a frame's first bytes, which include all headers before most signatures.
 const HEAD_WORDS: usize = 6;
 
 const HEAD_BYTES: usize = HEAD_WORDS * 8;
 
 const _: () = assert!(crate::stream::HEADER_BYTES + crate::stream::TAG_BYTES <= HEAD_BYTES);
 
-/// Frames of one stream and one size, up to what varies.
+/// Frames of one stream and one size, without varying bytes.
 #[derive(Debug, Clone)]
 pub struct Template {
     bytes: Vec<u8>,
@@ -33,37 +33,37 @@ pub struct Template {
     network_at: usize,
     transport_at: usize,
     groups: Vec<Group>,
-    /// Sum over the IPv4 header without what varies, or none where its checksum is constant.
+    /// Sum over the IPv4 header without varying bytes, or none if its checksum is constant.
     ip_sum: Option<Sum>,
     guard: Guard,
-    /// Where the checksum of the transport header lies.
+    /// Offset of the transport checksum.
     check_at: usize,
-    /// Sum over the transport header, what follows and the pseudo header, without what varies.
+    /// Sum over transport header, payload and pseudo header, without varying bytes.
     check_sum: Sum,
-    /// The first bytes without what varies, and ones where they do not.
+    /// The first bytes without varying ones, and their mask.
     head: [[u64; HEAD_WORDS]; 2],
-    /// The same of the bytes from there to the signature, if there are any.
+    /// The bytes from there to the signature without varying ones, and their mask.
     middle: [Vec<u8>; 2],
-    /// Whether there are, or the guard is no Internet checksum: what few streams have costs the others
-    /// one look.
+    /// Whether these exist, or the guard is no Internet checksum. One check skips both rare cases.
     is_odd: bool,
 }
 
-/// What guards the transport header and what follows.
+/// Checksum of the transport header and payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Guard {
-    /// An Internet checksum, what stands for a sum of zero, since UDP's must not be zero, and whether it covers a pseudo
-    /// header.
+    /// An Internet checksum, the replacement for a result of zero (UDP's must not be zero), and
+    /// whether it covers a pseudo header.
     Internet { protocol: u8, zero: u16, is_pseudo: bool },
-    /// SCTP's CRC32c, up to this byte.
+    /// SCTP's CRC32c, up to this offset.
     Crc { end: usize },
-    /// Nothing.
+    /// No checksum.
     None,
 }
 
 impl Template {
-    /// The frames of so many bytes, frame check sequence included, of a valid stream: with these
-    /// headers, what varies in them, signed with the run's `key`.
+    /// Creates the template of a valid stream's frames with these headers and varying fields.
+    ///
+    /// `frame_bytes` includes the frame check sequence. Frames are signed with the run's `key`.
     pub(super) fn new(
         stream: &Stream,
         headers: &Headers,
@@ -111,7 +111,7 @@ impl Template {
         template
     }
 
-    /// Takes the sums over the template with zeros where something varies.
+    /// Computes the sums over the template, with zeros for varying bytes.
     fn sum_constant(&mut self, transport: Transport) {
         let mut blank = self.bytes.clone();
         blank[self.signature_at..self.signature_at + SIGNATURE_BYTES].fill(0);
@@ -134,7 +134,7 @@ impl Template {
         }
     }
 
-    /// Notes which of the bytes before the signature are the same in all frames.
+    /// Determines which of the bytes before the signature are constant.
     fn find_constant(&mut self) {
         let mut mask = vec![0; self.signature_at.max(HEAD_BYTES)];
         for (at, byte) in mask.iter_mut().enumerate().take(self.signature_at) {
@@ -149,7 +149,7 @@ impl Template {
         self.middle = [rest.map(|(byte, ones)| byte & ones).collect(), ones];
     }
 
-    /// Whether the byte at `at`, before the signature, differs from frame to frame.
+    /// Returns whether the byte at `at`, before the signature, varies.
     pub fn varies_at(&self, at: usize) -> bool {
         let ip_checksum = self.network_at + ipv4::CHECKSUM_AT;
         let mut patches = self.groups.iter().flat_map(Group::patches);
@@ -158,31 +158,32 @@ impl Template {
             || self.ip_sum.is_some() && (ip_checksum..ip_checksum + 2).contains(&at)
     }
 
-    /// The constant bytes; what varies holds values of no particular frame.
+    /// Returns the template's bytes. Varying bytes have arbitrary values.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The number of the stream.
+    /// Returns the stream id.
     pub fn stream(&self) -> u16 {
         self.stream
     }
 
-    /// How many indices [`Template::draw`] appends.
+    /// Returns the number of indices that [`Template::draw`] appends.
     #[inline]
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// Where the signature lies.
+    /// Returns the offset of the signature.
     pub fn signature_at(&self) -> usize {
         self.signature_at
     }
 
-    /// Appends the indices that frame `number` draws, for [`Template::write`] and
-    /// [`Template::matches`]. It is a step of its own because their values may lie far away in
-    /// memory: they are asked for here, and have come when frames drawn before are done.
+    /// Appends the indices of frame `number`, for [`Template::write`] and [`Template::matches`].
+    ///
+    /// This separate step prefetches the values, which can be in distant memory. They are available
+    /// once the frames drawn earlier are processed.
     #[inline]
     pub fn draw(&self, number: u64, indices: &mut Vec<u64>) {
         for group in &self.groups {
@@ -190,8 +191,8 @@ impl Template {
         }
     }
 
-    /// Makes `frame`, which is as long as the template, the stream's frame with this sequence
-    /// number and what it draws, sent at this moment.
+    /// Writes the frame with this sequence number, send time and indices into `frame`, which has
+    /// the template's length.
     #[inline]
     pub fn write(&self, sequence: Sequence, sent: Sent, indices: &[u64], frame: &mut [u8]) {
         copy(&self.bytes, frame);
@@ -213,7 +214,7 @@ impl Template {
         }
     }
 
-    /// Whether an Internet checksum guards the frame; if it is a CRC, it is written.
+    /// Returns whether the frame has an Internet checksum. Writes a CRC if it has one.
     #[cold]
     fn is_summed(&self, frame: &mut [u8]) -> bool {
         if let Guard::Crc { end } = self.guard {
@@ -223,8 +224,8 @@ impl Template {
         matches!(self.guard, Guard::Internet { .. })
     }
 
-    /// Whether `bytes`, in which a signature of this stream was found at `signature_at`, are to
-    /// the last one those of the frame with that signature, which draws these indices.
+    /// Returns whether `bytes` equal the expected frame with the signature at `signature_at`, which
+    /// draws these indices.
     #[inline]
     pub fn matches(&self, signature_at: usize, indices: &[u64], bytes: &[u8]) -> bool {
         if bytes.len() != self.bytes.len() || signature_at != self.signature_at {
@@ -258,7 +259,7 @@ impl Template {
         difference == 0 && (bytes.len() == end || bytes[end..] == self.bytes[end..])
     }
 
-    /// The checksum of the transport header, from the sum of what varies in it and the signature's.
+    /// Returns the transport checksum, from the sum of varying bytes and the signature's sum.
     #[inline(always)]
     fn checksum(&self, varied: u64, signature: Sum) -> u16 {
         match self.check_sum.plus(signature).u64(varied).checksum() {
@@ -267,8 +268,8 @@ impl Template {
         }
     }
 
-    /// Whether what few streams have is right: what does not vary between the first bytes and the
-    /// signature, and a guard that is not this Internet checksum.
+    /// Verifies the rare parts: constant bytes between the first ones and the signature, and a
+    /// guard that is not this Internet checksum.
     #[cold]
     fn is_oddly_right(&self, checksum: u16, bytes: &[u8]) -> bool {
         let [want, ones] = &self.middle;
@@ -280,10 +281,11 @@ impl Template {
         is_guarded && have.zip(ones).zip(want).all(|((have, ones), want)| have & ones == *want)
     }
 
-    /// Whether these bytes, which carry no valid signature, look like a damaged frame of this
-    /// stream: as long, with at least three quarters of the constant header bytes right, and
-    /// with a checksum that says they were damaged. A frame that is whole is somebody
-    /// else's.
+    /// Returns whether these bytes without a valid signature resemble a damaged frame of this
+    /// stream.
+    ///
+    /// They must have its length, an invalid checksum, and at least three quarters of its constant
+    /// header bytes. A frame with valid checksums is foreign.
     pub fn resembles(&self, bytes: &[u8]) -> bool {
         if bytes.len() != self.bytes.len() || self.is_whole(bytes) {
             return false;
@@ -293,7 +295,7 @@ impl Template {
         same * 4 >= constant().count() * 3
     }
 
-    /// Whether all checksums are right, read as a frame of this template's shape that has one.
+    /// Returns whether all checksums are valid, if parsed as a frame of this template that has one.
     fn is_whole(&self, bytes: &[u8]) -> bool {
         let ip = &bytes[self.network_at..self.transport_at];
         let is_header_right =
@@ -301,7 +303,7 @@ impl Template {
         self.guard != Guard::None && is_header_right && self.is_guarded(bytes)
     }
 
-    /// Whether the transport header's checksum is right, read as a frame of this template's shape.
+    /// Returns whether the transport checksum is valid, if parsed as a frame of this template.
     fn is_guarded(&self, bytes: &[u8]) -> bool {
         let segment = &bytes[self.transport_at..];
         match self.guard {
@@ -322,7 +324,8 @@ impl Template {
 }
 
 impl Guard {
-    /// What stands for a sum of zero. It is one of 65,536, and nothing is loaded for the others.
+    /// Returns the replacement for a result of zero. Rare (one in 65,536), so it is kept out of
+    /// line.
     #[cold]
     #[inline(never)]
     fn zero(self) -> u16 {
@@ -332,7 +335,7 @@ impl Guard {
         }
     }
 
-    /// Bytes of the checksum.
+    /// Returns the length of the checksum in bytes.
     fn bytes(self) -> usize {
         match self {
             Guard::Internet { .. } => 2,
@@ -342,7 +345,7 @@ impl Guard {
     }
 }
 
-/// What the network header that `bytes` begin with adds to a checksum of so many bytes of this protocol.
+/// Returns the pseudo header's sum for the network header at the start of `bytes`.
 fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> Sum {
     let short = |at: usize| -> [u8; 4] { *bytes[at..].first_chunk().expect("a whole header") };
     let long = |at: usize| -> [u8; 16] { *bytes[at..].first_chunk().expect("a whole header") };
@@ -359,7 +362,7 @@ fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> Sum {
     }
 }
 
-/// Copies `from` over `to`, which is as long. Most frames are short, and a known length is
+/// Copies `from` to `to`, which has the same length. Most frames are short, and a known length is
 /// copied without a call.
 #[inline]
 fn copy(from: &[u8], to: &mut [u8]) {
@@ -370,7 +373,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Adds to two sums of at most 33 bits each time: there are not so many fields that they overflow.
+/// Adds to two sums. Each addend has at most 33 bits, so the few fields cannot overflow them.
 #[inline]
 fn add(sums: &mut (u64, u64), more: (u64, u64)) {
     *sums = (sums.0 + more.0, sums.1 + more.1);

@@ -1,5 +1,4 @@
-//! What the frames of a stream look like that may have several sizes: a template for each, and which
-//! frame has which.
+//! Frame templates of streams with several sizes: one per size, and the size of each frame.
 
 use std::sync::Arc;
 
@@ -7,23 +6,23 @@ use crate::generate::patch::Group;
 use crate::generate::template::Template;
 use crate::stream::{Arrival, Field, Headers, Stream, TAG_BYTES};
 
-/// The templates of a stream: one for each size of its frames, and which frame has which.
+/// The templates of a stream: one per size, and the index for each frame.
 #[derive(Debug, Clone)]
 pub struct Templates {
-    /// The one of most streams, which is found without a look elsewhere.
+    /// The only template of most streams, accessible without indirection.
     first: Template,
     others: Vec<Template>,
     turns: Arc<[u8]>,
 }
 
 impl Templates {
-    /// The frames of `stream` as they leave, signed with the run's `key`. The stream is valid.
+    /// Creates the templates of a valid stream's sent frames, signed with the run's `key`.
     pub fn leaving(stream: &Stream, key: u64) -> Self {
         Templates::new(stream, &stream.headers, &[], 0, key)
     }
 
-    /// The frames of `stream` as they leave and as they ought to arrive, with one copy of the
-    /// values that both share.
+    /// Creates the templates of a stream's sent and of its expected frames, which share stored
+    /// values.
     pub fn both(stream: &Stream, key: u64) -> [Self; 2] {
         let leaving = Templates::leaving(stream, key);
         let arriving = match stream.arrival {
@@ -33,7 +32,7 @@ impl Templates {
         [leaving, arriving]
     }
 
-    /// The frames of `stream` as they ought to arrive.
+    /// Creates the templates of a stream's expected frames.
     pub fn arriving(stream: &Stream, key: u64) -> Self {
         const TAG: isize = TAG_BYTES as isize;
         match stream.arrival {
@@ -61,7 +60,8 @@ impl Templates {
         }
     }
 
-    /// The frames of `stream` with these headers, in which these fields do not vary, longer by so many bytes.
+    /// Creates templates with these headers and constant fields, with sizes changed by `longer`
+    /// bytes.
     fn new(
         stream: &Stream,
         headers: &Headers,
@@ -84,7 +84,7 @@ impl Templates {
         }
     }
 
-    /// What frame `number` is made from.
+    /// Returns the template of frame `number`.
     #[inline]
     pub fn of(&self, number: u64) -> &Template {
         if self.others.is_empty() { &self.first } else { self.of_turn(number) }
@@ -95,28 +95,29 @@ impl Templates {
         turn.checked_sub(1).map_or(&self.first, |other| &self.others[other])
     }
 
-    /// Each of them.
+    /// Returns all templates.
     pub fn all(&self) -> impl Iterator<Item = &Template> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The number of the stream.
+    /// Returns the stream id.
     pub fn stream(&self) -> u16 {
         self.first.stream()
     }
 
-    /// How many indices [`Template::draw`] appends.
+    /// Returns the number of indices that [`Template::draw`] appends.
     #[inline]
     pub fn groups(&self) -> usize {
         self.first.groups()
     }
 
-    /// Where the signature lies.
+    /// Returns the offset of the signature.
     pub fn signature_at(&self) -> usize {
         self.first.signature_at()
     }
 
-    /// Whether these bytes look like a damaged frame of this stream (see [`Template::resembles`]).
+    /// Returns whether these bytes resemble a damaged frame of this stream (see
+    /// [`Template::resembles`]).
     pub fn resembles(&self, bytes: &[u8]) -> bool {
         self.all().any(|template| template.resembles(bytes))
     }

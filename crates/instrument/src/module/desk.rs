@@ -1,9 +1,11 @@
-//! Where a module puts what is to be done: commands, timers, and what it found.
+//! Context of a measurement module: queued commands, timers and results.
 //!
-//! Commands are done in their order when the module has returned; timers, log and findings are kept
-//! at once. Numbers of messages are given out here, so that a module knows them before anything is
-//! sent. Invariant: whatever a module does, memory is bounded by the limits with a name here; what is
-//! beyond them is counted, and the module told once.
+//! - Commands run in order when the module returns.
+//! - Timers, log entries and results are stored immediately.
+//! - Transaction ids are assigned here, so that a module knows them before anything is sent.
+//!
+//! Invariant: the named limits here bound memory. What exceeds them is counted, and the module is
+//! notified once.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -23,16 +25,16 @@ use super::hosts::Errand;
 use crate::search::bracket::Bracket;
 use crate::stream::{Rate, Stream};
 
-/// Commands that one reaction may give.
+/// Maximum number of commands in one reaction.
 pub const COMMANDS_MAX: usize = 1 << 16;
 
-/// Timers that may be set at a time.
+/// Maximum number of pending timers.
 pub const TIMERS_MAX: usize = 1 << 16;
 
-/// The first number that is given to a message: lower ones are the session's own.
+/// First transaction id for messages of modules. The session uses the lower ones.
 const XID_FIRST: Xid = 0x0100_0000;
 
-/// What a module says is to be done, and what it found.
+/// Context of a measurement module: queued commands, timers and results.
 #[derive(Debug)]
 pub struct Desk {
     pub(crate) now: Nanos,
@@ -48,7 +50,7 @@ pub struct Desk {
     over: Option<Ended>,
 }
 
-/// Something that is to be done.
+/// A queued command.
 #[derive(Debug)]
 pub(crate) enum Command {
     Send(usize, Said, Vec<Message>),
@@ -66,20 +68,20 @@ pub(crate) enum Command {
     EndErrand,
 }
 
-/// A question to an agent.
+/// Identifier of an SNMP request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SnmpId(u64);
 
-/// Messages that were said together: which they are.
+/// Transaction ids of a batch of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Said {
-    /// The number of the first of them; bytes that are no message have one too, to be known by.
+    /// First transaction id. Raw bytes that are no message also have one, as an identifier.
     pub xid: Xid,
-    /// How many messages; their numbers follow one another.
+    /// Number of messages. Their transaction ids are consecutive.
     pub count: u32,
 }
 
-/// Messages that are bytes already, so that saying them costs no encoding.
+/// Encoded messages: sending them needs no encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
     pub(crate) said: Said,
@@ -87,34 +89,34 @@ pub struct Prepared {
     pub(crate) kinds: Arc<[(MessageKind, u64)]>,
 }
 
-/// When a stream's frames are sent.
+/// When to send a stream's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// From when on; left out at once.
+    /// Start time. None for immediately.
     pub from: Option<Nanos>,
-    /// Until when; left out until something else ends it.
+    /// End time. None for no limit.
     pub until: Option<Nanos>,
-    /// How many frames at most.
+    /// Maximum number of frames. None for no limit.
     pub frames: Option<u64>,
 }
 
-/// Which of the frames that arrive on a port are told as events. The others are counted.
+/// Selects the frames of a port that become events. The others are only counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Watch {
-    /// None.
+    /// No frame.
     #[default]
     None,
-    /// Every one.
+    /// Every frame.
     All,
-    /// Those of the tester's streams.
+    /// Frames of the tester's streams.
     Probes,
-    /// Those of these streams.
+    /// Frames of these streams.
     Streams(Vec<u16>),
-    /// Those that this filter captures, whosever they are.
+    /// Frames that match this filter, also those that the tester did not send.
     Filter(Vec<Entry>),
 }
 
-/// A moment that a module asked to be told of.
+/// A timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimerId {
     due: Nanos,
@@ -122,27 +124,27 @@ pub struct TimerId {
 }
 
 impl Span {
-    /// Until something else ends it.
+    /// No limits.
     pub const OPEN: Span = Span { from: None, until: None, frames: None };
 
-    /// Until this moment.
+    /// Ends at this time.
     pub fn until(at: Nanos) -> Self {
         Span { until: Some(at), ..Span::OPEN }
     }
 
-    /// So many frames.
+    /// Ends after this many frames.
     pub fn frames(count: u64) -> Self {
         Span { frames: Some(count), ..Span::OPEN }
     }
 }
 
 impl Said {
-    /// The numbers of the messages.
+    /// Returns the transaction ids.
     pub fn xids(self) -> impl Iterator<Item = Xid> {
         (0..self.count).map(move |place| self.xid.wrapping_add(place))
     }
 
-    /// Which of the messages has this number, from 0, if one does.
+    /// Returns the index of the message with this transaction id.
     pub fn place(self, xid: Xid) -> Option<u32> {
         let place = xid.wrapping_sub(self.xid);
         (place < self.count).then_some(place)
@@ -150,24 +152,24 @@ impl Said {
 }
 
 impl Prepared {
-    /// How many bytes they are.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Their numbers.
+    /// Returns the transaction ids.
     pub fn said(&self) -> Said {
         self.said
     }
 }
 
 impl TimerId {
-    /// When it is due.
+    /// Returns the due time.
     pub fn due(self) -> Nanos {
         self.due
     }
@@ -190,35 +192,38 @@ impl Desk {
         }
     }
 
-    /// The moment of the event that is being told.
+    /// Returns the time of the current event.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// How long a turn of the stage's loop was, for 99 % of the time: what was read may have waited for so long, and a
-    /// delay that ends with it may be shorter by that. Known when the module is over; zero in virtual time.
+    /// Returns the 99th percentile of the event loop's iteration time, weighted by time.
+    ///
+    /// A read can be delayed by this much, so a delay that ends with one can be shorter by this
+    /// much. Known when the module is over. Zero in virtual time.
     pub fn turn(&self) -> Nanos {
         self.turn
     }
 
-    /// The same of frames: zero where the port stamps them and not the tester.
+    /// The same for frames: zero where the port stamps them and not the tester.
     pub fn frame_turn(&self) -> Nanos {
         self.frame_turn
     }
 
-    /// Says a message; its number.
+    /// Queues a message and returns its transaction id.
     pub fn send(&mut self, connection: usize, message: Message) -> Xid {
         self.send_all(connection, vec![message]).xid
     }
 
-    /// Says messages, handed to the socket in one piece as far as it takes them.
+    /// Queues messages, which are written to the socket together as far as it takes them.
     pub fn send_all(&mut self, connection: usize, messages: Vec<Message>) -> Said {
         let said = self.number(messages.len() as u32);
         self.command(Command::Send(connection, said, messages));
         said
     }
 
-    /// Messages as bytes, to be said later, again and again if need be: their numbers stay.
+    /// Encodes messages for one or more calls of `say`. Every transmission has the same transaction
+    /// ids.
     pub fn encode(
         &mut self,
         version: Version,
@@ -233,68 +238,69 @@ impl Desk {
         Ok(Prepared { said, bytes: bytes.into(), kinds: kinds.into() })
     }
 
-    /// Bytes that may be no messages at all, to be said.
+    /// Prepares raw bytes, which need not be valid messages.
     pub fn raw(&mut self, bytes: Vec<u8>) -> Prepared {
         let said = Said { count: 0, ..self.number(1) };
         Prepared { said, bytes: bytes.into(), kinds: Arc::new([]) }
     }
 
-    /// Says what was prepared.
+    /// Queues prepared messages.
     pub fn say(&mut self, connection: usize, prepared: &Prepared) -> Said {
         self.command(Command::Say(connection, prepared.clone()));
         prepared.said
     }
 
-    /// Makes a connection that is not up; [`What::Up`](super::What::Up) or
-    /// [`What::Lost`](super::What::Lost) tells what came of it.
+    /// Opens a connection. [`What::Up`](super::What::Up) or [`What::Lost`](super::What::Lost)
+    /// reports the result.
     pub fn connect(&mut self, connection: usize) {
         self.command(Command::Connect(connection));
     }
 
-    /// Ends a connection. What was said before and has not left is dropped.
+    /// Closes a connection. Drops queued messages that have not been written.
     pub fn disconnect(&mut self, connection: usize) {
         self.command(Command::Disconnect(connection));
     }
 
-    /// Makes the frames of a stream ready, without sending any, so that beginning it costs nothing.
-    /// From then on they are known when they arrive.
+    /// Builds the frames of a stream without sending them, so that `begin` costs nothing.
+    ///
+    /// Its frames are recognized on arrival from then on.
     pub fn prepare(&mut self, stream: Stream) {
         self.command(Command::Prepare(Box::new(stream)));
     }
 
-    /// Sends frames of a stream that is ready. One that was stopped goes on with the next number.
+    /// Sends frames of a prepared stream. A stopped stream continues with the next sequence number.
     pub fn begin(&mut self, stream: u16, span: Span) {
         self.command(Command::Begin(stream, span));
     }
 
-    /// Makes a stream ready and sends its frames.
+    /// Prepares a stream and sends its frames.
     pub fn start(&mut self, stream: Stream, span: Span) {
         let id = stream.id;
         self.prepare(stream);
         self.begin(id, span);
     }
 
-    /// Has a stream's frames be sent at this rate from now on, whether it is being sent or not.
+    /// Sets a stream's rate, whether it is active or not.
     pub fn change_rate(&mut self, stream: u16, rate: Rate) {
         self.command(Command::ChangeRate(stream, rate));
     }
 
-    /// Sends no more frames of a stream.
+    /// Stops a stream.
     pub fn stop(&mut self, stream: u16) {
         self.command(Command::Stop(stream));
     }
 
-    /// Says which frames of a port are events; none are before that.
+    /// Selects which frames of a port are events. The default is none.
     pub fn watch(&mut self, port: usize, watch: Watch) {
         self.command(Command::Watch(port, watch));
     }
 
-    /// Asks for the ports' counters, which come as an event.
+    /// Requests the ports' counters, which [`What::Counters`](super::What::Counters) returns.
     pub fn counters(&mut self) {
         self.command(Command::Counters);
     }
 
-    /// Asks an agent, counted from 0; [`What::Snmp`](super::What::Snmp) tells what came of it.
+    /// Queries an agent by index. [`What::Snmp`](super::What::Snmp) returns the result.
     pub fn snmp(&mut self, agent: usize, question: Question) -> SnmpId {
         self.asked += 1;
         let asked = SnmpId(self.asked);
@@ -302,17 +308,17 @@ impl Desk {
         asked
     }
 
-    /// Sends hosts on an errand; [`What::Errand`](super::What::Errand) tells what came of it.
+    /// Starts a host task. [`What::Errand`](super::What::Errand) reports the result.
     pub fn errand(&mut self, errand: Errand) {
         self.command(Command::Errand(errand));
     }
 
-    /// Ends the errand that is under way; what it came to is told all the same.
+    /// Stops the current host task. Its result is still reported.
     pub fn end_errand(&mut self) {
         self.command(Command::EndErrand);
     }
 
-    /// Asks to be told at this moment, or as soon as possible if it has passed.
+    /// Sets a timer for this time. It expires immediately if the time has passed.
     pub fn timer_at(&mut self, due: Nanos) -> TimerId {
         self.timers_set += 1;
         let timer = TimerId { due, number: self.timers_set };
@@ -324,72 +330,72 @@ impl Desk {
         timer
     }
 
-    /// Asks to be told after so long.
+    /// Sets a timer that expires after this span.
     pub fn timer_in(&mut self, span: Nanos) -> TimerId {
         self.timer_at(self.now.saturating_add(span))
     }
 
-    /// Takes a timer back; whether it had not been told yet.
+    /// Cancels a timer. Returns whether it was still pending.
     pub fn cancel(&mut self, timer: TimerId) -> bool {
         self.timers.remove(&timer)
     }
 
-    /// Puts a record into the log, at the moment of this event.
+    /// Writes a log entry with the time of this event.
     pub fn log(&mut self, name: impl Into<Cow<'static, str>>, values: &[(&'static str, Value)]) {
         let values = values.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
         self.log_entry(LogEntry { at: self.now, name: name.into(), values });
     }
 
-    /// Puts a record into the log.
+    /// Writes a log entry.
     pub fn log_entry(&mut self, entry: LogEntry) {
         self.findings.log(entry);
     }
 
-    /// Tells what was measured.
+    /// Records a measured value.
     pub fn measured(&mut self, measured: Measured) {
         self.findings.measured(measured);
     }
 
-    /// Tells a row of points.
+    /// Records a series of points.
     pub fn series(&mut self, series: Series) {
         self.findings.series(series);
     }
 
-    /// Tells whoever watches how far a search has come; of several together the last.
+    /// Reports a search's progress to observers. The last call in a reaction wins.
     pub fn searching(&mut self, bracket: Option<Bracket>) {
         self.searching = bracket.map(Box::new);
     }
 
-    /// What was told of a search since this was last asked.
+    /// Takes the search progress reported since the last call.
     pub fn take_searching(&mut self) -> Option<Box<Bracket>> {
         self.searching.take()
     }
 
-    /// The module has all that it wanted.
+    /// Ends the module: it is complete.
     pub fn end(&mut self) {
         self.over.get_or_insert(Ended::Said);
     }
 
-    /// The module has waited for as long as a limit of its own with this name allows, and ends with what
-    /// it has.
+    /// Ends the module with what it has: its own limit of this name expired.
     pub fn end_by_limit(&mut self, name: &'static str) {
         self.over.get_or_insert(Ended::Limit(name));
     }
 
-    /// The module cannot go on, and why: what was found until now is kept. The first reason counts, and
-    /// can also be given in its last words.
+    /// Ends the module with an error. Results so far remain.
+    ///
+    /// The first reason counts. It can also be given in `finish`.
     pub fn fail(&mut self, why: impl Into<String>) {
         if self.over.as_ref().is_none_or(|over| *over == Ended::Said) {
             self.over = Some(Ended::Failed(why.into()));
         }
     }
 
-    /// So many things were left out because of a limit of the module's own, of this name.
+    /// Counts items left out because of the module's own limit of this name.
     pub fn leave_out(&mut self, limit: &'static str, count: u64) {
         self.findings.beyond_by(limit, count);
     }
 
-    /// Numbers for so many messages.
+    /// Assigns this many transaction ids.
     fn number(&mut self, count: u32) -> Said {
         let said = Said { xid: self.xid, count };
         self.xid = self.xid.wrapping_add(count).max(XID_FIRST);
@@ -403,24 +409,24 @@ impl Desk {
         }
     }
 
-    /// The first timer that is due, which is then set no more.
+    /// Removes and returns the first timer that is due.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<TimerId> {
         let first = self.timers.first().copied().filter(|timer| timer.due <= now)?;
         self.timers.remove(&first);
         Some(first)
     }
 
-    /// How many timers are set.
+    /// Returns the number of pending timers.
     pub(crate) fn timers(&self) -> usize {
         self.timers.len()
     }
 
-    /// When the next timer is due.
+    /// Returns when the next timer is due.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.timers.first().map(|timer| timer.due)
     }
 
-    /// Why the module is over, if it says that it is.
+    /// Returns why the module is over, if it ended itself.
     pub(crate) fn over(&self) -> Option<&Ended> {
         self.over.as_ref()
     }

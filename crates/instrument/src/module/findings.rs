@@ -1,93 +1,94 @@
-//! What a module found: records of a log, numbers with their resolution, and rows of points.
+//! Results of a module: log entries, measured values with their resolution, and series.
 //!
-//! The names and units are the module's; whoever stores them gives them their place in a record.
-//! Invariant: a module that finds without end fills no memory: the limits here have names.
+//! The module chooses names and units. The code that stores them assigns their place in a record.
+//!
+//! Invariant: the named limits here bound memory, however much a module reports.
 
 use std::borrow::Cow;
 
 use packet::time::Nanos;
 use results::record::{Bound, BoundCause, BoundSide};
 
-/// Records in a module's log.
+/// Maximum number of log entries.
 pub const LOG_ENTRIES_MAX: usize = 1 << 18;
 
-/// Values of one record.
+/// Maximum number of values in a log entry.
 pub const LOG_VALUES_MAX: usize = 32;
 
-/// Numbers that a module tells.
+/// Maximum number of measured values.
 pub const MEASURED_MAX: usize = 1 << 12;
 
-/// Rows of points that a module tells.
+/// Maximum number of series.
 pub const SERIES_MAX: usize = 64;
 
-/// Points of all rows together.
+/// Maximum number of points in all series together.
 pub const SERIES_POINTS_MAX: usize = 1 << 20;
 
-/// A name or text, mostly one that the program holds.
+/// A name or text, mostly static.
 pub type Name = Cow<'static, str>;
 
-/// A record of the log.
+/// A log entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogEntry {
-    /// When, on the stage's clock.
+    /// Time on the event loop's clock.
     pub at: Nanos,
-    /// What it tells of.
+    /// Name of the event.
     pub name: Name,
-    /// What it says, the unit in each name.
+    /// Named values. Each name includes the unit.
     pub values: Vec<(Name, Value)>,
 }
 
-/// A value of a record.
+/// A value in a log entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A whole number.
     Count(u64),
     /// Any number.
     Number(f64),
-    /// A moment or a span in nanoseconds.
+    /// A time or duration in nanoseconds.
     Nanos(Nanos),
-    /// Whether.
+    /// A boolean.
     Is(bool),
-    /// Words.
+    /// A text.
     Text(Name),
 }
 
-/// A number that was measured.
+/// A measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// What it is, its unit at the end: `barrier_delay_ns_median`.
+    /// Name that ends with the unit, for example `barrier_delay_ns_median`.
     pub name: Name,
-    /// Its unit.
+    /// Unit.
     pub unit: Name,
-    /// The number.
+    /// The value.
     pub value: f64,
-    /// How far the truth may be from it, in the same unit: the resolution of the probes or half an
-    /// interval. None where nobody knows.
+    /// Half width of the uncertainty, in the same unit: the probes' resolution or half a confidence
+    /// interval. None if unknown.
     pub half_width: Option<f64>,
-    /// Of how many things it tells.
+    /// Number of observations.
     pub count: u64,
-    /// On which side it only bounds the true value.
+    /// Whether the value is only a lower or upper bound, and why.
     pub bound: Option<Bound>,
-    /// What to know before believing it.
+    /// Caveat about the value.
     pub note: Option<Name>,
 }
 
-/// A row of points.
+/// A series of points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What is over the other.
+    /// Name of the y values.
     pub name: Name,
-    /// Its unit.
+    /// Unit of the y values.
     pub unit: Name,
-    /// What it is over.
+    /// Name of the x values.
     pub x_name: Name,
-    /// The unit of that.
+    /// Unit of the x values.
     pub x_unit: Name,
-    /// The points: x, then y.
+    /// The points (x, y).
     pub points: Vec<(f64, f64)>,
 }
 
-/// All that a module found, within the limits.
+/// All results of a module, within the limits.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     log: Vec<LogEntry>,
@@ -96,32 +97,32 @@ pub(crate) struct Findings {
     points: usize,
     /// Limits that were reached, and by how much.
     limits: Vec<(&'static str, u64)>,
-    /// Those that the module has been told of.
+    /// Number of limits already reported to the module.
     told: usize,
 }
 
 impl Measured {
-    /// A number of which is known how far off it may be.
+    /// A value with known uncertainty.
     pub fn new(name: impl Into<Name>, unit: impl Into<Name>, value: f64, half_width: f64) -> Self {
         let half_width = Some(half_width);
         let (name, unit) = (name.into(), unit.into());
         Measured { name, unit, value, half_width, count: 1, bound: None, note: None }
     }
 
-    /// The same of so many things.
+    /// Sets the number of observations.
     #[must_use]
     pub fn of(self, count: u64) -> Self {
         Measured { count, ..self }
     }
 
-    /// The same as a lower bound of the true value, for this cause and with a note.
+    /// Marks the value as a lower bound, with cause and note.
     #[must_use]
     pub fn at_least(self, cause: BoundCause, note: impl Into<Name>) -> Self {
         let bound = Some(Bound { side: BoundSide::Lower, cause });
         Measured { bound, ..self.noting(note) }
     }
 
-    /// The same with what to know before believing it.
+    /// Adds a caveat.
     #[must_use]
     pub fn noting(self, note: impl Into<Name>) -> Self {
         Measured { note: Some(note.into()), ..self }
@@ -160,12 +161,12 @@ impl Findings {
         self.series.push(series);
     }
 
-    /// One thing more than a limit allows.
+    /// Counts one item beyond a limit.
     pub fn beyond(&mut self, limit: &'static str) {
         self.beyond_by(limit, 1);
     }
 
-    /// So many things more than a limit allows.
+    /// Counts this many items beyond a limit.
     pub fn beyond_by(&mut self, limit: &'static str, count: u64) {
         match self.limits.iter_mut().find(|(name, _)| *name == limit) {
             Some((_, beyond)) => *beyond += count,
@@ -173,20 +174,20 @@ impl Findings {
         }
     }
 
-    /// A limit that the module has not been told of.
+    /// Returns the next limit that the module has not been notified of.
     pub fn take_untold(&mut self) -> Option<&'static str> {
         let (name, _) = self.limits.get(self.told)?;
         self.told += 1;
         Some(name)
     }
 
-    /// The limits that were reached, and by how much.
+    /// Returns the limits that were reached, and by how much.
     #[cfg(test)]
     pub fn limits(&self) -> &[(&'static str, u64)] {
         &self.limits
     }
 
-    /// Log, numbers, rows, and limits that were reached.
+    /// Returns log, measured values, series, and limits that were reached.
     #[allow(clippy::type_complexity, reason = "taken apart where it is called")]
     pub fn take(self) -> (Vec<LogEntry>, Vec<Measured>, Vec<Series>, Vec<(&'static str, u64)>) {
         (self.log, self.measured, self.series, self.limits)

@@ -1,9 +1,13 @@
-//! Errands of hosts: what programs with sockets of their own do at the ends of the tester's links.
+//! Host tasks: programs that send through sockets at the ends of the tester's links.
 //!
-//! Frames of streams are the tester's own; what a host sends has passed a system's sockets, with all the time that
-//! this takes, as in studies whose client and server are programs. A module says what is to be done by
-//! [`Desk::errand`](super::Desk::errand) and is told what came of it by [`What::Errand`](super::What::Errand). Invariant: one
-//! errand at a time; a host has its addresses for as long as its errand takes and no longer.
+//! A stream's frames come from the tester itself. A host's packets pass a system's sockets, with
+//! their delays, as in studies that use client and server programs. A module starts a task by
+//! [`Desk::errand`](super::Desk::errand). [`What::Errand`](super::What::Errand) reports its result.
+//!
+//! Invariants:
+//!
+//! - Only one task runs.
+//! - A host has its addresses only while its task runs.
 
 use std::net::Ipv4Addr;
 
@@ -11,179 +15,180 @@ use packet::time::Nanos;
 
 use crate::stream::Stream;
 
-/// Bytes of a frame around what UDP carries: headers and frame check sequence.
+/// Bytes of a frame around the UDP payload: headers and frame check sequence.
 const AROUND_PAYLOAD: usize = 14 + 20 + 8 + 4;
 
-/// Bytes that UDP has to carry at least, so that packets are known by their numbers.
+/// Minimum UDP payload in bytes, for the packet's sequence number.
 pub const PAYLOAD_BYTES_MIN: usize = 8;
 
 /// A host at the end of one of the tester's links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
-    /// The tester's port at which it is, from 0.
+    /// Index of the tester's port.
     pub port: usize,
-    /// Its hardware address.
+    /// MAC address.
     pub mac: [u8; 6],
-    /// Its address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
-    /// Its UDP port.
+    /// UDP port.
     pub udp_port: u16,
-    /// The hardware address that leads to the other host: that host's own, or a router's.
+    /// MAC address of the next hop: the other host or a router.
     pub next_hop: [u8; 6],
 }
 
-/// Something that hosts are to do.
+/// A host task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Errand {
-    /// Packets there and back, one at a time.
+    /// Request-response exchange with one packet outstanding.
     Talk(Talk),
-    /// A load that a program sends.
+    /// Load from a program.
     Load(Load),
-    /// A connection by TCP over which a program sends.
+    /// TCP transfer by a program.
     Transfer(Transfer),
 }
 
-/// Packets of a client that a server returns, one outstanding.
+/// Packets that a server echoes to a client, one outstanding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Talk {
-    /// Who begins, and who answers.
+    /// Client and server.
     pub hosts: [Host; 2],
-    /// What UDP carries, in bytes, at least [`PAYLOAD_BYTES_MIN`].
+    /// UDP payload in bytes, at least [`PAYLOAD_BYTES_MIN`].
     pub payload_bytes: usize,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// When a packet counts as lost.
+    /// Timeout after which a packet counts as lost.
     pub wait: Nanos,
-    /// So many lost in a row end it.
+    /// Ends the exchange after this many consecutive losses.
     pub lost_in_a_row_max: u64,
 }
 
-/// A program that sends from one host to another for a while.
+/// A program that sends from one host to another for a limited time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     /// The program.
     pub program: Program,
-    /// Who sends, and who receives.
+    /// Sender and receiver.
     pub hosts: [Host; 2],
-    /// What a datagram carries, in bytes.
+    /// Payload of a datagram in bytes.
     pub payload_bytes: usize,
-    /// Bytes of payload a second; none for as many as the program can send.
+    /// Payload bytes per second. None for as many as the program can send.
     pub bytes_per_s: Option<f64>,
-    /// The longest that it may last; it ends by itself then.
+    /// Maximum duration, after which the load ends.
     pub limit: Nanos,
 }
 
-/// A connection by TCP over which a program sends as much as it can.
+/// A TCP connection over which a program sends as much as it can.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
     /// The program.
     pub program: Program,
-    /// Who sends, and who receives.
+    /// Sender and receiver.
     pub hosts: [Host; 2],
-    /// The receiver's packets come with tags of these VLANs, which are taken off before its system sees them.
+    /// VLAN tags of packets to the receiver. They are removed before its system receives them.
     pub untags: Vec<u16>,
-    /// The window that both are given, in bytes; none for what their system gives by itself.
+    /// TCP window of both hosts in bytes. None for the system's default.
     pub window_bytes: Option<u64>,
-    /// Bytes of a full frame, check sequence included; none for the largest that the link takes.
+    /// Frame size in bytes, check sequence included. None for the largest that the link takes.
     pub frame_bytes: Option<u32>,
-    /// How long it sends; a program may round that up to whole seconds.
+    /// Duration. A program can round it up to whole seconds.
     pub span: Nanos,
 }
 
-/// A program that makes load.
+/// A load generator program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
-    /// iperf3, which has a connection of its own by TCP beside its datagrams.
+    /// iperf3, which has a TCP control connection in addition to its datagrams.
     Iperf3,
 }
 
-/// What came of an errand.
+/// Result of a host task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Done {
-    /// Packets went there and back.
+    /// An exchange is over.
     Talked(Talked),
-    /// A load has begun: the program sends.
+    /// A load has started: the program sends.
     Loading,
     /// A load is over.
     Loaded(Loaded),
-    /// A connection is over.
+    /// A TCP transfer is over.
     Transferred(Transferred),
-    /// It could not be done, or not to its end, and why.
+    /// The task failed or stopped early, with the reason.
     Failed(String),
 }
 
-/// What came of packets there and back.
+/// Result of an exchange.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Talked {
-    /// Those that came back, in the order in which they were sent.
+    /// Packets that came back, in the order in which they were sent.
     pub returned: Vec<Exchange>,
-    /// How many were sent.
+    /// Packets sent.
     pub sent: u64,
-    /// Whether it ended because too many in a row were lost.
+    /// Whether it ended because of too many consecutive losses.
     pub is_given_up: bool,
 }
 
-/// A packet that came back: moments around the system's calls of both programs, on one clock with any beginning.
+/// An echoed packet with timestamps around both programs' system calls, on one clock with any
+/// epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its number, from 0.
+    /// Sequence number, from 0.
     pub number: u64,
-    /// Before the client's call that sent it.
+    /// Before the client's send call.
     pub sent_at: Nanos,
-    /// After the server's call that received it.
+    /// After the server's receive call.
     pub came_at: Nanos,
-    /// Before the server's call that sent it back.
+    /// Before the server's send call.
     pub answered_at: Nanos,
-    /// After the client's call that received it.
+    /// After the client's receive call.
     pub back_at: Nanos,
 }
 
-/// What a program says that it sent and received.
+/// Sent and received counts that a program reports.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Loaded {
-    /// The program and its version, as it says.
+    /// Program and version, as it reports them.
     pub program: String,
     /// Datagrams sent.
     pub sent: u64,
-    /// Bytes of payload sent.
+    /// Payload bytes sent.
     pub sent_bytes: u64,
-    /// How long it sent, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Datagrams that its receiver missed, where it says.
+    /// Datagrams that the receiver missed, if reported.
     pub lost: Option<u64>,
 }
 
-/// What came of a connection by TCP.
+/// Result of a TCP transfer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Transferred {
-    /// The program and its version, as it says.
+    /// Program and version, as it reports them.
     pub program: String,
-    /// How the sender answered congestion.
+    /// The sender's congestion control algorithm.
     pub congestion: String,
-    /// Bytes that the receiver had.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// In how many seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Segments that were sent again, as the program says.
+    /// Retransmitted segments, as the program reports them.
     pub retransmits: u64,
-    /// Timers of the sender's system that ran out before an acknowledgement came.
+    /// Retransmission timeouts of the sender's system.
     pub timeouts: u64,
-    /// Of those, such as turned out to have been needless.
+    /// Spurious timeouts among them.
     pub timeouts_spurious: u64,
-    /// Segments that its system sent again because later ones were acknowledged.
+    /// Fast retransmissions of the sender's system.
     pub retransmits_fast: u64,
-    /// The largest window that the receiver was seen to offer, in bytes, where that can be seen.
+    /// Largest window that the receiver offered, in bytes, if it can be observed.
     pub window_bytes: Option<u64>,
-    /// The largest that the sender allowed itself, in bytes, where it says.
+    /// Largest congestion window of the sender in bytes, if reported.
     pub congestion_bytes: Option<u64>,
-    /// The mean time of a round trip, in microseconds, where it says.
+    /// Mean round-trip time in microseconds, if reported.
     pub round_trip_us: Option<u64>,
-    /// Payload of a full segment, in bytes, where it says.
+    /// Maximum segment payload in bytes, if reported.
     pub segment_bytes: Option<u64>,
 }
 
 impl Host {
-    /// The host that sends such frames.
+    /// The host that sends this stream's frames.
     pub fn sending(stream: &Stream) -> Host {
         let headers = &stream.headers;
         Host {
@@ -197,7 +202,7 @@ impl Host {
 }
 
 impl Talk {
-    /// The packets of a client's stream and a server's, of the same headers and sizes.
+    /// An exchange with the headers and sizes of a client's and a server's stream.
     pub fn of(ways: &[Stream; 2], packets: u64, wait: Nanos) -> Talk {
         Talk {
             hosts: ways.each_ref().map(Host::sending),
@@ -209,7 +214,7 @@ impl Talk {
     }
 }
 
-/// What UDP carries in a frame of this size, check sequence included.
+/// Returns the UDP payload of a frame of this size, check sequence included.
 pub fn payload_bytes(frame_bytes: usize) -> usize {
     frame_bytes.saturating_sub(AROUND_PAYLOAD).max(PAYLOAD_BYTES_MIN)
 }

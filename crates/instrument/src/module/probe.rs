@@ -1,9 +1,8 @@
-//! Probes: the frames of streams, known again by their signature wherever they come up, and made by
-//! hand where a stream does not send them.
+//! Probe frames: identification by signature, and construction of single frames.
 //!
-//! A frame is known by the signature that it carries (see [`crate::signature`]), so that it is known
-//! too when a switch has rewritten its headers or pushed a tag before it. Which value of what varies it
-//! has follows from its number, not from its bytes.
+//! A frame's signature identifies it (see [`crate::signature`]), also when a switch has rewritten
+//! its headers or pushed a tag. The values of varying fields follow from the frame's number, not
+//! from its bytes.
 
 use packet::time::Nanos;
 
@@ -12,36 +11,36 @@ use crate::mix::mix;
 use crate::signature::{NUMBER_MAX, Sent, Sequence};
 use crate::stream::Stream;
 
-/// Keeps the frames of stages and of trials apart, although both come from one key.
+/// Separates the frames of modules and of trials, which derive from one key.
 const STAGE: u64 = 0x7374_6167_6500_0000;
 
-/// A stream's frame that was seen.
+/// An identified frame of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// The stream's number.
+    /// Stream id.
     pub stream: u16,
-    /// The frame's number, from 0; in a frame that was sent again after the stream was stopped or its
-    /// rate changed, numbers go on.
+    /// Sequence number, from 0. It continues when a stream restarts or its rate changes.
     pub number: u64,
-    /// When it was handed to the port.
+    /// When the frame was handed to the port.
     pub sent_at: Nanos,
-    /// Which value the first group of varying fields has, from 0: which flow, which rule. 0 if nothing
+    /// Index of the first varying group's value, for example of the flow or rule. 0 if nothing
     /// varies.
     pub place: u64,
-    /// Whether its delay is when it was seen less `sent_at`: the tester was at its work both times.
+    /// Whether the delay is the receive time less `sent_at`: the tester was stalled at neither
+    /// time.
     pub is_delay_known: bool,
-    /// Whether every byte is as it ought to arrive. Of a part of a frame that is not known, and not said.
+    /// Whether every byte is as expected. False if only a part of the frame is available.
     pub is_intact: bool,
 }
 
-/// Signs the frames of one stage.
+/// Signs the frames of one module's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signer {
     key: u64,
     epoch: u16,
 }
 
-/// The frames of a stream, to be made one by one.
+/// Builds single frames of a stream.
 #[derive(Debug, Clone)]
 pub struct Frames {
     epoch: u16,
@@ -62,15 +61,15 @@ impl Signer {
         self.epoch
     }
 
-    /// The frames of a valid stream. They are known on arrival if the stage knows the stream, by
-    /// [`Desk::prepare`](super::Desk::prepare).
+    /// Returns the frame builder of a valid stream. The event loop recognizes the frames if the
+    /// module prepared the stream by [`Desk::prepare`](super::Desk::prepare).
     pub fn frames(self, stream: &Stream) -> Frames {
         Frames { epoch: self.epoch, templates: Templates::leaving(stream, self.key) }
     }
 }
 
 impl Frames {
-    /// Frame `number`, without frame check sequence, which says that it was sent at `at`.
+    /// Builds frame `number`, without frame check sequence, with the send time `at`.
     pub fn frame(&self, number: u64, at: Nanos) -> Vec<u8> {
         let number = number & NUMBER_MAX;
         let template = self.templates.of(number);

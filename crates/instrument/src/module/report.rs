@@ -1,7 +1,6 @@
-//! All that came of a module: how it ended, what it found, and where every frame and message went.
+//! Report of a module's run: how it ended, its results, and counts of all frames and messages.
 //!
-//! A module that was cut short has a report like any other: a partial result is a result, and says so
-//! by how it ended.
+//! An aborted module has a report like any other. `ended` marks a partial result.
 
 use openflow::version::{MessageKind, Version};
 use packet::time::{Clock, Nanos};
@@ -14,234 +13,234 @@ use crate::stall::Stalls;
 use crate::stream::Problem;
 use crate::trial::Flag;
 
-/// The name of the limit that [`super::Needs::limit`] sets.
+/// Name of the limit in [`super::Needs::limit`].
 pub const TIME_LIMIT: &str = "time limit of the module";
 
-/// What came of a module.
+/// Report of a module's run.
 #[derive(Debug, Clone)]
 pub struct StageReport {
-    /// When the module was started; when it was given up, if it never was.
+    /// When the module started. When it was given up, if it never started.
     pub started_at: Nanos,
-    /// When it was over, the drain not counted.
+    /// When it ended, without the drain time.
     pub ended_at: Nanos,
-    /// Why it was over.
+    /// Why it ended.
     pub ended: Ended,
     /// Whether time was virtual.
     pub is_simulated: bool,
-    /// Whether hosts were sent on an errand: their frames are in no account, and of what was lost nobody knows whose it was.
+    /// Whether hosts ran a task. The accounts do not include their frames, and the ports' losses
+    /// can then not be assigned to streams or hosts.
     pub has_sent_hosts: bool,
-    /// Each stream, in the order in which they were prepared.
+    /// The streams, in the order in which they were prepared.
     pub streams: Vec<StreamAccount>,
-    /// Each of the rig's ports, in order.
+    /// The rig's ports, in order.
     pub ports: Vec<PortAccount>,
-    /// Each connection, in the order in which they were needed.
+    /// The connections, in the order of [`super::Needs::connections`].
     pub connections: Vec<ConnectionReport>,
-    /// Each agent that could be asked, in order.
+    /// The available agents, in order.
     pub agents: Vec<AgentReport>,
     /// The module's log.
     pub log: Vec<LogEntry>,
-    /// What it measured.
+    /// Measured values.
     pub measured: Vec<Measured>,
-    /// Its rows of points.
+    /// Series of points.
     pub series: Vec<Series>,
-    /// Limits that were reached, and how many things were left out.
+    /// Limits that were reached, with the number of items left out.
     pub limits: Vec<(&'static str, u64)>,
-    /// What the stage and the module cost.
+    /// Time spent in the event loop and the module.
     pub costs: Costs,
-    /// What control channels looked like on the wire, as a capture file, if one was asked for.
+    /// Capture file of the control channels, if requested.
     pub capture: Option<Vec<u8>>,
-    /// When the tester was not at its work; `delays_unknown` counts the streams' frames that came back
-    /// and whose delay nobody knows.
+    /// Stalls of the tester. `delays_unknown` counts received stream frames with unknown delay.
     pub stalls: Stalls,
-    /// What to know before believing the numbers.
+    /// Warnings about the validity of the results.
     pub flags: Vec<Flag>,
-    /// Who stamped the received frames.
+    /// Clock that stamped received frames.
     pub stamps: Clock,
 }
 
-/// Why a module was over.
+/// Why a module ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
-    /// It said that it has all that it wanted.
+    /// It reported completion.
     Said,
-    /// A limit with this name was reached: the stage's, or one of the module's own waits.
+    /// It reached the limit with this name: the event loop's or its own.
     Limit(&'static str),
-    /// It said that it could not go on, and why.
+    /// It failed, with the reason.
     Failed(String),
-    /// A connection could not be made before it started.
+    /// A connection did not come up before the start.
     NotReady {
-        /// Which connection.
+        /// Index of the connection.
         connection: usize,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A connection was lost.
     Lost {
-        /// Which connection.
+        /// Index of the connection.
         connection: usize,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It asked for what makes no sense: each fault, with the number of the stream it concerns.
+    /// It requested invalid streams: each problem with its stream id.
     Unusable(Vec<(u16, Problem)>),
-    /// A port failed: its index, and how.
+    /// A port failed: index and error.
     Port(usize, String),
-    /// Someone asked to stop.
+    /// A user interrupted it.
     Interrupted,
-    /// The simulated device and the module go on at the same moment without end.
+    /// The simulated device and the module exchange events at the same virtual time without end.
     Restless(Nanos),
 }
 
-/// What became of a stream's frames.
+/// Frame counts of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamAccount {
-    /// The stream's number.
+    /// Stream id.
     pub id: u16,
-    /// Port it was sent from.
+    /// Index of the sending port.
     pub from: usize,
-    /// Port where it was expected.
+    /// Index of the expected receiving port.
     pub to: usize,
     /// Frames that the port accepted.
     pub sent: u64,
-    /// Frames that the tester was too late for, although the port would have taken them.
+    /// Frames not sent because the tester was late, although the port had room.
     pub unsent_late: u64,
-    /// Frames that the port refused until it was too late for them.
+    /// Frames not sent because the port rejected them until their deadline.
     pub unsent_refused: u64,
-    /// Different frames that were seen on any port, in whatever state.
+    /// Distinct frames received on any port, in any state.
     pub arrived: u64,
     /// First copies on the expected port.
     pub expected: u64,
-    /// First copies on each port that is not the expected one.
+    /// First copies on each other port.
     pub elsewhere: u64,
-    /// Further copies on a port where the frame had been before.
+    /// Duplicates: further copies on the same port.
     pub duplicate: u64,
-    /// Copies of any kind that are not as they ought to arrive: rewritten or damaged.
+    /// Copies of any kind that differ from the expected bytes: rewritten or damaged.
     pub altered: u64,
-    /// Copies so late that nobody knows whether they came before.
+    /// Copies too late to tell first copies from duplicates.
     pub late: u64,
-    /// Frames that packet-ins carried.
+    /// Frames in packet-ins.
     pub told: u64,
-    /// Different frames that packet-ins carried and that were seen on no port.
+    /// Distinct frames in packet-ins that no port received.
     pub only_told: u64,
 }
 
-/// What arrived on a port.
+/// Frame counts of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortAccount {
-    /// The port's name.
+    /// Name of the port.
     pub name: String,
-    /// Frames received, of all kinds.
+    /// Received frames of all kinds.
     pub received: u64,
-    /// Of those, the stage's own.
+    /// Frames of this run among them.
     pub probes: u64,
-    /// Of those, frames of an earlier stage.
+    /// Frames of an earlier run among them.
     pub stale: u64,
-    /// Of those, frames that are not the instrument's.
+    /// Frames among them that the tester did not send.
     pub foreign: u64,
-    /// Of those, told to the module.
+    /// Frames among them that were delivered to the module.
     pub watched: u64,
-    /// What the port itself counted.
+    /// The port's own counters.
     pub counters: PortCounters,
 }
 
-/// What passed on a connection.
+/// Message counts of a connection.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ConnectionReport {
-    /// Name of the other end, empty if it was never up.
+    /// Name of the peer. Empty if the connection was never up.
     pub peer: String,
-    /// The version that was agreed on last.
+    /// The version negotiated last.
     pub version: Option<Version>,
-    /// How often it was up.
+    /// Number of times the connection came up.
     pub ups: u64,
-    /// How often it was lost or could not be made, and why the last time.
+    /// Number of times the connection was lost or failed to open.
     pub losses: u64,
-    /// Why the last time.
+    /// The reason, the last time.
     pub lost: Option<String>,
-    /// Messages of the module that the socket took, by kind.
+    /// Sent messages of the module, by kind.
     pub sent: Vec<(MessageKind, u64)>,
-    /// Messages that came for the module, by kind.
+    /// Messages received for the module, by kind.
     pub received: Vec<(MessageKind, u64)>,
-    /// Messages that nobody could understand.
+    /// Invalid messages received.
     pub refused: u64,
-    /// Messages of the module that were never said.
+    /// Messages of the module that were not sent.
     pub unsent: u64,
     /// Bytes that the socket took.
     pub bytes_sent: u64,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes_received: u64,
-    /// What was seen of it on the wire; none if nobody looked there.
+    /// Capture of the connection on the wire. None without one.
     pub wire: Option<WireReport>,
 }
 
-/// What was seen of a connection on the wire.
+/// Capture statistics of a connection.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WireReport {
-    /// Who took the stamps.
+    /// Clock that stamped the packets.
     pub stamps: Option<Clock>,
-    /// From when a message had passed the interface to when the socket had handed it over, in nanoseconds.
+    /// Time from a message's passing of the interface to the socket's delivery, in nanoseconds.
     pub received: Histogram,
-    /// From before the write of what was said to when all of it had passed, in nanoseconds.
+    /// Time from before the write to the passing of the last byte, in nanoseconds.
     pub sent: Histogram,
-    /// Messages whose moment on the wire nobody knows.
+    /// Messages whose time on the wire is unknown.
     pub unknown: u64,
-    /// Retransmissions, gaps, and what was given up.
+    /// Retransmissions, gaps and messages given up.
     pub remarks: Remarks,
 }
 
-/// What passed between a module and an agent.
+/// Request counts of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentReport {
-    /// Where it is, and how we are believed.
+    /// Address and authentication.
     pub name: String,
-    /// Questions that were asked.
+    /// Requests sent.
     pub asked: u64,
-    /// Questions that were answered.
+    /// Requests answered.
     pub answered: u64,
-    /// Why the last of the others was not.
+    /// Reason of the last failure.
     pub failure: Option<String>,
-    /// Datagrams that made no sense, were not signed as they ought to be, or that nobody asked for.
+    /// Rejected datagrams: invalid, wrongly authenticated or unsolicited.
     pub strays: u64,
 }
 
-/// What the stage and the module cost, in time in which nobody looked at ports and sockets.
+/// Time spent in the event loop and the module, in which it does not poll ports and sockets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Events that the module was told.
+    /// Events delivered to the module.
     pub events: u64,
-    /// Time in the module's hands. Frames that came together are taken together, sorting them included.
+    /// Time in the module. A batch of frames counts as one, classification included.
     pub react_ns_total: u64,
-    /// The longest time at once.
+    /// The longest single span in the module.
     pub react_ns_longest: u64,
     /// Time for reading and writing connections, decoding and encoding included.
     pub control_ns_total: u64,
-    /// How often the stage looked at everything.
+    /// Iterations of the event loop.
     pub turns: u64,
-    /// Half of the time was spent in turns no longer than this, those left out in which the tester was away...
+    /// Median iteration time, weighted by time and without stalls.
     pub turn_ns_p50: u64,
-    /// ...and 99 % of it in turns no longer than this.
+    /// 99th percentile of the iteration time, weighted by time and without stalls.
     pub turn_ns_p99: u64,
 }
 
 impl StreamAccount {
-    /// Frames that were sent and seen nowhere.
+    /// Returns how many sent frames were not received.
     pub fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.arrived + self.late)
     }
 }
 
 impl StageReport {
-    /// Whether the module had all that it wanted.
+    /// Returns whether the module completed within all limits.
     pub fn is_whole(&self) -> bool {
         self.ended == Ended::Said && self.limits.is_empty()
     }
 
-    /// What the module measured under this name.
+    /// Returns the measured value with this name.
     pub fn measured(&self, name: &str) -> Option<&Measured> {
         self.measured.iter().find(|measured| measured.name == name)
     }
 }
 
-/// Counts in a row by kind.
+/// Adds to the count of this kind.
 pub(crate) fn count(row: &mut Vec<(MessageKind, u64)>, kind: MessageKind, more: u64) {
     match row.iter_mut().find(|(known, _)| *known == kind) {
         Some((_, count)) => *count += more,

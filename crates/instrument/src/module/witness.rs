@@ -1,7 +1,9 @@
-//! Modules that ask an agent: one that does nothing else, and one around another while that measures.
+//! Modules that query an SNMP agent: a standalone one, and a wrapper around another module.
 //!
-//! Interfaces are asked for when nothing moves, before and after; the load of processors meanwhile too, once
-//! each [`LOAD_INTERVAL`]. Invariant: the module inside is told what it would be told without, and nothing else.
+//! Interfaces are read before and after a measurement. The wrapper reads only the processor load,
+//! once per [`LOAD_INTERVAL`].
+//!
+//! Invariant: the wrapped module receives the same events as without the wrapper.
 
 use packet::time::Nanos;
 use snmp::mib::{self, Column, Interface};
@@ -9,36 +11,36 @@ use snmp::{Binding, Oid, Question};
 
 use super::{Answer, Desk, Ended, Event, Module, Needs, SnmpId, TimerId, What};
 
-/// How often the load is asked for.
+/// Interval between requests for the processor load.
 pub const LOAD_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// The longest that an agent may take for everything; each of its answers has a limit of its own.
+/// Time limit for all of an agent's replies. Each reply has its own limit too.
 pub const LOOK_NS_MAX: Nanos = Nanos::from_secs(30);
 
-/// Loads that are kept of one measurement.
+/// Maximum number of load samples of a measurement.
 const LOADS_MAX: usize = 100_000;
 
-/// The agent that is asked.
+/// Index of the agent.
 const AGENT: usize = 0;
 
-/// What an agent said at one moment.
+/// Values that an agent reported at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Where the agent is, and how we are believed.
+    /// Address and authentication of the agent.
     pub agent: String,
     /// Its interfaces.
     pub interfaces: Vec<Interface>,
-    /// The load of its processors over their last minute, in percent.
+    /// Processor load over the last minute, in percent.
     pub loads: Vec<u64>,
-    /// What else was asked for and is a number.
+    /// Other requested objects with numeric values.
     pub values: Vec<(Oid, u64)>,
-    /// How long the first answer took.
+    /// Round-trip time of the first reply.
     pub round_trip: Option<Nanos>,
-    /// Why something is not known.
+    /// Reasons for missing values.
     pub problems: Vec<String>,
 }
 
-/// Asks for everything, and ends.
+/// Module that reads all objects once and ends.
 #[derive(Debug, Default)]
 pub struct Look {
     oids: Vec<Oid>,
@@ -48,12 +50,12 @@ pub struct Look {
 }
 
 impl Look {
-    /// Asks for interfaces, load and these objects, after so long.
+    /// Requests interfaces, load and these objects after the given delay.
     pub fn new(oids: Vec<Oid>, after: Nanos) -> Look {
         Look { oids, after, ..Look::default() }
     }
 
-    /// What the agent said.
+    /// Returns what the agent reported.
     pub fn seen(self) -> Seen {
         self.seen
     }
@@ -85,7 +87,7 @@ impl Look {
     }
 }
 
-/// Loads of processors among what an agent said.
+/// Returns the processor loads among these bindings.
 fn loads(bindings: &[Binding]) -> Vec<u64> {
     let root = mib::processor_load();
     let of = bindings.iter().filter(|binding| binding.name.below(&root).is_some());
@@ -132,19 +134,19 @@ impl Module for Look {
     }
 }
 
-/// Asks for the load while another module measures.
+/// Wrapper that polls the processor load while another module measures.
 pub struct Beside<'a> {
     module: &'a mut dyn Module,
     timer: Option<TimerId>,
     asked: Option<SnmpId>,
-    /// Mean load of the processors at each answer, in percent.
+    /// Mean load of the processors in each reply, in percent.
     pub loads: Vec<f64>,
-    /// Why one was not answered.
+    /// Reason of the last failed request.
     pub problem: Option<String>,
 }
 
 impl<'a> Beside<'a> {
-    /// Around a module that has not been started.
+    /// Wraps a module that has not been started.
     pub fn new(module: &'a mut dyn Module) -> Beside<'a> {
         Beside { module, timer: None, asked: None, loads: Vec::new(), problem: None }
     }
@@ -166,7 +168,7 @@ impl Module for Beside<'_> {
                 self.module.react(event, desk);
             }
             What::Timer(timer) if Some(timer) == self.timer => {
-                // One that is silent is not asked more and more.
+                // Keeps one request outstanding, so that a silent agent gets no pile of requests.
                 if self.asked.is_none() {
                     let question = Question::Walk(vec![mib::processor_load()]);
                     self.asked = Some(desk.snmp(AGENT, question));

@@ -1,11 +1,13 @@
 //! Latency and its variation, frame by frame.
 //!
-//! Smoothed jitter is RFC 3550, 6.4.1, in nanoseconds and between successive arrivals; IPDV is
-//! RFC 3393's difference between successive arrivals; PDV is the 99.9th percentile less the
-//! minimum (RFC 8219, 7.3.1). Histograms keep three significant digits. Frames that took equally long
-//! are noted together, and come to what they would one by one.
-//! The stretch is how much longer frames took at the end than at the beginning: what had queued
-//! up when sending ended, and came out only later. Medians keep single stragglers out of it.
+//! - Smoothed jitter: RFC 3550, section 6.4.1, in nanoseconds and between successive arrivals.
+//! - IPDV: difference between successive arrivals (RFC 3393).
+//! - PDV: 99.9th percentile less the minimum (RFC 8219, section 7.3.1).
+//! - Stretch: how much longer the last frames took than the first ones. It is the length of the
+//!   queue at the end of sending. Medians exclude single stragglers.
+//!
+//! Histograms keep three significant digits. Frames with equal latency are recorded together, with
+//! the same result as one by one.
 
 use packet::time::Nanos;
 
@@ -13,10 +15,10 @@ use crate::monitor::train::Train;
 use crate::monitor::variation::Varying;
 use crate::trial::{Histogram, Jitter, Latency};
 
-/// Frames at either end whose median latency tells how far a queue has grown.
+/// Number of frames at either end for the median latencies of the stretch.
 const EDGE_FRAMES: usize = 63;
 
-/// One stream's latency in progress.
+/// Latency statistics of one stream.
 #[derive(Debug)]
 pub struct Delay {
     from_sent: Histogram,
@@ -30,16 +32,16 @@ pub struct Delay {
     ipdv_count: u64,
     /// Latencies of the first frames.
     first_ns: Vec<i64>,
-    /// Latencies of the last frames, written around.
+    /// Latencies of the last frames, as a ring buffer.
     last_ns_edge: Vec<i64>,
-    /// Which of them is the oldest, once there are enough.
+    /// Index of the oldest entry of the full ring buffer.
     edge_at: usize,
-    /// Where it is asked for, since it costs time for each frame.
+    /// Differences of successive frames, only on request, because they cost time per frame.
     varying: Option<Box<Varying>>,
 }
 
 impl Delay {
-    /// Nothing measured yet.
+    /// Creates empty statistics.
     pub fn new() -> Self {
         Delay {
             from_sent: Histogram::new(),
@@ -58,18 +60,18 @@ impl Delay {
         }
     }
 
-    /// Latencies from the real departure so far.
+    /// Returns the latencies so far, from the actual send time.
     pub(super) fn latencies(&self) -> &Histogram {
         &self.from_sent
     }
 
-    /// The same, with the variation of successive frames counted where that is wanted.
+    /// Enables the differences of successive frames if requested.
     #[must_use]
     pub fn varying(self, is_wanted: bool) -> Self {
         Delay { varying: is_wanted.then(Box::default), ..self }
     }
 
-    /// Frames arrived that were due at these times, as far as that is known.
+    /// Records arrived frames with their due times, as far as known.
     #[inline]
     pub(super) fn record(&mut self, train: &Train, dues: impl Iterator<Item = Nanos>) {
         let (at, frames) = (train.moment.at, train.frames);
@@ -92,14 +94,14 @@ impl Delay {
 
     #[inline]
     fn note_change(&mut self, change: u64) {
-        // Signed, because that is one instruction; a change has far fewer than 63 bits.
+        // Signed conversion takes one instruction. A difference has far fewer than 63 bits.
         self.smoothed_ns += (change as i64 as f64 - self.smoothed_ns) / 16.0;
         self.ipdv_ns_sum = self.ipdv_ns_sum.saturating_add(change);
         self.ipdv_ns_max = self.ipdv_ns_max.max(change);
         self.ipdv_count += 1;
     }
 
-    /// Frames arrived, and how long they took is unknown. No variation is told across them.
+    /// Counts frames with unknown latency. No difference is recorded across them.
     pub fn miss(&mut self, frames: u64) {
         self.unknown += frames;
         self.last_ns = None;
@@ -123,13 +125,13 @@ impl Delay {
         }
     }
 
-    /// By how much the last frames took longer than the first ones; zero if they did not.
+    /// Returns how much longer the last frames took than the first ones. Zero if they did not.
     pub fn stretch(&self) -> Nanos {
         let grown = median(&self.last_ns_edge) - median(&self.first_ns);
         Nanos(grown.max(0) as u64)
     }
 
-    /// What was measured.
+    /// Returns the results.
     pub fn finish(self) -> (Latency, Jitter) {
         let (from_sent, from_scheduled) = (self.from_sent, self.from_scheduled);
         let histogram = &from_sent;
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(stretch(std::iter::empty()), Nanos::ZERO);
         assert_eq!(stretch(std::iter::repeat_n(50_000, 1_000)), Nanos::ZERO);
         let grows = (0..1_000).map(|place| 5_000 + place * 100);
-        // From the median of frames 0 to 62 to that of frames 937 to 999.
+        // Difference between the median of frames 0 to 62 and that of frames 937 to 999.
         assert_eq!(stretch(grows.clone()), Nanos((968 - 31) * 100));
         assert_eq!(stretch(grows.rev()), Nanos::ZERO);
         let straggles = (0..1_000).map(|place| if place > 997 { 1 << 30 } else { 700 });

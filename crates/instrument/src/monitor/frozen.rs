@@ -1,7 +1,7 @@
-//! Every counter of a monitor at one moment, by port and by stream; rates are the differences of two.
+//! Snapshot of a monitor's counters, by port and by stream. Rates are differences of two snapshots.
 //!
-//! A stream's frames carry the same protocols and have a few sizes, so that they are counted by number and
-//! classed once; only other frames are taken to pieces one by one.
+//! A stream's frames have the same protocols and only a few sizes. So they are counted by size and
+//! classified once. Only other frames are parsed individually.
 
 use packet::parse::{Layers, Network};
 use packet::time::Nanos;
@@ -12,41 +12,41 @@ use crate::generate::template::Template;
 use crate::generate::templates::Templates;
 use crate::trial::Classes;
 
-/// What was counted up to a moment.
+/// All counters at one time.
 #[derive(Debug, Clone)]
 pub struct Frozen {
-    /// That moment.
+    /// Time of the snapshot.
     pub at: Nanos,
-    /// By port.
+    /// Counters by port.
     pub ports: Vec<PortCounts>,
-    /// By stream, in the order of the trial.
+    /// Counters by stream, in the order of the trial.
     pub streams: Vec<StreamCounts>,
 }
 
-/// What arrived on one port.
+/// Counters of one port.
 #[derive(Debug, Clone)]
 pub struct PortCounts {
-    /// How it was sorted.
+    /// Frame classes.
     pub tally: PortTally,
-    /// By protocol and size, all of it.
+    /// All received frames by protocol and size.
     pub traffic: Traffic,
 }
 
-/// What arrived of one stream.
+/// Counters of one stream.
 #[derive(Debug, Clone)]
 pub struct StreamCounts {
-    /// The stream's number.
+    /// Stream id.
     pub id: u16,
-    /// Intact frames on all ports, every copy, of the warm-up too.
+    /// Intact frames on all ports, with every copy and the warm-up.
     pub arrived: Count,
-    /// What became of the measured frames; which of them were misrouted or flooded is known at the end.
+    /// Classes of the measured frames. Misrouted and flooded frames are only known at the end.
     pub classes: Classes,
 }
 
 /// One stream's intact frames, by size and port.
 #[derive(Debug)]
 pub(super) struct Alike {
-    /// Where the protocol stands that its frames carry behind IP, and which, if it varies.
+    /// Offset of the IP protocol and its usual value, if it varies.
     protocol: Option<(usize, u8)>,
     sizes: Vec<Size>,
 }
@@ -78,13 +78,13 @@ impl Alike {
         Alike { protocol, sizes: templates.all().map(size).collect() }
     }
 
-    /// Whether an intact frame must be taken to pieces.
+    /// Returns whether an intact frame needs individual parsing.
     #[inline]
     pub(super) fn is_unlike(&self, bytes: &[u8]) -> bool {
         self.protocol.is_some_and(|(at, protocol)| bytes[at] != protocol)
     }
 
-    /// Counts intact frames of so many bytes.
+    /// Counts intact frames of this size.
     #[inline]
     pub(super) fn count(&mut self, port: usize, bytes: usize, frames: u64) {
         if let Some(size) = self.sizes.iter_mut().find(|size| size.bytes == bytes) {
@@ -103,7 +103,7 @@ impl Alike {
 }
 
 impl Monitor {
-    /// What arrived on a port, by protocol and size.
+    /// Returns the frames received on a port, by protocol and size.
     pub fn traffic(&self, port: usize) -> Traffic {
         let mut traffic = self.others[port].clone();
         for stream in &self.streams {
@@ -114,7 +114,7 @@ impl Monitor {
         traffic
     }
 
-    /// Every counter as it is at this moment.
+    /// Returns a snapshot of all counters.
     pub fn freeze(&self, at: Nanos) -> Frozen {
         let port = |(port, tally): (usize, &PortTally)| PortCounts {
             tally: *tally,

@@ -1,76 +1,76 @@
-//! Which frames of a stream were seen on which port: bits in pages, in a window that slides.
+//! Record of received frame numbers by port: bitmaps in pages, in a sliding window.
 //!
-//! A lane is one port, or the place for corrupt frames. Pages come into being when a frame falls
-//! into them and go when the window passes; what a page knows is then added to the tally. So
-//! memory is bounded however long the trial, and exact counts need no table of frames.
-//! A number below the window is too late to be judged; the caller counts it.
+//! A lane is one port, or the lane for corrupt frames. A page is allocated for its first frame and
+//! released when the window has passed it. Its counts are then added to the tally. So memory is
+//! bounded for any trial length, and exact counts need no table of frames. The caller counts frames
+//! below the window as late.
 
 use std::collections::VecDeque;
 
 /// Frames in one page.
 const PAGE_FRAMES: u64 = 4096;
 
-/// Words of 64 bits for one lane of one page.
+/// 64-bit words of one lane in a page.
 const LANE_WORDS: usize = (PAGE_FRAMES / 64) as usize;
 
-/// Later frames of a stream after which an earlier one is too late to be told from a duplicate; fewer
-/// where more than twenty streams share the memory for that.
+/// Window in frames of a stream: after this many later ones, duplicates of a frame are not
+/// detected. It is shorter if more than twenty streams share the memory.
 pub const WINDOW_FRAMES: u64 = 1 << 22;
 
 const WINDOW_PAGES: u64 = WINDOW_FRAMES / PAGE_FRAMES;
 
-/// Memory for the windows of all streams together; many streams have shorter ones.
+/// Maximum memory for the windows of all streams. With many streams, each window is shorter.
 const WINDOWS_BYTES_MAX: u64 = 64 << 20;
 
-/// The shortest window, however many streams there are.
+/// Minimum window, for any number of streams.
 const WINDOW_PAGES_MIN: u64 = 16;
 
-/// Spare pages that are kept for reuse.
+/// Maximum number of spare pages to keep for reuse.
 const SPARE_PAGES: usize = 4;
 
-/// What is known of a frame that arrives.
+/// Result for an arriving frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrived {
-    /// The first copy in this lane.
+    /// First copy in this lane.
     First,
-    /// Another was in this lane before.
+    /// Duplicate in this lane.
     Again,
-    /// It lies before the window.
+    /// The frame is below the window.
     TooLate,
 }
 
-/// Counts of different frames.
+/// Counts of distinct frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Seen in any lane.
+    /// Frames in any lane.
     pub seen: u64,
-    /// Seen on one port only, a wrong one, and not corrupt anywhere.
+    /// Frames on one wrong port only, and not in the corrupt lane.
     pub misrouted: u64,
-    /// Seen on more than one port.
+    /// Frames on more than one port.
     pub flooded: u64,
-    /// Seen on no port, only in the lane for corrupt frames.
+    /// Frames only in the corrupt lane.
     pub beside: u64,
 }
 
-/// The bits of one stream.
+/// Bitmaps of one stream.
 #[derive(Debug)]
 pub struct Seen {
     ports: usize,
     expected: usize,
-    /// Pages in the window at most.
+    /// Maximum number of pages in the window.
     window: u64,
-    /// Number of the first page of the window.
+    /// Number of the window's first page.
     base: u64,
     pages: VecDeque<Option<Box<[u64]>>>,
     spare: Vec<Box<[u64]>>,
     retired: Tally,
-    /// The first and the last number before the window that did not come to the port where it belongs.
+    /// First and last number before the window that is missing on the expected port.
     missed: Option<[u64; 2]>,
 }
 
 impl Seen {
-    /// Nothing seen on any of `ports`; frames belong on port `expected`. Memory is shared with
-    /// the other ones of `windows` in all.
+    /// Creates an empty record for frames expected on port `expected`. All `windows` share the
+    /// memory.
     pub fn new(ports: usize, expected: usize, windows: usize) -> Self {
         let (pages, spare) = (VecDeque::new(), Vec::new());
         let page_bytes = ((ports + 1) * LANE_WORDS * size_of::<u64>()) as u64;
@@ -80,7 +80,7 @@ impl Seen {
         Seen { ports, expected, window, base: 0, pages, spare, retired, missed: None }
     }
 
-    /// The lane for corrupt frames.
+    /// Returns the lane for corrupt frames.
     pub fn corrupt_lane(&self) -> usize {
         self.ports
     }
@@ -101,8 +101,8 @@ impl Seen {
         if was { Arrived::Again } else { Arrived::First }
     }
 
-    /// Marks so many successive frames, whose numbers share a word, in `lane`, if none of them was
-    /// marked there and none is too late; whether it did.
+    /// Marks successive frames, whose bits share a word, in `lane`. Returns false without effect if
+    /// one is already marked or too late.
     #[inline]
     pub fn mark_new(&mut self, number: u64, frames: u64, lane: usize) -> bool {
         let page = number / PAGE_FRAMES;
@@ -170,12 +170,12 @@ impl Seen {
         self.retired += tally(page, self.ports, self.expected);
     }
 
-    /// The words of the port where frames belong.
+    /// Returns the words of the expected port.
     fn lane<'a>(&self, page: &'a [u64]) -> &'a [u64] {
         &page[self.expected * LANE_WORDS..][..LANE_WORDS]
     }
 
-    /// The first and the last of the numbers below `count` that did not come to the port where they belong.
+    /// Returns the first and the last number below `count` that is missing on the expected port.
     pub fn missed(&self, count: u64) -> Option<[u64; 2]> {
         let mut found = self.missed;
         for (page, number) in self.pages.iter().zip(self.base..) {
@@ -186,7 +186,7 @@ impl Seen {
         joined(found, (beyond < count).then(|| [beyond, count - 1]))
     }
 
-    /// What was seen up to now, those in the window included.
+    /// Returns the counts so far, the current window included.
     pub fn tally(&self) -> Tally {
         let mut sum = self.retired;
         for page in self.pages.iter().flatten() {
@@ -196,8 +196,9 @@ impl Seen {
     }
 }
 
-/// The first and the last number below `count` that is missing in page `number`, of which this lane was
-/// seen, or nothing.
+/// Returns the first and the last number below `count` that is missing in page `number`.
+///
+/// `lane` holds the page's words of the expected port, if the page exists.
 fn missing(lane: Option<&[u64]>, number: u64, count: u64) -> Option<[u64; 2]> {
     let base = number * PAGE_FRAMES;
     let frames = count.saturating_sub(base).min(PAGE_FRAMES);
@@ -215,7 +216,7 @@ fn missing(lane: Option<&[u64]>, number: u64, count: u64) -> Option<[u64; 2]> {
     ])
 }
 
-/// From the first of both to the last of both.
+/// Returns the union of two ranges as one range.
 fn joined(one: Option<[u64; 2]>, other: Option<[u64; 2]>) -> Option<[u64; 2]> {
     match (one, other) {
         (Some(one), Some(other)) => Some([one[0].min(other[0]), one[1].max(other[1])]),
@@ -305,11 +306,11 @@ mod tests {
         );
         assert_eq!(marked(0, &[]).missed(5), Some([0, 4]));
         assert_eq!(marked(0, &[]).missed(0), None);
-        // One that went elsewhere is missed where it belongs.
+        // A frame on a wrong port is missing on the expected one.
         let mut seen = marked(100, &[50]);
         seen.mark(50, 0);
         assert_eq!(seen.missed(100), Some([50, 50]));
-        // Frames that the window has passed are remembered.
+        // Missing frames before the window are remembered.
         let long = 2 * WINDOW_FRAMES;
         let mut seen = Seen::new(1, 0, 1);
         for number in (0..long).filter(|&number| number != 10 && number != 5_000) {

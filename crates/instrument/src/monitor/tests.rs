@@ -1,4 +1,4 @@
-//! Whatever bytes arrive, each frame is counted once, and nothing panics.
+//! Tests that each frame is counted once and nothing panics, for any bytes.
 
 use packet::traffic::Protocol;
 

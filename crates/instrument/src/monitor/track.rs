@@ -1,7 +1,7 @@
-//! One leg of a stream as it arrives: what became of its frames, and when they came.
+//! Tracking of one phase of a stream: frame classes and arrival times.
 //!
-//! What is counted can be read at any time. Delays wait until there are some more of them: they are
-//! for the end.
+//! Frame counts are always current. Delays are recorded in batches, and are complete only at the
+//! end.
 
 use packet::time::Nanos;
 
@@ -11,47 +11,48 @@ use crate::monitor::seen::{Arrived, Seen, Tally};
 use crate::monitor::train::{Moment, Train};
 use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 
-/// Trains of a stream whose delays are noted at once: its histograms are fetched for all of them.
+/// Maximum number of trains whose delays wait, so that the stream's histograms are fetched once for
+/// all.
 const WAITING_MAX: usize = 16;
 
-/// One leg of a stream as it arrives.
+/// One phase of a stream.
 #[derive(Debug)]
 pub(super) struct Track {
-    /// When frames are due, if that is known, and where that was looked up last.
+    /// Schedule of the frames, if known, with the cursor of the last lookup.
     due: Option<(Schedule, Cursor)>,
-    /// How many frames there are to be.
+    /// Number of scheduled frames.
     pub(super) count: u64,
     seen: Seen,
     pub(super) classes: Classes,
     next: u64,
     delay: Option<Delay>,
-    /// Trains whose delays are not noted yet.
+    /// Trains with delays not yet recorded.
     waiting: Vec<Train>,
     first: Option<Nanos>,
     last: Option<Nanos>,
-    /// The longest time between arrivals.
+    /// Longest gap between arrivals.
     silence: Nanos,
     corruption: Option<Corruption>,
 }
 
-/// What one leg of a stream came to.
+/// Results of one phase of a stream.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// What became of the frames.
+    /// Frame classes.
     pub classes: Classes,
-    /// Different frames that came back in whatever state.
+    /// Distinct frames received in any state.
     pub received: u64,
-    /// When the first frame arrived.
+    /// Arrival time of the first frame.
     pub first: Option<Nanos>,
-    /// When the last frame arrived.
+    /// Arrival time of the last frame.
     pub last: Option<Nanos>,
-    /// When frames were missed; moments are those of the schedule.
+    /// When frames were missing, in scheduled send times.
     pub missed: Missed,
-    /// By how much the last frames took longer than the first ones.
+    /// How much longer the last frames took than the first ones.
     pub stretch: Nanos,
     /// Latency of the correct frames.
     pub latency: Latency,
-    /// Its variation.
+    /// Variation of that latency.
     pub jitter: Jitter,
     /// The first corrupt frame.
     pub corruption: Option<Corruption>,
@@ -74,15 +75,15 @@ impl Track {
         }
     }
 
-    /// Latencies that were noted so far; those of the last few trains are not.
+    /// Returns the recorded latencies. Those of the last few trains are missing.
     pub(super) fn latencies(&self) -> Option<&Histogram> {
         self.delay.as_ref().map(Delay::latencies)
     }
 
-    /// Notes that frames arrived, in whatever state. What the tester did not hear is no silence.
+    /// Records the arrival of frames in any state. A stall of the tester is not counted as silence.
     #[inline]
     pub(super) fn note(&mut self, Moment { at, silent_until, .. }: Moment) {
-        // Frames that came together have the same time.
+        // Frames that arrived together have the same time.
         if self.last != Some(at) {
             let before = *self.first.get_or_insert(at);
             let silence = silent_until.since(self.last.unwrap_or(before));
@@ -91,7 +92,8 @@ impl Track {
         }
     }
 
-    /// Sorts intact frames that should arrive on port `to`; how many are first copies on another.
+    /// Counts intact frames expected on port `to`. Returns how many are first copies on another
+    /// port.
     #[inline]
     pub(super) fn arrive(&mut self, port: usize, to: usize, train: &Train) -> u64 {
         self.note(train.moment);
@@ -102,7 +104,7 @@ impl Track {
         train.each().map(|one| self.arrive_one(port, to, &one)).sum()
     }
 
-    /// Sorts an intact frame of a train of one.
+    /// Counts a single intact frame.
     fn arrive_one(&mut self, port: usize, to: usize, one: &Train) -> u64 {
         let arrived = self.seen.mark(one.number, port);
         let is_elsewhere = arrived == Arrived::First && port != to;
@@ -129,7 +131,7 @@ impl Track {
         }
     }
 
-    /// Notes the delays of the trains that wait for it.
+    /// Records the delays of the waiting trains.
     fn note_delays(&mut self) {
         let Some(delay) = &mut self.delay else { return };
         for train in self.waiting.drain(..) {
@@ -137,7 +139,7 @@ impl Track {
                 delay.miss(train.frames);
             } else if let Some((schedule, near)) = &mut self.due {
                 schedule.due_near(near, train.number);
-                // In a variable of its own, so that it does not go through memory each time.
+                // A local variable keeps the cursor in registers.
                 let (mut cursor, step) = (*near, schedule.step());
                 let dues = (0..train.frames).map(|_| {
                     let due = cursor.due;

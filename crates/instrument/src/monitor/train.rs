@@ -1,46 +1,45 @@
-//! Frames that are noted together: intact ones of a stream, with successive numbers, that left together
-//! and came together.
+//! Trains: intact frames of a stream with successive numbers that left and arrived together.
 //!
-//! A generator at full load hands frames over by batches, which say one sending time, and most targets
-//! keep them together. What such frames have in common is then looked up, compared and counted once
-//! for all; it comes to what noting them one by one would.
+//! A generator at full load sends batches with one send time, and most targets keep them together.
+//! Such frames are looked up, compared and counted once for all. The result is the same as one by
+//! one.
 
 use packet::time::Nanos;
 
 use crate::generate::sender::Leg;
 use crate::signature::Sent;
 
-/// No train goes beyond a multiple of this, so that one word holds a bit for each of its frames.
+/// Trains do not cross multiples of this number, so that one word has a bit for each frame.
 pub(super) const FRAMES_MAX: u64 = 64;
 
-/// When a frame arrived.
+/// Time of arrival of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) at: Nanos,
-    /// Until when there was silence, if nothing came before.
+    /// End of the silence before it, if nothing arrived earlier.
     pub(super) silent_until: Nanos,
-    /// Whether its delay follows from that: the tester was there when it left and when it came.
+    /// Whether the delay is known: the tester stalled neither at departure nor at arrival.
     pub(super) is_known: bool,
 }
 
-/// Frames with successive numbers that have all else in common.
+/// Frames with successive numbers that are otherwise alike.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Train {
-    /// The place of their stream.
+    /// Index of the stream.
     pub(super) place: u16,
     pub(super) leg: Leg,
-    /// The first one's number.
+    /// Number of the first frame.
     pub(super) number: u64,
-    /// How many.
+    /// Number of frames.
     pub(super) frames: u64,
-    /// The length of each.
+    /// Length of each frame.
     pub(super) bytes: usize,
     pub(super) sent: Sent,
     pub(super) moment: Moment,
 }
 
 impl Train {
-    /// Takes in `next`, a train of one, if it follows.
+    /// Appends `next`, a train of one frame, if it continues this one.
     #[inline]
     pub(super) fn take(&mut self, next: &Train) -> bool {
         let common = |it: &Train| (it.place, it.leg, it.bytes, it.sent, it.moment);
@@ -51,14 +50,14 @@ impl Train {
         follows
     }
 
-    /// Each of the frames by itself.
+    /// Returns the frames as trains of one.
     pub(super) fn each(self) -> impl Iterator<Item = Train> {
         (0..self.frames).map(move |place| Train { number: self.number + place, frames: 1, ..self })
     }
 }
 
 impl Default for Train {
-    /// No frame; none follows it, since no frame has the last number of all.
+    /// An empty train. No frame continues it, because none has the highest number.
     fn default() -> Self {
         let (number, sent) = (u64::MAX, Sent::new(Nanos::ZERO));
         let moment = Moment { at: Nanos::ZERO, silent_until: Nanos::ZERO, is_known: false };

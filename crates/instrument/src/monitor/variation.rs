@@ -1,28 +1,28 @@
-//! Differences between the latencies of successive frames, counted with their signs.
+//! Latency differences of successive frames, with their signs.
 //!
-//! Source: RFC 3393; RFC 8219, 7.3.2, which takes frames in the order in which they were sent and leaves
-//! out those beside a lost one. Two histograms, one for each sign, bound the memory.
+//! Source: RFC 3393; RFC 8219, section 7.3.2, which uses the sending order and leaves out neighbors
+//! of lost frames. Two histograms, one for each sign, bound the memory.
 
 use crate::trial::{Histogram, Variation};
 
-/// Differences in the making.
+/// Latency differences so far.
 #[derive(Debug)]
 pub struct Varying {
-    /// Later frames that were quicker: by how much.
+    /// Absolute values of negative differences.
     below: Histogram,
-    /// Later frames that were not.
+    /// Differences of zero and above.
     above: Histogram,
-    /// The number and the latency of the last frame that arrived.
+    /// Number and latency of the last frame that arrived.
     last: Option<(u64, i64)>,
 }
 
 impl Varying {
-    /// Nothing counted yet.
+    /// Creates empty statistics.
     pub fn new() -> Self {
         Varying { below: Histogram::new(), above: Histogram::new(), last: None }
     }
 
-    /// So many frames from `number` on arrived after this latency.
+    /// Records that frames from `number` on arrived with this latency.
     #[inline]
     pub fn record(&mut self, number: u64, frames: u64, span_ns: i64) {
         self.above.record_many(0, frames - 1);
@@ -34,7 +34,7 @@ impl Varying {
         }
     }
 
-    /// What it came to; absent where no frame arrived right after the one before it.
+    /// Returns the results. None if no two successive frames arrived.
     pub fn finish(&self) -> Option<Variation> {
         let (below, above) = (&self.below, &self.above);
         let count = below.count() + above.count();
@@ -49,7 +49,7 @@ impl Varying {
     }
 }
 
-/// The value in the middle of both sides; of an even number of them the lower one.
+/// Returns the median of both sides. Of an even number of values, the lower one.
 fn median(below: &Histogram, above: &Histogram, count: u64) -> i64 {
     let rank = count.div_ceil(2);
     match rank <= below.count() {

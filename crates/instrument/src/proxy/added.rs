@@ -1,7 +1,8 @@
-//! What the proxy adds to a message's way: round trips over the loopback interface, with it and without it.
+//! Measurement of the delay that the proxy adds: loopback round trips with and without it.
 //!
-//! A peer sends back what it gets. By turns a message goes to it straight and through a proxy; the difference of the
-//! medians is what the proxy adds to a request and its answer. Both ways lead over the same kind of socket.
+//! A peer echoes messages. They take the direct and the proxied path alternately. The difference of
+//! the medians is the added delay of a request and its reply. Both paths use the same kind of
+//! socket.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,36 +16,36 @@ use ports::clock::{self, Wait};
 use super::{Door, Proxy};
 use crate::trial::Histogram;
 
-/// Round trips of each kind.
+/// Number of measured round trips on each path.
 const ROUNDS: u32 = 300;
 
-/// Of those, the first ones, which do not count.
+/// Number of warm-up round trips before them, which do not count.
 const WARMUP: u32 = 20;
 
-/// How long a round trip may take.
+/// Timeout of a round trip.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// Bytes of a message.
+/// Size of a message in bytes.
 const MESSAGE_BYTES: usize = 16;
 
-/// Round trips in nanoseconds.
+/// Round-trip times in nanoseconds.
 #[derive(Debug, Clone, Default)]
 pub struct Added {
-    /// Without the proxy.
+    /// On the direct path.
     pub straight: Histogram,
-    /// Through it.
+    /// Through the proxy.
     pub through: Histogram,
 }
 
 impl Added {
-    /// What the proxy adds to a request and its answer together: the difference of the medians.
+    /// Returns the added delay of a request and its reply: the difference of the medians.
     pub fn ns(&self) -> Option<f64> {
         let median = |it: &Histogram| it.ns_at_quantile(0.5).map(|ns| ns as f64);
         Some(median(&self.through)? - median(&self.straight)?)
     }
 }
 
-/// Measures it on this machine.
+/// Measures the added delay on this machine.
 pub fn measure() -> Result<Added, ChannelError> {
     let any: Url = "ptcp:0:127.0.0.1".parse().expect("an address that is one");
     let mut peer = Listener::open(&any)?;
@@ -64,7 +65,7 @@ pub fn measure() -> Result<Added, ChannelError> {
     let carrying = thread::spawn(move || proxy.run(&flag, &mut |_| {}));
     let found = ask(&there, &Url::Tcp(at));
     stop.store(true, Ordering::Relaxed);
-    // Both end by the flag, and a thread that panicked has measured nothing.
+    // Both threads stop by the flag. A panicked thread leaves no result.
     let _ = echo.join();
     let _ = carrying.join();
     found
@@ -108,11 +109,11 @@ fn wait_for(channel: &dyn Channel, until: Nanos) {
     if let Some(descriptor) = channel.descriptor() {
         wait.add(descriptor, false);
     }
-    // If it cannot be waited for, it is asked again at once.
+    // If the wait fails, it ends immediately.
     let _ = wait.until(Some(until));
 }
 
-/// Sends back what comes, on every connection, until it is over.
+/// Echoes bytes on every connection until `is_over`.
 fn answer(listener: &mut Listener, is_over: &dyn Fn() -> bool) {
     let mut channels: Vec<Box<dyn Channel>> = Vec::new();
     let mut wait = Wait::new();

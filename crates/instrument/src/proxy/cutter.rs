@@ -1,23 +1,25 @@
-//! Where messages begin and end in a stream, from their headers alone and without keeping them.
+//! Message boundaries in a byte stream, from the headers alone.
 //!
-//! Of each message the first [`HEAD_BYTES`] are kept: header, kind of statistics or error, datapath id. A length
-//! below the header's own ends it: what follows has no beginning, and is counted as not understood. So is TLS
-//! that is passed through. Invariant: no memory but the head of one message, whatever comes.
+//! Only the first [`HEAD_BYTES`] of each message are stored: header, type of statistics or error,
+//! datapath id. After an invalid length the boundaries are lost, and all following bytes count as
+//! unparsed. Encrypted TLS streams also count as unparsed.
+//!
+//! Invariant: memory is bounded by the head of one message.
 
 use openflow::header::{HEADER_BYTES, Header};
 
-/// Bytes of a message that are kept.
+/// Stored bytes of a message.
 pub const HEAD_BYTES: usize = 16;
 
-/// What the first byte of a stream is that is TLS's (RFC 8446, section 5.1: a handshake).
+/// First byte of a TLS stream (RFC 8446, section 5.1: a handshake record).
 const TLS_HANDSHAKE: u8 = 22;
 
-/// One direction of a channel.
+/// Parser of one direction of a channel.
 #[derive(Debug, Default)]
 pub struct Cutter {
     head: [u8; HEAD_BYTES],
     have: usize,
-    /// Bytes of the message that have not come.
+    /// Remaining bytes of the current message.
     left: usize,
     heard: u64,
     is_lost: bool,
@@ -25,17 +27,17 @@ pub struct Cutter {
     pub lost_bytes: u64,
 }
 
-/// A message, as far as it is kept.
+/// The stored part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head<'a> {
-    /// Its header.
+    /// Header.
     pub header: Header,
-    /// What comes behind the header, at most eight bytes.
+    /// Up to eight bytes after the header.
     pub body: &'a [u8],
 }
 
 impl Cutter {
-    /// Takes bytes; each message that ends among them is told.
+    /// Parses bytes and calls the closure for each completed message.
     pub fn take(&mut self, mut bytes: &[u8], told: &mut impl FnMut(Head<'_>)) {
         if self.heard == 0 && bytes.first() == Some(&TLS_HANDSHAKE) {
             self.is_lost = true;
@@ -75,7 +77,7 @@ impl Cutter {
         }
     }
 
-    /// Keeps bytes until so many of the message are there; the rest of them.
+    /// Stores bytes until `until` bytes of the message are stored. Returns the remaining bytes.
     fn keep<'a>(&mut self, bytes: &'a [u8], until: usize) -> &'a [u8] {
         let count = until.saturating_sub(self.have).min(bytes.len());
         self.head[self.have..self.have + count].copy_from_slice(&bytes[..count]);
@@ -88,7 +90,7 @@ impl Cutter {
 mod tests {
     use super::*;
 
-    /// Messages of these lengths, one behind the other.
+    /// Concatenated messages of these lengths.
     fn messages(lengths: &[u16]) -> Vec<u8> {
         let message = |(number, &length): (usize, &u16)| {
             let header = Header { version: 4, kind: 10, length, xid: number as u32 };

@@ -1,10 +1,14 @@
-//! Bytes from one channel to another and back, exactly as they came and in their order.
+//! Byte relay between two channels, which preserves content and order.
 //!
-//! What was read from one end is written to the other from the same memory, at once; only then is it looked
-//! at. As long as an end takes nothing, nothing is read for it, so that whoever sends feels it (back-pressure).
-//! The end of a direction is passed on and the other direction goes on; a reset is passed on as one.
-//! Invariants: no byte is changed, added or left out while both ends stand; no more than [`BUFFER_BYTES`] of a
-//! direction are in the relay's own memory.
+//! - Bytes read from one end are written to the other immediately, and parsed only afterwards.
+//! - While an end accepts no bytes, nothing is read for it (backpressure).
+//! - The end of one direction is forwarded, and the other direction continues.
+//! - A reset is forwarded as a reset.
+//!
+//! Invariants:
+//!
+//! - No byte is changed, added or dropped while both ends are open.
+//! - The relay buffers at most [`BUFFER_BYTES`] per direction.
 
 use openflow::version::End;
 use packet::time::Nanos;
@@ -13,31 +17,31 @@ use ports::clock::{self, Wait};
 
 use crate::trial::Histogram;
 
-/// Bytes of each direction that are held at most.
+/// Size of the buffer of each direction.
 pub const BUFFER_BYTES: usize = 64 << 10;
 
-/// How often an end is read before the other one has its turn.
+/// Maximum number of reads from an end before the other one is served.
 const READS_A_TURN: usize = 16;
 
-/// Both ends, by their places.
+/// Both ends, in index order.
 pub const ENDS: [End; 2] = [End::Controller, End::Switch];
 
-/// The place of an end.
+/// Returns the index of an end.
 pub fn place(end: End) -> usize {
     usize::from(end == End::Switch)
 }
 
-/// Two channels that are joined.
+/// Two paired channels.
 pub struct Relay {
     ends: [Box<dyn Channel>; 2],
     ways: [Way; 2],
-    /// How long bytes were held: from having been read until all of them were written.
+    /// Time from the read of a chunk until all of it is written.
     pub held: Histogram,
-    /// Bytes that could not be delivered, because the other end was gone.
+    /// Bytes that could not be delivered because the other end was closed.
     pub lost_bytes: u64,
 }
 
-/// What comes from one end.
+/// One direction.
 struct Way {
     buffer: Box<[u8]>,
     from: usize,
@@ -49,24 +53,24 @@ struct Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Open,
-    /// Its end was read and the other end was told.
+    /// The end of the stream was read and forwarded.
     Ended,
 }
 
-/// How it ended.
+/// How a relay ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
-    /// Both directions, in order.
+    /// Both directions ended regularly.
     Ended,
-    /// An end was reset or failed: which, and why.
+    /// An end was reset or failed: which one, and why.
     Broken(End, String),
 }
 
-/// Where the descriptors of a relay stand in a set.
+/// Indices of a relay's descriptors in a wait set.
 pub type Places = [Option<usize>; 2];
 
 impl Relay {
-    /// Joins a controller's channel with a switch's.
+    /// Pairs a controller's channel with a switch's.
     pub fn new(controller: Box<dyn Channel>, switch: Box<dyn Channel>) -> Relay {
         let way = || Way {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -83,17 +87,19 @@ impl Relay {
         }
     }
 
-    /// The names of controller and switch.
+    /// Returns the names of controller and switch.
     pub fn peers(&self) -> [&str; 2] {
         [self.ends[0].peer(), self.ends[1].peer()]
     }
 
-    /// Where an end's connection leads.
+    /// Returns the source of an end's connection.
     pub fn source(&self, end: End) -> Option<Source> {
         self.ends[place(end)].source()
     }
 
-    /// Moves what can be moved, and shows it: from whom, when it was read, and the bytes. When it is over, how.
+    /// Forwards available bytes and passes them to `seen` with their sender and read time.
+    ///
+    /// Returns how the relay ended, if it did.
     pub fn turn(&mut self, seen: &mut dyn FnMut(End, Nanos, &[u8])) -> Option<Over> {
         for from in ENDS {
             if let Err((end, why)) = self.pass(from, seen) {
@@ -133,7 +139,7 @@ impl Relay {
                 Ok(0) => return Ok(()),
                 Ok(count) => count,
                 Err(ChannelError::Closed(_)) if !source.was_reset() => {
-                    // At once: a turn may end here, and nothing more would ever ring.
+                    // Forwards the end immediately: no later event would trigger it.
                     sink.finish();
                     way.flow = Flow::Ended;
                     return Ok(());
@@ -152,7 +158,8 @@ impl Relay {
         Ok(())
     }
 
-    /// One end is gone: what it sent before is handed over as far as there is room, then the other is reset.
+    /// Handles the loss of one end: delivers its buffered bytes if there is room, then resets the
+    /// other end.
     fn breaks(&mut self, gone: End) {
         let (other, way) = (1 - place(gone), &mut self.ways[place(gone)]);
         if let Ok(count) = self.ends[other].transmit(&way.buffer[way.from..way.until]) {
@@ -162,12 +169,12 @@ impl Relay {
         self.ends[other].abort();
     }
 
-    /// Ends both at once, as when the relay itself has to go.
+    /// Resets both ends.
     pub fn abort(&mut self) {
         self.ends.iter_mut().for_each(|end| end.abort());
     }
 
-    /// Adds to a set what is waited for.
+    /// Adds the relay's descriptors to a wait set.
     pub fn wait_in(&self, wait: &mut Wait) -> Places {
         ENDS.map(|end| {
             let channel = &self.ends[place(end)];
@@ -184,14 +191,15 @@ impl Relay {
         })
     }
 
-    /// Whether something can be done without waiting.
+    /// Returns whether the relay can forward bytes without waiting.
     pub fn is_ready(&self, wait: &Wait, places: Places) -> bool {
         let holds = |at: usize| self.ends[at].holds_received() && self.ways[at].until == 0;
         let rang = |at: &usize| wait.readable(*at) || wait.writable(*at);
         places.iter().flatten().any(rang) || holds(0) || holds(1)
     }
 
-    /// Whether waiting would be in vain.
+    /// Returns whether a channel holds received bytes, so that waiting for its descriptor could
+    /// block forever.
     pub fn must_not_wait(&self) -> bool {
         (0..2).any(|at| self.ends[at].holds_received() && self.ways[at].until == 0)
     }
@@ -201,7 +209,7 @@ fn written(sink: &mut dyn Channel, bytes: &[u8], to: End) -> Result<usize, (End,
     sink.transmit(bytes).map_err(|error| (to, error.to_string()))
 }
 
-/// An end that has said its last may still be reset.
+/// Checks whether an end was reset after it ended its direction.
 fn still_there(source: &mut dyn Channel, from: End) -> Result<(), (End, String)> {
     match source.receive(&mut [0]) {
         Err(ChannelError::Closed(_)) if !source.was_reset() => Ok(()),

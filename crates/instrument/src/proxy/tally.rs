@@ -1,6 +1,6 @@
-//! What was counted and timed of the messages between a controller and a switch.
+//! Counters and delays of the messages between a controller and a switch.
 //!
-//! Invariant: tallies can be added up, and hold no more than their limits however long they run.
+//! Invariant: tallies can be added, and the limits here bound their memory.
 
 use std::collections::BTreeMap;
 
@@ -9,92 +9,92 @@ use openflow::version::{End, MessageKind};
 use super::relay::place;
 use crate::trial::Histogram;
 
-/// Pairs of flow-mods and barriers that are kept one by one.
+/// Maximum number of stored pairs of flow-mods and barrier.
 pub const PAIRS_MAX: usize = 8192;
 
-/// Kinds of errors that are told apart.
+/// Maximum number of error kinds with their own counter.
 pub const ERRORS_MAX: usize = 256;
 
-/// What is timed: who asked, and for what (a message's or a multipart's kind).
+/// Key of a delay: index of the requester, and kind of the message or multipart.
 pub type Asked = (usize, &'static str);
 
-/// Messages and their bytes.
+/// Count of messages and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Their bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Answers to one kind of request.
+/// Replies to one kind of request.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
-    /// From the request until the last part of its answer.
+    /// Delay from the request to the last part of the reply.
     pub took: Histogram,
-    /// Until the first part, of those in several.
+    /// Delay to the first part, for replies of several parts.
     pub first: Histogram,
-    /// Parts of all answers.
+    /// Number of parts of all replies.
     pub parts: u64,
-    /// The most of one.
+    /// Maximum number of parts of one reply.
     pub parts_most: u64,
-    /// Requests that were never answered.
+    /// Requests without a reply.
     pub unanswered: u64,
 }
 
-/// Flow-mods and the barrier behind them.
+/// Flow-mods and the barrier after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
-    /// Flow-mods since the barrier before.
+    /// Number of flow-mods since the previous barrier.
     pub flow_mods: u32,
-    /// From the first of them until the barrier was answered.
+    /// Delay from the first flow-mod to the barrier reply.
     pub ns: u64,
-    /// From the barrier until then.
+    /// Delay from the barrier request to the barrier reply.
     pub barrier_ns: u64,
 }
 
-/// Everything that was counted.
+/// All counters and delays.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Connections.
     pub sessions: u64,
-    /// Of those, ended by a reset or a failure.
+    /// Connections that ended by a reset or a failure.
     pub broken: u64,
-    /// Messages by who sent them and their kind.
+    /// Messages by sender and kind.
     pub messages: BTreeMap<Asked, Count>,
-    /// Bytes of each end, whatever they were.
+    /// Bytes by sender, of all kinds.
     pub bytes: [u64; 2],
-    /// Messages of each end that are of no known version or kind.
+    /// Messages by sender with unknown version or type.
     pub strange: [Count; 2],
-    /// Bytes of each end in which no messages can be told.
+    /// Bytes by sender without message boundaries.
     pub unread_bytes: [u64; 2],
-    /// Answers by who asked for what.
+    /// Replies by requester and kind.
     pub answers: BTreeMap<Asked, Answers>,
-    /// Errors by type and code, and how long after what they are about.
+    /// Errors by type and code, with the delay after the failed request.
     pub errors: BTreeMap<String, (u64, Histogram)>,
-    /// Errors of more kinds than are told apart.
+    /// Errors of further kinds.
     pub errors_other: u64,
-    /// From the first flow-mod behind a barrier until the next one was answered.
+    /// Delay from the first flow-mod after a barrier to the next barrier reply.
     pub updates: Histogram,
-    /// Such pairs, the first of them.
+    /// The first such pairs.
     pub pairs: Vec<Pair>,
-    /// Requests that were not followed, because too many were under way.
+    /// Requests that were not tracked because too many were outstanding.
     pub unfollowed: u64,
-    /// How long the relay held bytes.
+    /// Time that the relay held bytes.
     pub held: Histogram,
     /// Bytes that could not be delivered.
     pub lost_bytes: u64,
 }
 
 impl Tally {
-    /// A message of this kind came from an end.
+    /// Counts a message.
     pub fn count(&mut self, from: End, kind: MessageKind, bytes: u64) {
         let count = self.messages.entry((place(from), kind.name())).or_default();
         count.messages += 1;
         count.bytes += bytes;
     }
 
-    /// An error came, so long after the message that it is about, if that is known.
+    /// Counts an error, with the delay after its request if known.
     pub fn error(&mut self, name: String, after_ns: Option<u64>) {
         if self.errors.len() >= ERRORS_MAX && !self.errors.contains_key(&name) {
             self.errors_other += 1;
@@ -105,7 +105,7 @@ impl Tally {
         after_ns.into_iter().for_each(|ns| delays.record(ns));
     }
 
-    /// A barrier behind flow-mods was answered.
+    /// Records a barrier reply after flow-mods.
     pub fn pair(&mut self, pair: Pair) {
         self.updates.record(pair.ns);
         if self.pairs.len() < PAIRS_MAX {
@@ -113,12 +113,12 @@ impl Tally {
         }
     }
 
-    /// All errors.
+    /// Returns the number of all errors.
     pub fn errors_count(&self) -> u64 {
         self.errors.values().map(|(count, _)| count).sum::<u64>() + self.errors_other
     }
 
-    /// Adds everything that another one counted.
+    /// Adds the counts of another tally.
     pub fn merge(&mut self, other: &Tally) {
         self.sessions += other.sessions;
         self.broken += other.broken;

@@ -1,4 +1,4 @@
-//! Whatever passes comes out as it went in, over real sockets; and what passes is told.
+//! Tests of the proxy over real sockets: bytes pass unchanged, and messages are reported.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How long a test waits for a socket before it fails.
+/// Timeout of a test's socket calls.
 const PATIENCE_STD: Duration = Duration::from_secs(10);
 
-/// A proxy between a controller that listens and switches that come.
+/// A proxy between a listening controller and connecting switches.
 struct Running {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(BTreeMap<String, Tally>, Vec<News>)>,
@@ -39,7 +39,7 @@ impl Running {
         Running { stop, thread, at, controller }
     }
 
-    /// A switch that has come, and the controller's end of its connection.
+    /// Connects a switch, and accepts the controller's end of its connection.
     fn pair(&self) -> (TcpStream, TcpStream) {
         let switch = TcpStream::connect(self.at).unwrap();
         let (controller, _) = self.controller.accept().unwrap();
@@ -75,7 +75,7 @@ fn rest(socket: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// Pieces that one end says: true messages, and bytes that are none.
+/// Chunks that one end sends: valid messages and random bytes.
 fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let garbage = prop::collection::vec(any::<u8>(), 0..300);
     let body = prop::collection::vec(any::<u8>(), 0..2000);
@@ -84,7 +84,7 @@ fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop::collection::vec(prop_oneof![3 => spoken, 1 => garbage], 0..12)
 }
 
-/// Says everything in pieces of this size and then no more.
+/// Sends all bytes in chunks of this size and then closes its direction.
 fn say(mut socket: TcpStream, bytes: Vec<u8>, step: usize) -> JoinHandle<()> {
     thread::spawn(move || {
         bytes.chunks(step.max(1)).for_each(|part| socket.write_all(part).unwrap());
@@ -104,7 +104,8 @@ proptest! {
         let (mut switch, mut controller) = running.pair();
         let (up, down) = (up.concat(), down.concat());
         let from_switch = say(switch.try_clone().unwrap(), up.clone(), steps.0);
-        // One end may have said everything, and that it did, before the other says its first byte.
+        // One end can send everything and close its direction before the other sends its first
+        // byte.
         let (heard_up, from_controller) = if early {
             let heard = rest(&mut controller);
             (Some(heard), say(controller.try_clone().unwrap(), down.clone(), steps.1))
@@ -181,7 +182,7 @@ fn requests_answers_errors_and_barriers_are_told_and_what_was_never_answered() {
 fn a_reset_is_passed_on_as_one_and_an_end_as_an_end() {
     let running = Running::begin();
     let (switch, mut controller) = running.pair();
-    // What nobody read makes the system reset a connection that is closed.
+    // Unread bytes make the system reset a connection on close.
     controller.write_all(&message(4, 2, 1, &[])).unwrap();
     let mut first = [0; 1];
     assert_eq!(switch.peek(&mut first).unwrap(), 1);
@@ -205,7 +206,8 @@ fn whoever_does_not_read_stops_whoever_sends_and_little_is_held() {
     switch.set_nonblocking(true).unwrap();
     let chunk = message(4, 10, 1, &[7; 60_000]);
     let (mut sent, mut refused) = (0, 0);
-    // The sockets' own buffers take some megabytes; a proxy that did not stop would take all.
+    // The sockets' own buffers take some megabytes. A proxy without backpressure would take
+    // everything.
     while refused < 100 && sent < 256 << 20 {
         match switch.write(&chunk) {
             Ok(count) => (sent, refused) = (sent + count, 0),
@@ -304,7 +306,7 @@ fn what_it_adds_is_measured() {
     assert!(added.ns().is_some());
 }
 
-/// An end that says one byte at a time and then that it was all, and one that notes being told.
+/// Channel that delivers one byte per read and then ends, and that records a call of `finish`.
 struct Scripted {
     left: usize,
     told: Arc<AtomicBool>,
@@ -344,7 +346,7 @@ fn an_end_that_is_read_is_told_in_the_same_turn_however_often_was_read_before() 
         let told = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
         let [from_controller, from_switch] = told.clone().map(|told| Scripted { left, told });
         let mut relay = relay::Relay::new(Box::new(from_controller), Box::new(from_switch));
-        // Bytes that wait ring again; an end that was read does not.
+        // Waiting bytes trigger a new event, a stream end that was already read does not.
         let turns = left / 16 + 1;
         (0..turns).for_each(|_| drop(relay.turn(&mut |_, _, _| {})));
         assert!(told.iter().all(|told| told.load(Ordering::Relaxed)), "{left}");

@@ -1,8 +1,10 @@
-//! What passes on one connection, understood as far as it can be: requests, answers, errors and barriers.
+//! Analysis of one connection's messages: requests, replies, errors and barriers.
 //!
-//! A request is known by its number and by who sent it; its answer is timed from when the one was read until the
-//! other was. A barrier also ends the flow-mods before it. What cannot be understood is counted, and never stops
-//! anything. Invariant: no more than [`OPEN_MAX`] messages are remembered.
+//! A request is identified by its transaction id and its sender. The reply's delay runs from the
+//! read of the request to the read of the reply. A barrier reply also completes the flow-mods
+//! before it. Messages that cannot be parsed are counted.
+//!
+//! Invariant: at most [`OPEN_MAX`] messages are tracked.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,53 +16,53 @@ use super::cutter::{Cutter, Head};
 use super::relay::place;
 use super::tally::{Pair, Tally};
 
-/// Messages that are remembered until they are answered or a barrier is.
+/// Maximum number of messages to track until their reply or the next barrier reply.
 pub const OPEN_MAX: usize = 16_384;
 
-/// The flag of a part that others follow (`OFPSF_REPLY_MORE`, `OFPMPF_REPLY_MORE`).
+/// Flag of a multipart reply with more parts to follow (`OFPSF_REPLY_MORE`, `OFPMPF_REPLY_MORE`).
 const MORE: u16 = 1;
 
-/// What happened that is worth a line.
+/// A message event for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A request was answered.
     Answered {
-        /// Who asked.
+        /// The requester.
         by: End,
-        /// For what.
+        /// Kind of the request.
         what: &'static str,
-        /// The number of both.
+        /// Transaction id.
         xid: Xid,
-        /// From the request to the last part of the answer.
+        /// Delay from the request to the last part of the reply.
         took: Nanos,
-        /// Parts of the answer.
+        /// Number of parts of the reply.
         parts: u64,
     },
-    /// A barrier behind flow-mods was answered.
+    /// A barrier after flow-mods was answered.
     Updated {
-        /// The barrier's number.
+        /// Transaction id of the barrier.
         xid: Xid,
-        /// Flow-mods since the barrier before.
+        /// Number of flow-mods since the previous barrier.
         flow_mods: u32,
-        /// From the first of them.
+        /// Delay from the first flow-mod.
         took: Nanos,
-        /// From the barrier.
+        /// Delay from the barrier request.
         barrier: Nanos,
     },
     /// An error was sent.
     Failed {
-        /// Who sent it.
+        /// The sender.
         by: End,
-        /// Which.
+        /// Type and code.
         error: String,
-        /// The number of what it is about.
+        /// Transaction id of the failed request.
         xid: Xid,
-        /// What that was and how long ago, if it is known.
+        /// Kind of the failed request and the delay after it, if known.
         about: Option<(&'static str, Nanos)>,
     },
 }
 
-/// A message that may be answered.
+/// A message that can have a reply or an error.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     number: u64,
@@ -69,33 +71,33 @@ struct Open {
     at: Nanos,
     first_at: Option<Nanos>,
     parts: u64,
-    /// Of a barrier: the flow-mods before it, and when the first of them was read.
+    /// For a barrier: the number of flow-mods before it, and when the first one was read.
     behind: Option<(u32, Nanos)>,
 }
 
-/// One connection.
+/// Analysis of one connection.
 #[derive(Debug, Default)]
 pub struct Watch {
     cutters: [Cutter; 2],
     open: HashMap<(usize, Xid), Open>,
-    /// The same by when they came.
+    /// The same messages by their order of arrival.
     order: BTreeMap<u64, (usize, Xid)>,
     count: u64,
-    /// Flow-mods since the last barrier, and when the first of them was read.
+    /// Number of flow-mods since the last barrier, and when the first one was read.
     behind: Option<(u32, Nanos)>,
-    /// What the switch says that it is.
+    /// Datapath id from the switch's features reply.
     pub datapath_id: Option<u64>,
-    /// What was counted.
+    /// Counters and delays.
     pub tally: Tally,
 }
 
 impl Watch {
-    /// A connection begins.
+    /// Creates the analysis of a new connection.
     pub fn new() -> Watch {
         Watch { tally: Tally { sessions: 1, ..Tally::default() }, ..Watch::default() }
     }
 
-    /// These bytes came from an end and were read at this moment.
+    /// Parses bytes that were read from an end at this time.
     pub fn take(&mut self, from: End, at: Nanos, bytes: &[u8], told: &mut impl FnMut(Event)) {
         let mut cutter = std::mem::take(&mut self.cutters[place(from)]);
         self.tally.bytes[place(from)] += bytes.len() as u64;
@@ -134,7 +136,8 @@ impl Watch {
                 self.remember(from, (header.xid, kind, kind.name()), at, behind);
             }
             MessageKind::MultipartRequest => {
-                // The first part of a long request counts: later ones have its number.
+                // Only the first part of a multipart request counts: later parts have the same
+                // transaction id.
                 if !self.open.contains_key(&(place(from), header.xid)) {
                     let what = multipart(version, head.body);
                     self.remember(from, (header.xid, kind, what), at, None);
@@ -144,7 +147,7 @@ impl Watch {
         }
     }
 
-    /// An answer, or something that may be answered or be refused.
+    /// Processes a reply, or a message that can have a reply or an error.
     fn other(
         &mut self,
         from: End,
@@ -168,7 +171,7 @@ impl Watch {
             }
             return;
         }
-        // An answer to nothing that is known is not asked for itself.
+        // A reply without a known request is not itself a request.
         let is_reply = MessageKind::ALL.iter().any(|it| it.reply() == Some(kind) && *it != kind);
         if !is_reply && may_fail(kind) {
             self.remember(from, (xid, kind, kind.name()), at, None);
@@ -196,7 +199,7 @@ impl Watch {
         let by = if from == End::Switch { End::Controller } else { End::Switch };
         told(Event::Answered { by, what: open.what, xid, took, parts: open.parts });
         if open.kind == MessageKind::BarrierRequest {
-            // What came before it is done, and can be refused no more.
+            // Messages before the barrier are done and cannot fail any more.
             self.forget_before(asker, open.number);
             if let Some((flow_mods, first)) = open.behind {
                 let pair = Pair { flow_mods, ns: at.since(first).0, barrier_ns: took.0 };
@@ -255,14 +258,14 @@ impl Watch {
         self.order.insert(number, key);
     }
 
-    /// A request will not be answered.
+    /// Counts a request without a reply.
     fn missed(&mut self, asker: usize, open: &Open) {
         if open.kind.reply().is_some() {
             self.tally.answers.entry((asker, open.what)).or_default().unanswered += 1;
         }
     }
 
-    /// Whatever came before and has no answer of its own was not refused.
+    /// Stops tracking earlier messages without a reply of their own: they did not fail.
     fn forget_before(&mut self, asker: usize, number: u64) {
         let before: Vec<(u64, (usize, Xid))> =
             self.order.range(..number).map(|(number, key)| (*number, *key)).collect();
@@ -275,7 +278,7 @@ impl Watch {
         }
     }
 
-    /// The connection is over: what is still asked for will not be answered.
+    /// Ends the analysis. Outstanding requests count as unanswered.
     pub fn finish(mut self) -> Tally {
         for ((asker, _), open) in std::mem::take(&mut self.open) {
             self.missed(asker, &open);
@@ -283,13 +286,13 @@ impl Watch {
         self.tally
     }
 
-    /// Requests that are not answered yet.
+    /// Returns the number of outstanding requests.
     pub fn under_way(&self) -> usize {
         self.open.values().filter(|open| open.kind.reply().is_some()).count()
     }
 }
 
-/// Whether a message without an answer may be refused, so that it is worth remembering.
+/// Returns whether a message without a reply can cause an error, and must be tracked.
 fn may_fail(kind: MessageKind) -> bool {
     !matches!(
         kind,
@@ -303,7 +306,7 @@ fn may_fail(kind: MessageKind) -> bool {
     )
 }
 
-/// What a multipart request asks for.
+/// Returns the kind of a multipart request.
 fn multipart(version: Version, body: &[u8]) -> &'static str {
     let kind = body.first_chunk().map(|kind| u16::from_be_bytes(*kind));
     let kind = kind.and_then(|kind| MultipartKind::from_code(version, kind));

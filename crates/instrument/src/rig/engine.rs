@@ -1,7 +1,7 @@
-//! The engine of a trial: what to send, what to make of what comes back, and when it is over.
+//! Engine of a trial: sending, receiving and end of trial.
 //!
-//! It is told the time and is handed the ports; it reads no clock and never waits. A live rig and
-//! a simulated one drive the same engine.
+//! The caller passes time and ports: the engine reads no clock and never blocks. Live and simulated
+//! rigs drive the same engine.
 
 use packet::copies::Copies;
 use packet::time::{Clock, Nanos};
@@ -24,38 +24,38 @@ use crate::trial::{
     StreamReport, Trial, TrialReport,
 };
 
-/// Streams in one trial.
+/// Maximum number of streams in a trial.
 pub const STREAMS_MAX: usize = 256;
 
-/// Replays in one trial: each has a thread that reads its file.
+/// Maximum number of replays in a trial: each has a thread that reads its file.
 pub const REPLAYS_MAX: usize = 16;
 
-/// Frames taken from a port at once.
+/// Maximum number of frames per receive call.
 pub const RECEIVE_FRAMES: usize = 64;
 
-/// How long after its last frame was due a trial still sends.
+/// How long a trial still sends after its last frame is due.
 const SEND_GRACE: Nanos = Nanos::from_millis(1);
 
 /// A rig's ports.
 pub type PortRow = [Box<dyn Port>];
 
-/// One trial in progress.
+/// A trial in progress.
 pub struct Engine {
     trial: Trial,
     started_at: Nanos,
     senders: Vec<Sender>,
     players: Vec<Player>,
-    /// For each stream of the trial, its sender's port and its place there.
+    /// For each stream of the trial, its sender's port and its index there.
     places: Vec<(usize, usize)>,
     counts: Vec<u64>,
     monitor: Monitor,
     watch: Watch,
     counters: Vec<PortCounters>,
-    /// Frames that each port had refused when the counted part began.
+    /// Frames that each port had rejected when the measurement started.
     refused_before: Option<Vec<u64>>,
     received: Copies,
     stamps: Option<Clock>,
-    /// Latencies for whoever watches.
+    /// Coarse latency counts for the live gauge.
     coarse: Coarse,
     /// When the last frame is due at the latest.
     sending_ends: Nanos,
@@ -63,21 +63,21 @@ pub struct Engine {
     is_closed: bool,
 }
 
-/// A trial that is ready to start: what takes time is done, however many values its frames take.
+/// A trial that is ready to start: all slow preparation is done.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The trial; what varies in its streams is in the templates only.
+    /// The trial. Varying fields of its streams are only in the templates.
     trial: Trial,
     key: u64,
-    /// Of each stream, how its frames leave and how they ought to arrive.
+    /// For each stream, the templates of its sent and of its expected frames.
     templates: Vec<[Templates; 2]>,
-    /// Of each replay, its file, and whether it is waited for.
+    /// For each replay its file, and whether to wait for slow files.
     files: Vec<ReadAhead>,
     waits: bool,
 }
 
 impl Prepared {
-    /// Prepares a trial over these ports, whose frames are signed with `key`.
+    /// Prepares a trial over these ports. Its frames are signed with `key`.
     pub fn new(trial: &Trial, ports: &PortRow, key: u64) -> Result<Self, RigError> {
         check(trial, ports)?;
         let templates = trial.streams.iter().map(|stream| Templates::both(stream, key)).collect();
@@ -118,7 +118,7 @@ impl Prepared {
         Ok(Prepared { trial, key, templates, files, waits: false })
     }
 
-    /// The same, in a time that stands still while a replay's file is waited for.
+    /// Waits for slow files of replays. For virtual time, which does not advance during the wait.
     #[must_use]
     pub fn waiting_for_files(self) -> Self {
         Prepared { waits: true, ..self }
@@ -126,7 +126,7 @@ impl Prepared {
 }
 
 impl Engine {
-    /// The trial that was prepared, as number `epoch`; its first frame is due at `start`.
+    /// Starts the prepared trial as number `epoch`. Its first frame is due at `start`.
     pub fn new(prepared: Prepared, ports: &mut PortRow, epoch: u16, start: Nanos) -> Self {
         let Prepared { trial, key, templates, files, waits } = prepared;
         let started_at = start.saturating_add(trial.warmup);
@@ -174,7 +174,7 @@ impl Engine {
         }
     }
 
-    /// Sends what is due at `now`, a batch from each port at most; how many frames went out.
+    /// Sends due frames at `now`, at most one batch per port. Returns the number of frames.
     #[inline]
     pub fn send(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
         self.watch.note(now);
@@ -208,8 +208,10 @@ impl Engine {
         Ok(sent)
     }
 
-    /// Sorts what has arrived at `now`, at most [`RECEIVE_FRAMES`] from each port; how many frames
-    /// that were. `clock` says what time it is when they have been taken.
+    /// Receives and classifies at most [`RECEIVE_FRAMES`] from each port. Returns the number of
+    /// frames.
+    ///
+    /// `clock` returns the time after the frames were received.
     #[inline]
     pub fn receive(
         &mut self,
@@ -238,7 +240,7 @@ impl Engine {
         Ok(count)
     }
 
-    /// Has nothing be sent that is due after `now`: the trial is then one that was so long.
+    /// Stops sending after `now`. The trial's duration ends there.
     pub fn stop(&mut self, now: Nanos) {
         self.senders.iter_mut().for_each(|sender| sender.stop(now));
         self.players.iter_mut().for_each(Player::stop);
@@ -250,24 +252,27 @@ impl Engine {
         self.closes_at = self.closes_at.min(now.saturating_add(SEND_GRACE));
     }
 
-    /// The tester has nothing to do before `until`, and misses nothing if it looks again then.
+    /// Records that the tester is idle until `until` and misses nothing if it resumes then.
     pub fn rest(&mut self, until: Nanos) {
         self.watch.rested(until);
     }
 
-    /// Has what comes in until then count too, after its time was over at `now` and nobody looked since.
+    /// Extends the drain until `until`. The drain had ended, and the tester did not receive until
+    /// `now`.
     pub fn prolong(&mut self, now: Nanos, until: Nanos) {
         self.watch.called_away(now);
         self.trial.drain = until.since(self.sending_ends);
     }
 
-    /// How long it drains.
+    /// Returns the drain time.
     pub fn drain(&self) -> Nanos {
         self.trial.drain
     }
 
-    /// Frames of its streams that went out, did not come back and were not lost by the tester's ports, as far as
-    /// none came back twice.
+    /// Returns the number of missing frames: sent, not received, and not dropped by the tester's
+    /// ports.
+    ///
+    /// Duplicates reduce this number.
     pub fn missing(&self, ports: &mut PortRow) -> u64 {
         let offered: u64 = self.senders.iter().map(offered).sum();
         let back = |port: &PortTally| port.received - port.foreign - port.stale;
@@ -278,28 +283,28 @@ impl Engine {
         offered.saturating_sub(back + lost.sum::<u64>())
     }
 
-    /// When the next frame is due; none when all are out.
+    /// Returns when the next frame is due. None if all are sent.
     pub fn next_due(&self) -> Option<Nanos> {
         let streams = self.senders.iter().filter_map(Sender::next_due);
         streams.chain(self.players.iter().filter_map(Player::next_due)).min()
     }
 
-    /// When sending is given up, if anything is left to send then.
+    /// Returns when sending stops, even if frames are left.
     pub fn closes_at(&self) -> Nanos {
         self.closes_at
     }
 
-    /// When the drain is over. A trial of replays alone ends earlier than was asked, when all are out.
+    /// Returns when the drain is over. A trial of only replays ends early when all are finished.
     pub fn ends_at(&self) -> Nanos {
         self.sending_ends.saturating_add(self.trial.drain).max(self.closes_at)
     }
 
-    /// Whether nothing is sent but replays: the trial need not go on when they are out.
+    /// Returns whether the trial has only replays and can end when they are finished.
     fn is_replay_only(&self) -> bool {
         self.trial.streams.is_empty() && !self.players.is_empty()
     }
 
-    /// Shows whoever watches what was counted so far: a few microseconds' work.
+    /// Updates the live gauge. Takes a few microseconds.
     pub fn show(&mut self, gauge: &Gauge, now: Nanos) {
         let monitor = &self.monitor;
         let latencies = self.coarse.look(|stream| monitor.latencies(stream));
@@ -313,7 +318,7 @@ impl Engine {
         gauge.show(now, self.senders.iter().enumerate().map(port), latencies);
     }
 
-    /// Counts what there was until a port failed, and puts it beside the failure.
+    /// Ends the trial after a port failure and adds the results so far to the error.
     pub fn broken(mut self, ports: &mut PortRow, now: Nanos, error: RigError) -> RigError {
         let RigError::Port(port, error) = error else { return error };
         self.stop(now);
@@ -322,7 +327,7 @@ impl Engine {
         RigError::Broken(port, error, Box::new(report))
     }
 
-    /// Counts everything.
+    /// Ends the trial and creates its report.
     pub fn finish(mut self, ports: &mut PortRow) -> TrialReport {
         self.senders.iter_mut().for_each(Sender::close);
         self.players.iter_mut().for_each(Player::close);
@@ -378,7 +383,7 @@ impl Engine {
         report
     }
 
-    /// Takes the replays' reports out of monitor and players, and adds marked frames to the account.
+    /// Takes the replays' reports from monitor and players, and adds marked frames to the account.
     fn replay_reports(&mut self, account: &mut Account) -> Vec<ReplayReport> {
         let mut arrivals = self.monitor.take_marked().into_iter();
         let report = |(player, replay): (&Player, &Replay)| {
@@ -394,7 +399,7 @@ impl Engine {
         self.players.iter().zip(&self.trial.replays).map(report).collect()
     }
 
-    /// Takes the streams' reports out of monitor and senders, and adds them to the account.
+    /// Takes the streams' reports from monitor and senders, and adds them to the account.
     fn stream_reports(&mut self, account: &mut Account) -> Vec<StreamReport> {
         let empty = Monitor::new(0, 0, Vec::new(), 0);
         let arrivals = std::mem::replace(&mut self.monitor, empty).finish();
@@ -444,7 +449,8 @@ impl Engine {
 }
 
 impl TrialReport {
-    /// Divides the frames that each port refused among its streams, in the shares of what they offered.
+    /// Divides each port's rejected frames among its streams, in proportion to their offered
+    /// frames.
     fn share_out(&mut self, refused: &[u64]) {
         let mut offered = vec![0; refused.len()];
         self.streams.iter().for_each(|stream| offered[stream.from] += stream.load.offered);
@@ -455,7 +461,7 @@ impl TrialReport {
         }
     }
 
-    /// Sums over streams, loads of ports, and flags.
+    /// Sums over streams and ports, and sets flags.
     fn sum_up(&mut self) {
         for stream in &self.streams {
             self.total = self.total.beside(&stream.load);
@@ -469,7 +475,7 @@ impl TrialReport {
         let ring_full: u64 =
             self.ports.iter().map(|port| lost(port, PortDrop::ReceiveRingFull)).sum();
         self.stalls.delays_unknown = self.latency.unknown;
-        // A frame that the link refused was offered: it is lost, and that is the target's doing.
+        // A frame that the link rejected was offered. It counts as lost in the target.
         let share = self.total.offered_share();
         let away = u64::from(self.stalls.ns_longest >= STALL.0);
         let stalls = self.pacing.stalls.max(away);
@@ -484,19 +490,19 @@ impl TrialReport {
     }
 }
 
-/// Frames that each port has taken and the system or link did not.
+/// Returns the frames that each port accepted and the system or link then rejected.
 fn refused(ports: &mut PortRow) -> Vec<u64> {
     let of = |port: &mut Box<dyn Port>| port.counters().lost(PortDrop::TransmitRefused);
     ports.iter_mut().map(of).collect()
 }
 
-/// Frames that went out of a port, warm-up included.
+/// Returns the frames that a port sent, warm-up included.
 fn offered(sender: &Sender) -> u64 {
     let legs = |it: &Outgoing| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
     sender.streams().iter().map(legs).sum()
 }
 
-/// Refuses a trial that cannot be run, with all that is wrong with it.
+/// Rejects an invalid trial with all of its problems.
 fn check(trial: &Trial, ports: &PortRow) -> Result<(), RigError> {
     let mut problems = validate(&trial.streams, ports.len());
     if trial.streams.len() > STREAMS_MAX {
@@ -527,8 +533,10 @@ fn check(trial: &Trial, ports: &PortRow) -> Result<(), RigError> {
     if problems.is_empty() { Ok(()) } else { Err(RigError::Unusable(problems)) }
 }
 
-/// Each stream's schedules for warm-up and measurement, the latter in its window. Streams that leave from
-/// one port at equal rates in the same window do so evenly in between each other, not at the same moment.
+/// Returns each stream's schedules for warm-up and measurement.
+///
+/// Streams with the same port, rate and window are spaced evenly, so that they do not send at the
+/// same time.
 fn schedules(trial: &Trial, start: Nanos) -> Vec<[Schedule; 2]> {
     let started_at = start.saturating_add(trial.warmup);
     let schedule = |(place, stream): (usize, &Stream)| {
@@ -551,13 +559,13 @@ fn schedules(trial: &Trial, start: Nanos) -> Vec<[Schedule; 2]> {
     trial.streams.iter().enumerate().map(schedule).collect()
 }
 
-/// The time that forwarded frames refer to.
+/// Returns the time span of the forwarded frames.
 fn duration_forwarded(arrivals: &Arrivals, duration: Nanos) -> Nanos {
     let is_queue = arrivals.stretch.0 as f64 >= duration.0 as f64 * STRETCH_SHARE_MIN;
     if is_queue { duration.saturating_add(arrivals.stretch) } else { duration }
 }
 
-/// Where a port's loss belongs in the account, and its name there.
+/// Returns the place and the name of a port's drops in the account.
 pub fn name_of(reason: PortDrop) -> (Place, &'static str) {
     let place = match reason {
         PortDrop::ReceiveRingFull

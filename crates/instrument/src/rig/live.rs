@@ -1,10 +1,9 @@
-//! Real ports in real time: one thread that sends, receives and looks at the clock.
+//! Rig of real ports in real time: one thread sends, receives and reads the clock.
 //!
-//! It spins: waiting would cost tens of microseconds just when a frame is due. The other core
-//! belongs to the target. Sending looks at the clock first, and receiving again, so that a batch
-//! that takes long to send does not date what arrived meanwhile. Where a port takes no stamps, what
-//! is found to have arrived is dated before it is looked at: at most 64 frames by one look at the
-//! clock.
+//! It busy-polls, because a wakeup would cost tens of microseconds just when a frame is due. The
+//! other core is for the target. The clock is read before sending and again before receiving, so
+//! that a slow send does not distort receive times. Where a port takes no timestamps, received
+//! frames get the time before the receive call: at most 64 frames per clock read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,50 +20,52 @@ use crate::stage::agents::Agent;
 use crate::stage::hosts::Hosts;
 use crate::trial::{Trial, TrialReport};
 
-/// Time between setting a trial up and its first frame.
+/// Time between the setup of a trial and its first frame.
 const LEAD: Nanos = Nanos::from_millis(2);
 
-/// How often what has arrived is taken before the next frames are sent, as long as there is much.
+/// Maximum number of receive rounds before the next send, as long as batches are full.
 const RECEIVE_ROUNDS: usize = 16;
 
-/// How often at most what waits is taken when the trial is over: a target that floods ends nothing.
+/// Maximum number of receive rounds after the drain, so that a flooding target cannot block the
+/// end.
 const LAST_ROUNDS: usize = 1024;
 
-/// A rig of real ports.
+/// Rig of real ports.
 pub struct LiveRig {
     pub(crate) ports: Vec<Box<dyn Port>>,
-    /// Agents that a module can ask.
+    /// Agents that a module can query.
     pub agents: Vec<Agent>,
-    /// Hosts that a module can send on errands, where the links let them stand there.
+    /// Hosts for tasks of modules, if the links support them.
     pub hosts: Option<Box<dyn Hosts>>,
     pub(crate) key: u64,
     pub(crate) epoch: u16,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// A trial whose frames are sent and whose drain is over, but which is not closed: what is still under way can
-/// be waited for.
+/// A trial after its drain whose report is not made yet, so that the drain can be extended.
 pub struct Open {
     engine: Engine,
     stolen: Option<Nanos>,
 }
 
 impl Open {
-    /// How long it drained.
+    /// Returns the drain time.
     pub fn drain(&self) -> Nanos {
         self.engine.drain()
     }
 }
 
 impl LiveRig {
-    /// A rig over these ports, whose frames are signed with the run's `key`. Whoever sets `stop`
-    /// ends a trial in progress.
+    /// Creates a rig over these ports. Its frames are signed with the run's `key`.
+    ///
+    /// Setting `stop` ends a trial in progress.
     pub fn new(ports: Vec<Box<dyn Port>>, key: u64, stop: Arc<AtomicBool>) -> Self {
         LiveRig { ports, agents: Vec::new(), hosts: None, key, epoch: 0, stop }
     }
 
-    /// As [`Rig::trial`], for low loads: rests for `pause` between looks, so that others have the
-    /// core meanwhile. Frames leave in small bursts, and latencies hold the pause.
+    /// Like [`Rig::trial`], for low loads: sleeps for `pause` in each iteration to free the core.
+    ///
+    /// Frames leave in small bursts, and latencies include the pause.
     pub fn trial_at_ease(&mut self, trial: &Trial, pause: Nanos) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
@@ -84,8 +85,8 @@ impl LiveRig {
         Ok(engine.finish(ports))
     }
 
-    /// As [`Rig::trial`], but whoever stops it gets the report of what was sent until then, and is told
-    /// so.
+    /// Like [`Rig::trial`], but returns the report so far if the trial is stopped, and whether it
+    /// was.
     pub fn trial_until_stopped(&mut self, trial: &Trial) -> Result<(TrialReport, bool), RigError> {
         let stop = Arc::clone(&self.stop);
         let report = self.play(trial, |engine, now| {
@@ -95,18 +96,18 @@ impl LiveRig {
         Ok((report, stop.load(Ordering::Relaxed)))
     }
 
-    /// As [`Rig::trial`], but leaves the trial open.
+    /// Like [`Rig::trial`], but leaves the trial open.
     pub fn open(&mut self, trial: &Trial) -> Result<Open, RigError> {
         self.begin(trial, |_, _| Err(RigError::Interrupted))
     }
 
-    /// Frames of an open trial that did not come back, and that the tester's ports have not lost, as far as none
-    /// came back twice.
+    /// Returns the number of an open trial's missing frames: not received, and not dropped by the
+    /// tester's ports. Duplicates reduce this number.
     pub fn missing(&mut self, open: &Open) -> u64 {
         open.engine.missing(&mut self.ports)
     }
 
-    /// Waits for frames of an open trial for so long from now on.
+    /// Extends the drain of an open trial by `span` from now on.
     pub fn go_on(&mut self, mut open: Open, span: Nanos) -> Result<Open, RigError> {
         let now = clock::now();
         open.engine.prolong(now, now.saturating_add(span));
@@ -124,7 +125,7 @@ impl LiveRig {
         report
     }
 
-    /// A whole trial. Where it is stopped, `on_stop` ends the sending or refuses to go on.
+    /// Runs a whole trial. On a stop, `on_stop` ends the sending or returns an error.
     fn play(
         &mut self,
         trial: &Trial,
@@ -153,7 +154,7 @@ impl LiveRig {
         }
     }
 
-    /// Sends and receives until all is over.
+    /// Sends and receives until the end of the drain.
     fn drive(
         &mut self,
         engine: &mut Engine,
@@ -180,7 +181,7 @@ impl LiveRig {
                 shown_at = now;
             }
         }
-        // A tester that was away when time was over still finds what had come by then.
+        // Receives frames that arrived in time while the tester was stalled.
         for _ in 0..LAST_ROUNDS {
             if engine.receive(ports, clock::now(), clock::now)? == 0 {
                 break;
@@ -190,7 +191,7 @@ impl LiveRig {
         Ok(())
     }
 
-    /// The ports, for whoever has to use them between trials.
+    /// Returns the ports, for use between trials.
     pub fn ports_mut(&mut self) -> &mut [Box<dyn Port>] {
         &mut self.ports
     }

@@ -1,7 +1,7 @@
-//! Virtual time: a device and the tester take turns, and the clock jumps from event to event.
+//! Rig in virtual time: device and tester alternate, and the clock jumps between events.
 //!
-//! Nothing in it depends on the host's speed or clock, so the same trial of the same device gives
-//! the same report, to the byte. What a report says is what the model says, never a measurement.
+//! Results do not depend on the host's speed or clock: the same trial of the same device gives the
+//! same report to the byte. A report shows the model's behavior, never a measurement.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,41 +18,43 @@ use crate::stage::agents::Agent;
 use crate::stage::sim::MOMENTS_MAX;
 use crate::trial::{Trial, TrialReport};
 
-/// Turns that tester and device may take at one moment before they count as restless.
+/// Maximum iterations of tester and device at one virtual time. With more, the rig reports
+/// `Restless`.
 pub(crate) const TURNS_MAX: u32 = 100_000;
 
-/// Something simulated that has the other ends of the rig's ports.
+/// A simulated device at the other ends of the rig's ports.
 pub trait Device {
-    /// Does what there is to do at `now`: takes frames that have come, hands out frames that are
-    /// ready. Returns when it wants to go on without being sent anything: `now` itself if there is
-    /// more to do at once, none if it only waits.
+    /// Processes events at `now`: takes arrived frames and sends frames that are ready.
+    ///
+    /// Returns when the device is active next without further input: `now` for immediately, none if
+    /// it only waits for input.
     fn step(&mut self, now: Nanos) -> Option<Nanos>;
 }
 
-/// A rig of simulated ports around a device.
+/// Rig of simulated ports around a device.
 pub struct SimRig<D> {
     pub(crate) ports: Vec<Box<dyn Port>>,
-    /// Agents that a module can ask; their other ends are in the device.
+    /// Agents that a module can query. Their other ends are in the device.
     pub agents: Vec<Agent>,
-    /// The device; an experiment's driver may reach into it between trials.
+    /// The device. The experiment's driver can access it between trials.
     pub device: D,
-    /// Where whoever watches is shown what is counted: the instrument's, unless somebody has one apart.
+    /// Gauge for live counters: the process-wide one by default.
     pub gauge: &'static Gauge,
-    /// The virtual time for whoever stamps, in nanoseconds.
+    /// Virtual time in nanoseconds, for components that take timestamps.
     pub clock: Arc<AtomicU64>,
-    /// Ends the trial or module in progress when it becomes true, in the middle of any loop.
+    /// Ends the trial or module in progress when set, within any loop.
     pub stop: Arc<AtomicBool>,
-    /// Moments after which a module is ended.
+    /// Maximum number of virtual times of a module.
     pub moments_max: u64,
     pub(crate) now: Nanos,
     pub(crate) key: u64,
     pub(crate) epoch: u16,
-    /// Moments from which and until which the tester gets no turn, in order.
+    /// Simulated stalls of the tester (start and end), in order.
     pub(crate) away: VecDeque<(Nanos, Nanos)>,
 }
 
 impl<D: Device> SimRig<D> {
-    /// A rig at time zero whose `ports` have their other ends in `device`.
+    /// Creates a rig at time zero whose `ports` have their other ends in `device`.
     pub fn new(ports: Vec<Box<dyn Port>>, device: D, key: u64) -> Self {
         SimRig {
             ports,
@@ -69,7 +71,7 @@ impl<D: Device> SimRig<D> {
         }
     }
 
-    /// Returns an error once the user asked to stop.
+    /// Returns an error if the user requested a stop.
     pub(crate) fn check_stop(&self) -> Result<(), RigError> {
         match self.stop.load(Ordering::Relaxed) {
             true => Err(RigError::Interrupted),
@@ -77,13 +79,12 @@ impl<D: Device> SimRig<D> {
         }
     }
 
-    /// The virtual time.
+    /// Returns the virtual time.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Lets the device live for `span` without sending it anything; what it sends is dropped by
-    /// the next trial as stale or foreign.
+    /// Runs the device alone for `span`. The next trial drops what it sends as stale or foreign.
     pub fn idle(&mut self, span: Nanos) -> Result<(), RigError> {
         let end = self.now.saturating_add(span);
         while let Some(at) = self.device_alone()?.filter(|&at| at < end) {
@@ -93,14 +94,15 @@ impl<D: Device> SimRig<D> {
         Ok(())
     }
 
-    /// `after` so long the tester stands still for `span`, as a thread does that is not let on its
-    /// core; the device goes on. Of several such spans none begins before the last has ended.
+    /// Schedules a stall of the tester for `span`, starting `after` this time, as if its thread
+    /// lost its core. The device continues. A later stall must not start before the previous one
+    /// ends.
     pub fn stand_still(&mut self, after: Nanos, span: Nanos) {
         let from = self.now.saturating_add(after);
         self.away.push_back((from, from.saturating_add(span)));
     }
 
-    /// Until when the tester stands still, if it does.
+    /// Returns the end of the current simulated stall, if any.
     pub(crate) fn away_until(&mut self) -> Option<Nanos> {
         while self.away.front().is_some_and(|&(_, until)| until <= self.now) {
             self.away.pop_front();
@@ -108,7 +110,7 @@ impl<D: Device> SimRig<D> {
         self.away.front().filter(|&&(from, _)| from <= self.now).map(|&(_, until)| until)
     }
 
-    /// Lets the device alone do all that it has to do at this moment; when it wants to go on.
+    /// Runs the device alone at this virtual time. Returns when it is active next.
     pub(crate) fn device_alone(&mut self) -> Result<Option<Nanos>, RigError> {
         self.clock.store(self.now.0, Ordering::Relaxed);
         for _ in 0..TURNS_MAX {
@@ -121,12 +123,12 @@ impl<D: Device> SimRig<D> {
         Err(RigError::Restless(self.now))
     }
 
-    /// Lets tester and device take turns until neither has anything to do at this moment; when
-    /// the device wants to go on.
+    /// Alternates tester and device until both are idle at this time. Returns when the device is
+    /// active next.
     fn settle(&mut self, engine: &mut Engine) -> Result<Option<Nanos>, RigError> {
         for _ in 0..TURNS_MAX {
             self.check_stop()?;
-            // Receiving first lets go what a slow or delaying port has held until now.
+            // Receiving first releases frames that a slow or delaying port has buffered until now.
             let now = self.now;
             let mut received = engine.receive(&mut self.ports, now, || now)?;
             let sent = engine.send(&mut self.ports, self.now)?;
@@ -156,7 +158,7 @@ impl<D: Device> Rig for SimRig<D> {
             }
             let away = self.away_until();
             if !was_away {
-                // Between the events of its time it misses nothing.
+                // Between events of virtual time the tester misses nothing.
                 engine.rest(self.now);
             }
             was_away = away.is_some();

@@ -1,96 +1,101 @@
-//! Throughput by bisection: the highest load at which no more than a set share is lost.
+//! Throughput by bisection: the highest load with a frame loss rate within the goal.
 //!
-//! RFC 2544, 26.1, with the practice of testers since: the largest load first, then halving until
-//! the interval is no wider than the resolution, and at last a longer trial that confirms the
-//! result; if that one fails, the search goes on below it. With loss verification (ETSI GS NFV-TST
-//! 009, 12.3.3) a load that missed the goal is tried again, and the first trial that meets it counts,
-//! so that a passing disturbance does not decide. The search is a pure value: it offers nothing, waits
-//! for nothing, and can be replayed from its trials.
-//! Whatever makes a result less than regular is said beside it, never hidden in it.
+//! The search follows RFC 2544, section 26.1, and common tester practice:
+//!
+//! 1. Try the highest load first.
+//! 2. Halve the interval until it is no wider than the resolution.
+//! 3. Confirm the result by a longer final trial. If it fails, continue below it.
+//!
+//! With loss verification (ETSI GS NFV-TST 009, section 12.3.3) a load that missed the goal is
+//! tried again. The first trial that meets the goal counts, so that a transient disturbance does
+//! not decide.
+//!
+//! The search is a pure value: it sends nothing, never blocks, and can be replayed from its trials.
+//! A result lists everything that makes it irregular.
 
 use super::bracket::{Bracket, Sought};
 pub use super::measured::Measured;
 
-/// Trials that one search may take before it gives up with what it has.
+/// Maximum number of trials of one search.
 pub const TRIALS_MAX: u32 = 64;
 
-/// What is searched for.
+/// Goal and range of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// Share of offered frames that may be lost: 0 for throughput as RFC 1242 defines it.
+    /// Maximum frame loss rate: 0 for throughput as in RFC 1242.
     pub loss_ratio: f64,
-    /// The lowest load to try, frames per second.
+    /// Lowest load to try, in frames per second.
     pub rate_pps_min: f64,
-    /// The highest load to try, frames per second: the link's or the tester's limit.
+    /// Highest load to try, in frames per second: the link's or the tester's limit.
     pub rate_pps_max: f64,
-    /// The interval at which the search is done, frames per second.
+    /// Interval width at which the search ends, in frames per second.
     pub resolution_pps: f64,
-    /// Whether the result is confirmed by a final trial.
+    /// Whether a final trial confirms the result.
     pub is_confirmed: bool,
-    /// How often a load that missed the goal is tried again before that is believed; 0 for never.
+    /// Number of repetitions before a miss counts. 0 for none.
     pub verifications: u32,
 }
 
-/// What to try next.
+/// The next step of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
     /// Offer this load in a search trial.
     Search {
-        /// Frames per second.
+        /// Load in frames per second.
         rate_pps: f64,
     },
-    /// Offer this load in the longer, final trial.
+    /// Offer this load in the longer final trial.
     Confirm {
-        /// Frames per second.
+        /// Load in frames per second.
         rate_pps: f64,
     },
-    /// Nothing: this was found.
+    /// The search is finished.
     Found(Found),
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The highest load that met the goal, frames per second; 0 if none did.
+    /// Highest load that met the goal, in frames per second. 0 if none did.
     pub rate_pps: f64,
-    /// The lowest load that missed the goal, if one did.
+    /// Lowest load that missed the goal, if any.
     pub rate_pps_missed: Option<f64>,
-    /// Trials taken.
+    /// Number of trials.
     pub trials: u32,
-    /// Why the result is not a regular one; empty if it is.
+    /// Irregularities of the result. Empty for a regular result.
     pub irregular: Vec<Irregularity>,
 }
 
-/// Why a search's result is not a regular one.
+/// Why a result is irregular.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Irregularity {
-    /// Too much was lost even at the lowest load.
+    /// The lowest load already missed the goal.
     LossAtLowestLoad,
-    /// The highest load still met the goal: the target may be able to do more.
+    /// The highest load met the goal: the target may be faster.
     MaxLoadMet,
-    /// At this load, which bounds the result, the tester offered less than was intended: the
-    /// target may be able to do more.
+    /// The tester offered less than intended at this load, which bounds the result: the target may
+    /// be faster.
     TesterLimited {
-        /// Frames per second that were intended.
+        /// Intended load in frames per second.
         rate_pps: f64,
     },
-    /// What was lost at this load, which bounds the result, may be the tester's doing, which disturbed
-    /// each repetition: the target may be able to do more.
+    /// The tester disturbed each repetition at this load, which bounds the result, and can have
+    /// caused the loss: the target may be faster.
     Disturbed {
-        /// Frames per second that were intended.
+        /// Intended load in frames per second.
         rate_pps: f64,
     },
-    /// More frames were forwarded than offered at this load; counted as a miss.
+    /// More frames were forwarded than offered at this load. Counts as a miss.
     ExtraFrames {
-        /// Frames per second that were intended.
+        /// Intended load in frames per second.
         rate_pps: f64,
     },
-    /// A final trial failed at this load, and the search went on below it.
+    /// A final trial failed at this load, and the search continued below it.
     NotConfirmed {
-        /// Frames per second that were intended.
+        /// Intended load in frames per second.
         rate_pps: f64,
     },
-    /// [`TRIALS_MAX`] was reached before the resolution.
+    /// The search reached [`TRIALS_MAX`] before the resolution.
     TrialsExhausted,
 }
 
@@ -100,18 +105,18 @@ pub struct BinarySearch {
     goal: Goal,
     /// Highest load that met the goal.
     met: Option<f64>,
-    /// Lowest load that missed it.
+    /// Lowest load that missed the goal.
     missed: Option<f64>,
-    /// Whether `met` was met in a final trial.
+    /// Whether `met` was confirmed in a final trial.
     is_confirmed: bool,
-    /// How often the load that is being tried has missed the goal.
+    /// Number of misses at the current load.
     misses: u32,
     trials: u32,
     irregular: Vec<Irregularity>,
 }
 
 impl BinarySearch {
-    /// A search that has tried nothing yet.
+    /// Creates a search without trials.
     pub fn new(goal: Goal) -> Self {
         assert!(goal.rate_pps_min > 0.0 && goal.rate_pps_max >= goal.rate_pps_min);
         assert!(goal.resolution_pps > 0.0 && (0.0..1.0).contains(&goal.loss_ratio));
@@ -119,7 +124,7 @@ impl BinarySearch {
         BinarySearch { goal, met, missed, is_confirmed: false, misses: 0, trials: 0, irregular }
     }
 
-    /// What to try next; the same answer until a trial is recorded.
+    /// Returns the next step. It stays the same until a trial is recorded.
     pub fn next(&self) -> Ask {
         match self.rate_pps() {
             Some(rate_pps) if self.trials < TRIALS_MAX => {
@@ -133,7 +138,7 @@ impl BinarySearch {
         }
     }
 
-    /// Digests the trial that [`BinarySearch::next`] asked for.
+    /// Processes the result of the trial from [`BinarySearch::next`].
     pub fn record(&mut self, trial: Measured) {
         let Some(rate_pps) = self.rate_pps() else { return };
         let is_long = self.is_long(rate_pps);
@@ -163,7 +168,7 @@ impl BinarySearch {
         }
     }
 
-    /// How far it has come; nothing where it is over.
+    /// Returns the progress. None when the search is finished.
     pub fn bracket(&self, sought: Sought) -> Option<Bracket> {
         let tried = self.rate_pps()?;
         let Goal { rate_pps_max: most, resolution_pps, .. } = self.goal;
@@ -171,14 +176,16 @@ impl BinarySearch {
         Some(Bracket { sought, tried, met, missed, most, width: Some(resolution_pps) })
     }
 
-    /// Whether the trial at this load has to be a final one: the load met the goal before, or a
-    /// final trial failed already and shorter ones are no longer trusted.
+    /// Returns whether the trial at this load must be a final one.
+    ///
+    /// That is the case if the load met the goal before, or if a final trial failed and shorter
+    /// ones are no longer trusted.
     fn is_long(&self, rate_pps: f64) -> bool {
         let failed = |it: &Irregularity| matches!(it, Irregularity::NotConfirmed { .. });
         self.met == Some(rate_pps) || self.irregular.iter().any(failed)
     }
 
-    /// The load to try, or none when the search is over.
+    /// Returns the load to try. None when the search is finished.
     fn rate_pps(&self) -> Option<f64> {
         let Goal { rate_pps_min, rate_pps_max, resolution_pps, .. } = self.goal;
         let settled = |met: f64| (self.goal.is_confirmed && !self.is_confirmed).then_some(met);
@@ -195,7 +202,7 @@ impl BinarySearch {
 
     fn found(&self, is_cut_short: bool) -> Found {
         let mut irregular = self.irregular.clone();
-        // Loads that the tester could not offer or disturbed say nothing, unless they bound the result.
+        // Loads that the tester could not offer or disturbed only matter if they bound the result.
         let bounds = |rate_pps| [self.met, self.missed].contains(&Some(rate_pps));
         irregular.retain(|it| match *it {
             Irregularity::TesterLimited { rate_pps } => bounds(rate_pps),
@@ -232,7 +239,7 @@ mod tests {
         verifications: 0,
     };
 
-    /// A target that forwards up to `capacity_pps`, tried for one second.
+    /// Result of a one-second trial of a target that forwards up to `capacity_pps`.
     fn forwards(capacity_pps: f64, rate_pps: f64) -> Measured {
         let offered = rate_pps as u64;
         let forwarded = offered.min(capacity_pps as u64);
@@ -267,7 +274,7 @@ mod tests {
         assert_eq!(asked.last(), Some(&Ask::Confirm { rate_pps: found.rate_pps }));
         assert!(found.rate_pps <= 123_457.0 && found.rate_pps > 122_456.0, "{found:?}");
         assert_eq!(found.irregular, []);
-        // Halving 999,000 to 1,000 takes ten trials, and there are the first and the last.
+        // Halving 999,000 to 1,000 takes ten trials. The first and the final trial are added.
         assert_eq!(found.trials, 12);
     }
 
@@ -335,7 +342,7 @@ mod tests {
         assert!(found.rate_pps <= 300_000.0 && found.rate_pps > 298_000.0, "{found:?}");
         let bound = found.rate_pps_missed.unwrap();
         assert_eq!(found.irregular, [Irregularity::TesterLimited { rate_pps: bound }]);
-        // The same tester, before a target that is slower than itself, gives a regular result.
+        // The same tester with a target slower than itself gives a regular result.
         let (found, _) = run(GOAL, |rate, _| Measured {
             is_tester_limited: rate > 300_000.0,
             ..forwards(50_000.0, rate)
@@ -366,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_loss_that_does_not_come_back_is_forgiven_and_one_that_does_is_not() {
-        // Every third trial loses a frame, whatever the load.
+        // Every third trial loses a frame, at any load.
         let disturbed = |verifications| {
             let mut count = 0;
             let goal = Goal { verifications, ..GOAL };
@@ -382,10 +389,11 @@ mod tests {
         let (verified, asked) = disturbed(1);
         assert!((122_456.0..123_457.0).contains(&verified.rate_pps), "{verified:?}");
         assert_eq!(verified.irregular, []);
-        // The largest load misses twice before that is believed.
+        // The highest load misses twice before the miss counts.
         assert_eq!(asked[0], asked[1]);
         assert_ne!(asked[1], asked[2]);
-        // What is lost for good is found where it is without verification, in more trials.
+        // Verification does not change the result for a deterministic loss, only the number of
+        // trials.
         let (plain, _) = run(GOAL, |rate, _| forwards(123_456.0, rate));
         let (twice, _) =
             run(Goal { verifications: 2, ..GOAL }, |rate, _| forwards(123_456.0, rate));

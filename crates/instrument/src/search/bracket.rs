@@ -1,58 +1,61 @@
-//! How far a search has come, for whoever watches it: between what it is, what is tried next, and when it is done.
+//! Progress of a search for observers: the bracket so far, the current value, and the end
+//! condition.
 //!
-//! All searches tell the same, whatever they look for: a load, a length, a number of entries, a rate of messages. It is no result and stands in
-//! no record. Invariant: what it says is in one unit.
+//! All searches report the same fields, whether they search for a load, a length, a number of
+//! entries or a message rate. The progress is not part of a result or record.
+//!
+//! Invariant: all values are in one unit.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// What is searched for.
+/// What a search looks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sought {
-    /// Its name: `throughput`.
+    /// Name of the value: `throughput`.
     pub what: Cow<'static, str>,
-    /// What has to hold: `nothing lost`.
+    /// Condition of the goal: `nothing lost`.
     pub goal: Cow<'static, str>,
-    /// The unit of all values: `frames/s`.
+    /// Unit of all values: `frames/s`.
     pub unit: Cow<'static, str>,
 }
 
-/// How far a search has come.
+/// Progress of a search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bracket {
-    /// What is searched for.
+    /// What the search looks for.
     pub sought: Sought,
-    /// What is tried now.
+    /// The value of the current trial.
     pub tried: f64,
-    /// The highest value that met the goal.
+    /// Highest value that met the goal.
     pub met: Option<f64>,
-    /// The lowest that missed it.
+    /// Lowest value that missed the goal.
     pub missed: Option<f64>,
-    /// The highest that there is.
+    /// Upper limit of the value.
     pub most: f64,
-    /// The search is done when the two are so close to each other; absent where it ends otherwise.
+    /// Bracket width at which the search ends. None if it ends by another condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<f64>,
 }
 
 impl Sought {
-    /// Of these words.
+    /// Creates a description from these texts.
     pub fn new(what: &'static str, goal: &'static str, unit: &'static str) -> Sought {
         Sought { what: what.into(), goal: goal.into(), unit: unit.into() }
     }
 
-    /// The most frames per second of which no more than this share is lost.
+    /// The highest load in frames per second with at most this frame loss rate.
     pub fn load(what: &'static str, loss_ratio: f64) -> Sought {
         Sought { goal: loss(loss_ratio), ..Sought::new(what, "", "frames/s") }
     }
 }
 
-/// What has to hold of a loss.
+/// Returns the condition for this maximum loss.
 fn loss(ratio: f64) -> Cow<'static, str> {
     match ratio {
         0.0 => "nothing lost".into(),
-        // Shares are written as people set them: 0.005 is 0.5 %.
+        // Percentages as users enter them: 0.005 is 0.5 %.
         ratio => format!("at most {} % lost", (ratio * 1e8).round() / 1e6).into(),
     }
 }

@@ -1,34 +1,35 @@
-//! Whether the tester itself disturbed a trial so much that its loss says nothing of the target.
+//! Detection of trials whose loss the tester itself may have caused.
 //!
-//! While the tester stands still nobody sends and nobody takes what comes back, and when it goes on it
-//! sends at once what it was late with: frames that are lost then may be lost by its doing (docs/decisions,
-//! 0010). How many at most is known from the gaps that it noted and from its own rings, never from anything
-//! that the target says. A loss within the goal, and one beyond all that the tester can be owed, counts at
-//! once; one between the two is tried again, [`REPEATS_MAX`] times at most, and then counts as it stands.
+//! A stalled tester neither sends nor receives. After the stall it sends the overdue frames in one
+//! burst. Frames lost then may be the tester's fault (docs/decisions, 0010). The recorded stalls
+//! and the tester's own rings bound their number. Nothing that the target reports is used.
+//!
+//! A loss within the goal counts immediately. So does a loss beyond what the tester can have
+//! caused. A loss between these limits is repeated up to [`REPEATS_MAX`] times and then counts.
 
 use super::measured::Measured;
 use crate::trial::{Flag, StreamReport, Trial, TrialReport};
 
-/// How often a trial is repeated because the tester disturbed it.
+/// Maximum number of repetitions of a trial because of disturbances.
 pub const REPEATS_MAX: u32 = 3;
 
-/// What a trial is good for.
+/// Whether a trial counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It says of the target what it says.
+    /// It counts.
     Counts,
-    /// The tester disturbed it: it decides nothing and is to be done again.
+    /// The tester disturbed it: repeat the trial.
     Again,
-    /// The tester disturbed it once more, and it counts all the same.
+    /// The tester disturbed the last repetition too, and the trial counts.
     Exhausted,
 }
 
-/// Decides which trials are repeated.
+/// Policy for repeating trials.
 #[derive(Debug, Clone)]
 pub struct Patience {
-    /// The trial that was repeated last, and how often.
+    /// The last repeated trial, and its number of repetitions.
     repeated: Option<(Trial, u32)>,
-    /// How often one is repeated: less and less where that was in vain.
+    /// Current maximum number of repetitions. It shrinks when repeating does not help.
     repeats_max: u32,
 }
 
@@ -39,7 +40,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Judges a trial that serves goals which allow these shares of loss; with none, every trial counts.
+    /// Decides on a trial for goals with these loss ratios. Without goals every trial counts.
     pub fn judge(&mut self, trial: &Trial, report: &TrialReport, allowed: &[f64]) -> Verdict {
         let (measured, owed) = (Measured::from(report), owed(report));
         let verdict = if !allowed.iter().any(|&ratio| measured.is_undecided(ratio, owed)) {
@@ -53,7 +54,7 @@ impl Patience {
         verdict
     }
 
-    /// Notes what was said of a trial when it was run.
+    /// Records the verdict on a trial.
     pub fn note(&mut self, trial: &Trial, verdict: Verdict) {
         match verdict {
             Verdict::Counts => self.repeats_max = REPEATS_MAX,
@@ -67,9 +68,11 @@ impl Patience {
     }
 }
 
-/// Frames whose loss may be the tester's doing: those that were due while it stood still, which left late and
-/// all at once or not at all; as many that came back meanwhile and were not taken; and those that its
-/// own rings lost.
+/// Returns the number of lost frames that the tester can have caused:
+///
+/// - frames due during its stalls, which left late in a burst or not at all,
+/// - as many frames that arrived during the stalls and were not received,
+/// - frames that its own rings dropped.
 pub fn owed(report: &TrialReport) -> u64 {
     let due = |stream: &StreamReport| {
         let span = stream.load.duration_offered.0.max(1) as f64;
@@ -94,8 +97,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A trial of 100 ms, and its report where the tester stood still for so long and so many of 100,000
-    /// frames were lost.
+    /// A trial of 100 ms and its report with this stall of the tester and `lost` of 100,000 frames
+    /// lost.
     fn trial(stall: u64, lost: u64) -> (Trial, TrialReport) {
         let stream = Stream { rate: Rate::FramesPerSecond(1e6), ..template::tests::stream(64) };
         let duration = Nanos(100 * MS);
@@ -122,7 +125,7 @@ mod tests {
 
     #[test]
     fn only_a_loss_that_the_tester_can_be_owed_is_tried_again() {
-        // Two milliseconds are 2,000 frames late and 2,000 not taken.
+        // Two milliseconds are 2,000 late frames and 2,000 frames not received.
         assert_eq!(judged(2 * MS, 4_000, &[0.0]), Verdict::Again);
         assert_eq!(judged(2 * MS, 4_001, &[0.0]), Verdict::Counts);
         assert_eq!(judged(2 * MS, 0, &[0.0]), Verdict::Counts, "nothing was lost");

@@ -1,22 +1,22 @@
-//! What a search has to know of a trial: how much of it was lost.
+//! Loss of a trial, as the searches use it.
 //!
-//! Where the tester fell short, what it did not send counts as lost, since nobody knows what would
-//! have become of it (RFC 9971 recommends it). More frames than were sent are a failure, never a gain.
+//! If the tester offered less than intended, the missing frames count as lost (RFC 9971 recommends
+//! this). More forwarded than offered frames count as a miss.
 
 use crate::trial::{Flag, TrialReport};
 
-/// What the search has to know of a trial.
+/// Frame counts of a trial for a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Frames that the schedule called for.
+    /// Frames that the schedule required.
     pub intended: u64,
     /// Frames that the tester sent.
     pub offered: u64,
-    /// Frames that arrived where and as they should, plus duplicates of those.
+    /// Frames received intact on the expected port, duplicates included.
     pub forwarded: u64,
-    /// Whether the tester fell short of what was intended.
+    /// Whether the tester offered less than intended.
     pub is_tester_limited: bool,
-    /// Whether it counts although the tester disturbed it ([`super::disturbed`]).
+    /// Whether the trial counts although the tester disturbed it ([`super::disturbed`]).
     pub is_disturbed: bool,
 }
 
@@ -33,19 +33,19 @@ impl From<&TrialReport> for Measured {
 }
 
 impl Measured {
-    /// Whether more frames came back than were sent.
+    /// Returns whether more frames were forwarded than offered.
     pub fn has_extra(&self) -> bool {
         self.forwarded > self.offered
     }
 
-    /// Whether at most this share was lost; never where nothing was sent or frames were added.
+    /// Returns whether at most this share was lost. False if nothing was sent or frames were added.
     pub fn is_within(&self, loss_ratio: f64) -> bool {
         !self.has_extra()
             && self.base() > 0
             && self.lost() as f64 <= loss_ratio * self.base() as f64
     }
 
-    /// The share that was lost, 0 to 1; all of it where nothing was sent or frames were added.
+    /// Returns the frame loss rate from 0 to 1. It is 1 if nothing was sent or frames were added.
     pub fn loss_ratio(&self) -> f64 {
         if self.has_extra() || self.base() == 0 {
             return 1.0;
@@ -53,7 +53,8 @@ impl Measured {
         self.lost() as f64 / self.base() as f64
     }
 
-    /// Whether more than this share was lost, but not if so many frames were lost by the tester's doing.
+    /// Returns whether the loss exceeds this share, but not without the `owed` frames of the
+    /// tester.
     pub fn is_undecided(&self, loss_ratio: f64, owed: u64) -> bool {
         let beyond = self.lost().saturating_sub(owed) as f64;
         !self.has_extra()

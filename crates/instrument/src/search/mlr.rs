@@ -1,19 +1,25 @@
-//! Several goals in one search (MLRsearch, RFC 9971): loads that reach and miss each of them.
+//! Several goals in one search (MLRsearch, RFC 9971): a lower and an upper bound for each goal.
 //!
-//! The largest load is tried first, then near what came out of it; from there each goal gallops
-//! outward until it has a load on both sides, and halves what lies between on a logarithmic scale.
-//! Goals are approached in stages ([`goal::LEVELS`]), the coarser stages of all goals first and among
-//! equals the lower load, and every trial serves every goal. A load is left as soon as it is decided.
-//! The formulas that judge loads are the standard's; which load comes next it leaves to whoever
-//! searches. The search is a pure value: it offers nothing, waits for nothing, and can be replayed
-//! from its trials. Invariants: equal trials give an equal search; it ends after [`TRIALS_MAX`] trials
-//! or its time limit at the latest.
+//! - The highest load is tried first, then a load near its forwarding rate.
+//! - From there, each goal gallops outward until it has a load on both sides. Then it halves the
+//!   interval on a logarithmic scale.
+//! - Goals are approached in stages ([`goal::LEVELS`]). Coarser stages of all goals come first, and
+//!   lower loads among equal stages.
+//! - Every trial serves every goal. A load is abandoned as soon as it is decided.
+//!
+//! The classification formulas are those of the RFC, which does not define the order of loads. The
+//! search is a pure value: it sends nothing, never blocks, and can be replayed from its trials.
+//!
+//! Invariants:
+//!
+//! - Equal trials give an equal search.
+//! - The search ends after [`TRIALS_MAX`] trials or its time limit at the latest.
 
-/// What trials at one load say about one goal.
+/// Classification of a load for one goal by its trials.
 pub mod classify;
-/// What one search is to find.
+/// Goals of a search.
 pub mod goal;
-/// What a search found for a goal.
+/// Result of a search for a goal.
 mod found;
 #[cfg(test)]
 mod tests;
@@ -29,78 +35,78 @@ use classify::{Bound, Tried, classify};
 pub use found::{Found, Irregularity};
 use goal::{Goal, GoalError, LEVELS};
 
-/// Trials that one search may take before it gives up with what it has.
+/// Maximum number of trials of one search.
 pub const TRIALS_MAX: u32 = 20_000;
 
-/// Goals that one search may have.
+/// Maximum number of goals of one search.
 pub const GOALS_MAX: usize = 16;
 
-/// Loads are told apart to this part of a frame per second.
+/// Resolution of loads, in steps per frame per second.
 const LOADS_PER_PPS: f64 = 1000.0;
 
-/// What is searched for, and where.
+/// Goals and range of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
     /// The goals.
     pub goals: Vec<Goal>,
-    /// The lowest load to try, frames per second.
+    /// Lowest load to try, in frames per second.
     pub rate_pps_min: f64,
-    /// The highest load to try, frames per second: the link's or the tester's limit.
+    /// Highest load to try, in frames per second: the link's or the tester's limit.
     pub rate_pps_max: f64,
-    /// Trial time after which the search ends with what it has.
+    /// Total trial time after which the search ends with what it has.
     pub duration_max: Nanos,
 }
 
-/// Why a search cannot be made.
+/// Why a search is invalid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WantedError {
     /// There is no goal.
     NoGoals,
-    /// There are more than [`GOALS_MAX`] goals (how many).
+    /// There are more than [`GOALS_MAX`] goals. Holds their number.
     TooManyGoals(usize),
-    /// A goal is wrong.
+    /// A goal is invalid.
     Goal {
-        /// Which of them, from 0.
+        /// Index of the goal.
         place: usize,
-        /// What is wrong.
+        /// The error.
         error: GoalError,
     },
-    /// The lowest load is not above 0 and at most the highest.
+    /// The lowest load is not above 0, or exceeds the highest.
     Loads {
-        /// The lowest.
+        /// The lowest load.
         rate_pps_min: f64,
-        /// The highest.
+        /// The highest load.
         rate_pps_max: f64,
     },
-    /// The shortest trial would have no frame at the lowest load.
+    /// The shortest trial has no frame at the lowest load.
     Frameless {
         /// The lowest load.
         rate_pps_min: f64,
-        /// The shortest trial.
+        /// Duration of the shortest trial.
         shortest: Nanos,
     },
-    /// The time limit is not even one full-length trial of each goal.
+    /// The time limit is shorter than one goal's full-length trials.
     TooLittleTime {
         /// The limit.
         duration_max: Nanos,
-        /// What the goals need at least.
+        /// The minimum that the goals need.
         needed: Nanos,
     },
 }
 
-/// What to try next.
+/// The next step of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
     /// Offer this load.
     Trial {
-        /// Frames per second.
+        /// Load in frames per second.
         rate_pps: f64,
-        /// How long.
+        /// Duration.
         duration: Nanos,
-        /// The goal for which it was chosen, by its place.
+        /// Index of the goal that chose it.
         goal: usize,
     },
-    /// Nothing: this was found, goal by goal.
+    /// The search is finished: results by goal.
     Found(Vec<Found>),
 }
 
@@ -117,7 +123,7 @@ pub struct Search {
     is_cut_short: bool,
 }
 
-/// What was tried at one load.
+/// Trials at one load.
 #[derive(Debug, Clone, Default)]
 struct Load {
     tried: Vec<Tried>,
@@ -126,11 +132,11 @@ struct Load {
     has_extra: bool,
 }
 
-/// How far a goal has come.
+/// Progress of a goal.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     level: usize,
-    /// Steps outward on this level: each is twice as wide as the one before.
+    /// Steps outward in this stage: each is twice as wide as the previous one.
     gallops: u32,
     trials: u32,
     spent: Nanos,
@@ -143,7 +149,7 @@ struct Asked {
     goal: usize,
 }
 
-/// A load that a goal would have tried next.
+/// A candidate for the next load of a goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Choice {
     load: u64,
@@ -151,7 +157,7 @@ struct Choice {
 }
 
 impl Wanted {
-    /// Whether such a search can be made and comes to an end.
+    /// Returns an error if the search is invalid.
     pub fn check(&self) -> Result<(), WantedError> {
         let (rate_pps_min, rate_pps_max) = (self.rate_pps_min, self.rate_pps_max);
         match self.goals.len() {
@@ -181,7 +187,7 @@ impl Wanted {
 }
 
 impl Search {
-    /// A search that has tried nothing yet.
+    /// Creates a search without trials.
     pub fn new(wanted: Wanted) -> Result<Search, WantedError> {
         wanted.check()?;
         let progress = vec![Progress::default(); wanted.goals.len()];
@@ -192,7 +198,7 @@ impl Search {
         Ok(search)
     }
 
-    /// What to try next; the same answer until a trial is recorded.
+    /// Returns the next step. It stays the same until a trial is recorded.
     pub fn next(&self) -> Ask {
         match self.asked {
             Some(Asked { load, duration, goal }) => {
@@ -204,7 +210,7 @@ impl Search {
         }
     }
 
-    /// Digests the trial that [`Search::next`] asked for.
+    /// Processes the result of the trial from [`Search::next`].
     pub fn record(&mut self, trial: Measured) {
         let Some(Asked { load, duration, goal }) = self.asked else { return };
         let at = self.loads.entry(load).or_default();
@@ -220,7 +226,7 @@ impl Search {
         self.decide();
     }
 
-    /// How far it has come with each goal, by the coarsest stage that is not settled; nothing where it is over.
+    /// Returns the progress of each goal in its current stage. Empty when the search is finished.
     pub fn brackets(&self, sought: impl Fn(usize) -> Sought) -> Vec<Bracket> {
         let Some(Asked { load: tried, .. }) = self.asked else { return Vec::new() };
         let pps = |load: u64| load as f64 / LOADS_PER_PPS;
@@ -241,12 +247,12 @@ impl Search {
         self.progress.iter().enumerate().map(of).collect()
     }
 
-    /// Time of all trials so far.
+    /// Returns the total trial time so far.
     pub fn spent(&self) -> Nanos {
         self.spent
     }
 
-    /// Chooses what comes next: the coarsest stage first, then the lowest load.
+    /// Chooses the next trial: the coarsest stage first, then the lowest load.
     fn decide(&mut self) {
         self.asked = None;
         let mut chosen: Option<(usize, u64, usize, bool)> = None;
@@ -268,7 +274,7 @@ impl Search {
         self.asked = Some(Asked { load, duration, goal });
     }
 
-    /// The load that this goal needs next, on the first stage that is not settled.
+    /// Returns the next load of this goal, in the first stage that is not settled.
     fn advance(&mut self, goal: usize) -> Option<Choice> {
         loop {
             if let Some(choice) = self.choose(goal) {
@@ -306,8 +312,10 @@ impl Search {
         }
     }
 
-    /// The smallest load that leans to the upper side, or the largest below `below` that leans to
-    /// the lower one. A load leans to where the finest stage up to this one that can tell puts it.
+    /// Returns the smallest load that leans to the upper side, or the largest below `below` that
+    /// leans to the lower side.
+    ///
+    /// A load leans to the side of the finest stage, up to this one, that decides it.
     fn leaning(&self, goal: usize, level: usize, below: u64, side: Bound) -> Option<u64> {
         let stages: Vec<Goal> =
             (0..=level).rev().map(|level| self.wanted.goals[goal].at_level(level)).collect();
@@ -320,8 +328,10 @@ impl Search {
         found.map(|(load, _)| *load)
     }
 
-    /// A load between these bounds, unless they are close enough: a step from the one that is nearer
-    /// to what the target seems to carry while the other is far, else about the middle.
+    /// Returns a load between these bounds, unless they are close enough.
+    ///
+    /// While the bounds are far apart, it is a step away from the bound nearer to the expected
+    /// load. Otherwise it is about the middle.
     fn between(&self, goal: usize, wanted: &Goal, (lower, upper): (u64, u64)) -> Option<Choice> {
         let (low, high) = (lower as f64, upper as f64);
         if wanted.is_narrow(low, high) || upper - lower < 2 {
@@ -337,13 +347,13 @@ impl Search {
             };
             return Some(Choice { load: inside(load), is_gallop: true });
         }
-        // In whole widths, so that none of the parts is narrower than it has to be.
+        // Whole multiples of the width, so that no part is narrower than necessary.
         let parts = (whole / wanted.log_width() - 1e-6).ceil().max(2.0);
         let share = (parts / 2.0).floor() / parts;
         Some(Choice { load: inside(low * (whole * share).exp()), is_gallop: false })
     }
 
-    /// A load beyond this bound, where nothing was found yet.
+    /// Returns a load beyond this bound, on a side without a bound so far.
     fn outward(&self, goal: usize, from: u64, is_up: bool) -> Choice {
         let (min, max) = self.range();
         let step = self.step(goal);
@@ -352,28 +362,28 @@ impl Search {
             true => (from as f64 * step.exp()).max(from as f64 + 1.0),
             false => (from as f64 * (-step).exp()).min(from as f64 - 1.0),
         };
-        // Right after the largest load, what came out of it says more than any step.
+        // After the highest load, its forwarding rate is a better estimate than a step.
         let is_first = self.loads.len() == 1 && !is_up && expected < load;
         let load = if is_first { expected } else { load };
         Choice { load: (load.round() as u64).clamp(min, max), is_gallop: !is_first }
     }
 
-    /// How far the next step outward goes, as a logarithm.
+    /// Returns the size of the next step outward, as a logarithm.
     fn step(&self, goal: usize) -> f64 {
         let progress = &self.progress[goal];
         let wanted = self.wanted.goals[goal].at_level(progress.level);
         wanted.log_width() * f64::from(1u32 << progress.gallops.min(16))
     }
 
-    /// The load at which a target would lose just what this goal allows, if it carried at any load
-    /// what it carried at the largest.
+    /// Returns the load at which the loss equals this goal's limit, if the target forwards at any
+    /// load what it forwarded at the highest.
     fn expected(&self, goal: usize) -> f64 {
         let Some((load, at)) = self.loads.last_key_value() else { return 0.0 };
         let forwarded = at.tried.first().map_or(0.0, |tried| 1.0 - tried.loss_ratio);
         *load as f64 * forwarded / (1.0 - self.wanted.goals[goal].loss_ratio)
     }
 
-    /// The lowest and the highest load.
+    /// Returns the lowest and the highest load.
     fn range(&self) -> (u64, u64) {
         let max = (self.wanted.rate_pps_max * LOADS_PER_PPS).floor() as u64;
         (((self.wanted.rate_pps_min * LOADS_PER_PPS).ceil() as u64).min(max), max)

@@ -1,8 +1,8 @@
-//! Agents of SNMP that a module asks while it measures: independent witnesses of loss and load.
+//! SNMP agents that a module queries while it measures, as an independent source of loss and load.
 //!
-//! Their sockets are looked at only while an answer is waited for, so that whoever asks nothing pays
-//! nothing; what an answer costs is part of the stage's time for control. An agent that is silent,
-//! refuses or lies ends no module: that is an answer too.
+//! Their sockets are polled only while a request is outstanding. The time spent here counts as
+//! control time of the event loop. A failing agent does not end the module: silence, errors and
+//! invalid replies are reported as results.
 
 use packet::time::Nanos;
 use ports::datagram::{DatagramError, Datagrams};
@@ -10,10 +10,10 @@ use snmp::{Client, Credentials, DATAGRAM_BYTES_MAX, Question, Ticket};
 
 use crate::module::{AgentReport, Answer, SnmpId, Unanswered};
 
-/// Datagrams that are sent and taken before others have their turn.
+/// Datagrams to send and receive before other work continues.
 const DATAGRAMS_AT_ONCE: usize = 8;
 
-/// An agent that can be asked, from module to module.
+/// An SNMP agent, reused from module to module.
 pub struct Agent {
     name: String,
     client: Client,
@@ -22,30 +22,30 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// The agent at the other end of this way, asked by these credentials. `seed` is another each time.
+    /// Creates an agent for this path and these credentials. `seed` must differ each time.
     pub fn new(way: Box<dyn Datagrams>, credentials: Credentials, seed: u64) -> Agent {
         let name = format!("{} ({})", way.peer(), credentials.level());
         let client = Client::new(credentials, seed);
         Agent { name, client, way, buffer: vec![0; DATAGRAM_BYTES_MAX] }
     }
 
-    /// Where it is, and how we are believed: nothing of this is secret.
+    /// Returns address and security level. Contains no secret.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Waits for no answer any more.
+    /// Drops all outstanding requests.
     pub fn forget(&mut self) {
         self.client.forget();
     }
 
-    /// Sends what is due and takes what has come; whether that was anything.
+    /// Sends due datagrams and receives waiting ones. Returns whether it did any work.
     fn turn(&mut self, clock: &mut dyn FnMut() -> Nanos) -> Result<bool, DatagramError> {
         let mut moved = false;
         for _ in 0..DATAGRAMS_AT_ONCE {
             let Some(datagram) = self.client.transmit(clock()) else { break };
             let at = clock();
-            // What there is no room for is lost, as on a network.
+            // Datagrams without room in the socket buffer are lost, as on a network.
             let sent = self.way.send(&datagram);
             self.client.sent(at);
             moved = true;
@@ -67,21 +67,21 @@ impl std::fmt::Debug for Agent {
     }
 }
 
-/// What a module asked of agents and has not been told.
+/// Outstanding requests of a module.
 #[derive(Debug, Default)]
 pub struct Asked {
     waiting: Vec<(usize, Ticket, SnmpId)>,
     next_due: Option<Nanos>,
     reports: Vec<AgentReport>,
-    /// What agents' clients had put aside before this module.
+    /// Rejected datagrams that the agents' clients counted before this module.
     strays_before: Vec<u64>,
 }
 
-/// What came of a question: of which agent, which, when, and what.
+/// Result of a request: agent index, request id, time and reply.
 pub type Told = (usize, SnmpId, Nanos, Answer);
 
 impl Asked {
-    /// Nothing was asked yet of these agents.
+    /// Creates an empty set of requests for these agents.
     pub fn new(agents: &[Agent]) -> Asked {
         let report = |agent: &Agent| AgentReport { name: agent.name.clone(), ..Default::default() };
         Asked {
@@ -91,7 +91,7 @@ impl Asked {
         }
     }
 
-    /// Asks; the answer if there can be none.
+    /// Sends a request. Returns an error reply immediately if the request is impossible.
     pub fn ask(
         &mut self,
         agents: &mut [Agent],
@@ -109,17 +109,17 @@ impl Asked {
         None
     }
 
-    /// Whether an answer is waited for.
+    /// Returns whether a request is outstanding.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// When something is due although nothing comes.
+    /// Returns when the next timeout is due.
     pub fn next_due(&self) -> Option<Nanos> {
         self.next_due.filter(|_| self.is_waiting())
     }
 
-    /// Sends and takes what there is; whether that was anything, and what has come of questions.
+    /// Sends and receives datagrams. Returns whether it did any work, and the completed requests.
     pub fn turn(
         &mut self,
         agents: &mut [Agent],
@@ -167,7 +167,7 @@ impl Asked {
         (moved | !told.is_empty(), told)
     }
 
-    /// What passed.
+    /// Returns the request counts.
     pub fn report(self) -> Vec<AgentReport> {
         self.reports
     }

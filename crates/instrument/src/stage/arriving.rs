@@ -1,8 +1,8 @@
-//! The frames of streams as they arrive: whose each is, whether it is whole, and what nobody knows of it.
+//! Received frames of streams: identification, integrity and counts.
 //!
-//! A frame is known by its signature (see [`crate::signature`]), which is looked for where its stream
-//! put it and where it lies when a switch has pushed or popped tags. Counts are exact within the window
-//! of [`crate::monitor::seen`]; nothing is kept of a frame beyond that.
+//! A frame is identified by its signature (see [`crate::signature`]). The signature is searched at
+//! its original offset and at the offsets after pushed or popped tags. Counts are exact within the
+//! window of [`crate::monitor::seen`]. Nothing else is stored per frame.
 
 use packet::copies::Copies;
 use packet::filter::Filter;
@@ -15,32 +15,32 @@ use crate::monitor::seen::{self, Seen};
 use crate::signature::Signature;
 use crate::stall::Watch as Attention;
 
-/// By how many bytes a signature may lie further from a frame's beginning, or nearer to it, than where
-/// it was put: one or two tags or labels pushed or popped, or a header of 802.1ah.
+/// Possible shifts of a signature in bytes: one or two tags or labels pushed or popped, or a header
+/// of 802.1ah.
 const SHIFTS: [isize; 7] = [0, 4, -4, 8, -8, 18, -18];
 
-/// The windows of frames that were seen share the memory of so many.
+/// Memory of all duplicate windows together, in windows.
 const WINDOWS: usize = 64;
 
-/// No stream has this place: there are fewer.
+/// Marks an unknown stream: no stream has this index, because there are fewer.
 const NOWHERE: u16 = u16::MAX;
 
-/// How a stream's frames ought to arrive.
+/// Expected frames of a stream.
 pub struct Expected {
-    /// What they look like.
+    /// Templates of the frames.
     pub templates: Templates,
-    /// The port where they should.
+    /// Index of the expected port.
     pub to: usize,
 }
 
-/// Every stream that a stage knows.
+/// All streams that the event loop can identify.
 pub struct Known {
     signer: Signer,
     ports: Vec<PortAccount>,
     streams: Vec<Incoming>,
-    /// For each number of a stream its place, or [`NOWHERE`].
+    /// Stream index by stream id, or [`NOWHERE`].
     places: Vec<u16>,
-    /// Where a signature may lie: where the streams put theirs first.
+    /// Possible offsets of a signature, the original offsets first.
     offsets: Vec<usize>,
     indices: Vec<u64>,
     delays_unknown: u64,
@@ -50,50 +50,50 @@ struct Incoming {
     templates: Templates,
     to: usize,
     seen: Seen,
-    /// The greatest number of a frame that came, on a port or in a message.
+    /// Highest sequence number received so far, on a port or in a packet-in.
     last: Option<u64>,
     account: StreamAccount,
 }
 
-/// All that arrived.
+/// Totals of all received frames.
 pub struct Arrived {
-    /// What became of each stream's frames.
+    /// Counts by stream.
     pub streams: Vec<StreamAccount>,
-    /// What came on each port.
+    /// Counts by port.
     pub ports: Vec<PortAccount>,
-    /// Frames of streams whose delay nobody knows.
+    /// Frames of streams with unknown delay.
     pub delays_unknown: u64,
 }
 
-/// What is known of a frame that arrived.
+/// Classification of a received frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight {
-    /// When it came.
+    /// Receive timestamp.
     pub stamp: Stamp,
-    /// Whether that is true.
+    /// Whether the timestamp is the time of arrival.
     pub is_moment_known: bool,
-    /// Which frame it is.
+    /// The identified probe.
     pub probe: Option<Probe>,
 }
 
-/// Which frames of a port are told.
+/// Selects the frames of a port that are delivered to the module.
 #[derive(Debug, Default)]
 pub enum Watching {
-    /// None.
+    /// No frame.
     #[default]
     None,
-    /// Every one.
+    /// Every frame.
     All,
-    /// Those of streams.
+    /// Frames of streams.
     Probes,
-    /// Those of these streams.
+    /// Frames of these streams.
     Streams(Vec<u16>),
-    /// Those that a filter captures.
+    /// Frames that match a filter.
     Filter(Box<Filter>),
 }
 
 impl Watching {
-    /// Watches these from now on; an error for a filter with too many entries, which changes nothing.
+    /// Replaces the selection. Fails without effect if a filter has too many entries.
     pub fn set(&mut self, watch: Watch) -> Result<(), packet::filter::TooMany> {
         *self = match watch {
             Watch::None => Watching::None,
@@ -109,7 +109,7 @@ impl Watching {
         Ok(())
     }
 
-    /// Whether a frame is to be told.
+    /// Returns whether to deliver a frame.
     #[inline]
     pub fn wants(&mut self, probe: Option<&Probe>, bytes: &[u8]) -> bool {
         match self {
@@ -123,7 +123,7 @@ impl Watching {
 }
 
 impl Known {
-    /// Nothing known yet, on these ports.
+    /// Creates an empty set of streams for these ports.
     pub fn new(signer: Signer, ports: Vec<PortAccount>) -> Self {
         Known {
             signer,
@@ -136,7 +136,7 @@ impl Known {
         }
     }
 
-    /// Knows this stream too.
+    /// Adds a stream.
     pub fn add(&mut self, expected: Expected) {
         let Expected { templates, to } = expected;
         let id = usize::from(templates.stream());
@@ -159,7 +159,7 @@ impl Known {
         self.offsets = offsets;
     }
 
-    /// Sorts the frames of a batch that was taken from `port` at `now`; what is known of each goes to
+    /// Classifies a batch of frames received from `port` at `now`, and appends the results to
     /// `sights`.
     pub fn sort(
         &mut self,
@@ -199,7 +199,7 @@ impl Known {
         }
     }
 
-    /// The probe of which a packet-in that came at `at` carries the first bytes.
+    /// Identifies the probe in a packet-in that arrived at `at` and can hold only its first bytes.
     pub fn told(
         &mut self,
         bytes: &[u8],
@@ -217,18 +217,18 @@ impl Known {
         let Incoming { seen, last, account, .. } = &mut self.streams[stream];
         account.told += 1;
         *last = (*last).max(Some(probe.number));
-        // What only messages carried stands beside the ports, where corrupt frames would.
+        // Packet-ins have their own lane after the ports, the one of corrupt frames in trials.
         seen.mark(probe.number, seen.corrupt_lane());
         Some(probe)
     }
 
-    /// Whether a frame is of an earlier stage, or of a stream that this one does not know.
+    /// Returns whether a frame belongs to an earlier run or to an unknown stream.
     #[inline]
     fn is_stale(&self, stream: u16, signature: &Signature) -> bool {
         stream == NOWHERE || signature.sequence.epoch != self.signer.epoch()
     }
 
-    /// The place of a frame's stream, where its signature lies, and the signature.
+    /// Finds a frame's signature. Returns stream index, offset and signature.
     #[inline]
     fn find(&self, bytes: &[u8]) -> Option<(u16, usize, Signature)> {
         let key = self.signer.key();
@@ -261,17 +261,17 @@ impl Known {
         }
     }
 
-    /// So many frames of a port were told.
+    /// Counts frames of a port that were delivered to the module.
     pub fn watched(&mut self, port: usize, frames: u64) {
         self.ports[port].watched += frames;
     }
 
-    /// Frames that arrived so far, by port.
+    /// Returns the received frames by port.
     pub fn received(&self) -> impl Iterator<Item = u64> {
         self.ports.iter().map(|port| port.received)
     }
 
-    /// Whether the last frame of a stream has not come although an earlier one has.
+    /// Returns whether earlier frames of a stream arrived and its last did not.
     pub fn awaits(&self, sent: impl Iterator<Item = StreamAccount>) -> bool {
         let is_under_way = |(sent, stream): (StreamAccount, &Incoming)| {
             stream.last.is_some_and(|last| last + 1 < sent.sent)
@@ -279,7 +279,7 @@ impl Known {
         sent.zip(&self.streams).any(is_under_way)
     }
 
-    /// Everything that arrived, beside what left and what the ports themselves counted.
+    /// Combines the received counts with the sent counts and the ports' counters.
     pub fn finish(
         self,
         sent: impl Iterator<Item = StreamAccount>,

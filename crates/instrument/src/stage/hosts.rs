@@ -1,41 +1,43 @@
-//! Hosts that a stage sends on errands, beside its own ports.
+//! Host tasks that the event loop starts and polls.
 //!
-//! Whoever knows the links makes them: the stage hands over what a module said, looks whether it is done, and
-//! ends it when the module is over. While hosts are busy the tester waits instead of spinning, so that programs
-//! on its cores have them. Invariant: nothing that a host does outlasts its stage.
+//! The caller creates the hosts, because it knows the links. The event loop starts a task for the
+//! module, polls for its result, and stops it at the module's end. While a task runs, the tester
+//! blocks instead of busy-polling and leaves its cores to the host's programs.
+//!
+//! Invariant: no host task outlives the event loop.
 
 use packet::time::Nanos;
 
 use crate::module::hosts::{Done, Errand};
 
-/// How long the tester waits at most while hosts are busy, if nothing of its own is due.
+/// Maximum time to block while a host task runs.
 pub const HOSTS_WAIT_NS_MAX: Nanos = Nanos::from_millis(5);
 
-/// Hosts at the ends of a rig's ports.
+/// Hosts at the ends of a rig's links.
 pub trait Hosts: Send {
-    /// Begins an errand; there is none under way.
+    /// Starts a task. No other task may be running.
     fn begin(&mut self, errand: Errand);
 
-    /// What has come of the errand since this was last asked, without waiting. All but [`Done::Loading`] end it.
+    /// Polls for a result of the task. Every result but [`Done::Loading`] ends the task.
     fn done(&mut self) -> Option<Done>;
 
-    /// Ends what is under way, and waits until that has ended; what it came to then.
+    /// Stops the task, waits for its end, and returns its result.
     fn stop(&mut self) -> Option<Done>;
 }
 
 /// Hosts of any kind.
 pub type AnyHosts = dyn Hosts + 'static;
 
-/// The hosts of a stage, and whether they are busy.
+/// State of the host tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
     is_busy: bool,
-    /// Whether any was begun.
+    /// Whether any task was started.
     has_been: bool,
 }
 
 impl Busy {
-    /// Begins an errand, or says why not.
+    /// Starts a task. Returns the failure if it cannot start.
     pub(crate) fn begin(&mut self, hosts: Option<&mut AnyHosts>, errand: Errand) -> Option<Done> {
         match hosts {
             None => Some(Done::Failed("no host can stand at the ends of these links".into())),
@@ -48,14 +50,14 @@ impl Busy {
         }
     }
 
-    /// What came of it meanwhile.
+    /// Polls for a result of the task.
     pub(crate) fn done(&mut self, hosts: Option<&mut AnyHosts>) -> Option<Done> {
         let done = hosts.filter(|_| self.is_busy)?.done()?;
         self.is_busy = matches!(done, Done::Loading);
         Some(done)
     }
 
-    /// Ends what is under way.
+    /// Stops the task.
     pub(crate) fn stop(&mut self, hosts: Option<&mut AnyHosts>) -> Option<Done> {
         if !std::mem::take(&mut self.is_busy) {
             return None;
@@ -63,12 +65,12 @@ impl Busy {
         hosts?.stop()
     }
 
-    /// Whether hosts have been on an errand at all.
+    /// Returns whether any task was started.
     pub(crate) fn has_been(&self) -> bool {
         self.has_been
     }
 
-    /// Whether there is an errand under way.
+    /// Returns whether a task runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.is_busy
     }

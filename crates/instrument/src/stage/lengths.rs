@@ -1,34 +1,40 @@
-//! How long the turns of a stage's loop are: what comes in a turn is dated at its end at the latest.
+//! Statistics of the event loop's iteration times.
 //!
-//! Counted by time, not by turns: something that comes at any moment comes in a long turn more often than in a
-//! short one. Turns in which the tester was away are left out, as what came then has no known delay. Buckets
-//! are eight to each power of two, so that counting costs a few instructions. Invariant: what is told is the upper end
-//! of a bucket, at most an eighth too long and never too short.
+//! A timestamp of an event that arrives within an iteration can be late by the iteration's length.
+//!
+//! - Lengths are weighted by time, not by iterations: an arrival at a random time falls into a long
+//!   iteration more often.
+//! - Iterations with a stall are excluded, because delays of events that arrive then are unknown.
+//! - A power of two has eight buckets, so that recording takes a few instructions.
+//!
+//! Invariant: results are the upper end of a bucket, at most an eighth too long and never too
+//! short.
 
 use packet::time::Nanos;
 
-/// Buckets for each power of two, as a power of two.
+/// Buckets per power of two, as a power of two.
 const STEPS_BITS: u32 = 3;
 
-/// Longer turns than 2^20 ns are no turns: the tester was away.
+/// Number of buckets. Iterations longer than 2^20 ns are stalls.
 const BUCKETS: usize = 21 << STEPS_BITS;
 
-/// Time spent in turns, by their length.
+/// Time spent in iterations, by their length.
 #[derive(Debug, Clone)]
 pub struct Lengths {
-    /// When the turn at hand began, and how often the tester had been away until then.
+    /// Start of the current iteration, and number of stalls until then.
     began: Option<(Nanos, u64)>,
     ns: [u64; BUCKETS],
 }
 
 impl Lengths {
-    /// No turn yet.
+    /// Creates empty statistics.
     pub fn new() -> Lengths {
         Lengths { began: None, ns: [0; BUCKETS] }
     }
 
-    /// A turn begins at `now`, and the one before it is over, which does not count if the tester was away in it; until
-    /// now it was so often.
+    /// Starts an iteration at `now` and records the previous one, unless `stalls` has increased.
+    ///
+    /// `stalls` is the number of stalls so far.
     #[inline]
     pub fn begin(&mut self, now: Nanos, stalls: u64) {
         if let Some((before, known)) = self.began.replace((now, stalls))
@@ -41,12 +47,12 @@ impl Lengths {
         }
     }
 
-    /// The tester has waited for something: that was no turn.
+    /// Discards the current iteration, because the tester was idle in it.
     pub fn rest(&mut self) {
         self.began = None;
     }
 
-    /// For this share of the time, turns were no longer than this; zero where they take none.
+    /// Returns the iteration length at this quantile of time. Zero without any iteration.
     pub fn quantile(&self, share: f64) -> Nanos {
         let all: u64 = self.ns.iter().sum();
         let wanted = (all as f64 * share).ceil() as u64;
@@ -62,7 +68,7 @@ impl Lengths {
     }
 }
 
-/// The bucket of a length.
+/// Returns the bucket of a length.
 fn place(length: u64) -> usize {
     let least = 1 << STEPS_BITS;
     if length < least {
@@ -72,7 +78,7 @@ fn place(length: u64) -> usize {
     ((power as usize) << STEPS_BITS) + (length >> power) as usize
 }
 
-/// The greatest length in a bucket.
+/// Returns the greatest length in a bucket.
 fn end(place: usize) -> u64 {
     let steps = 1usize << STEPS_BITS;
     if place < 2 * steps {

@@ -1,10 +1,12 @@
-//! A connection to a switch on a stage: made, greeted, read and written, and made again.
+//! Connection from a module to a switch: connect, handshake, read, write and reconnect.
 //!
-//! What came is told message by message with the moment at which the read returned that completed it;
-//! of what is said it is noted when the socket was handed the first byte and when it had taken the
-//! last. Messages of the module are encoded here and numbered by it; the session says hello and
-//! answers echo requests. Invariant: memory is bounded by what may wait to be sent
-//! ([`TRANSMIT_BYTES_MAX`], [`MESSAGES_WAITING_MAX`]) and by the session's own limits.
+//! - A received message has the time at which the read call that completed it returned.
+//! - A sent batch has the times before the write of its first byte and after the write of its last.
+//! - Messages of the module are encoded here, with the module's transaction ids. The session sends
+//!   hellos and echo replies.
+//!
+//! Invariant: memory is bounded by the send queue ([`TRANSMIT_BYTES_MAX`],
+//! [`MESSAGES_WAITING_MAX`]) and by the session's own limits.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -23,28 +25,28 @@ use crate::module::report::count;
 use crate::module::{Connection, ConnectionFacts, ConnectionReport, Prepared, Said, Unsent};
 use crate::stage::{Connect, Wanted};
 
-/// How long a connection may take to be made.
+/// Timeout for opening a connection.
 pub const CONNECT_NS_MAX: Nanos = Nanos::from_secs(5);
 
-/// How long a switch may take to say hello.
+/// Timeout for the switch's hello.
 pub const HELLO_NS_MAX: Nanos = Nanos::from_secs(5);
 
-/// How long a switch may take to say what it is.
+/// Timeout for the switch's features reply.
 pub const FEATURES_NS_MAX: Nanos = Nanos::from_secs(5);
 
-/// Bytes that may wait to be sent on a connection.
+/// Maximum number of queued bytes on a connection.
 pub const TRANSMIT_BYTES_MAX: usize = 16 << 20;
 
-/// Messages said one by one, and batches of them, that may wait to be sent on a connection.
+/// Maximum number of queued batches on a connection.
 pub const MESSAGES_WAITING_MAX: usize = 1 << 16;
 
-/// Bytes that are read from a connection before the ports have their turn.
+/// Bytes to read from a connection before the ports are polled.
 pub const READ_BYTES: usize = 16 << 10;
 
-/// Bytes that are handed to a connection before the ports have their turn.
+/// Bytes to write to a connection before the ports are polled.
 pub const WRITE_BYTES: usize = 64 << 10;
 
-/// Number of the question for features: the session's hello has 1, the module's begin far above.
+/// Transaction id of the features request. The hello has 1, the module's messages far higher ones.
 const FEATURES_XID: Xid = 2;
 
 /// Transaction id of the SET_CONFIG.
@@ -59,40 +61,40 @@ pub struct Line {
     session: Option<Session>,
     features: Option<Features>,
     buffer: Vec<u8>,
-    /// Bytes that the session has not taken yet.
+    /// Bytes in `buffer` that the session has not taken yet.
     unread: std::ops::Range<usize>,
-    /// Bytes to be sent, of which the first `out_start` have been.
+    /// Queued bytes. The first `out_start` of them are sent.
     out: Vec<u8>,
     out_start: usize,
-    /// Bytes that were sent since the connection was made.
+    /// Bytes sent since the connection was opened.
     sent: u64,
     marks: VecDeque<Mark>,
-    /// Bytes that the session has taken since the connection was made.
+    /// Bytes that the session has taken since the connection was opened.
     taken: u64,
-    /// What was sent and had not passed the interface when that was last looked at: up to which byte, and
-    /// when the socket was handed it.
+    /// Batches that had not passed the interface at the last check: end offset and time before the
+    /// write of the first byte.
     unpassed: VecDeque<(u64, Nanos)>,
-    /// What was remarkable on the wire of connections before.
+    /// Capture remarks of earlier connections.
     remarks_before: Remarks,
     report: ConnectionReport,
 }
 
-/// How far a connection has come.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nobody wants it.
+    /// Closed.
     Idle,
-    /// It is being made.
+    /// Connecting.
     Dialing { deadline: Nanos },
-    /// The ends say hello.
+    /// Exchanging hellos.
     Greeting,
-    /// The switch was asked what it is.
+    /// Waiting for the features reply.
     Asking { deadline: Nanos },
-    /// Messages pass.
+    /// Exchanging messages.
     Up,
 }
 
-/// Something that was said, among the bytes that are sent.
+/// Position of a batch in the sent byte stream.
 #[derive(Debug)]
 struct Mark {
     said: Said,
@@ -102,22 +104,22 @@ struct Mark {
     first: Option<Nanos>,
 }
 
-/// What came on a connection.
+/// An event on a connection.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly every one is a message")]
 pub enum Heard {
-    /// It is up.
+    /// The connection is up.
     Up,
     /// A message for the module.
     Message { xid: Xid, message: Message, bytes: usize, wire: Option<Stamp> },
-    /// Bytes that are no message.
+    /// Invalid bytes.
     Refused(DecodeError),
-    /// It is of no use any more.
+    /// The connection is lost.
     Lost(String),
 }
 
 impl Line {
-    /// Connection `number` of a module, which begins to be made at `now` if it opens by itself.
+    /// Connection `number` of a module. It starts to connect at `now` if `needs.opens` is set.
     pub fn new(number: usize, needs: Connection, now: Nanos) -> Self {
         let mut line = Line {
             number,
@@ -143,14 +145,14 @@ impl Line {
         line
     }
 
-    /// Begins to make it, unless it is up or being made.
+    /// Starts to connect, unless the connection is open or opening.
     pub fn begin(&mut self, now: Nanos) {
         if self.state == State::Idle {
             self.state = State::Dialing { deadline: now.saturating_add(CONNECT_NS_MAX) };
         }
     }
 
-    /// Gives it up, for this reason if it was lost.
+    /// Closes the connection, with the reason if it was lost.
     pub fn close(&mut self, lost: Option<String>) {
         let waiting = self.marks.iter().map(|mark| u64::from(mark.said.count)).sum::<u64>();
         self.report.unsent += waiting;
@@ -173,17 +175,17 @@ impl Line {
         }
     }
 
-    /// Whether nobody wants it now.
+    /// Returns whether the connection is closed.
     pub fn is_idle(&self) -> bool {
         self.state == State::Idle
     }
 
-    /// Whether a module that needs it can start.
+    /// Returns whether the connection does not delay the module's start.
     pub fn is_ready(&self) -> bool {
         self.state == State::Up || !self.needs.opens
     }
 
-    /// When it is given up, if it does not get on.
+    /// Returns the deadline of the current state.
     pub fn deadline(&self) -> Option<Nanos> {
         match self.state {
             State::Dialing { deadline } | State::Asking { deadline } => Some(deadline),
@@ -192,7 +194,8 @@ impl Line {
         }
     }
 
-    /// Goes on with making it, or reads once; how many bytes came. An error says why it is lost.
+    /// Continues to connect, or reads once and returns the number of bytes. Fails if the connection
+    /// is lost.
     pub fn read(&mut self, now: Nanos, connect: Connect<'_>) -> Result<usize, String> {
         if let State::Dialing { deadline } = self.state {
             return self.dial(now, deadline, connect);
@@ -202,7 +205,7 @@ impl Line {
         {
             return Err("FEATURES_NS_MAX is reached: the switch does not say what it is".into());
         }
-        // A peer that asks without reading the answers is not read either.
+        // Applies backpressure to a peer that sends requests without reading the replies.
         if !self.unread.is_empty() {
             return Ok(0);
         }
@@ -230,7 +233,7 @@ impl Line {
         }
     }
 
-    /// A session that asks for no signs of life by itself: its echoes would stand between a module's.
+    /// Settings of a session without keepalive: its echo requests would mix with the module's.
     fn settings(&self) -> session::Settings {
         let mut settings = session::Settings::new(End::Controller);
         let offered = self.needs.versions.iter().filter(|version| version.is_spoken());
@@ -243,7 +246,7 @@ impl Line {
         settings
     }
 
-    /// The next thing that the bytes read come to, which were there at `at`.
+    /// Returns the next event in the bytes read, which were available at `at`.
     pub fn hear(&mut self, at: Nanos) -> Option<Heard> {
         loop {
             let session = self.session.as_mut()?;
@@ -325,7 +328,7 @@ impl Line {
         Heard::Up
     }
 
-    /// Takes what the session has to say behind what waits.
+    /// Appends the session's own output to the send queue.
     fn collect(&mut self) {
         if let Some(session) = &mut self.session
             && self.out.len() < TRANSMIT_BYTES_MAX
@@ -337,7 +340,7 @@ impl Line {
         }
     }
 
-    /// Says messages.
+    /// Queues a batch of messages.
     pub fn say_all(&mut self, said: Said, messages: &[Message]) -> Result<(), Unsent> {
         let version = self.room()?;
         let (start, mut kinds) = (self.out.len(), Vec::new());
@@ -352,7 +355,7 @@ impl Line {
         Ok(())
     }
 
-    /// Says what is bytes already.
+    /// Queues encoded messages.
     pub fn say(&mut self, prepared: &Prepared) -> Result<(), Unsent> {
         self.room()?;
         let start = self.out.len();
@@ -361,7 +364,7 @@ impl Line {
         Ok(())
     }
 
-    /// The version, if there is room for more.
+    /// Returns the version, if the send queue has room.
     fn room(&mut self) -> Result<Version, Unsent> {
         let version = match (self.state, &self.session) {
             (State::Up, Some(session)) => session.version().ok_or(Unsent::NotUp)?,
@@ -377,32 +380,34 @@ impl Line {
         Ok(version)
     }
 
-    /// Notes what the bytes from `start` on are.
+    /// Records the position of a batch that starts at `start` of the send queue.
     fn mark(&mut self, said: Said, kinds: Vec<(MessageKind, u64)>, start: usize) {
         let at = |place: usize| self.sent + (place - self.out_start) as u64;
         let (begins, ends) = (at(start), at(self.out.len()));
         self.marks.push_back(Mark { said, kinds, begins, ends, first: None });
     }
 
-    /// So many messages were not said.
+    /// Counts messages that were not sent.
     pub fn unsent(&mut self, messages: u64) {
         self.report.unsent += messages;
     }
 
-    /// What it can be waited for by, while it is up.
+    /// Returns the file descriptor to wait for, while the connection is open.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.channel.as_ref()?.descriptor()
     }
 
-    /// Whether there is anything to hand to the channel.
+    /// Returns whether there is anything to write to the channel.
     pub fn owes(&self) -> bool {
         let Some(channel) = &self.channel else { return false };
         let own = self.session.as_ref().is_some_and(|session| !session.transmit().is_empty());
         own || self.out_start < self.out.len() || channel.waits_for_room(false)
     }
 
-    /// Hands bytes to the channel, at most [`WRITE_BYTES`]; whether it took any. `sent` is told what it has
-    /// taken all of, with the moments before its first byte and after its last.
+    /// Writes at most [`WRITE_BYTES`] to the channel. Returns whether the channel took any.
+    ///
+    /// Calls `sent` for each completed batch, with the times before its first and after its last
+    /// byte.
     pub fn write(
         &mut self,
         clock: &mut dyn FnMut() -> Nanos,
@@ -438,7 +443,7 @@ impl Line {
         Ok(taken > 0)
     }
 
-    /// When the message that was just heard had passed the interface; the socket handed it over at `at`.
+    /// Returns when the last message read passed the interface. The socket delivered it at `at`.
     fn came(&mut self, at: Nanos) -> Option<Stamp> {
         let end = self.taken - self.session.as_ref()?.unread().len() as u64;
         let passed = self.channel.as_mut()?.passed(Direction::In, end)?;
@@ -456,8 +461,10 @@ impl Line {
         }
     }
 
-    /// When what ends with this byte had passed the interface, if it has; the socket was handed its first at
-    /// `first`. What has not is looked at again.
+    /// Returns when the batch that ends with this byte passed the interface, if already known.
+    ///
+    /// `first` is the time before the write of its first byte. A batch without a time is checked
+    /// again later.
     fn left(&mut self, end: u64, first: Nanos) -> Option<Stamp> {
         self.channel.as_ref()?.remarks()?;
         if self.unpassed.len() < MESSAGES_WAITING_MAX {
@@ -468,7 +475,7 @@ impl Line {
         self.look_back()
     }
 
-    /// Looks again at what had not passed; when the last of it had, if all of it has.
+    /// Checks pending batches again. Returns the time of the last one if all have passed.
     fn look_back(&mut self) -> Option<Stamp> {
         let channel = self.channel.as_mut()?;
         let wire = match channel.remarks() {
@@ -498,14 +505,14 @@ impl Line {
         last
     }
 
-    /// What a module is told of it.
+    /// Returns the facts for the module.
     pub fn facts(&self) -> ConnectionFacts {
         let version = self.session.as_ref().and_then(Session::version);
         let peer = self.channel.as_ref().map_or("", |channel| channel.peer()).to_owned();
         ConnectionFacts { peer, version, features: self.features.clone() }
     }
 
-    /// What passed on it.
+    /// Returns the report.
     pub fn report(mut self) -> ConnectionReport {
         self.look_back();
         if let Some(wire) = &mut self.report.wire {

@@ -1,8 +1,8 @@
-//! A stage in real time: one thread that spins over ports and sockets and looks at the clock.
+//! Event loop in real time: one thread busy-polls ports, sockets and the clock.
 //!
-//! It never waits but for programs on its own cores that it sent on an errand: to be woken would cost tens of microseconds just when a frame or a message comes.
-//! Sockets are read without blocking in the same loop, and a message is dated by the look at the clock
-//! right after the read. So is what leaves: before and after each write.
+//! It blocks only while a host task uses its cores: a wakeup would cost tens of microseconds just
+//! when a frame or a message arrives. Sockets are read without blocking. A received message has the
+//! time right after the read call. A sent one has the times before and after each write call.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,32 +19,32 @@ use crate::signature::EPOCHS;
 use crate::stage::agents::Agent;
 use crate::stage::{CONNECT_NS_MAX, Connect, Scene, Stage, Wanted, World};
 
-/// Makes connections to switches by their addresses, or waits for switches that connect.
+/// Connects to switches by their addresses, or listens for switches that connect.
 ///
-/// Over TLS a connection counts as made when TCP's is: the handshake is part of the first reads and
-/// writes, and of the time that a switch may take to say hello.
+/// With TLS a connection counts as open when TCP is connected. The TLS handshake is part of the
+/// first reads and writes, and counts against the hello timeout.
 pub struct Dialer {
     switches: Vec<Switch>,
     tls: Option<Tls>,
-    /// Of each connection, the attempt that is under way.
+    /// Connection attempts in progress, with the index of the connection.
     attempts: Vec<(usize, Connecting)>,
 }
 
 /// How to reach a switch.
 enum Switch {
-    /// It listens.
+    /// The switch listens.
     At(Url),
-    /// It connects to us.
+    /// The switch connects to the tester.
     Calls(Box<Listener>),
 }
 
 impl Dialer {
-    /// A dialer for the switches at these addresses; at those that are to listen on, it listens from now on.
+    /// Creates a dialer for these addresses. Starts to listen at the passive ones.
     pub fn new(switches: &[Url]) -> Result<Self, ChannelError> {
         Dialer::new_with(switches, None)
     }
 
-    /// The same for addresses with TLS too; an error if one has TLS and what it needs is not there.
+    /// The same with TLS addresses. Fails if an address needs TLS and its settings are missing.
     pub fn new_with(switches: &[Url], tls: Option<&Tls>) -> Result<Self, ChannelError> {
         let open = |url: &Url| match url.is_passive() {
             true => Listener::open_with(url, tls).map(|listener| Switch::Calls(Box::new(listener))),
@@ -54,7 +54,7 @@ impl Dialer {
         Ok(Dialer { switches, tls: tls.cloned(), attempts: Vec::new() })
     }
 
-    /// Goes on with making a connection, or begins to, without waiting.
+    /// Starts or continues to connect, without blocking.
     pub fn connect(
         &mut self,
         wanted: Wanted,
@@ -86,8 +86,8 @@ impl Dialer {
 }
 
 impl LiveRig {
-    /// Carries a module out, from making its connections to its last words. Whoever stops the rig ends
-    /// it, and gets what was seen until then.
+    /// Runs a module, from opening its connections to its `finish`. Stopping the rig ends the
+    /// module and returns the results so far.
     pub fn stage(
         &mut self,
         module: &mut dyn Module,
@@ -118,7 +118,7 @@ impl LiveRig {
                 stage.descriptors().for_each(|it| {
                     wait.add(it, false);
                 });
-                // A wait that the system refuses is one that ends at once.
+                // If the system rejects the wait, it ends immediately.
                 let _ = wait.until(Some(until));
                 stage.rest(clock::now());
             }

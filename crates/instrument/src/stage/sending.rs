@@ -1,8 +1,8 @@
-//! Streams on a stage: begun, stopped and changed while others go on.
+//! Transmission of streams, which start, stop and change independently.
 //!
-//! Frames leave at the moments of a schedule, those of a late sender within a bounded burst, as in a trial
-//! (see [`crate::generate::sender`]); what is later than that is counted and never sent. A stream's
-//! numbers go on when it is begun again or its rate changes, so that no two of its frames are alike.
+//! Frames leave on schedule. A late sender catches up within a bounded burst, as in a trial (see
+//! [`crate::generate::sender`]). Later frames are counted and never sent. A stream's sequence
+//! numbers continue after a restart or a change of rate, so that all its frames are distinct.
 
 use packet::copies::Copies;
 use packet::frame::FCS_BYTES;
@@ -19,13 +19,13 @@ use crate::stage::arriving::Expected;
 use crate::stream::{Problem, Rate, Stream};
 use crate::trial::CATCH_UP_FRAMES;
 
-/// Streams that a stage may have.
+/// Maximum number of streams of a module.
 pub const STREAMS_MAX: usize = 256;
 
-/// What is wrong with a stream, if something is.
+/// The problems of a stream, if any.
 pub type Usable = Result<(), Vec<(u16, Problem)>>;
 
-/// The streams of a stage, in the order in which they were prepared.
+/// The streams of a module, in the order in which they were prepared.
 pub struct Streams {
     signer: Signer,
     streams: Vec<Outgoing>,
@@ -33,39 +33,39 @@ pub struct Streams {
     indices: Vec<u64>,
 }
 
-/// A stream on its way out.
+/// A stream to send.
 struct Outgoing {
-    /// What varies is in the templates only.
+    /// The stream without its varying fields, which are in the templates.
     stream: Stream,
     templates: Templates,
     running: Option<Running>,
-    /// The number of its next frame.
+    /// Sequence number of the next frame.
     next: u64,
-    /// When the last one was due.
+    /// When the last frame was due.
     last_due: Option<Nanos>,
     account: StreamAccount,
 }
 
-/// A stream that is being sent.
+/// An active stream.
 struct Running {
     schedule: Schedule,
     cursor: Cursor,
     until: Nanos,
-    /// Frames that it may still send, from the schedule's first one on.
+    /// Frames to send, counted from the start of the schedule.
     count: u64,
-    /// This far behind, frames are given up.
+    /// Maximum lateness. Later frames are skipped.
     catch_up: Nanos,
     is_refused: bool,
 }
 
 impl Streams {
-    /// No streams yet.
+    /// Creates an empty set of streams.
     pub fn new(signer: Signer) -> Self {
         let (streams, indices) = (Vec::new(), Vec::new());
         Streams { signer, streams, frames: Copies::new(BATCH_FRAMES), indices }
     }
 
-    /// Makes a stream's frames ready; how they ought to arrive.
+    /// Builds a stream's frames. Returns the expected frames at the receiver.
     pub fn prepare(
         &mut self,
         stream: Stream,
@@ -108,7 +108,7 @@ impl Streams {
         found.ok_or_else(|| vec![(id, Problem::LimitReached("streams that were prepared"))])
     }
 
-    /// Sends a stream's frames within this span, and never beyond `limit`.
+    /// Sends a stream's frames within this span, and not after `limit`.
     pub fn begin(&mut self, id: u16, span: Span, now: Nanos, limit: Nanos) -> Usable {
         let outgoing = self.find(id)?;
         let from = span.from.unwrap_or(now).max(now);
@@ -117,7 +117,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Has a stream's frames be sent at this rate from now on.
+    /// Changes a stream's rate from now on.
     pub fn change_rate(&mut self, id: u16, rate: Rate, now: Nanos) -> Usable {
         let outgoing = self.find(id)?;
         outgoing.stream.rate = rate;
@@ -127,7 +127,8 @@ impl Streams {
         }
         if let Some(running) = outgoing.running.take() {
             let left = running.count - running.cursor.number.min(running.count);
-            // A period from the last frame, so that no two leave closer than either rate says.
+            // Starts one period after the last frame, so that no gap is shorter than the new
+            // period.
             let gap = Period::of_stream(&outgoing.stream).span(1);
             let due = match outgoing.last_due {
                 Some(last) => last.saturating_add(gap),
@@ -138,34 +139,35 @@ impl Streams {
         Ok(())
     }
 
-    /// Sends no more frames of a stream.
+    /// Stops a stream.
     pub fn stop(&mut self, id: u16) -> Usable {
         self.find(id)?.running = None;
         Ok(())
     }
 
-    /// Sends no more frames at all.
+    /// Stops all streams.
     pub fn stop_all(&mut self) {
         self.streams.iter_mut().for_each(|outgoing| outgoing.running = None);
     }
 
-    /// Whether any frame was sent.
+    /// Returns whether any frame was sent.
     pub fn has_sent(&self) -> bool {
         self.streams.iter().any(|outgoing| outgoing.account.sent > 0)
     }
 
-    /// When the next frame is due.
+    /// Returns when the next frame is due.
     pub fn next_due(&self) -> Option<Nanos> {
         self.streams.iter().filter_map(Outgoing::due).min()
     }
 
-    /// What became of the frames on their way out.
+    /// Returns the counts of sent frames.
     pub fn accounts(&self) -> impl Iterator<Item = StreamAccount> {
         self.streams.iter().map(|outgoing| outgoing.account)
     }
 
-    /// Sends what is due at `now`, a batch of each stream at most; how many frames that were. `over` is
-    /// told of streams that have come to their end.
+    /// Sends frames due at `now`, at most one batch per stream. Returns the number of frames.
+    ///
+    /// Calls `over` for each stream that ends.
     pub fn send(
         &mut self,
         ports: &mut PortRow,
@@ -207,7 +209,7 @@ impl Outgoing {
 
     fn due(&self) -> Option<Nanos> {
         let running = self.running.as_ref()?;
-        // A stream that is over has its end told at once.
+        // The end of a stream is reported immediately.
         Some(if running.is_over() { Nanos::ZERO } else { running.cursor.due })
     }
 
@@ -215,7 +217,7 @@ impl Outgoing {
         self.running.as_ref().is_some_and(Running::is_over)
     }
 
-    /// Writes the frames that are due, and goes past them; where it was before.
+    /// Writes the due frames and advances the cursor. Returns the cursor before.
     fn write(
         &mut self,
         now: Nanos,
@@ -244,7 +246,7 @@ impl Outgoing {
         first
     }
 
-    /// Notes that so many of the frames from `first` on were taken; the others are due again.
+    /// Records that the port took `taken` frames from `first` on. The others are due again.
     fn commit(&mut self, first: Cursor, taken: usize, planned: usize) {
         let running = self.running.as_mut().expect("only what is sent is due");
         running.is_refused = taken < planned;
@@ -261,7 +263,7 @@ impl Running {
         self.cursor.number >= self.count
     }
 
-    /// Gives up frames that are too late at `now`.
+    /// Skips frames that are too late at `now`.
     fn skip_late(&mut self, now: Nanos, next: &mut u64, account: &mut StreamAccount) {
         let too_late = Nanos(now.0.saturating_sub(self.catch_up.0));
         if self.is_over() || self.cursor.due > too_late || now.0 < self.catch_up.0 {

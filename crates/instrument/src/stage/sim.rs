@@ -1,10 +1,12 @@
-//! A stage in virtual time: a device and the module take turns, and the clock jumps from event to event.
+//! Event loop in virtual time: device and module alternate, and the clock jumps between events.
 //!
-//! As in trials ([`crate::rig::sim`]), nothing depends on the host's speed or clock: the same module and
-//! the same device give the same report. Reacting takes no time.
+//! As in trials ([`crate::rig::sim`]), results do not depend on the host's speed or clock: the same
+//! module and device give the same report. A module's reaction takes no time.
 //!
-//! Invariants: a module ends after [`MOMENTS_MAX`] moments, whatever it waits for; every loop ends when the rig is
-//! told to stop.
+//! Invariants:
+//!
+//! - A module ends after [`MOMENTS_MAX`] virtual times.
+//! - Every loop ends when the rig is stopped.
 
 use std::sync::atomic::Ordering;
 
@@ -18,19 +20,20 @@ use crate::signature::EPOCHS;
 use crate::stage::agents::Agent;
 use crate::stage::{Scene, Stage, Wanted, World};
 
-/// Moments of virtual time in which something may happen before a module is ended: some minutes of real time. A
-/// module's own limit is one of virtual time, which says nothing about how long the host is busy with it.
+/// Maximum number of virtual times with events in a module's run: some minutes of real time.
+///
+/// A module's own time limit is virtual, and does not bound the host's work.
 pub const MOMENTS_MAX: u64 = 1 << 28;
 
-/// The name of this limit in a report.
+/// Name of this limit in a report.
 const MOMENTS_LIMIT: &str = "MOMENTS_MAX";
 
-/// Makes a connection to a device, at once.
+/// Opens a connection to a device immediately.
 pub type ConnectTo<'a, D> =
     &'a mut dyn FnMut(&mut D, Wanted, Nanos) -> Result<Box<dyn Channel>, ChannelError>;
 
 impl<D: Device> SimRig<D> {
-    /// Carries a module out, from making its connections to its last words.
+    /// Runs a module, from opening its connections to its `finish`.
     pub fn stage(
         &mut self,
         module: &mut dyn Module,
@@ -39,7 +42,7 @@ impl<D: Device> SimRig<D> {
     ) -> StageReport {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let signer = Signer::new(self.key, self.epoch);
-        // Hosts are systems of this machine, which know no other time than its own.
+        // Hosts are systems of this machine and cannot run in virtual time.
         let (ports, agents) = (&mut self.ports[..], &self.agents[..]);
         let mut stage =
             Stage::new(module.needs(), scene, signer, (ports, agents, false), self.now, true)
@@ -53,7 +56,7 @@ impl<D: Device> SimRig<D> {
             }
             let away = self.away_until();
             if !was_away {
-                // Between the events of its time it misses nothing.
+                // Between events of virtual time the tester misses nothing.
                 stage.rest(self.now);
             }
             was_away = away.is_some();
@@ -63,7 +66,7 @@ impl<D: Device> SimRig<D> {
                 }),
                 None => self.settle_stage(&mut stage, module, connect),
             };
-            // What is still under way would come at no moment.
+            // Outstanding frames cannot arrive any more.
             match settled {
                 Err(RigError::Restless(now)) => stage.interrupt(Ended::Restless(now), now),
                 Err(_) => stage.interrupt(Ended::Interrupted, self.now),
@@ -75,8 +78,8 @@ impl<D: Device> SimRig<D> {
         stage.finish(module, &mut self.ports)
     }
 
-    /// Lets module and device take turns until neither has anything to do at this moment, and goes on
-    /// to the next.
+    /// Alternates module and device until both are idle at this time, then advances to the next
+    /// event.
     fn settle_stage(
         &mut self,
         stage: &mut Stage,
@@ -105,7 +108,7 @@ impl<D: Device> SimRig<D> {
             if moved || wake.is_some_and(|at| at <= now) {
                 continue;
             }
-            // What the device has just done is seen before time goes on.
+            // Processes the device's last output before time advances.
             let mut dial =
                 |wanted: Wanted, now: Nanos| connect(&mut self.device, wanted, now).map(Some);
             let mut world = World {

@@ -1,7 +1,8 @@
-//! A module is told what happened, and what it says is done.
+//! Event delivery to the module, and execution of its commands.
 //!
-//! Commands are done in their order as soon as the module has returned, before it is told anything else.
-//! What they lead to is told the next time, so that a module that goes on for ever keeps no port waiting.
+//! Commands run in order when the module has returned, before its next event. Events that they
+//! cause are delivered in the next iteration, so that a module in an endless loop does not block
+//! the ports.
 
 use std::sync::Arc;
 
@@ -13,11 +14,11 @@ use super::{EVENTS_WAITING_MAX, Later, Phase, Stage, World};
 use crate::module::desk::Command;
 use crate::module::{Ended, Event, Said, Unsent, What};
 
-/// Such events that are told before ports and connections have their turn.
+/// Queued events to deliver before ports and connections are served.
 const TELL_MAX: usize = 1024;
 
 impl Stage {
-    /// Tells an event and does what the module says.
+    /// Delivers an event and runs the module's commands.
     pub(super) fn tell(&mut self, world: &mut World<'_>, at: Nanos, what: What<'_>) {
         if self.phase != Phase::Running || self.desk.over().is_some() {
             return;
@@ -31,8 +32,8 @@ impl Stage {
         self.tell_limits(world, now);
     }
 
-    /// Tells what happened meanwhile. What happens because of that is told the next time, so that a
-    /// module that goes on for ever does not keep the ports waiting.
+    /// Delivers queued events. New events that they cause wait for the next iteration, so that a
+    /// module in an endless loop does not block the ports.
     pub(super) fn tell_later(&mut self, world: &mut World<'_>) -> bool {
         let waiting = self.later.len().min(TELL_MAX);
         for _ in 0..waiting {
@@ -64,7 +65,7 @@ impl Stage {
         waiting > 0
     }
 
-    /// Tells of limits that were reached, each once.
+    /// Reports each reached limit once.
     pub(super) fn tell_limits(&mut self, world: &mut World<'_>, now: Nanos) {
         while let Some(name) = self.desk.findings_mut().take_untold() {
             if self.phase == Phase::Running && self.desk.over().is_none() {
@@ -75,7 +76,7 @@ impl Stage {
         }
     }
 
-    /// Has something told when the module has returned.
+    /// Queues an event until the module has returned.
     pub(super) fn tell_soon(&mut self, later: Later) {
         match self.later.len() < EVENTS_WAITING_MAX {
             true => self.later.push_back(later),
@@ -89,7 +90,7 @@ impl Stage {
         self.costs.react_ns_longest = self.costs.react_ns_longest.max(spent.0);
     }
 
-    /// Does what the module said, in order.
+    /// Runs the queued commands in order.
     pub(super) fn execute(&mut self, world: &mut World<'_>) {
         if self.desk.commands.is_empty() {
             return;
@@ -168,7 +169,7 @@ impl Stage {
         }
     }
 
-    /// Does something with a connection; one that was never needed is not up.
+    /// Applies `act` to a connection. A connection that was never needed is not up.
     fn line(
         &mut self,
         connection: usize,

@@ -1,4 +1,5 @@
-//! A stage by a clock of the test's own: what a module's time costs, and what is not known because of it.
+//! Tests of the event loop on a manual clock: time spent in a module, and the resulting unknown
+//! delays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use crate::module::hosts::{Done, Errand, Host, Talk, Talked};
 use crate::module::{Event, Span, Watch, What};
 use crate::stream::{Headers, Rate, Stream};
 
-/// A module that thinks for so long about the fifth frame.
+/// Module that spends `thinks` on the fifth frame.
 struct Thinker {
     clock: Arc<AtomicU64>,
     thinks: Nanos,
@@ -52,7 +53,7 @@ impl Module for Thinker {
     fn finish(&mut self, _: &Ended, _: &mut Desk) {}
 }
 
-/// Carries the module out over a cable; a look at the clock takes a microsecond.
+/// Runs the module over a cable. Each clock read takes a microsecond.
 fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
     let (near, far) = pair(64, "cable");
     let mut ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
@@ -94,7 +95,7 @@ fn time_in_the_modules_hands_is_measured() {
     assert!(module.unknown.is_empty() && module.seen > 90, "{:?}", module.unknown);
     let Costs { events, react_ns_total, react_ns_longest, .. } = report.costs;
     assert_eq!((react_ns_longest / 1_000, report.stalls.count), (101, 0));
-    // Its start, the end of the stream and of its time; each takes a look, and one took long.
+    // Start, end of stream and end of time. Each takes one clock read, and one event took long.
     assert_eq!((events, react_ns_total), (module.seen + 3, (module.seen + 3) * 1_000 + 100_000));
 }
 
@@ -102,13 +103,14 @@ fn time_in_the_modules_hands_is_measured() {
 fn a_module_that_thinks_longer_than_a_stall_makes_delays_unknown() {
     let (module, report) = carry_out(Nanos::from_millis(2));
     assert_eq!((report.stalls.count, report.costs.react_ns_longest), (1, 2_001_000));
-    // Frames that were due meanwhile were sent late and say so: their delays are known.
+    // Frames due during the stall were sent late with their actual send times: their delays are
+    // known.
     assert_eq!(report.stalls.delays_unknown, module.unknown.len() as u64);
     assert_eq!(report.streams[0].lost(), 0);
     assert!(report.flags.contains(&Flag::Stalled(1)));
 }
 
-/// A module that ends when it has sent twenty frames, which is before the last of them are back.
+/// Module that ends after sending twenty frames, before the last of them return.
 struct Hasty;
 
 impl Module for Hasty {
@@ -135,7 +137,7 @@ impl Module for Hasty {
 #[test]
 fn frames_that_are_under_way_when_a_module_ends_are_waited_for() {
     let (near, far) = pair(64, "cable");
-    // Longer than the drain, and shorter than the frames take to be sent.
+    // Longer than the drain and shorter than the time to send all frames.
     let fixed = Nanos::from_millis(90);
     let near = Delay::new(near, DelayOptions { fixed, ..DelayOptions::default() });
     let mut ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
@@ -164,7 +166,7 @@ fn frames_that_are_under_way_when_a_module_ends_are_waited_for() {
     assert_eq!((report.streams[0].sent, report.streams[0].arrived), (20, 20));
 }
 
-/// Hosts of a test: an errand takes as many looks as it is told.
+/// Test hosts: a task completes after `looks` polls.
 struct Slow {
     looks: u32,
     done: Option<Done>,
@@ -188,7 +190,7 @@ impl Hosts for Slow {
     }
 }
 
-/// Sends hosts on errands and keeps what it is told.
+/// Starts host tasks and collects their results.
 struct Sender {
     errands: u32,
     ends_after: usize,
@@ -232,7 +234,7 @@ impl Module for Sender {
     fn finish(&mut self, _: &Ended, _: &mut Desk) {}
 }
 
-/// What a module with so many errands is told by hosts that take so many looks, and how often they were stopped.
+/// Runs a module with this many tasks. Returns its results and the number of stopped tasks.
 fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<Done>, u64) {
     let mut ports: Vec<Box<dyn Port>> = Vec::new();
     let (clock, stopped) = (AtomicU64::new(1_000_000), Arc::new(AtomicU64::new(0)));
@@ -257,7 +259,7 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
         let now = Nanos(clock.load(Ordering::Relaxed));
         waited += u64::from(stage.waits(now).is_some_and(|until| until > now));
     }
-    // It spins unless hosts have its cores.
+    // The loop busy-polls unless hosts use its cores.
     assert_eq!(waited > 0, looks.is_some());
     (module.told, stopped.load(Ordering::Relaxed))
 }
@@ -267,7 +269,7 @@ fn hosts_are_sent_and_what_came_of_it_is_told() {
     let talked = Done::Talked(Talked { sent: 7, ..Talked::default() });
     let told = [Done::Loading, Done::Loading, talked.clone()];
     assert_eq!(sent_on_errands(1, 3, Some(3)), (told.into(), 0));
-    // A second errand at the same time is none; what goes on when the module is over is ended.
+    // A second task at the same time fails. A task still running at the module's end is stopped.
     let (told, stopped) = sent_on_errands(2, 1, Some(3));
     assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("another errand")), "{told:?}");
     assert_eq!(stopped, 1);

@@ -1,7 +1,7 @@
-//! A turn of a stage: connections come up, are read and written, frames leave and are taken.
+//! The steps of one iteration: serve connections, send due frames, receive frames.
 //!
-//! What is read or taken at once is bounded, so that no connection and no port waits long for its turn:
-//! [`READ_BYTES`], [`super::WRITE_BYTES`], [`RECEIVE_FRAMES`].
+//! Each step is bounded, so that no connection and no port waits long: [`READ_BYTES`],
+//! [`super::WRITE_BYTES`], [`RECEIVE_FRAMES`].
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::module::{Arrival, Ended, Event, Probe, TIME_LIMIT, What};
 use crate::rig::engine::RECEIVE_FRAMES;
 
 impl Stage {
-    /// The time, at which the tester is at it.
+    /// Reads the clock and records that the tester is active.
     pub(super) fn look(&mut self, world: &mut World<'_>) -> Nanos {
         let now = (world.clock)();
         match self.phase {
@@ -28,7 +28,7 @@ impl Stage {
         now
     }
 
-    /// Brings connections up, and starts the module when all are.
+    /// Opens connections, and starts the module when all are up.
     pub(super) fn open(&mut self, world: &mut World<'_>, now: Nanos) -> bool {
         let moved = self.serve(world);
         for later in std::mem::take(&mut self.later) {
@@ -43,13 +43,14 @@ impl Stage {
         self.phase = Phase::Running;
         let facts = Arc::clone(&self.facts);
         self.tell(world, self.started_at, What::Start(&facts));
-        // Frames are made ready here as a rule, and nothing was under way that could be missed.
+        // The start usually prepares frames, which takes time. No frame was outstanding then that
+        // the tester could miss.
         self.attention = Attention::new(self.facts.ports.len() + self.lines.len());
         self.attention.rested((world.clock)());
         true
     }
 
-    /// A turn of a module that has been started.
+    /// Runs one iteration of a started module.
     pub(super) fn run(&mut self, world: &mut World<'_>, now: Nanos) -> bool {
         if now >= self.started_at.saturating_add(self.needs.limit) {
             self.tell(world, now, What::LimitReached(TIME_LIMIT));
@@ -57,7 +58,7 @@ impl Stage {
             return true;
         }
         let mut moved = self.serve(world);
-        // Those that the module sets meanwhile have to wait for the next turn.
+        // New timers of the module wait for the next iteration.
         for _ in 0..self.desk.timers() {
             let Some(timer) = self.desk.take_due(now) else { break };
             self.tell(world, now, What::Timer(timer));
@@ -75,7 +76,7 @@ impl Stage {
         moved
     }
 
-    /// Sends what is asked of agents and takes their answers.
+    /// Sends requests to agents and receives their replies.
     fn talk(&mut self, world: &mut World<'_>) -> bool {
         if !self.asked.is_waiting() {
             return false;
@@ -90,7 +91,7 @@ impl Stage {
         moved
     }
 
-    /// Reads every connection once, and tells what came.
+    /// Reads every connection once and delivers its events.
     pub(super) fn serve(&mut self, world: &mut World<'_>) -> bool {
         let (mut moved, mut reads) = (false, 0);
         let count = self.lines.len();
@@ -99,7 +100,7 @@ impl Stage {
             if self.lines[place].is_idle() {
                 continue;
             }
-            // In virtual time a turn misses nothing, or time would go on without it.
+            // In virtual time an iteration must read everything, because time then advances.
             if reads == CONNECTIONS_PER_TURN && !self.facts.is_simulated {
                 self.reads_from = place;
                 break;
@@ -137,7 +138,7 @@ impl Stage {
         moved
     }
 
-    /// Tells what a connection's bytes come to; decoding is added to `spent`.
+    /// Delivers the events in a connection's bytes. Adds the decoding time to `spent`.
     fn hear(
         &mut self,
         world: &mut World<'_>,
@@ -168,7 +169,7 @@ impl Stage {
                     };
                     self.tell(world, at, what);
                 }
-                // A frame that was under way when the module ended may have gone to the controller.
+                // A frame outstanding at the module's end can have gone to the controller.
                 Some(Heard::Message { message, .. }) => {
                     self.carried(&message, at, is_moment_known);
                 }
@@ -186,7 +187,7 @@ impl Stage {
         }
     }
 
-    /// The probe in a packet-in.
+    /// Identifies the probe in a packet-in.
     fn carried(&mut self, message: &Message, at: Nanos, is_known: bool) -> Option<Probe> {
         let Message::PacketIn(packet_in) = message else { return None };
         self.known.told(&packet_in.data, at, is_known, &self.attention)
@@ -198,7 +199,7 @@ impl Stage {
         self.later.push_back(Later::Lost(place, why));
     }
 
-    /// Hands waiting bytes to the sockets, and tells what they took before anybody can have answered it.
+    /// Writes queued bytes to the sockets. Reports completed batches before any reply to them.
     fn write(&mut self, world: &mut World<'_>) -> bool {
         let mut moved = false;
         for place in 0..self.lines.len() {
@@ -221,7 +222,7 @@ impl Stage {
         moved
     }
 
-    /// Sends the frames that are due.
+    /// Sends the due frames.
     fn send(&mut self, world: &mut World<'_>) -> bool {
         if self.streams.next_due().is_none() {
             return false;
@@ -242,7 +243,7 @@ impl Stage {
         }
     }
 
-    /// Takes what has arrived, a batch from each port, and tells what is watched.
+    /// Receives a batch from each port and delivers the watched frames.
     pub(super) fn receive(&mut self, world: &mut World<'_>) -> bool {
         let mut received = std::mem::replace(&mut self.received, Copies::new(0));
         let mut moved = false;
@@ -271,7 +272,7 @@ impl Stage {
         moved
     }
 
-    /// Sorts the frames of a batch and tells what is watched.
+    /// Classifies a batch of frames and delivers the watched ones.
     fn take(&mut self, world: &mut World<'_>, port: usize, frames: &Copies, now: Nanos) {
         let mut sights = std::mem::take(&mut self.sights);
         self.known.sort(port, frames, &self.attention, now, &mut sights);

@@ -1,4 +1,4 @@
-//! Streams and replays from a TOML file, with every fault named by its line.
+//! Streams and replays from a TOML file, with the line number of every problem.
 //!
 //! ```
 //! let text = r#"
@@ -25,27 +25,33 @@
 //! assert_eq!(streams[0].flow_count(), 1000);
 //! ```
 //!
-//! A file may also name capture files whose frames are sent beside the streams ([`read_all`]):
+//! A file can also list capture files to replay in addition to the streams ([`read_all`]):
 //!
 //! ```
 //! let text = r#"
 //!     [[replay]]
 //!     id = 2
 //!     from = 1
-//!     file = "office.pcapng"        # pcap or pcapng, Ethernet; from where the command was given
-//!     gap_factor = 0.5              # or gap_ns, rate_pps, link_bits_per_second, unpaced = true; or nothing
-//!     passes = 10                   # left out 1; 0 for until the trial ends
+//!     file = "office.pcapng"        # pcap or pcapng, Ethernet; relative to the working directory
+//!     gap_factor = 0.5              # or gap_ns, rate_pps, link_bits_per_second, unpaced = true; or none
+//!     passes = 10                   # default 1; 0 for until the trial ends
 //!     short = "pad"                 # frames below 64 bytes: or "refuse" or "send"
-//!     cut = "fill"                  # frames of which a part was captured: or "refuse" or "send"
+//!     cut = "fill"                  # frames truncated in the capture: or "refuse" or "send"
 //! "#;
 //! let contents = instrument::stream::file::read_all(text, 2).unwrap();
 //! assert_eq!(contents.replays[0].passes, Some(10));
 //! ```
 //!
-//! Left out, a replay's gaps are the file's own; a stream's `schedule` is "constant", `transport` "udp", `ttl` 64,
-//! `tos` 0, `ip_protocol` that of the transport, `port_source` 49152, `port_destination` 9 (discard), `arrival`
-//! "unchanged". An unknown key is an error: a misspelt one would change what is measured. The user guide
-//! tells all keys.
+//! Defaults:
+//!
+//! - A replay's gaps are those of the file.
+//! - A stream has `schedule` "constant", `transport` "udp", `ttl` 64, `tos` 0 and `arrival`
+//!   "unchanged".
+//! - Its `ip_protocol` is that of the transport, its `port_source` 49152, and its
+//!   `port_destination` 9 (discard).
+//!
+//! An unknown key is an error, because a misspelled key would change the measurement. The user
+//! guide lists all keys.
 
 use std::fmt;
 
@@ -55,15 +61,15 @@ use toml::Spanned;
 use crate::replay::Replay;
 use crate::stream::{Problem, Stream, validate};
 
-/// Streams in a stream file.
+/// A stream in a stream file.
 mod entry;
-/// Their headers.
+/// Headers in a stream file.
 mod headers;
-/// Their rates, schedules and sizes.
+/// Rates, schedules and sizes in a stream file.
 mod pace;
-/// What varies in them.
+/// Varying fields in a stream file.
 mod vary;
-/// Values as they are written.
+/// Literal values in a stream file.
 mod literal;
 /// Replays in a stream file.
 mod replay;
@@ -71,48 +77,48 @@ mod replay;
 use entry::Entry;
 use replay::ReplayEntry;
 
-/// Bytes of a stream file.
+/// Maximum size of a stream file in bytes.
 pub const FILE_BYTES_MAX: usize = 16 << 20;
 
-/// What is wrong with a stream file.
+/// Error in a stream file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileError {
-    /// It cannot be read as TOML with these keys.
+    /// Invalid TOML or an unknown key.
     Text {
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// Error message.
         message: String,
     },
-    /// It can be read, but streams make no sense: all faults.
+    /// Invalid streams, with all problems.
     Streams(Vec<Fault>),
-    /// It has more than [`FILE_BYTES_MAX`] bytes (how many).
+    /// The file exceeds [`FILE_BYTES_MAX`] bytes. Holds its size.
     TooLong(usize),
 }
 
-/// What is wrong with one stream of a file.
+/// A problem of one stream in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// The line where the stream begins, from 1.
+    /// Line where the stream starts, from 1.
     pub line: usize,
-    /// The stream's number.
+    /// Stream id.
     pub stream: u16,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What a file says.
+/// Contents of a stream file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
-    /// Its streams.
+    /// Streams.
     pub streams: Vec<Stream>,
-    /// Its replays.
+    /// Replays.
     pub replays: Vec<Replay>,
 }
 
-/// The streams of a file without replays, for a rig of `ports` ports.
+/// Reads the streams of a file without replays, for a rig of `ports` ports.
 pub fn read(text: &str, ports: usize) -> Result<Vec<Stream>, FileError> {
     let (contents, lines) = read_with_lines(text, ports)?;
     let of_replay = lines.iter().skip(contents.streams.len());
@@ -122,12 +128,12 @@ pub fn read(text: &str, ports: usize) -> Result<Vec<Stream>, FileError> {
     if faults.is_empty() { Ok(contents.streams) } else { Err(FileError::Streams(faults)) }
 }
 
-/// The streams and replays of a file, for a rig of `ports` ports.
+/// Reads the streams and replays of a file, for a rig of `ports` ports.
 pub fn read_all(text: &str, ports: usize) -> Result<Contents, FileError> {
     read_with_lines(text, ports).map(|(contents, _)| contents)
 }
 
-/// What a file says, and number and line of each stream and then of each replay.
+/// Reads a file, with the id and line of each stream and then of each replay.
 fn read_with_lines(text: &str, ports: usize) -> Result<(Contents, Vec<(u16, usize)>), FileError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(FileError::TooLong(text.len()));
@@ -187,7 +193,7 @@ struct File {
     replay: Vec<Spanned<ReplayEntry>>,
 }
 
-/// Line and column, from 1, of a byte offset.
+/// Returns line and column, from 1, of a byte offset.
 fn place(text: &str, at: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..at.min(text.len())];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;

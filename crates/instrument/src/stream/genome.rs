@@ -1,17 +1,16 @@
-//! A sequence of frame sizes that repeats: the IMIX genome.
+//! Repeating sequences of frame sizes: the IMIX genome (RFC 6985).
 //!
-//! RFC 6985 names sizes by letters, `a` for 64 bytes to `j` for 16,000, and `z` for the MTU of
-//! whatever is measured; sizes of one's own have capital letters, which whoever reports them
-//! explains. Long sequences are told by runs: here a number before a letter, or before letters in
-//! parentheses, says how often these follow each other, so that `20(abcd)5(ggga)` is a sequence of a
-//! hundred sizes. Spaces mean nothing.
+//! The RFC assigns letters to sizes: `a` for 64 bytes to `j` for 16,000, and `z` for the MTU of the
+//! device under test. Capital letters are for custom sizes, which a report must explain. This
+//! module adds repeat counts: a number before a letter, or before letters in parentheses, repeats
+//! them. For example, `20(abcd)5(ggga)` is a sequence of a hundred sizes. Spaces are ignored.
 
 use std::sync::Arc;
 
-/// Frames of a genome.
+/// Maximum number of frames in a genome.
 pub const GENOME_FRAMES_MAX: usize = 1 << 16;
 
-/// The letters of RFC 6985, section 4, and their sizes, frame check sequence included.
+/// Letters and sizes of RFC 6985, section 4, frame check sequence included.
 pub const SIZES: [(char, usize); 10] = [
     ('a', 64),
     ('b', 128),
@@ -25,30 +24,30 @@ pub const SIZES: [(char, usize); 10] = [
     ('j', 16_000),
 ];
 
-/// A sequence of frame sizes that repeats.
+/// A repeating sequence of frame sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Genome {
-    /// The sizes that occur, frame check sequence included, in the order in which they first do.
+    /// Distinct sizes, frame check sequence included, in order of first occurrence.
     sizes: Vec<usize>,
-    /// Which of them each frame of the sequence has.
+    /// Index into `sizes` for each frame of the sequence.
     turns: Arc<[u8]>,
 }
 
-/// What is wrong with the text of a genome.
+/// Why a genome's text is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GenomeError {
-    /// A letter that means no size: give it one among the sizes of one's own.
+    /// A letter without a size. Custom letters need a custom size.
     Letter(char),
-    /// Something that is no letter, number or parenthesis, or a parenthesis or number too many (where, from 0).
+    /// An invalid character, or an unmatched parenthesis or number. Holds its offset.
     Syntax(usize),
-    /// It has no frames.
+    /// The genome has no frames.
     Empty,
-    /// It has more than [`GENOME_FRAMES_MAX`] frames.
+    /// The genome exceeds [`GENOME_FRAMES_MAX`] frames.
     TooLong,
 }
 
 impl Genome {
-    /// The sequence of these sizes; `None` if there are none or too many of them.
+    /// Creates the sequence of these sizes. Returns `None` for no sizes or too many.
     pub fn new(sequence: &[usize]) -> Option<Self> {
         if sequence.is_empty() || sequence.len() > GENOME_FRAMES_MAX {
             return None;
@@ -64,14 +63,14 @@ impl Genome {
         Some(Genome { sizes, turns: turns.into() })
     }
 
-    /// The genome that a text describes, in which `own` letters stand for sizes beside those of the RFC.
+    /// Parses a genome. The letters of `own` add to those of the RFC.
     pub fn read(text: &str, own: &[(char, usize)]) -> Result<Self, GenomeError> {
         let size = |letter: char| {
             let known = own.iter().chain(&SIZES).find(|(known, _)| *known == letter);
             known.map(|&(_, size)| size).ok_or(GenomeError::Letter(letter))
         };
         let mut sequence = Vec::new();
-        // How often what is in parentheses is repeated, and where it begins.
+        // Repeat count of the open parenthesis, and the index where its content starts.
         let mut open: Option<(usize, usize)> = None;
         let mut count: Option<usize> = None;
         for (at, letter) in text.char_indices() {
@@ -107,29 +106,29 @@ impl Genome {
         Genome::new(&sequence).ok_or(GenomeError::TooLong)
     }
 
-    /// The sizes that occur, frame check sequence included, each once.
+    /// Returns the distinct sizes, frame check sequence included.
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
-    /// Which of [`Genome::sizes`] each frame of the sequence has.
+    /// Returns the index into [`Genome::sizes`] for each frame of the sequence.
     pub fn turns(&self) -> &Arc<[u8]> {
         &self.turns
     }
 
-    /// How many bytes its frames have together, frame check sequences included.
+    /// Returns the total size of its frames, frame check sequences included.
     pub fn bytes(&self) -> u64 {
         let size = |turn: u8| self.sizes[usize::from(turn)] as u64;
         self.turns.iter().fold(0u64, |sum, &turn| sum.saturating_add(size(turn)))
     }
 
-    /// How many frames it has.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         self.turns.len() as u64
     }
 }
 
-/// Has what begins at `from` so many times.
+/// Repeats the part from `from` on.
 fn repeat(sequence: &mut Vec<usize>, from: usize, times: usize) -> Result<(), GenomeError> {
     let length = sequence.len() - from;
     if length.saturating_mul(times).saturating_add(from) > GENOME_FRAMES_MAX {

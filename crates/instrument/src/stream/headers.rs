@@ -1,4 +1,4 @@
-//! The headers of a stream's frames, from the outside in: Ethernet, VLAN tags, MPLS entries, network,
+//! Headers of a stream's frames, outermost first: Ethernet, VLAN tags, MPLS entries, network,
 //! transport.
 //!
 //! ```text
@@ -6,8 +6,9 @@
 //! |                                                         | ARP 28, loopback 12                       |
 //! ```
 //!
-//! SCTP's are the common header and that of one DATA chunk (RFC 9260 sections 3.1 and 3.3.1), which
-//! carries the rest of the frame; ICMP's are 8 bytes, and 32 where neighbours are discovered (RFC 4861 section 4.3).
+//! SCTP consists of the common header and the header of one DATA chunk (RFC 9260, sections 3.1 and
+//! 3.3.1). The chunk carries the rest of the frame. ICMP has 8 bytes, or 32 for neighbor discovery
+//! (RFC 4861, section 4.3).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -17,66 +18,68 @@ use packet::header::{
 
 use super::Field;
 
-/// Bytes of Ethernet, IPv4 and UDP headers before the signature, in an untagged frame.
+/// Length of Ethernet, IPv4 and UDP headers in an untagged frame, in bytes.
 pub const HEADER_BYTES: usize = 14 + 20 + 8;
 
-/// Bytes that an 802.1Q tag adds.
+/// Length of an 802.1Q tag in bytes.
 pub const TAG_BYTES: usize = 4;
 
-/// Tags of a frame.
+/// Maximum number of VLAN tags in a frame.
 pub const TAGS_MAX: usize = 4;
 
-/// MPLS entries of a frame.
+/// Maximum number of MPLS entries in a frame.
 pub const LABELS_MAX: usize = 8;
 
-/// Bytes that a backbone service instance adds, its type included.
+/// Length of a backbone service instance tag with its type, in bytes.
 pub const BACKBONE_BYTES: usize = 2 + pbb::TAG_BYTES;
 
-/// Bytes of a message that discovers neighbours, with the one option that it has.
+/// Length of a neighbor discovery message with its single option, in bytes.
 pub const NEIGHBOUR_BYTES: usize = icmpv6::OPTIONS_AT + icmpv6::OPTION_LINK_BYTES;
 
-/// Bytes of the header of SCTP's DATA chunk.
+/// Length of the header of an SCTP DATA chunk, in bytes.
 pub const CHUNK_BYTES: usize = 16;
 
-/// The header fields of one frame.
+/// Header fields of one frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headers {
     /// Ethernet source.
     pub mac_source: [u8; 6],
     /// Ethernet destination.
     pub mac_destination: [u8; 6],
-    /// VLAN tags, outermost first; at most [`TAGS_MAX`].
+    /// VLAN tags, outermost first, at most [`TAGS_MAX`].
     pub vlans: Vec<Vlan>,
-    /// The service instance of a backbone that carries the frame (IEEE 802.1ah), 24 bits: behind the tags, with the
-    /// frame's own addresses as the customer's.
+    /// Backbone service instance (IEEE 802.1ah), 24 bits. Its tag follows the VLAN tags, and the
+    /// frame's own addresses are the customer's.
     pub backbone: Option<u32>,
-    /// MPLS entries, outermost first; at most [`LABELS_MAX`].
+    /// MPLS entries, outermost first, at most [`LABELS_MAX`].
     pub labels: Vec<Label>,
-    /// Which network header follows.
+    /// Network header.
     pub network: Network,
-    /// IPv4 source; in ARP the sender's address.
+    /// IPv4 source. In ARP, the sender's address.
     pub ip_source: Ipv4Addr,
-    /// IPv4 destination; in ARP the target's address.
+    /// IPv4 destination. In ARP, the target's address.
     pub ip_destination: Ipv4Addr,
-    /// IPv4 time to live, IPv6 hop limit.
+    /// IPv4 time to live, or IPv6 hop limit.
     pub ttl: u8,
-    /// IPv4 type of service, the whole octet; IPv6 traffic class.
+    /// IPv4 type of service (whole octet), or IPv6 traffic class.
     pub tos: u8,
-    /// IPv4 protocol, IPv6 next header. Whatever it says, the header of `transport` follows: the
-    /// ports of UDP are where TCP has its own, and type and code of ICMP are UDP's source port's bytes.
+    /// IPv4 protocol, or IPv6 next header.
+    ///
+    /// The header of `transport` follows whatever this value is. Ports have the same offsets in UDP
+    /// and TCP. ICMP's type and code are at the offset of UDP's source port.
     pub ip_protocol: u8,
-    /// Which transport header follows; none does behind a network header that has none.
+    /// Transport header. Ignored if the network header has no transport.
     pub transport: Transport,
-    /// Source port; the identifier of ICMP.
+    /// Source port, or ICMP identifier.
     pub port_source: u16,
-    /// Destination port; the sequence number of ICMP.
+    /// Destination port, or ICMP sequence number.
     pub port_destination: u16,
 }
 
 /// A VLAN tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vlan {
-    /// Its type: [`ethernet::TYPE_VLAN`] (802.1Q) or [`ethernet::TYPE_SERVICE_VLAN`] (802.1ad).
+    /// Type: [`ethernet::TYPE_VLAN`] (802.1Q) or [`ethernet::TYPE_SERVICE_VLAN`] (802.1ad).
     pub kind: u16,
     /// VLAN identifier, 0 to 4095.
     pub id: u16,
@@ -84,7 +87,7 @@ pub struct Vlan {
     pub priority: u8,
 }
 
-/// An MPLS entry (RFC 3032, section 2.1); the innermost is the bottom of the stack.
+/// An MPLS entry (RFC 3032, section 2.1). The innermost one is the bottom of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     /// Label, 20 bits.
@@ -110,20 +113,22 @@ pub enum Network {
         /// Flow label, 20 bits.
         flow_label: u32,
     },
-    /// ARP about IPv4 on Ethernet.
+    /// ARP for IPv4 on Ethernet.
     Arp {
-        /// Operation: 1 asks, 2 answers.
+        /// Operation: 1 for request, 2 for reply.
         operation: u16,
-        /// The sender's hardware address where it is not the Ethernet source.
+        /// Sender's MAC address if it is not the Ethernet source.
         sender: Option<[u8; 6]>,
-        /// The target's where it is not the Ethernet destination in a reply and zero in anything else.
+        /// Target's MAC address if it is not the default: the Ethernet destination in a reply, else
+        /// zero.
         target: Option<[u8; 6]>,
     },
-    /// A loopback message of Ethernet OAM to a maintenance end point, or the answer to one; what follows is its data.
+    /// A loopback message (LBM) of Ethernet OAM to a maintenance end point, or its reply (LBR). Its
+    /// data follows.
     Loopback {
-        /// The level of the end point, 0 to 7.
+        /// Maintenance level of the end point, 0 to 7.
         level: u8,
-        /// Whether it answers; else it asks.
+        /// Whether it is a reply.
         answers: bool,
     },
 }
@@ -134,73 +139,73 @@ pub enum Transport {
     /// UDP.
     #[default]
     Udp,
-    /// TCP without options; sequence and acknowledgement numbers are zero.
+    /// TCP without options, with sequence and acknowledgement numbers zero.
     Tcp {
-        /// Flags, as [`tcp::SYN`].
+        /// Flags, for example [`tcp::SYN`].
         flags: u8,
     },
     /// SCTP with one DATA chunk.
     Sctp {
-        /// What the receiver of an association expects.
+        /// Verification tag of the association.
         verification_tag: u32,
     },
-    /// ICMP, as in IPv4.
+    /// ICMP for IPv4.
     Icmp {
         /// Type.
         kind: u8,
         /// Code.
         code: u8,
     },
-    /// ICMP for IPv6.
+    /// ICMPv6.
     Icmpv6 {
         /// Type.
         kind: u8,
         /// Code.
         code: u8,
     },
-    /// ICMP for IPv6 that discovers a neighbour.
+    /// ICMPv6 neighbor discovery.
     Neighbour {
-        /// Whether it answers; else it asks.
+        /// Whether it is an advertisement, else a solicitation.
         answers: bool,
-        /// The address that it is about.
+        /// Target address.
         target: Ipv6Addr,
-        /// The link-layer address in its option: the target's in an answer, else the sender's.
+        /// Link-layer address in the option: the target's in an advertisement, else the sender's.
         link: [u8; 6],
     },
 }
 
-/// Where the headers of a frame begin, in bytes from its beginning.
+/// Offsets of a frame's headers in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// The first MPLS entry, or what would be.
+    /// First MPLS entry, also if there is none.
     pub labels_at: usize,
-    /// The network header.
+    /// Network header.
     pub network_at: usize,
-    /// The transport header.
+    /// Transport header.
     pub transport_at: usize,
-    /// What lies behind all headers.
+    /// Payload after all headers.
     pub payload_at: usize,
 }
 
 impl Vlan {
-    /// An 802.1Q tag of this VLAN with priority 0.
+    /// Creates an 802.1Q tag with priority 0.
     pub fn new(id: u16) -> Self {
         Vlan { kind: ethernet::TYPE_VLAN, id, priority: 0 }
     }
 
-    /// What follows its type: priority and identifier, 16 bits.
+    /// Returns the 16 bits after the type: priority and identifier.
     pub fn word(self) -> u16 {
         u16::from(self.priority) << vlan::PCP_SHIFT | self.id
     }
 }
 
 impl Network {
-    /// ARP with the hardware addresses of the Ethernet header.
+    /// ARP with the MAC addresses of the Ethernet header.
     pub fn arp(operation: u16) -> Self {
         Network::Arp { operation, sender: None, target: None }
     }
 
-    /// Bytes of its header.
+    /// Returns the length of the header in bytes.
     pub fn header_bytes(self) -> usize {
         match self {
             Network::Ipv4 => ipv4::HEADER_BYTES,
@@ -210,19 +215,19 @@ impl Network {
         }
     }
 
-    /// Whether a transport header follows.
+    /// Returns whether a transport header follows.
     pub fn has_transport(self) -> bool {
         matches!(self, Network::Ipv4 | Network::Ipv6 { .. })
     }
 
-    /// Bytes that end a packet, whatever it carries.
+    /// Returns the length of the packet's trailer in bytes.
     pub fn trailer_bytes(self) -> usize {
         if matches!(self, Network::Loopback { .. }) { oam::END_BYTES } else { 0 }
     }
 }
 
 impl Transport {
-    /// Bytes of its header; of SCTP's with that of the DATA chunk.
+    /// Returns the length of the header in bytes. For SCTP, the DATA chunk's header is included.
     pub fn header_bytes(self) -> usize {
         match self {
             Transport::Udp => udp::HEADER_BYTES,
@@ -234,7 +239,7 @@ impl Transport {
         }
     }
 
-    /// The number by which IP knows it.
+    /// Returns the IP protocol number.
     pub fn protocol(self) -> u8 {
         match self {
             Transport::Udp => ipv4::PROTOCOL_UDP,
@@ -245,19 +250,19 @@ impl Transport {
         }
     }
 
-    /// Whether it has ports.
+    /// Returns whether the transport has ports.
     pub fn has_ports(self) -> bool {
         matches!(self, Transport::Udp | Transport::Tcp { .. } | Transport::Sctp { .. })
     }
 
-    /// Whether its checksum covers addresses of the network header too.
+    /// Returns whether the checksum covers addresses of the network header.
     pub fn sums_addresses(self) -> bool {
         !matches!(self, Transport::Icmp { .. })
     }
 }
 
 impl Headers {
-    /// UDP in IPv4 in Ethernet: no tags, no labels.
+    /// UDP over IPv4 over Ethernet, without tags and labels.
     pub fn udp(mac: ([u8; 6], [u8; 6]), ip: (Ipv4Addr, Ipv4Addr), port: (u16, u16)) -> Self {
         Headers {
             mac_source: mac.0,
@@ -277,7 +282,7 @@ impl Headers {
         }
     }
 
-    /// Where the headers lie.
+    /// Returns the offsets of the headers.
     pub fn layout(&self) -> Layout {
         let backbone = if self.backbone.is_some() { BACKBONE_BYTES } else { 0 };
         let labels_at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * self.vlans.len() + backbone;
@@ -290,7 +295,7 @@ impl Headers {
         Layout { labels_at, network_at, transport_at, payload_at }
     }
 
-    /// Whether frames with these headers have such a field that can vary.
+    /// Returns whether frames with these headers have this field.
     pub fn has(&self, field: Field) -> bool {
         match field {
             Field::MacSource | Field::MacDestination => true,
@@ -310,7 +315,7 @@ impl Headers {
         }
     }
 
-    /// Sets one field; bits beyond its width are ignored, and so is a field that the frame has not.
+    /// Sets a field. Ignores bits beyond its width, and fields that the frame does not have.
     pub fn set(&mut self, field: Field, value: u64) {
         let mac = || -> [u8; 6] { value.to_be_bytes()[2..].try_into().expect("six bytes") };
         let with_low = |address: &mut Ipv6Addr| {

@@ -1,7 +1,6 @@
-//! What is wrong with a stream: all of it at once, as values.
+//! Validation of streams: all problems in one list, as values.
 //!
-//! A stream that passes makes frames that fit, at a rate that a schedule can keep, from and to
-//! ports that exist.
+//! A valid stream has frames that fit, a rate that a schedule can produce, and existing ports.
 
 use packet::frame::{FCS_BYTES, FRAME_BYTES_MAX};
 use packet::time::Nanos;
@@ -15,108 +14,108 @@ use super::{
 };
 use crate::signature::SIGNATURE_BYTES;
 
-/// What is wrong with a stream, in words.
+/// Texts of the problems.
 mod words;
 
-/// What is wrong with a stream.
+/// A problem of a stream.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The frame cannot hold its headers and the signature.
+    /// The frame is too small for its headers and the signature.
     TooSmall {
-        /// The size asked for, frame check sequence included.
+        /// Requested size, frame check sequence included.
         frame_bytes: usize,
-        /// The smallest that would do, frame check sequence included.
+        /// Smallest possible size, frame check sequence included.
         smallest_bytes: usize,
     },
-    /// The signature is to lie where it cannot.
+    /// The signature's offset is invalid.
     BadSignaturePlace {
-        /// Where it is to begin, in bytes from the frame's beginning.
+        /// Requested offset in bytes.
         at: usize,
-        /// Where it can at first: behind the headers.
+        /// Lowest possible offset: directly after the headers.
         first: usize,
-        /// Where it can at last, in the smallest of the stream's frames.
+        /// Highest possible offset, in the stream's smallest frame.
         last: usize,
     },
-    /// The frame is larger than any port takes.
+    /// The frame is too large for any port.
     TooLarge {
-        /// The size asked for, frame check sequence included.
+        /// Requested size, frame check sequence included.
         frame_bytes: usize,
-        /// The largest allowed, frame check sequence included.
+        /// Largest possible size, frame check sequence included.
         largest_bytes: usize,
     },
-    /// The rate is not a positive number that a schedule can keep.
+    /// The rate is not a positive number, or too high for a schedule.
     BadRate(f64),
     /// The link has no capacity.
     BadLink(u64),
-    /// Gaps cannot be longer by this factor.
+    /// The gap factor is out of range.
     BadGapFactor(f64),
-    /// The stream names a port that the rig has not.
+    /// The rig has no such port.
     NoSuchPort {
-        /// The port's index.
+        /// Index of the port.
         port: usize,
-        /// How many ports there are.
+        /// Number of ports.
         ports: usize,
     },
-    /// A replay where every frame must be known again.
+    /// A replay is not supported here, because every frame needs a signature.
     UnsignedReplay,
-    /// Two streams have this number.
+    /// Two streams have this id.
     DuplicateId(u16),
-    /// A TTL that does not survive the way.
+    /// The TTL is too low for the path.
     BadTtl(u8),
-    /// VLAN identifier or priority out of range.
+    /// VLAN identifier or priority is out of range.
     BadVlan(Vlan),
-    /// MPLS label or traffic class out of range.
+    /// MPLS label or traffic class is out of range.
     BadLabel(Label),
-    /// The IPv6 flow label has more than 20 bits.
+    /// The IPv6 flow label exceeds 20 bits.
     BadFlowLabel(u32),
-    /// The level of an end point has more than 3 bits.
+    /// The maintenance level exceeds 3 bits.
     BadLevel(u8),
-    /// Frames that no router sends on as IP's are to be expected from one.
+    /// Routed arrival of frames that a router does not forward as IP.
     NotRouted,
-    /// Frames are to come back answered that ask nothing, or whose addresses vary.
+    /// Replies to frames that are no loopback requests, or whose addresses vary.
     NotAnswered,
-    /// Frames are to arrive with a tag that left with one, or without that left without.
+    /// Tagged arrival of tagged frames, or untagged arrival of untagged frames.
     BadTagging,
-    /// There are neither one tag to be put on nor one for each index of the first group, all of one kind.
+    /// The number of tags is neither one nor the count of the first group, or their types differ.
     BadTags(usize),
-    /// Bursts that last longer than it is from one to the next, or are empty.
+    /// A burst is longer than the time between bursts, or empty.
     BadBurst {
-        /// Frames of a burst.
+        /// Frames per burst.
         frames: u64,
-        /// From one to the next.
+        /// Gap between frames of a burst.
         gap: Nanos,
-        /// From one burst to the next, by the stream's rate.
+        /// Time between bursts at the stream's rate.
         cycle: Nanos,
     },
-    /// No time in which frames are sent.
+    /// The on time is zero.
     BadOnOff,
-    /// A ramp that takes no time, or more than [`RAMP_MAX`].
+    /// The ramp's duration is zero or exceeds [`RAMP_MAX`].
     BadRamp(Nanos),
-    /// A genome that cannot be read.
+    /// The genome is invalid.
     BadGenome(GenomeError),
-    /// Weights that are no numbers from 0 up, or are all 0.
+    /// A weight is negative or not a number, or all weights are 0.
     BadWeights,
-    /// A letter that stands for a size is none.
+    /// A name of a custom size is not a valid letter.
     BadLetter(String),
-    /// Something that cannot be done here, and what could.
+    /// Something unsupported here, with the supported alternative.
     NotHere(&'static str),
-    /// A group of varying fields that varies nothing: no values, or no fields.
+    /// A group of varying fields has no values or no fields.
     EmptyVary,
-    /// A list whose length is not the group's count.
+    /// The length of a list is not the group's count.
     ListLength {
-        /// The field it belongs to.
+        /// Field of the list.
         field: Field,
-        /// The group's count.
+        /// Count of the group.
         count: u64,
-        /// The list's length.
+        /// Length of the list.
         length: usize,
     },
-    /// There are not as many weights as the group's count.
+    /// The number of weights is not the group's count.
     WeightsLength {
-        /// The group's count.
+        /// Count of the group.
         count: u64,
-        /// The number of weights.
+        /// Number of weights.
         length: usize,
     },
     /// A value does not fit into its field.
@@ -126,20 +125,19 @@ pub enum Problem {
         /// The value.
         value: u64,
     },
-    /// The field is set by more than one group.
+    /// More than one group sets the field.
     VariedTwice(Field),
-    /// A field varies that the stream's frames have not.
+    /// A varying field does not exist in the stream's frames.
     NoSuchField(Field),
-    /// A key that a stream file needs is missing.
+    /// A required key of a stream file is missing.
     MissingKey(&'static str),
     /// Two keys of a stream file exclude each other.
     Contradiction(&'static str, &'static str),
-    /// More than a named limit allows.
+    /// A named limit is exceeded.
     LimitReached(&'static str),
 }
 
-/// Everything that is wrong with these streams in a rig of `ports` ports, each with the number of
-/// the stream it concerns.
+/// Returns all problems of these streams in a rig of `ports` ports, each with its stream id.
 pub fn validate(streams: &[Stream], ports: usize) -> Vec<(u16, Problem)> {
     let mut problems = Vec::new();
     for (place, stream) in streams.iter().enumerate() {
@@ -157,13 +155,13 @@ pub fn validate(streams: &[Stream], ports: usize) -> Vec<(u16, Problem)> {
 }
 
 impl Stream {
-    /// Everything that is wrong with the stream by itself.
+    /// Returns all problems of the stream on its own.
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         self.validate_sizes(&mut problems);
         let before = problems.len();
         self.rate.validate(self, &mut problems);
-        // By a rate that is none no schedule can be judged.
+        // An invalid rate has no schedule to check.
         if problems.len() == before {
             self.validate_shape(&mut problems);
         }
@@ -241,7 +239,7 @@ impl Stream {
         }
         let is_arp = matches!(headers.network, Network::Arp { .. });
         let has_transport = headers.network.has_transport();
-        // Two places for an address that varies are one too few for both.
+        // A varying address can have two locations in a frame. ARP in a backbone would need three.
         if is_arp && headers.backbone.is_some() {
             problems.push(Problem::Contradiction("arp", "backbone"));
         }
@@ -305,7 +303,7 @@ impl Stream {
                 problems.push(Problem::WeightsLength { count, length });
             }
             for (field, values) in &group.fields {
-                // Of a tag either all varies or its identifier.
+                // The whole tag and its identifier cannot both vary.
                 let place =
                     |field: Field| if field == Field::VlanTag { Field::VlanId } else { field };
                 if seen.contains(&place(*field)) {

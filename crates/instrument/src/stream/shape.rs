@@ -1,48 +1,47 @@
-//! When a stream's frames leave: evenly, at random, in bursts, for a while and then not, or ever
-//! faster.
+//! Schedule shapes: constant, Poisson, bursts, on-off, and ramps.
 
 use packet::time::Nanos;
 
 use super::Rate;
 
-/// The longest that a rate may take to become another.
+/// Maximum duration of a ramp.
 pub const RAMP_MAX: Nanos = Nanos::from_secs(3600);
 
-/// How a stream's rate becomes moments.
+/// How a stream's rate becomes send times.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Shape {
-    /// Evenly.
+    /// Constant gaps.
     #[default]
     Constant,
-    /// At random: the gaps are exponentially distributed, with the rate's mean. Of each
-    /// [`crate::generate::poisson::BLOCK_FRAMES`] frames the times are those of a Poisson process of
-    /// which it is known that so many frames fell into the time that they take on average; so the
-    /// rate is exact, and the frame with any number can be found.
+    /// A Poisson process: exponentially distributed gaps with the rate's mean.
+    ///
+    /// Each block of [`crate::generate::poisson::BLOCK_FRAMES`] frames has the times of a Poisson
+    /// process, conditioned on this number of frames in their mean duration. So the rate is exact,
+    /// and any frame's time can be computed directly.
     Poisson {
-        /// Equal seeds give equal moments.
+        /// Equal seeds give equal times.
         seed: u64,
     },
-    /// So many frames a `gap` apart, over and over, as often as the rate asks for: the rate is that of
-    /// all frames.
+    /// Repeated bursts of frames with a constant `gap`. The stream's rate is the mean rate.
     Bursts {
-        /// Frames of a burst, at least 1.
+        /// Frames per burst, at least 1.
         frames: u64,
-        /// From one frame of a burst to the next.
+        /// Time from one frame of a burst to the next.
         gap: Nanos,
     },
-    /// Evenly at the rate for some time, then none for some time.
+    /// Constant rate for some time, then a pause.
     OnOff {
-        /// How long frames are sent.
+        /// Time with frames.
         on: Nanos,
-        /// How long none are.
+        /// Time without frames.
         off: Nanos,
     },
-    /// From the stream's rate to another in a straight line, and on at that. While frames warm up they
-    /// leave evenly, at the stream's rate.
+    /// Linear change from the stream's rate to another one, which then remains. The warm-up has
+    /// constant gaps at the stream's rate.
     Ramp {
-        /// The rate at the end.
+        /// Final rate.
         to: Rate,
-        /// How long it takes, at most [`RAMP_MAX`].
+        /// Duration of the ramp, at most [`RAMP_MAX`].
         over: Nanos,
     },
 }

@@ -1,54 +1,54 @@
-//! What differs from frame to frame: which fields, which values, and in which order.
+//! Varying fields: which fields, which values, and in which order.
 //!
-//! A group of fields varies together, by one index for each frame; groups vary independently, each by
-//! its own. The groups that count like an odometer are the exception: the first of them moves with
-//! every frame, and each of the others when those before it have gone round. No table is needed of
-//! ranges and scattered values, however many there are.
+//! Fields of a group vary together, by one index per frame. Groups vary independently. Odometer
+//! groups are the exception: the first one advances with every frame, each further one when the
+//! previous ones have completed a cycle. Ranges and scattered values need no tables, whatever their
+//! number.
 
 use std::sync::Arc;
 
 use crate::mix::{below, mix, unit};
 
-/// Values in one list of a varying field, and weights of one group.
+/// Maximum number of values in a list, and of weights in a group.
 pub const LIST_VALUES_MAX: usize = 1 << 20;
 
-/// Groups of varying fields in one stream.
+/// Maximum number of groups in a stream.
 pub const VARY_GROUPS_MAX: usize = 8;
 
-/// Fields that vary together: one index is drawn for each frame, and sets all of them.
+/// Fields that vary together: each frame draws one index, which sets all of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vary {
-    /// The index runs from 0 to below this.
+    /// Exclusive upper limit of the index.
     pub count: u64,
-    /// How the index goes from frame to frame.
+    /// Order of the indices over the frames.
     pub order: Order,
-    /// Each field, and its value for each index.
+    /// The fields, with their value for each index.
     pub fields: Vec<(Field, Values)>,
 }
 
-/// How an index goes from frame to frame.
+/// Order of the indices over the frames.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Order {
     /// 0, 1, 2 ... count - 1, 0, 1 ...
     Sequential,
-    /// The same, but each index for so many frames: a wheel of an odometer, whose faster wheels go
-    /// round once in that many.
+    /// Sequential, with each index for a number of frames: a slower wheel of an odometer. The
+    /// faster wheels complete a cycle in that number of frames.
     Slow {
-        /// At least 1.
+        /// Number of frames, at least 1.
         frames: u64,
     },
-    /// Uniform and independent, from this seed.
+    /// Uniform and independent.
     Random {
         /// Equal seeds give equal draws.
         seed: u64,
     },
-    /// Independent, from this seed, the index `i` about as often as `1 / (i + 1)` says (Zipf's law): of
-    /// any two octaves of indices one is drawn as often as the other.
+    /// Independent, with a probability of index `i` of about `1 / (i + 1)` (Zipf's law): any two
+    /// octaves of indices have the same probability.
     Zipf {
         /// Equal seeds give equal draws.
         seed: u64,
     },
-    /// Independent, from this seed, each index as often as its weight says.
+    /// Independent, with a probability by weight.
     Weighted {
         /// Equal seeds give equal draws.
         seed: u64,
@@ -57,14 +57,15 @@ pub enum Order {
     },
 }
 
-/// How often each of several indices is drawn: a table that is looked up once for a draw (the alias
-/// method; A. J. Walker, "An efficient method for generating discrete random variables with general
-/// distributions", ACM Transactions on Mathematical Software 3(3), 1977).
+/// Table for weighted draws with one lookup per draw.
+///
+/// Source: the alias method (A. J. Walker, "An efficient method for generating discrete random
+/// variables with general distributions", ACM Transactions on Mathematical Software 3(3), 1977).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
-    /// For each index which share of 2^32 of its draws it keeps, and whose the others are.
+    /// For each index, its share of its draws in units of 2^-32, and the index of the others.
     table: Arc<[(u32, u32)]>,
-    /// The weights themselves.
+    /// The weights as given.
     given: Arc<[f64]>,
 }
 
@@ -77,7 +78,7 @@ pub enum Field {
     MacDestination,
     /// Identifier of the outermost VLAN tag, 12 bits.
     VlanId,
-    /// All of the outermost VLAN tag but its type: priority, drop eligibility, identifier, 16 bits.
+    /// The outermost VLAN tag without its type: priority, drop eligibility and identifier, 16 bits.
     VlanTag,
     /// Identifier of the second VLAN tag, 12 bits.
     VlanInnerId,
@@ -87,9 +88,9 @@ pub enum Field {
     Tos,
     /// IPv4 protocol, 8 bits.
     IpProtocol,
-    /// IPv4 source, 32 bits; in ARP the sender's address.
+    /// IPv4 source, 32 bits. In ARP, the sender's address.
     IpSource,
-    /// IPv4 destination, 32 bits; in ARP the target's address.
+    /// IPv4 destination, 32 bits. In ARP, the target's address.
     IpDestination,
     /// IPv6 flow label, 20 bits.
     FlowLabel,
@@ -103,21 +104,22 @@ pub enum Field {
     PortDestination,
 }
 
-/// The value that a field takes for each index.
+/// The value of a field for each index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Values {
-    /// The index chooses from a list of `count` values.
+    /// A list of `count` values, selected by the index.
     List(Vec<u64>),
-    /// `first + index * step`, cut to the field's width.
+    /// `first + index * step`, truncated to the field's width.
     Range {
         /// Value at index 0.
         first: u64,
-        /// Added for each index.
+        /// Increment per index.
         step: u64,
     },
-    /// A value that looks random but is the same for the same seed and index. Addresses stay
-    /// sane: a MAC is unicast and locally administered, an IPv4 address lies in 10.0.0.0/8, a
-    /// port is not 0, a protocol is one for experiments.
+    /// A pseudo-random value, fixed by seed and index.
+    ///
+    /// Values are valid. A MAC address is unicast and locally administered, and an IPv4 address is
+    /// in 10.0.0.0/8. A port is not 0, and a protocol is one for experiments.
     Scattered {
         /// Equal seeds give equal values.
         seed: u64,
@@ -125,7 +127,7 @@ pub enum Values {
 }
 
 impl Vary {
-    /// The index that the frame with this sequence number draws.
+    /// Returns the index of the frame with this sequence number.
     #[inline]
     pub fn index_at(&self, sequence: u64) -> u64 {
         self.order.index_at(sequence, self.count)
@@ -133,7 +135,7 @@ impl Vary {
 }
 
 impl Order {
-    /// The index below `count` that the frame with this sequence number draws.
+    /// Returns the index below `count` of the frame with this sequence number.
     #[inline]
     pub fn index_at(&self, sequence: u64, count: u64) -> u64 {
         match self {
@@ -147,8 +149,10 @@ impl Order {
 }
 
 impl Weights {
-    /// The table of these weights; `None` if there are none or too many, if one of them is no number
-    /// from 0 up, or if all are 0.
+    /// Creates the table of these weights.
+    ///
+    /// Returns `None` if there are none or too many, if a weight is negative or not finite, or if
+    /// all are 0.
     pub fn new(given: &[f64]) -> Option<Self> {
         let sum: f64 = given.iter().sum();
         let is_sane = given.iter().all(|&weight| weight >= 0.0 && weight.is_finite());
@@ -173,12 +177,12 @@ impl Weights {
         Some(Weights { table: table.into(), given: given.into() })
     }
 
-    /// How many indices there are.
+    /// Returns the number of indices.
     pub fn count(&self) -> u64 {
         self.table.len() as u64
     }
 
-    /// The weights, as they were given.
+    /// Returns the weights as given.
     pub fn given(&self) -> &[f64] {
         &self.given
     }
@@ -187,13 +191,13 @@ impl Weights {
     fn draw(&self, bits: u64) -> u64 {
         let index = below(bits, self.count());
         let (kept, other) = self.table[index as usize];
-        // The upper bits chose the index, the lower ones choose whose the draw is.
+        // The upper bits select the entry, the lower ones select between its two indices.
         if (bits as u32) < kept { index } else { other.into() }
     }
 }
 
 impl Values {
-    /// The value at `index`, within the field's width. An index past a list's end wraps.
+    /// Returns the value at `index`, within the field's width. An index past a list's end wraps.
     #[inline]
     pub fn at(&self, field: Field, index: u64) -> u64 {
         match self {
@@ -206,7 +210,7 @@ impl Values {
         }
     }
 
-    /// The scattered value at the index that is `stirred`.
+    /// Returns the scattered value at an index with the hash `stirred`.
     #[inline]
     pub(crate) fn scattered(field: Field, seed: u64, stirred: u64) -> u64 {
         field.sane(mix(seed ^ stirred))
@@ -214,7 +218,7 @@ impl Values {
 }
 
 impl Field {
-    /// Ones where the field has bits.
+    /// Returns the mask of the field's bits.
     pub fn mask(self) -> u64 {
         match self {
             Field::Ipv6Source | Field::Ipv6Destination => u64::MAX,
@@ -227,18 +231,18 @@ impl Field {
         }
     }
 
-    /// A value that no network refuses, made from random bits.
+    /// Maps random bits to a value that networks accept.
     fn sane(self, bits: u64) -> u64 {
         match self {
             Field::MacSource | Field::MacDestination => bits & 0xfcff_ffff_ffff | 0x0200_0000_0000,
             Field::IpSource | Field::IpDestination => 0x0a00_0001 + below(bits, 0xff_fffe),
             Field::PortSource | Field::PortDestination => below(bits, 0xffff) + 1,
             Field::VlanId | Field::VlanInnerId => below(bits, 4094) + 1,
-            // Any priority, and nothing that may be dropped first.
+            // Any priority, without drop eligibility.
             Field::VlanTag => bits >> 61 << 13 | (below(bits, 4094) + 1),
-            // The first sixteen labels have meanings of their own (RFC 3032, section 2.1).
+            // The first sixteen labels are reserved (RFC 3032, section 2.1).
             Field::MplsLabel => 16 + below(bits, 0xf_fff0),
-            // Those set aside for experiments (RFC 3692, section 2.1).
+            // Protocol numbers for experiments (RFC 3692, section 2.1).
             Field::IpProtocol => 253 + below(bits, 2),
             Field::Tos => bits & 0xfc,
             Field::FlowLabel => bits & 0xf_ffff,
@@ -247,13 +251,14 @@ impl Field {
     }
 }
 
-/// An index below `count` by Zipf's law, from random bits: the power of two of an exponent that is
-/// uniform up to the logarithm of `count + 1`, less one.
+/// Maps random bits to an index below `count` by Zipf's law.
+///
+/// The index is two to a uniform exponent below the logarithm of `count + 1`, less one.
 #[inline]
 fn zipf(bits: u64, count: u64) -> u64 {
     let exponent = unit(bits) * ((count + 1) as f64).log2();
     let (octave, part) = (exponent as u32, exponent.fract());
-    // Two to the power of a number from 0 to 1, to a part in 500.
+    // Approximates two to the power of a number from 0 to 1, to one part in 500.
     let power = 1.0 + part * (0.6565 + 0.3435 * part);
     let index = (power * (1u64 << octave.min(62)) as f64) as u64 - 1;
     index.min(count - 1)
@@ -310,7 +315,7 @@ mod tests {
         (0..1_000_000).for_each(|frame| counts[order.index_at(frame, 5) as usize] += 1);
         for (count, weight) in counts.iter().zip(given) {
             let share: f64 = weight / 10.0;
-            // Five deviations of a binomial.
+            // Five standard deviations of a binomial distribution.
             let most = 5.0 * (1e6 * share * (1.0 - share)).sqrt();
             assert!((f64::from(*count) - 1e6 * share).abs() <= most, "{counts:?}");
         }

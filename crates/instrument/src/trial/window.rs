@@ -1,48 +1,52 @@
-//! Times within a trial: when a stream is sent, when its frames were missed, how its latency varies.
+//! Time windows of streams, missed frames and delay variation.
 //!
-//! Loads that change within a trial are streams one after the other, each in its window.
+//! A load that changes within a trial is a sequence of streams, each with its own window.
 
 use packet::time::Nanos;
 
-/// When the measured frames of a stream are sent, after the beginning of the trial's own. A stream whose
-/// window begins later has no warm-up.
+/// Window of a stream's measured frames, relative to the start of the measurement. A stream whose
+/// window starts later has no warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// The first frame is due then.
+    /// When the first frame is due.
     pub from: Nanos,
-    /// The last frame is due before.
+    /// All frames are due before this time.
     pub until: Nanos,
 }
 
-/// When a stream's measured frames were missed. Moments are those at which frames were due to be sent,
-/// after the beginning of the trial's measured frames; frames that the tester did not send are missed too.
+/// When a stream's measured frames were missing.
+///
+/// Times are scheduled send times, relative to the start of the measurement. Frames that the tester
+/// did not send count as missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// The first frame that did not arrive where and as it should; none if all did.
+    /// First frame that did not arrive intact on the expected port. None if all did.
     pub first: Option<Nanos>,
-    /// The last such frame.
+    /// Last such frame.
     pub last: Option<Nanos>,
-    /// The longest time between two arrivals of which one followed the other. It ends when the tester went
-    /// away, where something arrives as soon as it is back: then it was silent itself, or did not listen.
+    /// Longest gap between two successive arrivals. If the tester stalled just before the second
+    /// one, the gap ends at the start of the stall: the tester may then have caused the rest of it.
     pub silence: Nanos,
 }
 
-/// Differences of latency between a frame and the one that was sent just before it, where both
-/// arrived (RFC 3393; RFC 8219, 7.3.2). In nanoseconds, below zero where the later one was quicker.
+/// Latency differences between each frame and the one sent just before it, if both arrived (RFC
+/// 3393; RFC 8219, section 7.3.2).
+///
+/// In nanoseconds. Negative if the later frame was faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variation {
-    /// Differences that there were.
+    /// Number of differences.
     pub count: u64,
-    /// Smallest.
+    /// Smallest difference.
     pub ns_min: i64,
     /// Median, to three significant digits.
     pub ns_median: i64,
-    /// Largest.
+    /// Largest difference.
     pub ns_max: i64,
 }
 
 impl Window {
-    /// How long it is open.
+    /// Returns the length of the window.
     pub fn span(self) -> Nanos {
         self.until.since(self.from)
     }

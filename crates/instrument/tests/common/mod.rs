@@ -1,5 +1,7 @@
-//! Toy devices for simulated trials: what each does to every frame is known, so that what the
-//! monitor says can be checked to the frame.
+//! Test devices for simulated trials.
+//!
+//! What each does to every frame is known, so that tests can check the monitor's counts to the
+//! frame.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -13,19 +15,19 @@ use packet::time::{Clock, Nanos};
 use ports::memory::{MemoryPort, pair_stamped};
 use ports::port::Port;
 
-/// Frames that a toy link holds.
+/// Capacity of a test link in frames.
 pub const RING_FRAMES: usize = 1024;
 
-/// The run's key in every test.
+/// Key of the run in every test.
 pub const KEY: u64 = 0x5eed;
 
-/// Something that decides what becomes of a frame: for each copy, the port and when.
+/// Determines the copies of a frame, each with its port and time.
 pub trait Rule {
-    /// What the `count`th frame, received on `port`, becomes.
+    /// Returns the copies of frame number `count`, received on `port`.
     fn apply(&mut self, count: u64, port: usize, frame: &Frame, now: Nanos) -> Vec<Copy>;
 }
 
-/// A copy of a frame that is to leave.
+/// A copy of a frame to send.
 pub struct Copy {
     pub port: usize,
     pub at: Nanos,
@@ -38,11 +40,11 @@ impl<F: FnMut(u64, usize, &Frame, Nanos) -> Vec<Copy>> Rule for F {
     }
 }
 
-/// A device that treats frames by a rule, and sends copies when their time comes.
+/// A device that applies a rule to each frame and sends the copies at their times.
 pub struct Toy<R> {
     ports: Vec<MemoryPort>,
     rule: R,
-    /// Copies that wait, in the order of their times.
+    /// Pending copies, in the order of their times.
     waiting: VecDeque<Copy>,
     count: u64,
     batch: Batch,
@@ -78,7 +80,7 @@ pub fn rig<R: Rule>(ports: usize, rule: R) -> SimRig<Toy<R>> {
     rig_over(near, far, rule)
 }
 
-/// As [`rig`], over ports that were made, and perhaps wrapped, before.
+/// Like [`rig`], over existing and possibly wrapped ports.
 pub fn rig_over<R: Rule>(
     near: Vec<Box<dyn Port>>,
     far: Vec<MemoryPort>,
@@ -88,18 +90,18 @@ pub fn rig_over<R: Rule>(
     SimRig::new(near, Toy { ports: far, rule, waiting, count: 0, batch }, KEY)
 }
 
-/// The tester's and the device's ends of `ports` links.
+/// Returns the tester's and the device's ends of `ports` links.
 pub fn links(ports: usize) -> (Vec<MemoryPort>, Vec<MemoryPort>) {
     let link = |index| pair_stamped(RING_FRAMES, &format!("link{index}"), Clock::Virtual);
     (0..ports).map(link).unzip()
 }
 
-/// The copy that leaves at once as it came.
+/// The unchanged copy, sent immediately.
 pub fn pass(port: usize, frame: &Frame, now: Nanos) -> Copy {
     Copy { port, at: now, bytes: frame.bytes().to_vec() }
 }
 
-/// Ports 0 and 1 joined by a wire.
+/// A wire between ports 0 and 1.
 pub fn wire(_: u64, port: usize, frame: &Frame, now: Nanos) -> Vec<Copy> {
     vec![pass(1 - port, frame, now)]
 }

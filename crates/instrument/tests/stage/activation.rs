@@ -1,5 +1,5 @@
-//! A module like those that measure real switches: rules are installed, and the first frame by each is
-//! waited for while a barrier is asked.
+//! Rule activation module, like those that measure real switches: it installs rules and measures
+//! each rule's first frame and the barrier's reply.
 
 use instrument::module::*;
 use openflow::header::Xid;
@@ -11,10 +11,10 @@ use ports::wrap::delay::{Delay, DelayOptions};
 use super::toy::Vice;
 use super::{probes, rig, stage};
 
-/// Frames that look for rules, per second.
+/// Rate of the probe frames, per second.
 const PROBES_PPS: f64 = 1e6;
 
-/// Installs rules and finds out when each acts.
+/// Installs rules and measures when each becomes active.
 pub struct Activation {
     rules: u32,
     limit: Nanos,
@@ -22,10 +22,10 @@ pub struct Activation {
     asked_at: Option<Nanos>,
     batch: Option<Said>,
     sent_at: Nanos,
-    /// After the batch was handed over, when the barrier was answered.
+    /// Delay from the write of the batch to the barrier reply.
     pub barrier: Option<Nanos>,
     pub echoed: Option<Nanos>,
-    /// For each rule the first frame by it, after the batch was handed over.
+    /// Delay from the write of the batch to each rule's first frame.
     pub first: Vec<Option<Nanos>>,
     pub errors: u32,
     pub unknown: u32,
@@ -143,7 +143,7 @@ fn what_a_switch_does_and_when_is_found_within_the_resolution_of_the_probes() {
     let report = stage(&mut rig, &mut module);
     assert_eq!(report.ended, Ended::Said);
     assert!(report.is_whole() && report.is_simulated);
-    // The toy says that it is done after its delay, and does the n-th rule n times the lag later.
+    // The switch confirms after its delay, and activates the n-th rule n times the lag later.
     let delay = Nanos::from_micros(250);
     assert_eq!((module.echoed, module.barrier), (Some(Nanos::ZERO), Some(delay)));
     let resolution = Nanos::from_micros(u64::from(RULES));
@@ -214,7 +214,7 @@ fn a_tester_that_stood_still_does_not_know_when_frames_came() {
     let mut module = Watching(0, 0);
     let report = stage(&mut rig, &mut module);
     assert_eq!(report.ended, Ended::Limit(TIME_LIMIT));
-    // Those that came in the two milliseconds: what was under way when they began.
+    // Frames that arrived during the stall: those outstanding when it began.
     assert!(module.0 > 100 && (4..=6).contains(&module.1), "{} of {}", module.1, module.0);
     assert_eq!((report.stalls.count, report.stalls.delays_unknown), (1, module.1));
 }

@@ -1,4 +1,4 @@
-//! Agents on a stage in virtual time: asked, answered, silent, and not there.
+//! SNMP agents with an event loop in virtual time: answering, silent and missing ones.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use ports::memory;
 use snmp::client::ANSWER_NS_MAX;
 use snmp::{Binding, Credentials, Failure, Question, Secret, Value, mib};
 
-/// How long the agent thinks.
+/// Processing delay of the agent.
 const THINKS: Nanos = Nanos::from_micros(150);
 
-/// An agent and nothing else.
+/// A host with only an agent.
 struct Host {
     end: Memory,
     agent: snmp::Agent,
@@ -42,7 +42,7 @@ impl Device for Host {
     }
 }
 
-/// Asks agents the same, again when it is answered, and notes what comes.
+/// Sends the same request to agents and collects the replies.
 #[derive(Default)]
 struct Asks {
     agents: Vec<usize>,
@@ -103,7 +103,7 @@ fn an_agent_is_asked_and_its_answer_says_when() {
     let (module, report) = carry_out(&mut rig, &[0, 0, 7]);
     assert_eq!(report.ended, Ended::Said, "{report:?}");
     assert_eq!(module.named, ["agent.1 (v2c)"]);
-    // One that is not there is told first, and ends nothing.
+    // The missing agent is reported first, and ends nothing.
     let (agent, asked, _, answer) = &module.answers[0];
     assert_eq!((*agent, *asked), (7, module.asked[2]));
     assert_eq!(answer.bindings, Err(Unanswered::NoAgent));
@@ -127,7 +127,7 @@ fn a_silent_agent_is_given_up_by_a_limit_and_what_it_says_later_is_nobodys() {
     assert_eq!(at.since(begun).0, ANSWER_NS_MAX.0 * 3);
     assert_eq!((report.agents[0].asked, report.agents[0].answered), (1, 0));
     assert!(report.agents[0].failure.as_ref().unwrap().contains("no answer"), "{report:?}");
-    // The next module asks the same agent anew.
+    // The next module queries the same agent again.
     let (module, report) = carry_out(&mut rig, &[0, 7]);
     assert_eq!((module.answers.len(), &report.ended), (2, &Ended::Said));
 }

@@ -1,4 +1,4 @@
-//! Switches and modules that do whatever chance says: there is always an end, and the accounts agree.
+//! Random switches and modules: every run ends, and the accounts are consistent.
 
 use instrument::module::*;
 use instrument::rig::sim::{Device, SimRig};
@@ -17,7 +17,7 @@ use ports::port::Port;
 use super::toy::Vice;
 use super::{probes, rig, stage};
 
-/// Numbers that look random, the same from the same seed (Steele, Lea and Flood's SplitMix).
+/// Pseudo-random numbers from a seed (SplitMix by Steele, Lea and Flood).
 struct Chance(u64);
 
 impl Chance {
@@ -30,12 +30,12 @@ impl Chance {
     }
 }
 
-/// Does something at each event, and counts what it was told.
+/// Runs a random command at each event and counts events.
 struct Whim {
     chance: Chance,
     events: u64,
     frames: u64,
-    /// The last stream that was made.
+    /// Id of the last new stream.
     fresh: u16,
     version: Version,
 }
@@ -105,7 +105,7 @@ impl Module for Whim {
                 desk.timer_in(Nanos(place * 70_000));
             }
         }
-        // Events lead to no more events than there were, as a rule.
+        // On average, events cause no more events than there were.
         if self.chance.below(2) == 0 || matches!(event.what, What::Timer(_)) {
             self.act(desk);
         }
@@ -152,7 +152,7 @@ fn whatever_a_module_does_with_whatever_switch_there_is_an_end_and_the_accounts_
     assert!(frames > 500 && by_limit > 20, "{frames} frames, {by_limit} by their limit");
 }
 
-/// Says bytes by chance behind a hello.
+/// Sends random bytes after a hello.
 struct Babbler {
     channel: Option<MemoryChannel>,
     chance: Chance,

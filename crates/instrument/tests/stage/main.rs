@@ -1,5 +1,7 @@
-//! Modules on a stage in virtual time: what is told is true to the nanosecond, and whatever a switch does,
-//! there is an end that says why and a report of what was seen.
+//! Modules with an event loop in virtual time.
+//!
+//! Events are exact to the nanosecond. For any switch behavior, each run ends with a reason and a
+//! report.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +24,7 @@ use ports::memory::pair_stamped;
 use ports::port::Port;
 use toy::{Toy, Vice};
 
-/// Two ports, and a toy switch between them.
+/// Two ports with a test switch between them.
 fn rig(vice: Vice) -> SimRig<Toy> {
     let (near, far): (Vec<_>, Vec<_>) = ["in", "out"]
         .iter()
@@ -32,12 +34,12 @@ fn rig(vice: Vice) -> SimRig<Toy> {
     SimRig::new(near, Toy::new(far, vice), 7)
 }
 
-/// Carries a module out on the rig.
+/// Runs a module on the rig.
 fn stage(rig: &mut SimRig<Toy>, module: &mut dyn Module) -> StageReport {
     rig.stage(module, &Scene::default(), &mut |toy, _, now| Ok(toy.connect(now)))
 }
 
-/// Frames for so many addresses in turn, from 10.0.0.0 on.
+/// Frames to this many addresses in turn, from 10.0.0.0 on.
 fn probes(id: u16, addresses: u64, pps: f64) -> Stream {
     let ip = (Ipv4Addr::new(10, 9, 9, 9), Ipv4Addr::new(10, 0, 0, 0));
     let headers = Headers::udp(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), ip, (1, 2));

@@ -1,4 +1,4 @@
-//! Switches that misbehave: nothing hangs, and the report says what was seen.
+//! Misbehaving switches: no run hangs, and the report has the results so far.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ use super::{probes, rig, stage};
 
 const RULES: u32 = 20;
 
-/// What a module and its report come to with a switch that does this wrong.
+/// Runs the module with a switch of this misbehavior.
 fn meet(vice: Vice) -> (Activation, StageReport) {
     let mut rig = rig(vice);
     let mut module = Activation::new(RULES, Nanos::from_millis(100));
@@ -66,7 +66,7 @@ fn a_switch_that_falls_silent_ends_by_the_modules_own_limit() {
     let (module, report) = meet(Vice::SilentAfter(11));
     assert_eq!(report.ended, Ended::Limit(TIME_LIMIT));
     assert_eq!(report.ended_at.since(report.started_at), Nanos::from_millis(100));
-    // The features and ten rules.
+    // The features request and ten rules.
     assert_eq!((seen(&module), module.barrier), (10, None));
     assert_eq!(report.measured("activation_ns_last").unwrap().count, 10);
 }
@@ -86,7 +86,8 @@ fn a_switch_that_closes_or_loses_itself_is_told_as_lost() {
 #[test]
 fn wrong_numbers_are_told_as_they_are() {
     let (module, report) = meet(Vice::WrongXids);
-    // The session's own answer to an echo keeps its number; the barrier's is nobody's.
+    // The session's own echo reply keeps its transaction id. The barrier reply's id matches no
+    // request.
     assert_eq!((report.ended.clone(), module.barrier), (Ended::Limit(TIME_LIMIT), None));
     assert_eq!((module.unknown, seen(&module)), (1, RULES as usize));
 }
@@ -151,7 +152,7 @@ fn a_flood_of_packet_ins_keeps_nobody_from_the_rest() {
 
 #[test]
 fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
-    /// What it does at each event.
+    /// Runs a function at each event.
     struct Does(fn(&mut Desk));
     impl Module for Does {
         fn needs(&self) -> Needs {
@@ -175,7 +176,7 @@ fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
     });
     assert_eq!((report.ended.clone(), report.is_whole()), (Ended::Said, false));
     assert_eq!(report.limits, [("ROWS_MAX", 3)]);
-    // What goes wrong while the last words are said is not lost.
+    // An error during `finish` is not lost.
     struct Fails;
     impl Module for Fails {
         fn needs(&self) -> Needs {
@@ -208,7 +209,7 @@ fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
 
 #[test]
 fn what_waits_for_a_switch_that_does_not_read_is_bounded() {
-    /// Says much at once, and counts what is not said.
+    /// Sends large messages and counts those that are not sent.
     struct Much(u32);
     impl Module for Much {
         fn needs(&self) -> Needs {

@@ -1,4 +1,4 @@
-//! Streams that are begun, stopped and changed, several connections, and frames made by hand.
+//! Streams that start, stop and change, several connections, and frames built by the module.
 
 use instrument::module::*;
 use instrument::stream::Rate;
@@ -69,11 +69,11 @@ fn a_stream_changes_its_rate_stops_and_goes_on_without_a_number_twice() {
     let report = stage(&mut rig(Vice::None), &mut module);
     assert_eq!(report.ended, Ended::Said);
     drop(module);
-    // 1 ms at 10,000 a second, about 1 ms at ten times that, and seven more.
+    // 1 ms at 10,000 frames per second, about 1 ms at ten times that, and seven more.
     let account = report.streams[0];
     assert_eq!((account.sent, account.arrived), (account.expected, account.sent));
     assert!((105..=120).contains(&account.sent), "{account:?}");
-    // What arrives after the end is counted and not told.
+    // Frames after the end are counted without an event.
     assert!(numbers.len() as u64 + 1 >= account.sent && over == 1);
     assert!(numbers.iter().enumerate().all(|(place, (number, _))| place as u64 == *number));
     let gaps: Vec<u64> = numbers.windows(2).map(|two| two[1].1.since(two[0].1).0).collect();
@@ -105,7 +105,7 @@ fn frames_that_nobody_watches_are_counted_and_packet_ins_tell_which_frame_they_c
     let account = report.streams[0];
     assert_eq!((frames, account.sent, account.told), (0, 400, told.len() as u64));
     assert_eq!((account.arrived + account.told, account.only_told), (400, account.told));
-    // Every address but the first is one that no rule knows.
+    // Only the first address matches a rule.
     assert!([1, 2, 3].iter().all(|place| told.iter().filter(|it| *it == place).count() == 100));
 }
 

@@ -1,7 +1,7 @@
-//! A toy switch in virtual time, honest or with one vice: what stages are tried on.
+//! Test switch in virtual time, correct or with one misbehavior, to test the event loop.
 //!
-//! A flow-mod's cookie is the IPv4 destination that the rule is for, and frames for it go out of port 1
-//! from when the rule is active on. Everything it does it does at a moment that the test knows.
+//! A flow-mod's cookie is the IPv4 destination of its rule. Matching frames leave on port 1 once
+//! the rule is active. The time of each action is known to the test.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -22,44 +22,44 @@ use ports::channel::Channel;
 use ports::channel::memory::{MemoryChannel, pair, pair_stamped};
 use ports::port::Port;
 
-/// What it does wrong.
+/// Misbehavior of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vice {
-    /// Nothing.
+    /// None.
     None,
-    /// It never says hello.
+    /// It sends no hello.
     NoHello,
-    /// It never says what it is.
+    /// It sends no features reply.
     NoFeatures,
-    /// It does nothing more after so many messages.
+    /// It stops processing after this many messages.
     SilentAfter(u32),
-    /// It closes after so many messages.
+    /// It closes the connection after this many messages.
     ClosesAfter(u32),
-    /// Its answers have numbers that nobody gave.
+    /// Its replies have transaction ids that match no request.
     WrongXids,
-    /// It says each answer twice.
+    /// It sends each reply twice.
     Repeats,
-    /// Of two answers it says the second first.
+    /// It swaps the order of two replies.
     Reorders,
-    /// In front of each answer it says something that is no message.
+    /// It sends an invalid message before each reply.
     Garbles,
-    /// After so many messages it says what has no borders.
+    /// It sends bytes without message boundaries after this many messages.
     LosesItself(u32),
-    /// It refuses every other flow-mod.
+    /// It rejects every other flow-mod.
     RefusesHalf,
-    /// It says packet-ins without end.
+    /// It sends packet-ins endlessly.
     Floods,
 }
 
-/// The switch.
+/// The test switch.
 pub struct Toy {
     /// The other ends of the tester's ports.
     pub ports: Vec<Box<dyn Port>>,
-    /// How long it takes for a message.
+    /// Processing delay of a message.
     pub delay: Nanos,
-    /// How much later than it says the n-th rule acts: n times this.
+    /// The n-th rule becomes active n times this later than confirmed.
     pub lag: Nanos,
-    /// Whether frames that meet no rule are told.
+    /// Whether to send packet-ins for table misses.
     pub tells_misses: bool,
     pub vice: Vice,
     lines: Vec<Line>,
@@ -72,7 +72,7 @@ pub struct Toy {
 struct Line {
     channel: Option<MemoryChannel>,
     session: Session,
-    /// What has come, and when it is done with.
+    /// Received messages with the end of their processing.
     waiting: Vec<(Nanos, Xid, Message)>,
     held: Option<Vec<u8>>,
     out: Vec<u8>,
@@ -94,12 +94,12 @@ impl Toy {
         }
     }
 
-    /// A new connection.
+    /// Opens a connection.
     pub fn connect(&mut self, now: Nanos) -> Box<dyn Channel> {
         self.adopt(pair(1 << 16, "toy"), now)
     }
 
-    /// The same with stamps from the wire.
+    /// Opens a connection with timestamps from the wire.
     pub fn connect_stamped(&mut self, clock: &Arc<AtomicU64>, now: Nanos) -> Box<dyn Channel> {
         self.adopt(pair_stamped(1 << 16, "toy", clock), now)
     }
@@ -268,7 +268,7 @@ impl Device for Toy {
             self.act(place, now);
             self.talk(place);
         }
-        // What a delaying port holds goes on.
+        // Forwards frames that a delaying port has buffered until now.
         self.ports[1].transmit(&mut Batch::new(0), now).unwrap();
         let floods = self.vice == Vice::Floods;
         if floods && now >= self.floods_at {

@@ -1,5 +1,4 @@
-//! Messages on the wire in virtual time: their stamps are those of the moments at which bytes passed, also when
-//! the tester was away and heard of them later.
+//! Wire timestamps of messages in virtual time: they are exact also if the tester stalled.
 
 use instrument::module::*;
 use instrument::stage::Scene;
@@ -9,7 +8,7 @@ use packet::time::{Clock, Nanos, Stamp};
 use super::rig;
 use super::toy::Vice;
 
-/// How often it asks.
+/// Number of requests.
 const ROUNDS: usize = 20;
 
 #[derive(Default)]
@@ -58,7 +57,7 @@ fn what_came_while_the_tester_was_away_has_its_true_moment() {
     for ((first, out), (at, is_known, inn)) in module.sent.iter().zip(&module.came) {
         let (out, inn) = (out.unwrap(), inn.unwrap());
         assert_eq!((out.clock, inn.clock), (Clock::Virtual, Clock::Virtual));
-        // The wire knows the switch's delay to the nanosecond, whatever the socket says.
+        // The wire shows the switch's exact delay, independent of the times at the socket.
         assert_eq!((out.at, inn.at.since(out.at)), (*first, delay));
         if *is_known {
             assert_eq!(inn.at, *at);
@@ -73,7 +72,7 @@ fn what_came_while_the_tester_was_away_has_its_true_moment() {
     assert_eq!((wire.received.count(), wire.sent.count()), (ROUNDS as u64, ROUNDS as u64));
     assert_eq!(wire.received.ns_min(), Some(0));
     assert!(wire.received.ns_max() > Some(1_000_000), "{:?}", wire.received.ns_max());
-    // Where nobody looks, nothing is said.
+    // Without a capture there are no wire timestamps.
     let mut module = Asks::default();
     let report = super::stage(&mut rig, &mut module);
     assert_eq!(report.connections[0].wire, None);

@@ -1,22 +1,22 @@
-//! Clocks that drift, by a reference that is read with some scatter.
+//! Tests with drifting clocks and a reference with read noise.
 
 use super::*;
 use crate::mix::mix;
 
 const START: u64 = 100_000_000_000;
 
-/// A clock that is off by `offset` nanoseconds and gains `ppb`, at true time `at`.
+/// A clock with an offset of `offset` nanoseconds and a rate of `ppb`, at true time `at`.
 fn local(at: u64, offset: u64, ppb: i64) -> Nanos {
     let gained = i128::from(at - START) * i128::from(ppb) / 1_000_000_000;
     Nanos((i128::from(at + offset) + gained) as u64)
 }
 
-/// Scatter of at most `most` nanoseconds either way.
+/// Pseudo-random noise of at most `most` nanoseconds in either direction.
 fn scatter(place: u64, most: u64) -> i64 {
     (mix(place ^ 0xc10c) % (2 * most + 1)) as i64 - most as i64
 }
 
-/// A clock after so many pulses, and the true time then.
+/// A servo after this many pulses, and the true time then.
 fn disciplined(offset: u64, ppb: i64, noise: u64, pulses: u64) -> (Discipline, u64) {
     let mut clock = Discipline::new();
     for place in 0..pulses {
@@ -41,7 +41,7 @@ fn offset_and_drift_vanish_within_the_stated_error() {
             assert!(off.abs() <= error, "{offset} {ppb} {noise}: {off} ns, stated {error}");
             worst = worst.max(error);
         }
-        // The error is that of the pulses, not of the clock that follows them.
+        // The error is that of the pulses, not of the disciplined clock.
         assert!(worst <= 12.0 + 4.0 * noise as f64, "{worst} ns stated for {noise}");
         assert!((clock.ppb() + ppb as f64).abs() < 20.0 + noise as f64, "{}", clock.ppb());
     }

@@ -1,4 +1,5 @@
-//! Scripts before switches that answer, refuse, babble or fall silent, in virtual time.
+//! Tests of scripts with switches that reply, reject, send invalid bytes or stay silent, in virtual
+//! time.
 
 use openflow::header::Xid;
 use openflow::model::flow::FlowMod;
@@ -11,14 +12,14 @@ use super::super::Settings;
 use super::super::script::Commit;
 use super::*;
 
-/// A switch that keeps what it was sent and answers as it is told.
+/// Switch that stores received messages and sends the replies of the test.
 struct Switch {
     channel: MemoryChannel,
     heard: Vec<u8>,
 }
 
 impl Switch {
-    /// The messages that have come whole: kind and number.
+    /// Returns type and transaction id of the messages received completely.
     fn messages(&mut self) -> Vec<(u8, Xid)> {
         let mut buffer = [0; 1 << 16];
         while let Ok(count @ 1..) = self.channel.receive(&mut buffer) {
@@ -196,7 +197,7 @@ fn a_steady_rate_is_kept_and_an_endless_script_begins_again() {
     }
     assert_eq!(sent, [0, 0, 2, 0, 2, 0, 2, 0, 2, 0]);
     assert_eq!(play.played.flow_mods, 8);
-    // The round that has begun is gone through to its end, so that nothing of it is left.
+    // The current round plays to its end, so that nothing of it remains in the switch.
     at(&mut play, 10).unwrap();
     play.end();
     let mut over = false;

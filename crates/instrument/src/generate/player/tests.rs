@@ -1,4 +1,4 @@
-//! Frames leave whole and at their moments; what is refused, padded or filled is counted.
+//! Tests that frames leave complete and on schedule, and that changed or skipped ones are counted.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use crate::replay::Timing;
 
 const START: Nanos = Nanos(5_000);
 
-/// A frame of a file: when it came after 1970, what was captured of it, and how long it was.
+/// A frame of a file: time since 1970, captured bytes, and original length.
 type Row = (u64, Vec<u8>, u32);
 
 fn frame(number: u64, bytes: usize) -> Vec<u8> {
@@ -44,8 +44,7 @@ fn player(file: Vec<u8>, replay: Replay) -> Player {
     Player::new(replay, ahead, 1514, [START, until], true)
 }
 
-/// Plays on a clock that stands wherever a frame is due: when each left after the start, and what
-/// it was.
+/// Plays on a clock that jumps between due times. Returns each frame with its time after the start.
 fn play(player: &mut Player) -> Vec<(u64, Vec<u8>)> {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sent = Vec::new();
@@ -90,7 +89,7 @@ fn frames_leave_as_they_were_captured_byte_for_byte_and_gap_for_gap() {
 
 #[test]
 fn passes_follow_each_other_with_no_gap_missing() {
-    // A mean gap of 20: the next pass begins 20 after the last frame.
+    // The mean gap is 20: the next pass starts 20 after the last frame.
     let rows = rows(&[100, 110, 140]);
     let replay = Replay { passes: Some(3), ..once(Timing::Original) };
     let mut thrice = player(file(&rows), replay);
@@ -98,7 +97,7 @@ fn passes_follow_each_other_with_no_gap_missing() {
     assert_eq!(thrice.report().counts.passes, 3);
     let replay = Replay { passes: Some(2), ..once(Timing::Gap(Nanos(7))) };
     assert_eq!(times(&play(&mut player(file(&rows), replay))), [0, 7, 14, 21, 28, 35]);
-    // Without end: until the trial ends, and a frame that is due then is not sent.
+    // Endless: until the trial ends. A frame due at the end is not sent.
     let replay = Replay { passes: None, ..once(Timing::Gap(Nanos(7))) };
     let ahead = ReadAhead::of(Cursor::new(file(&rows)), None).unwrap();
     let mut endless = Player::new(replay, ahead, 1514, [START, Nanos(START.0 + 700)], true);
@@ -153,7 +152,7 @@ fn what_does_not_fit_is_refused_padded_or_filled_and_counted() {
     let (at, lengths, counts, _) = run(Short::Send, Cut::Refuse, own);
     assert_eq!((at, lengths), (vec![0, 20, 50], vec![60, 20, 1514]));
     assert_eq!((counts.refused_cut, counts.padded, counts.refused_long), (2, 0, 1));
-    // At a rate, what is refused leaves no hole.
+    // At a constant gap, a skipped frame leaves no hole.
     let (at, ..) = run(Short::Refuse, Cut::Refuse, Timing::Gap(Nanos(3)));
     assert_eq!(at, [0, 3]);
 }
@@ -173,7 +172,7 @@ fn a_port_that_refuses_loses_none_and_doubles_none() {
     assert!(sent.iter().eq(rows.iter().map(|(_, bytes, _)| bytes)));
     let pacing = player.report().pacing;
     assert_eq!((pacing.lateness_max, pacing.lateness.count()), (Nanos(5_000), 1_000));
-    // All left at one moment instead of a nanosecond apart.
+    // All frames left at the same time instead of a nanosecond apart.
     assert_eq!((pacing.gap_error.ns_max(), pacing.gap_error.count()), (Some(1), 999));
 }
 
@@ -181,7 +180,7 @@ fn a_port_that_refuses_loses_none_and_doubles_none() {
 fn without_pace_frames_leave_until_the_trial_ends() {
     let (mut near, mut far) = pair(1024, "wire");
     let replay = Replay { passes: None, ..once(Timing::Unpaced) };
-    // Frames leave together that were read together: those of one pass.
+    // Frames of one pass are read together and leave together.
     let ahead = ReadAhead::of(Cursor::new(file(&rows(&[0; 3 * BATCH_FRAMES]))), None).unwrap();
     let mut player = Player::new(replay, ahead, 1514, [START, Nanos(START.0 + 10)], true);
     for _ in 0..5 {

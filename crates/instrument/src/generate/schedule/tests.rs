@@ -1,4 +1,4 @@
-//! Moments that are exact to the nanosecond, whatever the shape, and found without those before them.
+//! Tests of exact schedules of all shapes, with sequential and random access.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn line_rate_of_64_byte_frames_on_a_gigabit_is_672_nanoseconds() {
     let line = Rate::LinkPercent { percent: 100.0, link_bits_per_second: 1_000_000_000 };
     let schedule = schedule(line, 64, Nanos::from_secs(1));
     assert_eq!(schedule.seek(1).due, Nanos(5 + 672));
-    // 1,488,095.238 frames: the last of them begins within the second.
+    // 1,488,095.238 frames: the last of them starts within the second.
     assert_eq!(schedule.count, 1_488_096);
 }
 
@@ -24,7 +24,7 @@ fn stepping_and_seeking_agree_and_do_not_drift_over_hours() {
             cursor = schedule.after(cursor);
         }
         assert_eq!(cursor, schedule.seek(100_000));
-        // Ten hours on, against the ideal moment in integers: micro-frames per second.
+        // Ten hours later, compared to the ideal time in integers: micro-frames per second.
         let number = schedule.count - 1;
         let micro = (pps * 1e6).round() as u128;
         let ideal = u128::from(number) * 1_000_000_000_000_000 / micro;
@@ -102,9 +102,9 @@ fn poisson_gaps_have_the_mean_and_the_variance_of_their_law_and_blocks_are_exact
     let mean = gaps.iter().sum::<f64>() / 1e6;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 1e6;
     assert!((mean - 1000.0).abs() < 0.1, "{mean}");
-    // The deviation of the variance of a million exponential gaps is sqrt(8 / 1e6) of it.
+    // The standard deviation of the variance of a million exponential gaps is sqrt(8 / 1e6) of it.
     assert!((variance / 1e6 - 1.0).abs() < 5.0 * 0.0028, "{variance}");
-    // Longer than three means one gap in e^3; neighbours do not depend on each other.
+    // One gap in e^3 is longer than three means. Successive gaps are independent.
     let long = gaps.iter().filter(|&&gap| gap > 3000.0).count() as f64;
     assert!((long / 1e6 - (-3f64).exp()).abs() < 5.0 * 0.00022, "{long}");
     let product = |pair: &[f64]| (pair[0] - mean) * (pair[1] - mean);
@@ -129,7 +129,7 @@ fn bursts_and_pauses_begin_where_exact_fractions_say() {
     let pauses = shaped(10_000.0, Shape::OnOff { on, off: Nanos::from_millis(9) }, 1);
     assert_eq!(pauses.count, 1000);
     assert_eq!((due(&pauses, 9), due(&pauses, 10)), (900_000, 10_000_000));
-    // After a week nothing has added up.
+    // No error has accumulated after a week.
     let number = 10 * 6_048_000;
     let week = shaped(10_000.0, Shape::OnOff { on, off: Nanos::from_millis(99) }, 604_800);
     assert_eq!((week.count, due(&week, number)), (number, 604_800_000_000_000));

@@ -1,5 +1,4 @@
-//! Frames leave when they are due, in the order in which they are due, and what does not leave is
-//! counted for the right reason.
+//! Tests that frames leave in due order, and that unsent frames are counted with the right reason.
 
 use packet::frame::Batch;
 use ports::memory::{MemoryPort, pair};
@@ -13,7 +12,7 @@ use crate::stream::{Rate, Stream};
 const KEY: u64 = 3;
 const MICRO: u64 = 1_000;
 
-/// A stream with a frame every microsecond for one millisecond from `start` on.
+/// A stream with a frame per microsecond for one millisecond from `start` on.
 fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> Outgoing {
     let one = Stream { id, rate: Rate::FramesPerSecond(1e6), ..stream(64) };
     let period = Period::new(one.rate, 64);
@@ -22,7 +21,7 @@ fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> Outgoing {
     Outgoing::new(Templates::leaving(&one, KEY), [warmup, measured], catch_up)
 }
 
-/// Stream and number of every frame that has arrived, and when it says it was sent.
+/// Returns stream, number and send time of every received frame.
 fn arrived(port: &mut MemoryPort) -> Vec<(u16, u64, Sent)> {
     let mut batch = Batch::new(4096);
     port.receive(&mut batch, Nanos::ZERO).unwrap();
@@ -46,7 +45,7 @@ fn nothing_leaves_before_it_is_due() {
     assert_eq!(sender.send(&mut near, Nanos(3_500)).unwrap(), 3);
     assert_eq!(arrived(&mut far)[3], (1, 3, Sent::new(Nanos(3_500))));
     assert_eq!(sender.pacing().lateness.ns_max(), Some(2 * MICRO));
-    // Frames 1, 2 and 3 left together: one gap 2 us too long, two 1 us too short.
+    // Frames 1, 2 and 3 left together: one gap is 2 us too long, two are 1 us too short.
     assert_eq!(sender.pacing().gap_error.ns_max(), Some(2 * MICRO));
     assert_eq!(sender.pacing().gap_error.count(), 3);
 }
@@ -57,11 +56,11 @@ fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 16)]);
     sender.send(&mut near, Nanos(0)).unwrap();
     assert_eq!(numbers(&mut far), [0]);
-    // Away for 500 us: of the 500 frames due, only the last 16 leave.
+    // Stalled for 500 us: only the last 16 of the 500 due frames leave.
     assert_eq!(sender.send(&mut near, Nanos(500 * MICRO)).unwrap(), 16);
     assert_eq!(numbers(&mut far), (485..=500).collect::<Vec<_>>());
     assert_eq!(sender.pacing().stalls, 0);
-    // Away until 1.2 ms after the end: nothing is worth sending any more.
+    // Stalled until 1.2 ms after the end: all remaining frames are too late.
     assert_eq!(sender.send(&mut near, Nanos(2_200 * MICRO)).unwrap(), 0);
     assert_eq!((sender.pacing().stalls, sender.pacing().lateness_max), (1, Nanos(1_699 * MICRO)));
     let counts = sender.streams()[0].counts(Leg::Measured);
@@ -80,7 +79,7 @@ fn refused_frames_are_made_anew_and_none_is_lost_or_doubled() {
     let again = arrived(&mut far);
     assert_eq!((again[0].1, again[7].1), (8, 15));
     assert!(again.iter().all(|frame| frame.2 == Sent::new(Nanos(21 * MICRO))));
-    // Refused for so long that frames are given up: that is the port's doing, and no stall.
+    // Rejected until frames are skipped: this counts for the port, not as a stall.
     assert_eq!(sender.send(&mut near, Nanos(23 * MICRO)).unwrap(), 8);
     assert_eq!(sender.send(&mut near, Nanos(24 * MICRO)).unwrap(), 0);
     sender.send(&mut near, Nanos(1_900 * MICRO)).unwrap();

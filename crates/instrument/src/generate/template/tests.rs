@@ -1,4 +1,4 @@
-//! Every frame made from a template is the frame that building it from its headers gives.
+//! Tests that frames from templates equal frames built from their headers.
 
 use packet::header::ethernet;
 use packet::parse::Packet;
@@ -49,7 +49,7 @@ fn varied(frame_bytes: usize) -> Stream {
     stream
 }
 
-/// A frame made from a template.
+/// Builds a frame from a template.
 pub(crate) fn made(template: &Template, sequence: Sequence, sent: Sent) -> Vec<u8> {
     let (mut indices, mut frame) = (Vec::new(), vec![0xee; template.bytes().len()]);
     template.draw(sequence.number, &mut indices);
@@ -61,8 +61,9 @@ fn sequence(number: u64) -> Sequence {
     Sequence { is_warmup: false, epoch: 4, number }
 }
 
-/// The slow way: headers of that frame, built whole, then the signature, then all checksums anew.
-/// What follows IP is the stream's transport header, whatever protocol IP names.
+/// Builds a frame the slow way: headers, then the signature, then all checksums.
+///
+/// The stream's transport header follows IP, whatever protocol IP specifies.
 fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> {
     let frame_bytes = templates(stream).of(number).bytes().len();
     let ip_protocol = headers.transport.protocol();
@@ -80,7 +81,7 @@ fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> 
     bytes
 }
 
-/// The frame without its MPLS entries, behind which a parser does not look.
+/// Removes the MPLS entries, which the parser does not look behind.
 fn without_labels(headers: &Headers, bytes: &[u8]) -> Vec<u8> {
     let labels = headers.layout().labels_at..headers.layout().network_at;
     let mut bare = [&bytes[..labels.start], &bytes[labels.end..]].concat();
@@ -96,7 +97,7 @@ fn templates(stream: &Stream) -> Templates {
     Templates::leaving(stream, KEY)
 }
 
-/// Streams of every kind of header, each with something in it that varies.
+/// Streams with every kind of header, each with varying fields.
 pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
     let v6 = Network::Ipv6 {
         source: "2001:db8::1".parse().unwrap(),
@@ -270,7 +271,7 @@ fn a_frame_matches_only_if_every_byte_outside_the_signature_is_right() {
             for bit in 0..8 {
                 let mut damaged = frame.clone();
                 damaged[place] ^= 1 << bit;
-                // A changed signature asks for another checksum than the one that is there.
+                // A changed signature requires a different checksum.
                 assert!(!template.matches(at, &indices, &damaged), "bit {bit} of byte {place}");
             }
         }
@@ -306,7 +307,7 @@ fn what_answers_a_loopback_message_comes_from_whom_it_asked_and_carries_the_same
     assert_eq!((&answer[..6], &answer[6..12]), (&asked[6..12], &asked[..6]));
     assert_eq!((asked[15], answer[15]), (3, 2));
     assert_eq!(answer[16..], asked[16..]);
-    // A station that varies would have to vary at the other side too, and who asks nothing has no answer.
+    // Varying addresses are not supported for replies, and only requests have replies.
     let fields = vec![(Field::MacSource, Values::Scattered { seed: 1 })];
     let vary = vec![Vary { count: 2, order: Order::Sequential, fields }];
     let varied = Stream { vary, ..stream.clone() };
@@ -350,7 +351,7 @@ fn a_tagged_arrival_has_the_tag_that_the_frame_draws_and_an_untagged_one_has_non
         let tagged = Stream { signature_at: Some(46), headers: headers.clone(), ..tagged };
         assert_eq!((frame.len(), &frame), (100, &built(&tagged, headers.clone(), number, sent)));
 
-        // The same frame on its way back loses the tag that it has.
+        // On the way back, the same frame loses its tag.
         let back = Stream { signature_at: None, arrival: Arrival::Untagged, ..tagged };
         assert_eq!(back.validate(), []);
         let bare = made(Templates::arriving(&back, KEY).of(number), sequence(number), sent);
@@ -372,7 +373,7 @@ fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
     for at in 14..frame.len() {
         let mut damaged = frame.clone();
         damaged[at] ^= 0x10;
-        // The tag's bytes lie outside both checksums, and leave the signature whole anyway.
+        // Neither checksum covers the tag's bytes, and the signature remains valid.
         assert_eq!(template.resembles(&damaged), at >= 18, "byte {at}");
     }
     assert!(!template.resembles(&frame), "a whole frame");

@@ -1,8 +1,10 @@
-//! What trials at one load say about one goal: it is a lower bound, an upper bound, or undecided.
+//! Classification of a load for one goal by its trials: lower bound, upper bound or undecided.
 //!
-//! RFC 9971, 4.7.2 and appendix A. Durations are summed by length (full or short) and by
-//! loss (more than the goal allows, or not); the load is then judged for the worst and the best that
-//! the time still missing could bring. Invariant: the order of the trials changes nothing.
+//! Source: RFC 9971, section 4.7.2 and appendix A. Durations are summed by length (full or short)
+//! and by loss (above the goal's loss ratio or not). The load is then judged for the best and the
+//! worst outcome of the missing time.
+//!
+//! Invariant: the order of the trials does not matter.
 
 use packet::time::Nanos;
 
@@ -11,24 +13,24 @@ use super::goal::Goal;
 /// One trial at a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
-    /// How long it lasted.
+    /// Duration.
     pub duration: Nanos,
-    /// Share of its frames that was lost, 0 to 1.
+    /// Frame loss rate, 0 to 1.
     pub loss_ratio: f64,
 }
 
-/// What a load is to a goal.
+/// Classification of a load for a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// It reaches the goal, whatever the time that is missing would bring.
+    /// It meets the goal for any outcome of the missing time.
     Lower,
-    /// It misses the goal, whatever the time that is missing would bring.
+    /// It misses the goal for any outcome of the missing time.
     Upper,
-    /// More has to be measured.
+    /// More trials are needed.
     Undecided,
 }
 
-/// What these trials at one load make of it.
+/// Classifies a load by its trials.
 pub fn classify(goal: &Goal, trials: &[Tried]) -> Bound {
     let sum = |is_full: bool, is_high: bool| {
         let picked = trials.iter().filter(|trial| {
@@ -39,7 +41,7 @@ pub fn classify(goal: &Goal, trials: &[Tried]) -> Bound {
     };
     let (full_low, full_high) = (sum(true, false), sum(true, true));
     let (short_low, short_high) = (sum(false, false), sum(false, true));
-    // Short trials with little loss never help, but make up for short ones with much.
+    // Short trials with low loss only compensate for short ones with high loss.
     let balance = goal.exceed_ratio / (1.0 - goal.exceed_ratio);
     let high = full_high + (short_high - balance * short_low).max(0.0);
     let whole = (goal.duration_sum.0 as f64).max(full_low + high);
@@ -52,9 +54,11 @@ pub fn classify(goal: &Goal, trials: &[Tried]) -> Bound {
     }
 }
 
-/// The forwarding rate that can be expected at a lower bound, as a share of its load: the loss
-/// which the goal's share of the full-length time did not exceed, taken from one. Time that is
-/// missing counts as lost whole (RFC 9971, 4.8.3 and appendix B).
+/// Returns the conditional throughput of a lower bound, as a share of its load (RFC 9971, section
+/// 4.8.3 and appendix B).
+///
+/// It is one minus the loss that the goal's share of the full-length time did not exceed. Missing
+/// time counts as complete loss.
 pub fn conditional_share(goal: &Goal, trials: &[Tried]) -> f64 {
     let mut full: Vec<Tried> =
         trials.iter().filter(|trial| trial.duration >= goal.duration_final).copied().collect();
@@ -93,7 +97,7 @@ mod tests {
         vec![Tried { duration, loss_ratio: loss_percent / 100.0 }; count]
     }
 
-    /// The goals of the standard's example: RFC 2544, TST009, and two that allow 0.5 %.
+    /// The goals of the RFC's example: RFC 2544, TST009, and two that allow 0.5 %.
     fn example() -> [Goal; 4] {
         [
             goal(60, 60, 0.0, 0.0),
@@ -103,9 +107,9 @@ mod tests {
         ]
     }
 
-    /// The six stages of the standard's example. Where its table and its algorithm disagree (the
-    /// fourth goal after the last two stages, whose exceed ratios of 42.9 and 27.3 % are above 20 %),
-    /// this is what the algorithm gives.
+    /// The six stages of the RFC's example. Its table and its algorithm disagree for the fourth
+    /// goal after the last two stages, whose exceed ratios of 42.9 and 27.3 % are above 20 %. The
+    /// values here follow the algorithm.
     #[test]
     fn the_standards_example_by_its_algorithm() {
         use Bound::{Lower as L, Undecided as N, Upper as U};
@@ -134,7 +138,7 @@ mod tests {
         assert_eq!(classify(&verified, &[]), Bound::Undecided);
         assert_eq!(classify(&unconditional, &times(1, 60, 0.0)), Bound::Lower);
         assert_eq!(classify(&unconditional, &times(1, 1, 0.001)), Bound::Upper);
-        // Verified: a trial with loss is forgiven by one without, two are not.
+        // With verification, one trial with loss is tolerated if one without follows. Two are not.
         assert_eq!(classify(&verified, &times(1, 60, 0.001)), Bound::Undecided);
         let forgiven = [times(1, 60, 0.001), times(1, 60, 0.0)].concat();
         assert_eq!(classify(&verified, &forgiven), Bound::Lower);
@@ -144,10 +148,10 @@ mod tests {
     #[test]
     fn the_conditional_share_is_the_loss_that_the_allowed_time_did_not_exceed() {
         let goal = goal(1, 10, 0.5, 0.5);
-        // Half of the time must be in it: the fifth of ten by loss.
+        // Half of the time must be in it: the fifth of ten, ordered by loss.
         let trials: Vec<Tried> = (0..10).flat_map(|loss| times(1, 1, f64::from(loss))).collect();
         assert_eq!(conditional_share(&goal, &trials), 1.0 - 0.04);
-        // Six seconds suffice, and four do not: what is missing counts as lost.
+        // Six seconds suffice, and four do not: missing time counts as lost.
         assert_eq!(conditional_share(&goal, &times(6, 1, 2.0)), 0.98);
         assert_eq!(conditional_share(&goal, &times(4, 1, 2.0)), 0.0);
         // Short trials do not count.

@@ -1,58 +1,57 @@
-//! What a search found for a goal, and what is not as it should be about it.
+//! Result of a search for a goal, with its irregularities.
 //!
-//! RFC 9971, 4.8. The relevant upper bound is the smallest load that is an upper bound, the relevant
-//! lower bound the largest lower bound below it: where a higher load did better, the lower is believed.
-//! A result is regular if both are there and within the goal's width; else the reason stands beside it.
+//! Source: RFC 9971, section 4.8. The relevant upper bound is the smallest load that is an upper
+//! bound. The relevant lower bound is the largest lower bound below it. So a better result at a
+//! higher load is ignored. A result is regular if both bounds exist and lie within the goal's
+//! width. Otherwise it lists the reasons.
 
 use packet::time::Nanos;
 
 use super::classify::{Bound, classify, conditional_share};
 use super::{LOADS_PER_PPS, Search};
 
-/// What was found for a goal.
+/// Result for a goal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The relevant lower bound, frames per second; where there is no upper bound, the highest load
-    /// that reaches the goal.
+    /// Relevant lower bound in frames per second. Without an upper bound, the highest load that
+    /// meets the goal.
     pub rate_pps_lower: Option<f64>,
-    /// The relevant upper bound, frames per second.
+    /// Relevant upper bound in frames per second.
     pub rate_pps_upper: Option<f64>,
-    /// What can be expected to be forwarded at the lower bound, frames per second.
+    /// Conditional throughput at the lower bound in frames per second.
     pub rate_pps_conditional: Option<f64>,
-    /// How far the bounds are apart, as a share of the upper one.
+    /// Distance of the bounds, as a share of the upper one.
     pub width: Option<f64>,
-    /// Trials that were chosen for this goal; those of other goals served it too.
+    /// Number of trials chosen for this goal. Trials of other goals served it too.
     pub trials: u32,
-    /// Time of those trials.
+    /// Total time of those trials.
     pub spent: Nanos,
-    /// What is remarkable about the result; see [`Irregularity::is_irregular`].
+    /// Remarks on the result. See [`Irregularity::is_irregular`].
     pub irregular: Vec<Irregularity>,
 }
 
-/// What is not as it should be about a result.
+/// A remark on a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Irregularity {
     /// The lowest load missed the goal: there is no lower bound.
     NoLowerBound,
-    /// The highest load reached the goal: there is no upper bound, and the target may be able to
-    /// do more.
+    /// The highest load met the goal: there is no upper bound, and the target may be faster.
     NoUpperBound,
     /// Time or trials ended before the bounds were close enough.
     CutShort,
-    /// A load above the upper bound reached the goal.
+    /// A load above the upper bound met the goal.
     LossInversion,
-    /// At the upper bound the tester offered less than was intended: the target may be able to do
-    /// more.
+    /// The tester offered less than intended at the upper bound: the target may be faster.
     TesterLimited,
-    /// At the upper bound frames were lost that the tester may have lost, which disturbed each
-    /// repetition: the target may be able to do more.
+    /// The tester disturbed each repetition at the upper bound and can have caused the loss: the
+    /// target may be faster.
     Disturbed,
-    /// At a bound more frames were forwarded than offered; such trials count as lost.
+    /// More frames were forwarded than offered at a bound. Such trials count as lost.
     ExtraFrames,
 }
 
 impl Irregularity {
-    /// Whether the result is no regular one for it (RFC 9971, 4.8.4), or only remarkable.
+    /// Returns whether the remark makes the result irregular (RFC 9971, section 4.8.4).
     pub fn is_irregular(self) -> bool {
         !matches!(
             self,
@@ -62,13 +61,13 @@ impl Irregularity {
 }
 
 impl Found {
-    /// Whether both bounds are there and close enough.
+    /// Returns whether both bounds exist and are close enough.
     pub fn is_regular(&self) -> bool {
         !self.irregular.iter().any(|it| it.is_irregular())
     }
 }
 
-/// What a search has found for this goal so far.
+/// Returns the current result for this goal.
 pub(super) fn of(search: &Search, place: usize) -> Found {
     let goal = &search.wanted.goals[place];
     let is = |load: &u64, side| classify(goal, &search.loads[load].tried) == side;

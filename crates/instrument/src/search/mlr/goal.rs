@@ -1,41 +1,43 @@
-//! What one search is to find: a loss that is allowed, and how sure it has to be.
+//! Goals of a search: an allowed loss with the required certainty.
 //!
-//! RFC 9971, 4.6 (goal terms). A goal is approached over [`LEVELS`] stages: each but the last asks
-//! for twice the width of the next and for less time, so that long trials are spent only where
-//! short ones have led. Invariant: a goal that a search works on was found valid.
+//! Source: RFC 9971, section 4.6. A goal is approached in [`LEVELS`] stages. Each stage but the
+//! last has twice the width of the next one and needs less time. So long trials happen only where
+//! short ones have led.
+//!
+//! Invariant: the goals of a search are valid.
 
 use std::fmt;
 
 use packet::time::Nanos;
 
-/// Stages in which a goal is approached, the goal itself last.
+/// Number of stages of a goal. The last one is the goal itself.
 pub const LEVELS: usize = 3;
 
-/// The longest time that any attribute of a goal may ask for.
+/// Upper limit of a goal's durations.
 pub const DURATION_MAX: Nanos = Nanos::from_secs(86_400);
 
-/// The widest interval that a goal may accept.
+/// Upper limit of a goal's width.
 pub const WIDTH_MAX: f64 = 0.5;
 
 /// One goal of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// Share of a trial's frames that may be lost, from 0 and below 1.
+    /// Maximum frame loss rate of a trial, from 0 and below 1.
     pub loss_ratio: f64,
-    /// Share of the time, from 0 and below 1, whose trials may lose more at a load that counts as
-    /// a lower bound.
+    /// Share of the time, from 0 and below 1, in which trials at a lower bound may exceed the loss
+    /// ratio.
     pub exceed_ratio: f64,
-    /// Length of a full-length trial.
+    /// Duration of a full-length trial.
     pub duration_final: Nanos,
-    /// Length of the shortest trial chosen for this goal.
+    /// Duration of the shortest trial for this goal.
     pub duration_initial: Nanos,
-    /// Time of full-length trials after which a load is decided at the latest.
+    /// Total time of full-length trials after which a load is decided at the latest.
     pub duration_sum: Nanos,
-    /// How far apart the bounds may be at the end: their difference as a share of the upper one.
+    /// Maximum distance of the bounds at the end, as a share of the upper one.
     pub width: f64,
 }
 
-/// Why a goal was refused.
+/// Why a goal is invalid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum GoalError {
     /// The loss ratio is not from 0 and below 1.
@@ -50,7 +52,7 @@ pub enum GoalError {
     InitialAboveFinal {
         /// The initial duration.
         initial: Nanos,
-        /// The final one.
+        /// The final duration.
         full: Nanos,
     },
     /// The sum is shorter than one full-length trial.
@@ -69,7 +71,7 @@ impl Goal {
         Goal { exceed_ratio: 0.0, duration_sum: minute, ..Goal::tst009(width) }
     }
 
-    /// ETSI GS NFV-TST 009 with loss verification: of two trials of 60 seconds one is without loss.
+    /// ETSI GS NFV-TST 009 with loss verification: one of two 60-second trials is without loss.
     pub fn tst009(width: f64) -> Goal {
         Goal {
             loss_ratio: 0.0,
@@ -81,7 +83,7 @@ impl Goal {
         }
     }
 
-    /// The non-drop rate as FD.io CSIT asks for it: no loss in half of 21 trials of a second.
+    /// Non-drop rate as in FD.io CSIT: no loss in half of 21 one-second trials.
     pub fn ndr() -> Goal {
         let second = Nanos::from_secs(1);
         Goal {
@@ -94,12 +96,12 @@ impl Goal {
         }
     }
 
-    /// The partial-drop rate: the same with this loss allowed.
+    /// Partial-drop rate: like `ndr`, with this loss allowed.
     pub fn pdr(loss_ratio: f64) -> Goal {
         Goal { loss_ratio, ..Goal::ndr() }
     }
 
-    /// A first look: ten trials of half a second, bounds within 2 %.
+    /// A quick estimate: ten trials of half a second, bounds within 2 %.
     pub fn quick(loss_ratio: f64) -> Goal {
         let half = Nanos::from_millis(500);
         let (duration_final, duration_initial) = (half, half);
@@ -107,7 +109,7 @@ impl Goal {
         Goal { duration_final, duration_initial, duration_sum, width, ..Goal::pdr(loss_ratio) }
     }
 
-    /// Whether every attribute is in its range.
+    /// Returns an error if an attribute is out of range.
     pub fn check(&self) -> Result<(), GoalError> {
         let (initial, full, sum) = (self.duration_initial, self.duration_final, self.duration_sum);
         let is_time = |time: &Nanos| *time > Nanos::ZERO && *time <= DURATION_MAX;
@@ -132,7 +134,7 @@ impl Goal {
         Ok(())
     }
 
-    /// The same at a stage: 0 is the coarsest, the last is the goal itself.
+    /// Returns the goal of a stage: 0 is the coarsest, the last is the goal itself.
     pub fn at_level(&self, level: usize) -> Goal {
         let share = level as f64 / (LEVELS - 1) as f64;
         let between = |from: Nanos, to: Nanos| {
@@ -149,13 +151,14 @@ impl Goal {
         Goal { duration_final, duration_sum: sum.max(duration_final), width, ..*self }
     }
 
-    /// How far apart bounds are aimed at, as the logarithm of their ratio: a little closer than asked
-    /// for, since loads are rounded.
+    /// Returns the target distance of the bounds, as the logarithm of their ratio.
+    ///
+    /// It is slightly less than the width, because loads are rounded.
     pub fn log_width(&self) -> f64 {
         -(1.0 - self.width * 0.9999).ln()
     }
 
-    /// Whether bounds at these loads are close enough.
+    /// Returns whether these bounds are close enough.
     pub fn is_narrow(&self, lower: f64, upper: f64) -> bool {
         1.0 - lower / upper <= self.width
     }

@@ -1,13 +1,13 @@
-//! Whole searches on loss curves whose truth is known: a step, a slope, noise, and nonsense.
+//! Complete searches on known loss curves: a step, a slope, noise, and inconsistent results.
 
 use super::*;
 use crate::search::binary::{self, BinarySearch};
 
-/// A sequence that looks random and is fixed by its seed.
+/// Pseudo-random number generator with a seed.
 struct Random(u64);
 
 impl Random {
-    /// From 0 and below 1.
+    /// Returns a number in [0, 1).
     fn share(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,7 +15,7 @@ impl Random {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Between these two, each decade as likely as any other.
+    /// Returns a number between these two, uniform on a logarithmic scale.
     fn log(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.share())
     }
@@ -36,7 +36,7 @@ fn ndr_pdr() -> [Goal; 2] {
     [Goal::ndr(), Goal::pdr(0.005)]
 }
 
-/// A trial in which this share is lost, to the frame.
+/// Result of a trial in which this share is lost, to the frame.
 fn lost(rate_pps: f64, duration: Nanos, share: f64) -> Measured {
     let offered = (rate_pps * duration.as_secs_f64()).round() as u64;
     let lost = ((offered as f64 * share).round() as u64).min(offered);
@@ -50,7 +50,7 @@ fn lost(rate_pps: f64, duration: Nanos, share: f64) -> Measured {
     }
 }
 
-/// What a search finds, and everything that it tried.
+/// Runs a search. Returns its results and all trials.
 fn run(
     wanted: Wanted,
     mut target: impl FnMut(f64, Nanos) -> Measured,
@@ -74,7 +74,7 @@ fn seconds(tried: &[(f64, Nanos)]) -> f64 {
     tried.iter().map(|(_, duration)| duration.as_secs_f64()).sum()
 }
 
-/// Whether the bounds hold the truth between them, to a frame of a full-length trial.
+/// Asserts that the bounds enclose the true value, to a frame of a full-length trial.
 fn assert_brackets(found: &Found, goal: &Goal, truth_pps: f64, what: &str) {
     assert!(found.is_regular(), "{what}: {found:?}");
     let frame = 1.0 / goal.duration_final.as_secs_f64();
@@ -110,7 +110,7 @@ fn a_slope_is_bracketed_for_every_goal_at_its_own_place() {
         });
         for (found, goal) in found.iter().zip(&goals) {
             let mut truth = knee * (1.0 + goal.loss_ratio / per_double);
-            // Less than half a frame of a trial is no loss yet.
+            // Less than half a frame of a trial is rounded to no loss.
             truth += if goal.loss_ratio == 0.0 { 0.5 / per_double } else { 0.0 };
             let slack = Goal { duration_final: Nanos::from_secs_f64(per_double.min(1.0)), ..*goal };
             assert_brackets(found, &slack, truth, &format!("seed {seed}, {goal:?}"));
@@ -118,7 +118,7 @@ fn a_slope_is_bracketed_for_every_goal_at_its_own_place() {
     }
 }
 
-/// A target that now and then loses a few frames more, whatever the load.
+/// A target that occasionally loses additional frames, at any load.
 fn disturbed(capacity: f64, share: f64, seed: u64) -> impl FnMut(f64, Nanos) -> Measured {
     let mut random = Random(seed);
     move |rate, duration| {
@@ -163,7 +163,7 @@ fn ten_searches_agree_within_the_width() {
     }
 }
 
-/// Trial time of a binary search without loss, its search trials and its last one this long.
+/// Returns the total trial time of a zero-loss binary search with these trial durations.
 fn binary_seconds(capacity: f64, width: f64, search_s: f64, last_s: f64) -> f64 {
     let mut search = BinarySearch::new(binary::Goal {
         loss_ratio: 0.0,
@@ -192,7 +192,7 @@ fn two_goals_take_no_longer_than_one_search_of_rfc_2544_to_the_same_width() {
     for seed in 0..100 {
         let mut random = Random(seed);
         let capacity = random.log(20_000.0, 1_400_000.0);
-        // Much too high a load brings out less than the capacity, or with full queues more.
+        // A strong overload forwards less than the capacity, or more if queues are full.
         let overloaded = capacity * (0.8 + 0.25 * random.share());
         let (_, tried) = run(wanted(&ndr_pdr()), |rate, duration| {
             let carried = if rate > capacity * 1.2 { overloaded } else { capacity };
@@ -200,7 +200,7 @@ fn two_goals_take_no_longer_than_one_search_of_rfc_2544_to_the_same_width() {
         });
         ours.push(seconds(&tried));
         strict.push(binary_seconds(capacity, 0.005, 60.0, 60.0));
-        // As short as a quarter, and the last one whole.
+        // Search trials of a quarter of the length, and a full-length final trial.
         shortened.push(binary_seconds(capacity, 0.005, 15.0, 60.0));
     }
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
@@ -227,7 +227,7 @@ fn an_unconditional_goal_and_a_verified_one_go_side_by_side() {
     {
         assert_brackets(found, goal, truth, "side by side");
     }
-    // The lower bound of RFC 2544 was held for a minute without loss.
+    // The lower bound of RFC 2544 had no loss for a minute.
     let minute = Nanos::from_secs(60);
     assert!(tried.iter().any(|it| it.1 >= minute && Some(it.0) == found[0].rate_pps_lower));
     assert_eq!(found[0].rate_pps_conditional, found[0].rate_pps_lower);
@@ -255,8 +255,8 @@ fn what_has_no_bound_is_irregular_and_says_why() {
 
 #[test]
 fn where_a_higher_load_does_better_the_lower_one_is_believed() {
-    // Overloaded it carries half of what it can, and around that rate it loses a little, more than one
-    // goal allows and less than the other.
+    // The overloaded target forwards half of its capacity. Around that rate it loses a little: more
+    // than one goal allows and less than the other.
     let (found, _) = run(wanted(&ndr_pdr()), |rate, duration| {
         let share = match rate {
             rate if rate > 800_000.0 => 1.0 - 400_000.0 / rate,

@@ -1,4 +1,4 @@
-//! A stream as a stream file writes it: all its keys, and what is not said elsewhere.
+//! A stream in a stream file: all keys, and their conversion.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -95,7 +95,7 @@ impl Entry {
             ArrivalEntry::Untagged => Arrival::Untagged,
             ArrivalEntry::Answered => Arrival::Answered,
         };
-        // Port 0 does not exist in a file; it becomes one that no rig has.
+        // Port 0 is invalid in a file. It becomes an index that no rig has.
         let (from, to) = (self.from.wrapping_sub(1), self.to.wrapping_sub(1));
         let vary = groups(self.vary, &headers, problems);
         let plain = Stream::plain(self.id, frame_bytes, headers, rate);

@@ -1,4 +1,4 @@
-//! A stream's headers in a stream file: tags, labels, network and transport.
+//! Headers in a stream file: tags, labels, network and transport.
 
 use std::net::Ipv4Addr;
 

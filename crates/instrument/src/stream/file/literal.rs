@@ -1,4 +1,4 @@
-//! Values as a stream file writes them: numbers and addresses.
+//! Literal values in a stream file: numbers and addresses.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::stream::{Field, Headers, Network};
 
-/// A hardware address as text, `02:00:00:00:00:01`.
+/// A MAC address as text, `02:00:00:00:00:01`.
 pub struct Mac(pub [u8; 6]);
 
 impl<'de> Deserialize<'de> for Mac {
@@ -31,13 +31,14 @@ enum Kind {
     Number,
     Mac,
     Address,
-    /// The upper half of an IPv6 address.
+    /// Upper half of an IPv6 address.
     LongAddress(u64),
 }
 
 impl Literal {
-    /// Whether such a value can be this field's. Of IPv6 addresses only the lower half varies: the upper
-    /// one is the stream's, or zero.
+    /// Returns whether the field accepts such a value.
+    ///
+    /// Only the lower half of IPv6 addresses varies. The upper half must be the stream's, or zero.
     pub fn suits(self, field: Field, headers: &Headers) -> bool {
         match field {
             Field::MacSource | Field::MacDestination => {
@@ -56,7 +57,7 @@ impl Literal {
     }
 }
 
-/// The upper half of the stream's own address.
+/// Returns the upper half of the stream's own address.
 fn upper_half(field: Field, headers: &Headers) -> Option<u64> {
     let Network::Ipv6 { source, destination, .. } = headers.network else { return None };
     let address = if field == Field::Ipv6Source { source } else { destination };

@@ -1,4 +1,4 @@
-//! A stream's rate, schedule and sizes in a stream file.
+//! Rates, schedules and sizes in a stream file.
 
 use packet::time::Nanos;
 use serde::Deserialize;
@@ -99,7 +99,7 @@ impl Entry {
         }
     }
 
-    /// The size of its frames, or the sequence of their sizes.
+    /// Returns the frame size, or the sequence of sizes.
     pub(super) fn sizes(&self, problems: &mut Vec<Problem>) -> (usize, Option<Genome>) {
         let mut own = Vec::new();
         for (letter, &bytes) in &self.genome_sizes {
@@ -123,7 +123,7 @@ impl Entry {
             (Some(_), Some(_)) => problems.push(Problem::Contradiction("frame_bytes", "genome")),
             (None, None) => problems.push(Problem::MissingKey("frame_bytes")),
         }
-        // Large enough for any headers, so that one fault is not told as two.
+        // Large enough for any headers, so that one problem is not reported twice.
         (1518, None)
     }
 }

@@ -1,4 +1,4 @@
-//! Replays in a stream file: which capture file, and when its frames are due.
+//! Replays in a stream file: the capture file and its timing.
 
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ impl ReplayEntry {
         Replay {
             mark: self.to.map(|to| Mark { to: to.wrapping_sub(1), before_end }),
             id: self.id,
-            // Port 0 does not exist in a file; it becomes one that no rig has.
+            // Port 0 is invalid in a file. It becomes an index that no rig has.
             from: self.from.wrapping_sub(1),
             file: self.file,
             timing: first.map_or(Timing::Original, |(_, timing)| timing),

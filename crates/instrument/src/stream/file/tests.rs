@@ -1,4 +1,4 @@
-//! Good files become streams; bad ones say where and why.
+//! Tests of valid and invalid stream files.
 
 use std::net::Ipv4Addr;
 
@@ -176,7 +176,7 @@ fn a_replay_is_read_beside_streams_and_refused_where_frames_must_be_known_again(
     assert!(said.contains("there is no port 3 (there are 2)"), "{said}");
 }
 
-/// The stream of a file with these lines behind the head.
+/// The stream of a file with these lines after `head`.
 fn one(head: &str, rest: &str) -> Stream {
     let text = format!("{head}rate_pps = 1000.0\n{rest}");
     read(&text, 2).unwrap_or_else(|error| panic!("{rest}: {error}")).remove(0)

@@ -1,4 +1,4 @@
-//! What varies in a stream, as a stream file writes it.
+//! Varying fields in a stream file.
 
 use serde::Deserialize;
 
@@ -50,13 +50,13 @@ struct ValuesEntry {
     scattered: Option<u64>,
 }
 
-/// The groups of a stream with these headers.
+/// Converts the groups of a stream with these headers.
 pub fn groups(
     entries: Vec<VaryEntry>,
     headers: &Headers,
     problems: &mut Vec<Problem>,
 ) -> Vec<Vary> {
-    // After how many frames the odometer's next wheel moves.
+    // Number of frames after which the odometer's next wheel advances.
     let mut round = 1u64;
     let mut groups = Vec::new();
     for entry in entries {
@@ -143,7 +143,7 @@ impl VaryEntry {
 }
 
 impl ValuesEntry {
-    /// How many values there are, if that is said here.
+    /// Returns the number of values, if this entry determines it.
     fn count(&self, field: Field, problems: &mut Vec<Problem>) -> Option<u64> {
         match (&self.list, self.first, self.last) {
             (Some(list), ..) => Some(list.len() as u64),

@@ -1,4 +1,4 @@
-//! What is wrong with a stream, in words: what was given, and what would do.
+//! Texts of the problems of a stream: the given value and the allowed ones.
 
 use super::Problem;
 use crate::signature::SIGNATURE_BYTES;
