@@ -1,6 +1,6 @@
 //! Shortcuts for frames that repeat the path of an earlier frame.
 //!
-//! After a frame took a long path through the tree, the compiler records the bits that decided the path:
+//! After a frame took a long path through the tree, a shortcut records the bits that decided the path:
 //!
 //! - all bits of a field that equals a value,
 //! - the highest bit that differs, for a field that does not equal a value,
