@@ -1,8 +1,8 @@
 //! Compact storage for copies of frames, for generators and analyzers that do not forward.
 //!
 //! A [`Batch`] moves frames by swapping buffers of two kilobytes each, as forwarders require. A generator writes each
-//! frame anew and an analyzer only reads. Their frames are therefore stored contiguously: 64 small frames fill four
-//! kilobytes and stay in the L1 cache. Each frame starts at a multiple of a cache line.
+//! frame from scratch and an analyzer only reads. Their frames are therefore stored contiguously: 64 small frames
+//! fill four kilobytes and stay in the L1 cache. Each frame starts at a multiple of a cache line.
 
 use crate::frame::{Batch, FRAME_BYTES_MAX};
 use crate::time::Stamp;

@@ -1,6 +1,6 @@
 //! Segmentation of merged frames.
 //!
-//! The kernel stores consecutive TCP segments or UDP datagrams of a flow as one large frame (Linux
+//! The kernel merges consecutive TCP segments or UDP datagrams of a flow into one large frame (Linux
 //! `Documentation/networking/segmentation-offloads.rst`: TSO, GSO, GRO). Given the segment size, this module does
 //! what an interface with segmentation offload does.
 //!
@@ -201,8 +201,8 @@ impl Layout {
 const SEQUENCE_AT: usize = 4;
 const CWR: u8 = 0x80;
 
-/// Whether it is IPv6, the inner protocol, the bytes of all IP headers, and the bytes of the packet (zero if the
-/// length field does not give them).
+/// Whether it is IPv6, the inner protocol, the bytes of all IP headers, and the bytes of the packet. The last is zero
+/// if the length field does not give it.
 type Found = (bool, u8, usize, usize);
 
 fn ipv4_header(packet: &[u8]) -> Option<Found> {

@@ -87,7 +87,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Source of a time stamp. All sources except `File` are converted to the host's monotonic clock.
+/// Source of a time stamp. Time stamps that the host takes are converted to its monotonic clock first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// Read by the program after it received the frame.

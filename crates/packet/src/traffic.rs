@@ -230,7 +230,7 @@ impl Traffic {
         &self.sizes
     }
 
-    /// Returns the counters by EtherType after the tags; 0 stands for IEEE 802.3 frames without one.
+    /// Returns the counters by EtherType after the tags. Type 0 counts IEEE 802.3 frames without one.
     pub fn types(&self) -> &[(u16, Count)] {
         &self.types
     }

@@ -1,4 +1,4 @@
-//! The element as seen by ForCES control elements: each instance by class, number and path.
+//! The element from the view of ForCES control elements: each instance by class, number and path.
 //!
 //! [`Control`] stores the changes that a control element staged and did not commit. Together with an element, the
 //! time and the port queues it forms a [`Speaker`], which serves an [association](forces::association).

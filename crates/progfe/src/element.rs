@@ -37,7 +37,7 @@ use crate::trace::Trace;
 
 /// Draft programs under change.
 mod draft;
-/// Preview of what happens to the state of blocks.
+/// Preview of the fate of learned and counted state.
 mod foreseen;
 /// Tracing and cost measurement.
 mod observed;

@@ -1,4 +1,4 @@
-//! The reference interpreter: sends frames through the graph one at a time, block by block.
+//! The reference interpreter: sends frames through the graph individually, block by block.
 //!
 //! Every link counts frames and bytes. Every block counts drops by reason; a missing link is one reason. The
 //! interpreter takes no shortcuts. Any other engine must have the same effect on every frame.

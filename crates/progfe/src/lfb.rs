@@ -303,8 +303,8 @@ pub trait Block: Sized {
 
     /// Processes each frame of a row in order, as [`Block::process`] does, and records the results.
     ///
-    /// Returns false, without any effect, if the class has no faster way than one frame at a time. A class that
-    /// implements this must not make copies or redirect frames. Events name the block that reports them.
+    /// Returns false, without any effect, if the class has no faster way than frame by frame. A class that implements
+    /// this must not make copies or redirect frames. Events name the frame that caused them.
     fn process_row(&mut self, row: &mut Row<'_>, env: &mut Env<'_>) -> bool {
         if Self::IS_PLAIN {
             row.each(|packet| self.process(At::default(), packet, env));

@@ -23,11 +23,11 @@ pub mod lfb;
 pub mod loaded;
 /// Trace of a frame, block by block.
 pub mod trace;
-/// The reference interpreter: sends one frame at a time through the graph.
+/// The reference interpreter: sends each frame through the graph individually.
 pub mod interpret;
 /// The compiled data path: processes batches of frames with a decision tree.
 pub mod compile;
-/// Interface between element management and whatever runs the program.
+/// Interface between element management and the engine that runs the program.
 pub mod enforce;
 /// Service agents, which process diverted frames.
 pub mod agent;
@@ -35,7 +35,7 @@ pub mod agent;
 pub mod observe;
 /// A running element: forwards frames by a program that can change at run time.
 pub mod element;
-/// The element as seen by ForCES control elements.
+/// The element from the view of ForCES control elements.
 pub mod control;
 /// Roles of a program (bridge, router, tagger), and the blocks that a role configures.
 pub mod role;

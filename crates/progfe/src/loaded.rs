@@ -40,7 +40,7 @@ pub struct Loaded {
     pub generation: u64,
     /// Generation of the program that this one replaces.
     pub replaces: Option<u64>,
-    /// Pairs of matching instances: index in this program, index in the replaced program, what is preserved.
+    /// Pairs of matching instances: index in this program, index in the replaced program, preserved part.
     same_blocks: Vec<(usize, usize, Kept)>,
     /// Pairs of matching links.
     same_links: Vec<(usize, usize)>,
@@ -228,7 +228,7 @@ impl Loaded {
         self.block(instance).or_else(|| kept(running?))
     }
 
-    /// Returns what is preserved of a block of the running program, by its index there.
+    /// Returns the preserved part of a block of the running program, by its index there.
     pub fn keeps(&self, old: usize) -> Option<Kept> {
         let mut same = self.same_blocks.iter();
         same.find(|(_, of, _)| *of == old).map(|(_, _, kept)| *kept)

@@ -74,7 +74,7 @@ impl<'a> Options<'a> {
         Ok(self.value::<8>(code)?.map(|bytes| self.order.u64(&bytes, 0)))
     }
 
-    /// Returns the first option with this code as text, truncated to the limit.
+    /// Returns the first option with this code as text, truncated to [`NAME_BYTES_MAX`].
     pub fn text(&self, code: u16) -> String {
         let found = self.iter().find(|(other, _)| *other == code);
         let bytes = found.map_or(&[][..], |(_, value)| value);

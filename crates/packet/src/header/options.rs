@@ -1,7 +1,7 @@
 //! Header options: at most forty bytes, stored inline.
 //!
-//! IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) count their header length in 4-byte words in a 4-bit
-//! field, which leaves 40 bytes for options. The length is always a whole number of words. The padding is zero, which
+//! IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) have a 4-bit header length in 4-byte words. This leaves
+//! 40 bytes for options. The length of the options is always a whole number of words. The padding is zero, which
 //! means "end of options" in both protocols.
 
 /// Maximum size of the options of a header in bytes.

@@ -1,4 +1,4 @@
-//! Tests of frames with one contradiction each, and of how far they are parsed.
+//! Tests of frames with one contradiction each, and of the depth of parsing.
 
 use proptest::prelude::*;
 

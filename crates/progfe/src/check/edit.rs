@@ -183,7 +183,7 @@ pub fn ways(program: &Program, problems: &mut Problems) {
         let behind = grown[at].unwrap_or(0) + own[at];
         if behind > HEADROOM {
             // The search stops here, so that it ends even if queues form cycles. A block that pushes too much by
-            // itself has a problem of its own.
+            // itself has another problem.
             if own[at] <= HEADROOM && !std::mem::replace(&mut told[at], true) {
                 let what = format!("{behind} bytes are pushed on a way that ends here");
                 let hint = "a frame has room for 64 bytes more";

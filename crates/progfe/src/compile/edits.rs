@@ -158,8 +158,8 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// Returns true if the length and checksum fields of a format do not depend on its payload, and no checksum of the
-/// payload covers its fields.
+/// Returns true if neither a length nor a checksum of a format depends on its payload, and no payload checksum covers
+/// its fields.
 fn is_plain(format: &Format) -> bool {
     let plain =
         |item: &Item| item.field().is_some_and(|field| field.checksum.is_none() && !field.pseudo);

@@ -66,7 +66,7 @@ pub struct Grower<'a> {
     blocks: &'a [Option<&'a Lfb>],
     watched: &'a [bool],
     pub(super) tree: Tree,
-    /// Blocks in front of which every frame leaves the tree.
+    /// Blocks at which every frame leaves the tree.
     banned: BTreeSet<usize>,
     /// Learning tables, with the number of lookups before them.
     learning: BTreeMap<usize, u32>,

@@ -61,7 +61,7 @@ impl Compiled {
             }
             if let Decision::Output(to) = decision {
                 left += (place - first) as u64;
-                // A frame that leaves by its ingress port needs a buffer of its own.
+                // A frame that leaves by its ingress port needs a separate buffer.
                 can_stay &= to != port;
                 changes |= !change.is_none();
             }

@@ -50,7 +50,7 @@ impl Compiled {
         is_plain
     }
 
-    /// Sends the frames of a batch of which none needs the slow path.
+    /// Sends the frames of a batch that does not need the slow path.
     #[inline]
     fn send(&mut self, frames: &mut [Frame], out: &mut Outputs) {
         let Compiled { row, tree, one_by_one, walk, .. } = self;

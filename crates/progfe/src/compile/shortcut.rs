@@ -6,8 +6,8 @@
 //! - the highest bit that differs, for a field that does not equal a value,
 //! - as many leading bits as determine the side of a bound.
 //!
-//! A frame with the same bits moves directly to the end of that path after one comparison of words, even if many
-//! rules failed on the way.
+//! One comparison of words then moves a frame with the same bits directly to the end of that path, even if many rules
+//! failed on the way.
 //!
 //! Invariant: for each frame that matches a shortcut, its target and its joins are those that the tree gives.
 

@@ -124,7 +124,7 @@ impl Walk {
         self.run((inner, plan), now, out);
     }
 
-    /// Reports the events of frames of which none continues.
+    /// Reports the events of a batch that does not need the slow path.
     pub fn tell_plain(&mut self, inner: &mut Interpreter, frames: usize) {
         if !self.happened_by.is_empty() {
             self.ranks.clear();

@@ -113,7 +113,7 @@ struct Log {
 }
 
 impl Headers {
-    /// Creates headers of which only the start format is known.
+    /// Creates headers with only the start format known.
     pub fn from(start: Option<FormatId>) -> Headers {
         let next = start.map_or(Next::Nothing, Next::Maybe);
         Headers { list: Rc::default(), next, limit: Limit::Frame }

@@ -1,4 +1,4 @@
-//! Preview of what happens to learned and counted state if another program replaces the running one.
+//! Preview of the fate of learned and counted state if another program replaces the running one.
 //!
 //! The program is loaded as for a swap and then discarded, so the preview equals the real result.
 
@@ -13,7 +13,7 @@ use crate::loaded::{Ahead, Kept};
 use crate::problem::Problems;
 use crate::program::{Program, base_id};
 
-/// State of a block, and what happens to it.
+/// State of a block, and its fate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
     /// Name of the block.
@@ -22,11 +22,11 @@ pub struct Holding {
     pub holds: Vec<(String, Held)>,
     /// Number of frames that the block dropped.
     pub drops: u64,
-    /// What happens to this state.
+    /// Fate of this state.
     pub fate: Fate,
 }
 
-/// What happens to the state of a block.
+/// Fate of the state of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is preserved.
@@ -47,7 +47,7 @@ pub enum Held {
 }
 
 impl<E: Enforcer> Element<E> {
-    /// Returns blocks with state and what another program does to it, and the number of links whose counters would be
+    /// Returns blocks with state and its fate under another program, and the number of links whose counters would be
     /// lost. Returns all problems if the program cannot run.
     pub fn foresee(&self, program: Program, now: Nanos) -> Result<(Vec<Holding>, usize), Problems> {
         let problems = check(&program);

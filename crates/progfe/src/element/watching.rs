@@ -1,7 +1,12 @@
 //! Watched events and their report rate.
 //!
-//! A watch names an event of an instance. It may limit reports to one per interval, to one per number of events, or
-//! to events whose value crosses a threshold (RFC 5812 section 4.8.5). The limits can be combined.
+//! A watch names an event of an instance. It may limit reports (RFC 5812 section 4.8.5):
+//!
+//! - to one per interval,
+//! - to one per number of events,
+//! - to events whose value crosses a threshold.
+//!
+//! The limits can be combined.
 
 use packet::time::Nanos;
 

@@ -62,7 +62,7 @@ impl One<'_> {
                 }
                 Item::Repeat(repeat) => self.repeat(repeat),
             }
-            // An item that is too long has a problem of its own.
+            // An item that is too long has another problem.
             let bits = range(format, item).1;
             most = most.saturating_add(if bits > HEADER_BYTES_MAX * 8 { 0 } else { bits });
         }

@@ -30,7 +30,7 @@ pub struct Guard {
 pub struct Way {
     /// Headers, outermost first, with first byte and the byte after the last.
     pub headers: Vec<(FormatId, u32, u32)>,
-    /// Guards, all of which must hold.
+    /// Guards. All of them must hold.
     pub guards: Vec<Guard>,
     /// Position of the field, or of the whole header.
     pub span: Span,

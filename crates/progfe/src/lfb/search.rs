@@ -83,7 +83,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. Returns what is wrong with it, if anything.
+    /// Adds a row. Returns the reason if the row is invalid.
     fn add(
         &mut self,
         choices: Vec<Choice>,

@@ -67,7 +67,7 @@ pub struct Route {
 }
 
 impl Routing {
-    /// Finds the blocks of a program. Returns what is missing or duplicate if the program is not a router.
+    /// Finds the blocks of a program. Returns the missing or duplicate block if the program is not a router.
     pub fn of(program: &Program) -> Result<Routing, String> {
         let hops = only(program, base_id::NEXT_HOP_V4, "IPv4NextHop")?;
         let successes = program.links.iter().map(|link| link.from);

@@ -2,10 +2,10 @@
 //!
 //! Packets start with their IP header.
 //!
-//! Invariants:
+//! Invariants (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4):
 //!
-//! - No error refers to an ICMP error, to a fragment other than the first, or to a packet whose source or destination
-//!   is not a single host (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4).
+//! - No error refers to an ICMP error or to a fragment other than the first.
+//! - No error refers to a packet whose source or destination is not a single host.
 //! - An error has at most [`V4_BYTES_MAX`] or [`V6_BYTES_MAX`] bytes.
 
 use core::net::IpAddr;

@@ -3,7 +3,8 @@
 //! Timing follows RFC 1122 section 2.3.2 and RFC 4861 section 7.3:
 //!
 //! - The agent requests an unknown address once a second, three times.
-//! - One minute after its last reply, a known neighbour gets a unicast request. Its address remains in use meanwhile.
+//! - One minute after its last reply, a known neighbour gets a unicast request. Until it replies, its address remains
+//!   in use.
 //! - A neighbour that does not reply is removed.
 //!
 //! One table contains both IPv4 and IPv6 addresses.

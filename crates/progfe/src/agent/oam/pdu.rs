@@ -1,7 +1,10 @@
 //! OAM frame encoding (IEEE 802.1Q clause 21, ITU-T Y.1731 clause 9).
 //!
-//! A frame consists of an Ethernet header with at most one tag, EtherType 0x8902, the common header (level and
-//! version, opcode, flags, first TLV offset) and a body that depends on the opcode.
+//! A frame consists of:
+//!
+//! - an Ethernet header with at most one tag and EtherType 0x8902,
+//! - the common header: level and version, opcode, flags, first TLV offset,
+//! - a body that depends on the opcode.
 //!
 //! Invariants: no read goes past the end. A TLV longer than the remaining bytes ends the list.
 

@@ -1,7 +1,7 @@
 //! Links, with ranges of numbers and indices.
 //!
-//! In `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`, `#*` stands for all instances of a name and `[*]` for
-//! the same number of indices, from zero. Both ends advance together. A part without `*` stays the same.
+//! In `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`, `#*` means all instances of a name and `[*]` the same
+//! number of indices, from zero. Both ends advance together. A part without `*` stays the same.
 
 use roxmltree::Node;
 
@@ -49,7 +49,7 @@ pub fn read(
     }
 }
 
-/// Adds the links that a `<link>` stands for.
+/// Adds all links of a `<link>`.
 fn link(
     reader: &mut Reader<'_, '_>,
     program: &mut Program,
