@@ -71,7 +71,7 @@ pub struct Element<E: Enforcer = Interpreter> {
     forwards: bool,
     /// Number of frames that arrived while forwarding was off.
     pub stopped: u64,
-    /// Whether the ports deliver kernel receive timestamps.
+    /// Whether the ports deliver kernel receive time stamps.
     has_arrivals: bool,
     /// Active tracing and cost measurement.
     observing: Option<Box<Observing>>,
@@ -126,7 +126,7 @@ impl<E: Enforcer> Basis<E> {
     }
 }
 
-/// Returns all problems of a program, for ports with or without kernel timestamps.
+/// Returns all problems of a program, for ports with or without kernel time stamps.
 fn checked(program: &Program, has_arrivals: bool) -> Problems {
     let mut problems = check(program);
     if !has_arrivals && let Some(agent) = program.agents.iter().find(|it| it.wants_arrivals()) {
@@ -361,7 +361,7 @@ impl<E: Enforcer> Element<E> {
         }
     }
 
-    /// Declares that the ports deliver no kernel timestamps. Programs that need them are rejected from now on.
+    /// Declares that the ports deliver no kernel time stamps. Programs that need them are rejected from now on.
     pub fn without_arrivals(&mut self) {
         self.has_arrivals = false;
     }
@@ -574,7 +574,7 @@ impl<E: Enforcer> Forwarder for Element<E> {
                 observing.pass_by(sights[0].len());
                 self.enforcer.decide(port, sights, now, decisions)
             }
-            // All frames take the slow path, which counts or observes them.
+            // All frames arrive in `forward`, which counts or observes them.
             _ => self.enforcer.leave(),
         }
     }

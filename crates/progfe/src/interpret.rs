@@ -68,7 +68,7 @@ pub struct Interpreter {
     work: Vec<Work>,
     pub(crate) made: Vec<(u32, u32, Packet)>,
     pub(crate) spare: Vec<Packet>,
-    /// Number of copies of the current frame.
+    /// Number of copies of the current frame so far.
     copies: u32,
 }
 

@@ -72,7 +72,7 @@ pub struct Observing {
 }
 
 impl Observing {
-    /// Returns true if frames of a port must take the slow path instead of a decision in place.
+    /// Returns true if frames of a port must arrive in `forward` instead of being decided in place.
     pub fn wants(&self, port: PortNo, now: Nanos) -> bool {
         let costs = self.costs.as_ref().is_some_and(|costs| costs.wants(now));
         costs || self.tracing.as_ref().is_some_and(|tracing| tracing.wants(port, now))

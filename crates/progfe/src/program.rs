@@ -200,7 +200,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Returns true if the agent uses kernel receive timestamps. Ports must know this when they are opened.
+    /// Returns true if the agent uses kernel receive time stamps. Ports must know this when they are opened.
     pub fn wants_arrivals(&self) -> bool {
         let mut attributes = self.settings.iter().flat_map(|setting| &setting.attributes);
         attributes.any(|(name, value)| (name.as_str(), value.as_str()) == ("stamp", "kernel"))

@@ -77,7 +77,7 @@ impl Compiled {
         Decided::Done(sights.len())
     }
 
-    /// Declines the batch, which then takes the slow path.
+    /// Declines the batch. Its frames then arrive in `forward`.
     pub(super) fn leave_it(&mut self) -> Decided {
         self.is_ahead = false;
         Decided::Done(0)

@@ -43,7 +43,7 @@ enum Outcome<K> {
     Is(K),
     /// It depends on a field: results with the field values that give them.
     Depends(Field, Vec<(K, Ranges)>),
-    /// It depends on more than one field.
+    /// It depends on several fields or on unknown bytes.
     Hidden,
 }
 

@@ -223,7 +223,7 @@ impl Block for Classifier {
     }
 
     fn keep(&mut self, old: &mut Self) {
-        // The tables may differ between the blocks; the counters stay with them.
+        // The dispatch tables may differ, so each block classifies the counters that it gets again.
         let all = |it: &mut Self| {
             let mut all = std::mem::take(&mut it.frames);
             all.append(&mut it.others);

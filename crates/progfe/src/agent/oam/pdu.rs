@@ -27,7 +27,7 @@ pub const TERMINAL_MEP: u8 = 0x20;
 const CCM_BODY_BYTES: usize = 70;
 /// Bytes of a MAID.
 pub const MAID_BYTES: usize = 48;
-/// End of the four timestamps in the body.
+/// End of the four time stamps in the body.
 pub const DELAY_BYTES: usize = 32;
 
 /// A received frame.
@@ -89,7 +89,7 @@ impl<'a> Pdu<'a> {
         self.body.get(at..)?.first_chunk().copied()
     }
 
-    /// Reads a timestamp from the body as nanoseconds since 1970.
+    /// Reads a time stamp from the body as nanoseconds since 1970.
     pub fn stamp(&self, at: usize) -> Option<u64> {
         let (seconds, nanos) = (self.u32(at)?, self.u32(at + 4)?);
         Some(u64::from(seconds) * 1_000_000_000 + u64::from(nanos))

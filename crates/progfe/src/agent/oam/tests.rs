@@ -136,7 +136,7 @@ fn a_delay_is_free_of_what_the_other_end_takes() {
     two.now = Nanos::from_secs(7777);
     let answer = two.frame(1, sent[0].frame.bytes()).remove(0);
     let mut bytes = answer.frame.bytes().to_vec();
-    // The transmit timestamp accounts for these 300 ns.
+    // The transmit time stamp accounts for these 300 ns.
     let at = 14 + 4 + 16 + 4;
     let nanos = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) + 300;
     bytes[at..at + 4].copy_from_slice(&nanos.to_be_bytes());
