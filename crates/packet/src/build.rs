@@ -1,4 +1,4 @@
-//! A frame from its headers, with lengths and checksums that are right.
+//! Builds frames from headers, with correct lengths and checksums.
 //!
 //! ```
 //! use packet::build::Builder;
@@ -13,15 +13,15 @@
 //! assert_eq!(frame.len(), 60);
 //! ```
 //!
-//! Headers are named from the outside in. Types, protocols, lengths and checksums follow from what
-//! comes after them; whoever wants them wrong changes the bytes afterwards. Frames are padded with
-//! zero to `ethernet::FRAME_BYTES_MIN`; lengths that do not fit their field wrap.
+//! Call the methods in order, outermost header first. Each header gets its types, protocols, lengths and checksums
+//! from the headers and payload after it. To get wrong values, change the bytes afterwards. Frames are padded with
+//! zeros to `ethernet::FRAME_BYTES_MIN`. Lengths that do not fit their field wrap.
 
 use crate::checksum::{self, Sum};
 use crate::frame::Frame;
 use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp, udp};
 
-/// A frame in the making.
+/// A builder of a frame.
 #[derive(Debug, Clone)]
 pub struct Builder {
     destination: ethernet::Mac,
@@ -32,7 +32,7 @@ pub struct Builder {
 
 #[derive(Debug, Clone)]
 enum Layer {
-    /// A tag's own type and its control information.
+    /// TPID and tag control information.
     Vlan(u16, u16),
     Snap,
     Pbb(pbb::Header),
@@ -41,7 +41,7 @@ enum Layer {
     Arp(arp::Header),
     Ipv4(ipv4::Header),
     Ipv6(ipv6::Header),
-    /// An extension header's number and its bytes but for the first, which is the next number.
+    /// Number of an extension header, and its bytes without the first one, which contains the next number.
     Extension(u8, Vec<u8>),
     Udp(udp::Header),
     Tcp(tcp::Header),
@@ -51,38 +51,37 @@ enum Layer {
 }
 
 impl Builder {
-    /// A frame for `destination` from `source`.
+    /// Starts a frame to `destination` from `source`.
     pub fn new(destination: ethernet::Mac, source: ethernet::Mac) -> Self {
         Builder { destination, source, layers: Vec::new(), payload: Vec::new() }
     }
 
-    /// Adds an IEEE 802.1Q tag with this control information: identifier, and priority from bit
-    /// 13 up.
+    /// Adds an IEEE 802.1Q tag with this tag control information: identifier, and priority from bit 13 up.
     pub fn vlan(self, control: u16) -> Self {
         self.tag(ethernet::TYPE_VLAN, control)
     }
 
-    /// Adds a tag of this type with this control information.
+    /// Adds a tag with this TPID and tag control information.
     pub fn tag(self, type_: u16, control: u16) -> Self {
         self.layer(Layer::Vlan(type_, control))
     }
 
-    /// Makes the frame one of IEEE 802.3, with length, LLC and a SNAP header of organisation 0.
+    /// Makes an IEEE 802.3 frame with length, LLC and a SNAP header with OUI 0.
     pub fn snap(self) -> Self {
         self.layer(Layer::Snap)
     }
 
-    /// Adds an 802.1ah service instance tag: what comes after it is the customer's.
+    /// Adds an 802.1ah service instance tag. Subsequent headers belong to the customer's frame.
     pub fn pbb(self, header: pbb::Header) -> Self {
         self.layer(Layer::Pbb(header))
     }
 
-    /// Adds an MPLS entry; the last of several is the bottom of the stack. No tag can follow.
+    /// Adds an MPLS entry. The last of several is the bottom of the stack. No tag can follow.
     pub fn mpls(self, header: mpls::Header) -> Self {
         self.layer(Layer::Mpls(header))
     }
 
-    /// Gives the frame this type; its payload follows.
+    /// Sets the EtherType. Its payload follows.
     pub fn ether_type(self, type_: u16) -> Self {
         self.layer(Layer::Type(type_))
     }
@@ -92,18 +91,18 @@ impl Builder {
         self.layer(Layer::Arp(header))
     }
 
-    /// Adds an IPv4 header. Its `protocol` counts only if no transport header follows.
+    /// Adds an IPv4 header. Its `protocol` is used only if no transport header follows.
     pub fn ipv4(self, header: ipv4::Header) -> Self {
         self.layer(Layer::Ipv4(header))
     }
 
-    /// Adds an IPv6 header. Its `next_header` counts only if no known header follows.
+    /// Adds an IPv6 header. Its `next_header` is used only if no known header follows.
     pub fn ipv6(self, header: ipv6::Header) -> Self {
         self.layer(Layer::Ipv6(header))
     }
 
-    /// Adds the IPv6 extension header with this number: `rest` is all of it but its first byte,
-    /// and with it a multiple of 8 bytes long.
+    /// Adds an IPv6 extension header with this number. `rest` is the header without its first byte; the length of
+    /// both together is a multiple of 8 bytes.
     pub fn extension(self, kind: u8, rest: &[u8]) -> Self {
         self.layer(Layer::Extension(kind, rest.to_vec()))
     }
@@ -141,15 +140,15 @@ impl Builder {
         self
     }
 
-    /// Lengthens the payload with zero bytes, or cuts it, so that the frame without padding is
-    /// `length` bytes long, frame check sequence not counted; headers are never cut.
+    /// Extends the payload with zeros, or truncates it, so that the unpadded frame has `length` bytes without FCS.
+    /// Headers are never truncated.
     pub fn frame_bytes(mut self, length: usize) -> Self {
         let headers = self.bytes_unpadded().len() - self.payload.len();
         self.payload.resize(length.saturating_sub(headers), 0);
         self
     }
 
-    /// The frame's bytes, padded.
+    /// Returns the bytes of the frame, padded.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.bytes_unpadded();
         let length = bytes.len().max(ethernet::FRAME_BYTES_MIN);
@@ -157,12 +156,12 @@ impl Builder {
         bytes
     }
 
-    /// The frame, padded.
+    /// Returns the frame, padded.
     pub fn frame(&self) -> Frame {
         Frame::from_bytes(&self.bytes())
     }
 
-    /// The frame's bytes without padding.
+    /// Returns the bytes of the frame without padding.
     pub fn bytes_unpadded(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64 + self.payload.len());
         bytes.extend_from_slice(&self.destination);
@@ -181,7 +180,7 @@ impl Builder {
         bytes
     }
 
-    /// Sets lengths and checksums from the inside out.
+    /// Sets lengths and checksums, innermost first.
     fn fix(&self, starts: &[usize], bytes: &mut [u8]) {
         if self.layers.is_empty() {
             let length = bytes.len() - ethernet::HEADER_BYTES;
@@ -204,7 +203,7 @@ impl Builder {
     }
 }
 
-/// What the nearest network header adds to a transport checksum.
+/// Returns the sum of the pseudo-header that the innermost network header adds to a transport checksum.
 fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usize) -> Sum {
     let mut last = None;
     for layer in outer {
@@ -227,8 +226,7 @@ fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usiz
 }
 
 impl Layer {
-    /// Appends the header, its lengths and checksums not yet right, with the type or protocol of
-    /// the `next` one.
+    /// Appends the header with the type or protocol of the `next` one. Lengths and checksums are not set yet.
     fn emit(&self, next: Option<&Layer>, out: &mut Vec<u8>) {
         let protocol = next.and_then(Layer::protocol);
         match self {
@@ -278,7 +276,7 @@ impl Layer {
         }
     }
 
-    /// Sets length and checksum in `bytes`, which run from this header to the end.
+    /// Sets length and checksum in `bytes`, which extend from this header to the end.
     fn fix(&self, bytes: &mut [u8], pseudo: impl Fn(u8) -> Sum) {
         let length = bytes.len();
         match self {
@@ -316,7 +314,7 @@ impl Layer {
         }
     }
 
-    /// The number by which IP knows this header, if it does.
+    /// Returns the IP protocol number of the header, if it has one.
     fn protocol(&self) -> Option<u8> {
         match self {
             Layer::Udp(_) => Some(ipv4::PROTOCOL_UDP),
@@ -333,7 +331,7 @@ impl Layer {
     }
 }
 
-/// The type by which Ethernet knows this header.
+/// Returns the EtherType of the header.
 fn link_type(layer: &Layer) -> u16 {
     match layer {
         Layer::Vlan(type_, _) | Layer::Type(type_) => *type_,

@@ -1,160 +1,162 @@
-//! Capture files: the bytes of pcap and pcapng as frames and what is known of them, and back.
+//! Reader and writer for the capture file formats pcap and pcapng.
 //!
-//! Formats are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. A file is decoded item
-//! by item out of a window that its owner moves along, so that a file of any size takes no more
-//! memory than its largest item may have; no length in a file is believed before it was held against
-//! a limit. Whatever cannot be is an error that names its byte, and what is only odd a warning.
+//! Source: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+//!
+//! - The decoder processes a file item by item in a window that the caller advances. Memory use is limited to the
+//!   largest permitted item, for a file of any size.
+//! - Every length in a file is checked against a limit before use.
+//! - Invalid data is an error with a byte offset. Unusual but usable data is a warning.
 
 use crate::time::Nanos;
 
-/// What was cut off frames.
+/// Truncation of frames.
 pub mod cut;
-/// The older format: a header, and records.
+/// The pcap format.
 mod classic;
-/// What is wrong with a capture file, and what is odd.
+/// Errors and warnings of capture files.
 pub mod fault;
-/// Links that are not Ethernet, by name.
+/// Names of link types other than Ethernet.
 mod link_type;
-/// The newer format: blocks.
+/// The pcapng format.
 mod ng;
-/// What may follow the fixed part of a block.
+/// Options of pcapng blocks.
 mod option;
-/// Units of time stamps.
+/// Time stamp resolutions.
 pub mod resolution;
-/// Capture files as bytes.
+/// Writer for capture files.
 pub mod write;
 
 use fault::{Fault, Odd, Warnings, Why};
 use resolution::Resolution;
 
-/// Captured bytes of one frame: what other programs take at most, too.
+/// Maximum number of captured bytes of a frame; other programs have the same limit.
 pub const CAPTURED_BYTES_MAX: usize = 262_144;
 
-/// Bytes of a block that has to be looked at whole. Blocks that are passed over may be longer.
+/// Maximum size in bytes of a block that is read as a whole. Skipped blocks may be longer.
 pub const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// Interfaces in one section.
+/// Maximum number of interfaces in a section.
 pub const INTERFACES_MAX: usize = 1024;
 
-/// Bytes of a name that are kept.
+/// Maximum number of stored bytes of a name.
 pub const NAME_BYTES_MAX: usize = 256;
 
 /// Bytes of the header of a pcap file.
 const CLASSIC_HEADER_BYTES: usize = 24;
 
-/// The order of bytes in a file's numbers.
+/// Byte order of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Least significant first.
+    /// Little-endian.
     Little,
-    /// Most significant first.
+    /// Big-endian.
     Big,
 }
 
-/// What a decoder wants to have done next.
+/// The next action that a decoder requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The window must have at least so many bytes, at most [`BLOCK_BYTES_MAX`].
+    /// Extend the window to at least this many bytes, at most [`BLOCK_BYTES_MAX`].
     More(usize),
-    /// The first so many bytes of the window are an item: hand them to [`Decoder::take`].
+    /// The first bytes of the window are an item of this length: pass them to [`Decoder::take`].
     Item(usize),
-    /// So many bytes say nothing: pass them over and tell [`Decoder::passed`].
+    /// Skip this many bytes and report that with [`Decoder::passed`].
     Skip(u64),
 }
 
 /// An item of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A file or a section of one begins; interfaces are counted from 0 again.
+    /// Start of a file or section. Interface numbers restart at 0.
     Section,
-    /// This interface is known from now on; see [`Decoder::interfaces`].
+    /// Description of an interface; see [`Decoder::interfaces`].
     Interface(u32),
     /// A frame.
     Frame(Captured<'a>),
-    /// What was counted at an interface.
+    /// Statistics of an interface.
     Statistics(Statistics),
-    /// A block that says nothing about frames.
+    /// A block without information about frames.
     Other,
 }
 
 /// A frame in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured<'a> {
-    /// Where its record or block begins, in bytes from the start of the file.
+    /// Offset of its record or block in the file.
     pub offset: u64,
-    /// Where it was captured.
+    /// Number of its interface.
     pub interface: u32,
-    /// When, since 1970; none where the file does not say, or no such moment exists.
+    /// Time since 1970; none if the file has none or the value is out of range.
     pub at: Option<Nanos>,
-    /// As much of it as was captured.
+    /// Captured bytes.
     pub bytes: &'a [u8],
-    /// Where these bytes lie, from the start of the file.
+    /// Offset of the captured bytes in the file.
     pub bytes_offset: u64,
-    /// How long it was.
+    /// Original length.
     pub original_bytes: u32,
-    /// Frames lost between this one and the one before, where the file says it.
+    /// Number of frames lost since the previous one, if the file contains it.
     pub dropped: Option<u64>,
-    /// Which way it went, where the file says it.
+    /// Direction, if the file contains it.
     pub direction: Option<Direction>,
-    /// Bytes of frame check sequence at its end.
+    /// Bytes of FCS at the end of the frame.
     pub fcs_bytes: u8,
     options: option::Options<'a>,
 }
 
-/// Which way a frame went.
+/// Direction of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// It was received.
+    /// Received.
     Inbound,
-    /// It was sent.
+    /// Sent.
     Outbound,
 }
 
-/// Where frames were captured.
+/// A capture interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name, at most [`NAME_BYTES_MAX`] bytes; empty where the file does not say.
+    /// Name, at most [`NAME_BYTES_MAX`] bytes; empty if the file has none.
     pub name: String,
-    /// Its hardware address, where the file says it.
+    /// Hardware address, if the file contains it.
     pub mac: Option<[u8; 6]>,
-    /// Frames were cut to so many bytes; 0 for no limit.
+    /// Snap length in bytes; 0 for no limit.
     pub snap_bytes: u32,
-    /// The unit of its time stamps.
+    /// Time stamp resolution.
     pub resolution: Resolution,
-    /// Seconds to be added to its time stamps.
+    /// Seconds to add to its time stamps.
     pub offset_seconds: i64,
-    /// Bytes of frame check sequence that its frames end with.
+    /// Bytes of FCS at the end of its frames.
     pub fcs_bytes: u8,
 }
 
-/// What was counted at an interface, as far as the file says it.
+/// Statistics of an interface, as far as the file contains them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// The interface.
+    /// Number of the interface.
     pub interface: u32,
-    /// When this was so, since 1970.
+    /// Time of the statistics, since 1970.
     pub at: Option<Nanos>,
-    /// When capturing began.
+    /// Start of the capture.
     pub started_at: Option<Nanos>,
-    /// When it ended.
+    /// End of the capture.
     pub ended_at: Option<Nanos>,
     /// Frames that the interface received.
     pub received: Option<u64>,
-    /// Frames that the interface lost for lack of room.
+    /// Frames that the interface dropped for lack of resources.
     pub dropped: Option<u64>,
     /// Frames that passed the filter.
     pub accepted: Option<u64>,
-    /// Frames that the operating system lost.
+    /// Frames that the operating system dropped.
     pub dropped_by_system: Option<u64>,
-    /// Frames that reached the user.
+    /// Frames delivered to the user.
     pub delivered: Option<u64>,
 }
 
-/// Takes a file to pieces.
+/// Incremental decoder of a capture file.
 #[derive(Debug)]
 pub struct Decoder {
     format: Format,
-    /// Where the window begins, in bytes from the start of the file.
+    /// Offset of the window in the file.
     offset: u64,
     latest: Option<Nanos>,
     warnings: Warnings,
@@ -174,18 +176,18 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder at the start of a file.
+    /// Creates a decoder for the start of a file.
     pub fn new() -> Self {
         let warnings = Warnings::default();
         Decoder { format: Format::Unknown, offset: 0, latest: None, warnings }
     }
 
-    /// Where the window begins, in bytes from the start of the file.
+    /// Returns the offset of the window in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The interfaces of this section.
+    /// Returns the interfaces of this section.
     pub fn interfaces(&self) -> &[Interface] {
         match &self.format {
             Format::Unknown => &[],
@@ -194,12 +196,12 @@ impl Decoder {
         }
     }
 
-    /// What was odd so far.
+    /// Returns the warnings so far.
     pub fn warnings(&self) -> &Warnings {
         &self.warnings
     }
 
-    /// What to do with a window that begins at [`Decoder::offset`].
+    /// Returns the next action for a window that starts at [`Decoder::offset`].
     #[inline]
     pub fn next(&self, window: &[u8]) -> Result<Next, Fault> {
         let next = match &self.format {
@@ -216,7 +218,7 @@ impl Decoder {
         next.map_err(|fault: Fault| fault.shifted(self.offset))
     }
 
-    /// The item that [`Decoder::next`] said `item` is; the window begins after it from then on.
+    /// Decodes the item that [`Decoder::next`] announced, and moves the window start after it.
     #[inline]
     pub fn take<'a>(&mut self, item: &'a [u8]) -> Result<Event<'a>, Fault> {
         let at = self.offset;
@@ -250,7 +252,7 @@ impl Decoder {
         Ok(event)
     }
 
-    /// So many bytes that [`Next::Skip`] named were passed over.
+    /// Records that the caller skipped bytes for [`Next::Skip`].
     pub fn passed(&mut self, bytes: u64) {
         self.offset += bytes;
         if let Format::Ng(ng) = &mut self.format {
@@ -258,8 +260,8 @@ impl Decoder {
         }
     }
 
-    /// The file has ended although [`Decoder::next`] asked for `need` bytes and only `have` are left:
-    /// nothing is wrong if it did so between two items.
+    /// Checks the end of the file after [`Decoder::next`] requested `need` bytes and only `have` are left. The end is
+    /// valid between two items.
     pub fn ended(&self, need: u64, have: u64) -> Result<(), Fault> {
         let is_between = match &self.format {
             Format::Unknown => false,
@@ -275,12 +277,12 @@ impl Decoder {
 }
 
 impl<'a> Captured<'a> {
-    /// Whether all of it was captured.
+    /// Returns true if the whole frame was captured.
     pub fn is_whole(&self) -> bool {
         self.bytes.len() as u64 >= u64::from(self.original_bytes)
     }
 
-    /// What somebody wrote about it.
+    /// Returns the comments of the frame.
     pub fn comments(&self) -> impl Iterator<Item = &'a [u8]> {
         self.options.iter().filter(|(code, _)| *code == option::COMMENT).map(|(_, text)| text)
     }
@@ -302,13 +304,13 @@ impl Order {
         if self == Order::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
     }
 
-    /// A time stamp in two halves, of which the more significant comes first in either order.
+    /// Reads a time stamp in two halves. The more significant half comes first in either byte order.
     fn halves(self, bytes: &[u8], at: usize) -> u64 {
         u64::from(self.u32(bytes, at)) << 32 | u64::from(self.u32(bytes, at + 4))
     }
 }
 
-/// What a file's first bytes say.
+/// Format and byte order from the first bytes of a file.
 enum Magic {
     Classic(Order, Resolution),
     Ng,
@@ -329,7 +331,7 @@ fn identify(magic: [u8; 4]) -> Result<Magic, Fault> {
     })
 }
 
-/// An item of so many bytes, if they are there.
+/// Returns the action for an item of this length: take it if the window contains it.
 #[inline]
 fn whole(window: &[u8], bytes: usize) -> Next {
     if window.len() < bytes { Next::More(bytes) } else { Next::Item(bytes) }

@@ -1,21 +1,22 @@
-//! The sums that guard headers and payloads, whole and incremental.
+//! Checksums of headers and payloads: complete and incremental computation.
 //!
-//! The Internet checksum is the complement of the ones-complement sum of 16-bit words (RFC 1071).
-//! When one field changes, the checksum follows from the old and the new value of that field
-//! (RFC 1624 equation 3), so that a forwarder touches no payload. Ones-complement arithmetic has
-//! two zeros; equation 3 never gives the wrong one for a header that is not all zero, and UDP,
-//! where a checksum of zero means "none", gets the functions of its own that keep to it: zero
-//! stays zero, and a computed zero becomes 0xffff. SCTP uses CRC32c (RFC 9260 appendix A).
+//! - The Internet checksum is the complement of the ones' complement sum of 16-bit words (RFC 1071).
+//! - After a field change, the new checksum follows from the old and new values of the field (RFC 1624 equation 3). A
+//!   forwarder therefore need not read the payload.
+//! - Ones' complement arithmetic has two zeros. Equation 3 never gives the wrong one, except for a header that is all
+//!   zero.
+//! - In UDP, a checksum of zero means "none". The UDP functions preserve zero, and change a computed zero to 0xffff.
+//! - SCTP uses CRC32c (RFC 9260 appendix A).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// A ones-complement sum in the making.
+/// A partial ones' complement sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes as 16-bit words in network order. An odd last byte counts as if a zero
-    /// followed, so only the last piece of what is summed may have an odd length.
+    /// Adds bytes as 16-bit words in network byte order. An odd last byte is padded with a zero, so only the last
+    /// part of the data may have an odd length.
     #[inline]
     pub fn bytes(self, bytes: &[u8]) -> Sum {
         let (words, rest) = bytes.as_chunks::<4>();
@@ -28,9 +29,8 @@ impl Sum {
         self.add(total).add(u64::from(u32::from_be_bytes(last)))
     }
 
-    /// Adds bytes but for the two at `at`, an even offset: what a checksum that stands there covers.
-    /// To add all and then the complement of the checksum would be the same, but for bytes that
-    /// are all zero, of which it makes the other zero.
+    /// Adds all bytes except the two at the even offset `at`, where the checksum is. Adding all bytes and the
+    /// complement of the checksum gives the same result, except for all-zero bytes, where it gives the other zero.
     #[inline]
     pub fn bytes_around(self, bytes: &[u8], at: usize) -> Sum {
         self.bytes(&bytes[..at]).bytes(&bytes[at + 2..])
@@ -54,13 +54,13 @@ impl Sum {
         self.add(words)
     }
 
-    /// Adds what another sum added.
+    /// Adds another sum.
     #[inline]
     pub fn plus(self, other: Sum) -> Sum {
         self.add(other.0)
     }
 
-    /// The sum, 16 bits, carries added back.
+    /// Returns the 16-bit sum, with carries added back.
     #[inline]
     pub fn fold(self) -> u16 {
         let sum = (self.0 >> 32) + (self.0 & 0xffff_ffff);
@@ -69,13 +69,13 @@ impl Sum {
         ((sum >> 16) + (sum & 0xffff)) as u16
     }
 
-    /// The checksum: the complement of the sum.
+    /// Returns the checksum: the complement of the sum.
     #[inline]
     pub fn checksum(self) -> u16 {
         !self.fold()
     }
 
-    /// The checksum as UDP carries it: 0xffff instead of zero, which would mean "none".
+    /// Returns the checksum for UDP: 0xffff instead of zero, which would mean "none".
     #[inline]
     pub fn checksum_udp(self) -> u16 {
         not_none(self.checksum())
@@ -88,26 +88,26 @@ impl Sum {
     }
 }
 
-/// The ones-complement sum of `bytes` as 16-bit words in network order, folded to 16 bits.
+/// Returns the ones' complement sum of `bytes` as 16-bit words in network byte order, folded to 16 bits.
 #[inline]
 pub fn sum(bytes: &[u8]) -> u16 {
     Sum::default().bytes(bytes).fold()
 }
 
-/// The Internet checksum of `bytes`; over a header that contains its right checksum it is zero.
+/// Returns the Internet checksum of `bytes`. For a header with a correct checksum the result is zero.
 #[inline]
 pub fn checksum(bytes: &[u8]) -> u16 {
     !sum(bytes)
 }
 
-/// What TCP, UDP and others add for the IPv4 header: addresses, protocol and length of the
-/// transport header with its payload, in bytes.
+/// Returns the sum of the IPv4 pseudo-header for TCP, UDP and others: addresses, protocol, and length of transport
+/// header and payload in bytes.
 #[inline]
 pub fn pseudo_ipv4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, length: u16) -> Sum {
     Sum::default().u32(source.to_bits()).u32(destination.to_bits()).u16(protocol.into()).u16(length)
 }
 
-/// What TCP, UDP, ICMPv6 and others add for the IPv6 header (RFC 8200 section 8.1).
+/// Returns the sum of the IPv6 pseudo-header for TCP, UDP, ICMPv6 and others (RFC 8200 section 8.1).
 pub fn pseudo_ipv6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length: u32) -> Sum {
     Sum::default()
         .bytes(&source.octets())
@@ -116,25 +116,25 @@ pub fn pseudo_ipv6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length
         .u32(length)
 }
 
-/// The checksum after a 16-bit word that it covers changed from `old` to `new`.
+/// Updates a checksum after a covered 16-bit word changed from `old` to `new`.
 #[inline]
 pub fn update_u16(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::default().u16(!checksum).u16(!old).u16(new).checksum()
 }
 
-/// The checksum after two adjacent 16-bit words that it covers changed from `old` to `new`.
+/// Updates a checksum after two adjacent covered 16-bit words changed from `old` to `new`.
 #[inline]
 pub fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     Sum::default().u16(!checksum).u32(!old).u32(new).checksum()
 }
 
-/// As [`update_u16`] for UDP: zero (no checksum) stays, and a computed zero becomes 0xffff.
+/// Updates a UDP checksum like [`update_u16`]. Zero (no checksum) remains, and a computed zero becomes 0xffff.
 #[inline]
 pub fn update_udp_u16(checksum: u16, old: u16, new: u16) -> u16 {
     if checksum == 0 { 0 } else { not_none(update_u16(checksum, old, new)) }
 }
 
-/// As [`update_u32`] for UDP: zero (no checksum) stays, and a computed zero becomes 0xffff.
+/// Updates a UDP checksum like [`update_u32`]. Zero (no checksum) remains, and a computed zero becomes 0xffff.
 #[inline]
 pub fn update_udp_u32(checksum: u16, old: u32, new: u32) -> u16 {
     if checksum == 0 { 0 } else { not_none(update_u32(checksum, old, new)) }
@@ -145,22 +145,22 @@ fn not_none(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }
 }
 
-/// CRC32c (Castagnoli), as SCTP uses it. SCTP carries it least significant byte first.
+/// Returns the CRC32c (Castagnoli), as in SCTP, which transmits it least significant byte first.
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c_extend(0, bytes)
 }
 
-/// The CRC32c of what gave `crc` followed by `bytes`.
+/// Extends the CRC32c `crc` of previous data by `bytes`.
 pub fn crc32c_extend(crc: u32, bytes: &[u8]) -> u32 {
     let step = |crc: u32, &byte: &u8| (crc >> 8) ^ CRC32C_TABLE[usize::from(crc as u8 ^ byte)];
     !bytes.iter().fold(!crc, step)
 }
 
-/// The CRC32c after some of the bytes that it covers changed: `change` is the exclusive or of the
-/// old and the new ones, and `behind` more bytes follow them. A wrong CRC stays as wrong.
+/// Updates a CRC32c after a change of covered bytes. `change` is the XOR of old and new bytes, and `behind` bytes
+/// follow them. A wrong CRC remains wrong by the same difference.
 ///
-/// The CRC is linear: that of a sum of messages is the sum of theirs. Bytes that follow multiply a
-/// remainder by a power of x, which takes as many steps as their number has bits.
+/// The CRC is linear: the CRC of a sum of messages is the sum of their CRCs. Bytes that follow multiply the remainder
+/// by a power of x, in as many steps as their number has bits.
 pub fn update_crc32c(crc: u32, change: &[u8], behind: usize) -> u32 {
     let step = |crc: u32, &byte: &u8| (crc >> 8) ^ CRC32C_TABLE[usize::from(crc as u8 ^ byte)];
     let mut remainder = change.iter().fold(0, step);
@@ -175,10 +175,10 @@ pub fn update_crc32c(crc: u32, change: &[u8], behind: usize) -> u32 {
     crc ^ remainder
 }
 
-/// The generator polynomial without its highest power, the lowest power in the highest bit.
+/// Generator polynomial without its highest power; the lowest power is in the highest bit.
 const CRC32C_POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The product of two polynomials, reduced by the generator.
+/// Multiplies two polynomials, modulo the generator.
 const fn crc32c_multiply(a: u32, mut b: u32) -> u32 {
     let (mut product, mut bit) = (0, 1 << 31);
     while bit != 0 {
@@ -191,8 +191,8 @@ const fn crc32c_multiply(a: u32, mut b: u32) -> u32 {
     product
 }
 
-/// x to the power of 8, 16, 32, ...: what 1, 2, 4, ... bytes behind multiply by. The powers repeat
-/// after 31 of them, because the order of x divides 2^31 - 1.
+/// x to the power of 8, 16, 32, ...: the factors for 1, 2, 4, ... following bytes. The powers repeat after 31 of
+/// them, because the order of x divides 2^31 - 1.
 const CRC32C_POWERS: [u32; 31] = crc32c_powers();
 
 const fn crc32c_powers() -> [u32; 31] {

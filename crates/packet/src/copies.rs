@@ -1,32 +1,31 @@
-//! Frames copied side by side: for those who make or look at frames and pass none on.
+//! Compact storage for copies of frames, for generators and analyzers that do not forward.
 //!
-//! A [`Batch`] moves frames by swapping buffers of two kilobytes each, which a forwarder needs. A
-//! generator writes a frame anew each time and a monitor only reads, so theirs lie close together,
-//! where 64 small frames fill four kilobytes and stay in the nearest cache. Each begins a cache
-//! line's length, or several, after the one before.
+//! A [`Batch`] moves frames by swapping buffers of two kilobytes each, as forwarders require. A generator writes each
+//! frame from scratch and an analyzer only reads. Their frames are therefore stored contiguously: 64 small frames
+//! fill four kilobytes and stay in the L1 cache. Each frame starts at a multiple of a cache line.
 
 use crate::frame::{Batch, FRAME_BYTES_MAX};
 use crate::time::Stamp;
 
-/// Frames begin at multiples of this, in bytes.
+/// Alignment of frames in bytes.
 pub const LINE_BYTES: usize = 64;
 
-/// A bounded row of copied frames. Its memory grows to what the largest row needed, at most
-/// [`FRAME_BYTES_MAX`] for each frame, and is kept.
+/// A bounded list of copied frames. Its memory grows to the largest list so far, at most [`FRAME_BYTES_MAX`] per
+/// frame, and is reused.
 #[derive(Debug)]
 pub struct Copies {
     lines: Vec<Line>,
     places: Vec<Place>,
     capacity: usize,
     lines_used: usize,
-    /// Where a port that knows only batches puts them meanwhile.
+    /// Buffer for ports that support only batches.
     spare: Batch,
 }
 
-/// Bytes that lie on one line of the cache, or on two where the allocator does not align them.
+/// A cache line. It spans two lines if the allocator does not align it.
 type Line = [u8; LINE_BYTES];
 
-/// Where a frame lies, and when it came.
+/// Position and receive time of a frame.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     line: usize,
@@ -35,45 +34,45 @@ struct Place {
 }
 
 impl Copies {
-    /// An empty row that holds at most `capacity` frames.
+    /// Creates an empty list for at most `capacity` frames.
     pub fn new(capacity: usize) -> Self {
         let places = Vec::with_capacity(capacity);
         Copies { lines: Vec::new(), places, capacity, lines_used: 0, spare: Batch::new(capacity) }
     }
 
-    /// How many frames it can hold.
+    /// Returns the maximum number of frames.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many frames it holds.
+    /// Returns the number of frames.
     #[inline]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether it holds none.
+    /// Returns true if there are no frames.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// How many more frames fit.
+    /// Returns the number of frames that still fit.
     #[inline]
     pub fn room(&self) -> usize {
         self.capacity - self.places.len()
     }
 
-    /// Removes all frames; the memory stays for reuse.
+    /// Removes all frames. The memory is reused.
     #[inline]
     pub fn clear(&mut self) {
         self.places.clear();
         self.lines_used = 0;
     }
 
-    /// Appends a frame of `bytes` bytes (at most [`FRAME_BYTES_MAX`]), whose contents are
-    /// unspecified, and returns it; `None` when full.
+    /// Appends a frame of `bytes` bytes (at most [`FRAME_BYTES_MAX`]) with unspecified contents, and returns it;
+    /// `None` if the list is full.
     #[inline]
     pub fn push(&mut self, bytes: usize, stamp: Option<Stamp>) -> Option<&mut [u8]> {
         if self.places.len() == self.capacity {
@@ -90,25 +89,25 @@ impl Copies {
         Some(&mut self.lines[line..end].as_flattened_mut()[..bytes])
     }
 
-    /// The frame at `place`, which must be less than [`Copies::len`].
+    /// Returns the frame at index `place`, which must be less than [`Copies::len`].
     #[inline]
     pub fn frame(&self, place: usize) -> &[u8] {
         self.at(&self.places[place])
     }
 
-    /// When the frame at `place` came, if a stamp was taken.
+    /// Returns the receive time of the frame at index `place`, if it has one.
     #[inline]
     pub fn stamp(&self, place: usize) -> Option<Stamp> {
         self.places[place].stamp
     }
 
-    /// All frames in order.
+    /// Returns all frames in order.
     #[inline]
     pub fn frames(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.places.iter().map(|place| self.at(place))
     }
 
-    /// All frames in order, to be changed.
+    /// Returns all frames in order, mutable.
     pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let mut rest = &mut self.lines[..self.lines_used];
         self.places.iter().map(move |place| {
@@ -119,8 +118,8 @@ impl Copies {
         })
     }
 
-    /// Replaces the frames by copies of those that `receive` appends to an empty batch, for a port
-    /// that knows only batches.
+    /// Replaces the frames by copies of those that `receive` appends to an empty batch, for a port that supports only
+    /// batches.
     pub fn receive_by<E>(
         &mut self,
         receive: impl FnOnce(&mut Batch) -> Result<usize, E>,
@@ -138,7 +137,7 @@ impl Copies {
         result
     }
 
-    /// Has `transmit` send a batch of copies of the frames, for a port that knows only batches.
+    /// Calls `transmit` with a batch of copies of the frames, for a port that supports only batches.
     pub fn transmit_by<E>(
         &mut self,
         transmit: impl FnOnce(&mut Batch) -> Result<usize, E>,

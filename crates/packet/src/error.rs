@@ -1,53 +1,51 @@
-//! What is wrong with some bytes, and where.
+//! Errors of decoders: offset and reason.
 //!
-//! A decoder that refuses bytes says at which offset and why, so that a person can find the byte
-//! in a hex dump. Variants are facts; only the command line turns them into prose.
+//! The offset locates the byte in a hex dump. Variants contain only facts; the command line formats them.
 
 use std::fmt;
 
-/// Bytes that cannot mean what they should: the offset of the first offending byte, counted from
-/// the start of what was handed to the decoder, and the reason.
+/// Invalid bytes: the offset of the first invalid byte in the decoder's input, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed {
-    /// Offset in bytes of the first byte that does not fit.
+    /// Offset of the first invalid byte.
     pub at: usize,
-    /// What does not fit there.
+    /// Reason.
     pub why: Why,
 }
 
-/// The reason why bytes were refused.
+/// Reason why bytes are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// Fewer bytes than the structure needs: how many were needed and how many there were.
+    /// Fewer bytes than the structure requires.
     Truncated {
-        /// Bytes that the structure needs.
+        /// Number of bytes required.
         need: usize,
-        /// Bytes that were there.
+        /// Number of bytes available.
         have: usize,
     },
-    /// A length field contradicts the bytes around it (the value it holds).
+    /// A length field contradicts the surrounding bytes. Contains its value.
     BadLength(usize),
-    /// A version or type field holds a value that is not defined (the value it holds).
+    /// A version or type field has an undefined value. Contains the value.
     BadValue(u64),
-    /// A checksum does not match (what it should have been).
+    /// A checksum is wrong.
     BadChecksum {
-        /// The checksum computed over the bytes.
+        /// Checksum computed over the bytes.
         want: u32,
-        /// The checksum that the bytes carry.
+        /// Checksum in the bytes.
         have: u32,
     },
-    /// A limit with this name was reached.
+    /// The limit with this name is exceeded.
     LimitReached(&'static str),
 }
 
 impl Malformed {
-    /// `need` bytes were wanted at offset `at`, and only `have` were left there.
+    /// Creates an error: `need` bytes were required at offset `at`, and only `have` were available.
     pub fn truncated(at: usize, need: usize, have: usize) -> Self {
         Malformed { at, why: Why::Truncated { need, have } }
     }
 
-    /// The same fault, seen from a buffer in which this one starts `offset` bytes later.
+    /// Adds the offset of the decoder's input in a larger buffer.
     pub fn shifted(self, offset: usize) -> Self {
         Malformed { at: self.at + offset, ..self }
     }

@@ -1,37 +1,36 @@
-//! The fields by which a frame can be matched and changed, with their widths and what they need.
+//! Match and set fields, with their widths and prerequisites.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5 section 7.2.3.7 (the first forty), 1.4.1 (`pbb_uca`)
-//! and 1.5.1 (`tcp_flags`, `actset_output`, `packet_type`), in the order of their OXM numbers. A
-//! value is a number of [`Field::bits`] bits, first byte on the wire most significant; an IPv6
-//! address fills a `u128`.
+//! Source: OpenFlow Switch Specification 1.3.5 section 7.2.3.7 (the first forty), 1.4.1 (`pbb_uca`) and 1.5.1
+//! (`tcp_flags`, `actset_output`, `packet_type`), in the order of their OXM numbers. A value is a number of
+//! [`Field::bits`] bits in network byte order. An IPv6 address fills a `u128`.
 //!
-//! Invariant: a field's place in [`Field::ALL`] is its number in the enum.
+//! Invariant: the index of a field in [`Field::ALL`] is its number in the enum.
 
 use std::fmt;
 
-/// What other fields are asked for.
+/// Prerequisites of the fields in a match.
 mod ground;
 
 pub use ground::Ground;
 
-/// `vlan_vid` has this bit set where there is a tag; the lower twelve bits are the identifier.
+/// Bit of `vlan_vid` that is set if there is a tag. The lower twelve bits are the identifier.
 pub const VLAN_PRESENT: u128 = 0x1000;
 
-/// One field.
+/// A match field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Field {
-    /// The port that the frame came in on.
+    /// Ingress port.
     InPort,
-    /// The physical port under it; the same unless ports are stacked.
+    /// Ingress physical port; equal to the ingress port unless ports are stacked.
     InPhyPort,
-    /// What an earlier table wrote.
+    /// Metadata written by an earlier table.
     Metadata,
     /// Ethernet destination.
     EthDst,
     /// Ethernet source.
     EthSrc,
-    /// Ethernet type behind the tags.
+    /// EtherType after the tags.
     EthType,
     /// Outermost VLAN: [`VLAN_PRESENT`] and the identifier, or zero without a tag.
     VlanVid,
@@ -41,7 +40,7 @@ pub enum Field {
     IpDscp,
     /// ECN of IPv4 or IPv6.
     IpEcn,
-    /// Protocol of IPv4 or, behind its extension headers, IPv6.
+    /// Protocol of IPv4, or of IPv6 after its extension headers.
     IpProto,
     /// IPv4 source.
     Ipv4Src,
@@ -97,24 +96,24 @@ pub enum Field {
     MplsBos,
     /// Service instance of the outermost backbone tag (IEEE 802.1ah).
     PbbIsid,
-    /// What the logical port that the frame came in on says of its tunnel.
+    /// Tunnel metadata of the ingress logical port.
     TunnelId,
-    /// Which IPv6 extension headers there are, and whether in the recommended order.
+    /// Presence of IPv6 extension headers, and whether they are in the recommended order.
     Ipv6Exthdr,
     /// Use-customer-address bit of the outermost backbone tag.
     PbbUca,
     /// TCP flags.
     TcpFlags,
-    /// The port that the action set would send to; only in egress tables.
+    /// Output port from the action set; only in egress tables.
     ActsetOutput,
-    /// What the first header is: name space and type.
+    /// Namespace and type of the first header.
     PacketType,
 }
 
 /// Number of fields.
 pub const FIELDS: usize = Field::ALL.len();
 
-/// A field and one of the values that it must have.
+/// A field and the permitted values of a prerequisite.
 pub type Needed = (Field, &'static [u128]);
 
 const ETH_IP: Needed = (Field::EthType, &[0x0800, 0x86dd]);
@@ -129,7 +128,7 @@ const IP_SCTP: Needed = (Field::IpProto, &[132]);
 const IP_ICMP: Needed = (Field::IpProto, &[1]);
 const IP_ICMPV6: Needed = (Field::IpProto, &[58]);
 
-/// Name, bits, whether bits may be masked one by one, and what the frame has to be.
+/// Name, width in bits, whether it is maskable, and prerequisites.
 type Row = (&'static str, u32, bool, &'static [Needed]);
 
 impl Field {
@@ -232,40 +231,39 @@ impl Field {
         &Self::ROWS[self as usize]
     }
 
-    /// The name in text forms, that of the specifications in small letters.
+    /// Returns the name in text forms: that of the specifications in lower case.
     pub const fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn from_name(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Bits of a value.
+    /// Returns the width of a value in bits.
     pub const fn bits(self) -> u32 {
         self.row().1
     }
 
-    /// The value with all bits set.
+    /// Returns the value with all bits set.
     pub const fn ones(self) -> u128 {
         u128::MAX >> (128 - self.bits())
     }
 
-    /// Whether a match may ask for some of the bits only (1.3 to 1.5; earlier versions know fewer
-    /// masks).
+    /// Returns true if a match may mask the field (1.3 to 1.5; earlier versions permit fewer masks).
     pub const fn maskable(self) -> bool {
         self.row().2
     }
 
-    /// Whether a match in Nicira's form may ask for some of the bits only though OpenFlow's own forms may
-    /// not: the ports of TCP and UDP (`nicira-ext.h` of Open vSwitch).
+    /// Returns true if a match in Nicira's format may mask the field although OpenFlow's own formats may not: the
+    /// ports of TCP and UDP (`nicira-ext.h` of Open vSwitch).
     pub const fn maskable_by_nicira(self) -> bool {
         matches!(self, Field::TcpSrc | Field::TcpDst | Field::UdpSrc | Field::UdpDst)
     }
 
-    /// Which other fields must have which values in a frame that has this field, each in one of the
-    /// values named. `vlan_pcp` needs a tag besides: `vlan_vid` with [`VLAN_PRESENT`].
+    /// Returns the prerequisites of the field: fields with their permitted values. `vlan_pcp` also requires a tag:
+    /// `vlan_vid` with [`VLAN_PRESENT`].
     pub const fn needs(self) -> &'static [Needed] {
         self.row().3
     }
@@ -282,51 +280,51 @@ impl fmt::Display for Field {
 pub struct FieldSet(u64);
 
 impl FieldSet {
-    /// No field.
+    /// The empty set.
     pub const NONE: FieldSet = FieldSet(0);
-    /// Every field.
+    /// The set of all fields.
     pub const ALL: FieldSet = FieldSet((1 << FIELDS) - 1);
 
-    /// This set with `field`.
+    /// Returns this set with `field`.
     #[must_use]
     pub const fn with(self, field: Field) -> FieldSet {
         FieldSet(self.0 | 1 << field as u64)
     }
 
-    /// This set without `field`.
+    /// Returns this set without `field`.
     #[must_use]
     pub const fn without(self, field: Field) -> FieldSet {
         FieldSet(self.0 & !(1 << field as u64))
     }
 
-    /// The fields that either has.
+    /// Returns the union.
     #[must_use]
     pub const fn or(self, other: FieldSet) -> FieldSet {
         FieldSet(self.0 | other.0)
     }
 
-    /// The fields that both have.
+    /// Returns the intersection.
     #[must_use]
     pub const fn and(self, other: FieldSet) -> FieldSet {
         FieldSet(self.0 & other.0)
     }
 
-    /// Whether `field` is in it.
+    /// Returns true if the set contains `field`.
     pub const fn has(self, field: Field) -> bool {
         self.0 & 1 << field as u64 != 0
     }
 
-    /// Whether every field of `other` is in it.
+    /// Returns true if the set contains every field of `other`.
     pub const fn contains(self, other: FieldSet) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether no field is in it.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Its fields, in order.
+    /// Returns the fields in order.
     pub fn iter(self) -> impl Iterator<Item = Field> {
         let mut left = self.0;
         std::iter::from_fn(move || {

@@ -1,34 +1,34 @@
-//! Which frames a capture is to keep: entries of addresses, protocol and ports, each under a mask.
+//! Capture filter: a list of entries that match addresses, protocol and ports under masks.
 //!
-//! The first entry that a frame matches decides about it, and counts it; a frame that matches none is
-//! not kept. Until entries are loaded nothing is kept at all, so that a file never begins with frames
-//! that nobody asked for. An entry may ask for
-//! IPv4 or IPv6 addresses, for the protocol behind IP (behind the extension headers of IPv6) and for
-//! the ports of TCP, UDP and SCTP; a later fragment has no ports, and what is behind MPLS is not looked
-//! at. An entry that asks for nothing matches every frame.
+//! - The first matching entry decides about a frame and counts it. A frame without a matching entry is dropped.
+//! - Until entries are loaded, the filter drops all frames. A capture file therefore never starts with unwanted
+//!   frames.
+//! - An entry may match IPv4 or IPv6 addresses, the protocol of the IP payload, and the ports of TCP, UDP and SCTP.
+//!   In IPv6 the payload starts after the extension headers. An empty entry matches every frame.
+//! - Fragments other than the first have no ports. The payload of MPLS is not parsed.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::parse::Packet;
 
-/// Entries that can never decide, and those whose order decides.
+/// Entries that never decide, and pairs whose order matters.
 pub mod overlap;
-/// Entries as people write them.
+/// Text form of entries.
 pub mod text;
 
-/// Entries of one filter.
+/// Maximum number of entries in a filter.
 pub const ENTRIES_MAX: usize = 1024;
 
-/// What becomes of a frame that an entry matches.
+/// Action for a matching frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is kept.
+    /// Capture the frame.
     Capture,
-    /// It is not.
+    /// Drop the frame.
     Drop,
 }
 
-/// Which Internet protocol.
+/// IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// IPv4.
@@ -37,7 +37,7 @@ pub enum Version {
     V6,
 }
 
-/// Addresses that agree with a value in the bits of a mask.
+/// Addresses that equal a value under a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     pub(crate) version: Version,
@@ -45,31 +45,31 @@ pub struct Network {
     pub(crate) mask: u128,
 }
 
-/// Ports that agree with a value in the bits of a mask.
+/// Ports that equal a value under a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortRange {
     pub(crate) value: u16,
     pub(crate) mask: u16,
 }
 
-/// What frames have to have to be decided about, and how.
+/// A filter entry: match and action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// What becomes of them.
+    /// Action.
     pub verdict: Verdict,
-    /// Their source address.
+    /// Source address.
     pub source: Option<Network>,
-    /// Their destination address.
+    /// Destination address.
     pub destination: Option<Network>,
-    /// The protocol behind IP.
+    /// Protocol of the IP payload.
     pub protocol: Option<u8>,
-    /// The source port.
+    /// Source port.
     pub source_port: Option<PortRange>,
-    /// The destination port.
+    /// Destination port.
     pub destination_port: Option<PortRange>,
 }
 
-/// What entries look at.
+/// Fields of a frame that entries match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     version: Option<Version>,
@@ -79,59 +79,59 @@ pub struct Key {
     ports: Option<(u16, u16)>,
 }
 
-/// A capture's filter, and what it decided.
+/// A capture filter with its counters.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     entries: Vec<Entry>,
     is_loaded: bool,
-    /// Whether the first entry matches every frame, which then need not be looked at.
+    /// Whether the first entry matches every frame, so that frames need not be parsed.
     is_decided: bool,
     counts: Counts,
 }
 
-/// What a filter decided, in frames.
+/// Counters of a filter, in frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// By entry, in their order.
+    /// Matches by entry, in order.
     pub hits: Vec<u64>,
-    /// Kept.
+    /// Captured frames.
     pub captured: u64,
-    /// Dropped by an entry.
+    /// Frames that an entry dropped.
     pub dropped: u64,
-    /// Dropped because no entry matched.
+    /// Frames dropped because no entry matched.
     pub unmatched: u64,
-    /// Dropped because no entries were loaded yet.
+    /// Frames dropped because no entries were loaded.
     pub unloaded: u64,
 }
 
-/// More entries than [`ENTRIES_MAX`]: how many.
+/// Error: more entries than [`ENTRIES_MAX`]. Contains their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany(pub usize);
 
 impl Network {
-    /// The addresses of IPv4 that agree with `value` in the bits of `mask`.
+    /// Creates the set of IPv4 addresses that equal `value` under `mask`.
     pub fn v4(value: Ipv4Addr, mask: Ipv4Addr) -> Self {
         let (value, mask) = (u128::from(value.to_bits()), u128::from(mask.to_bits()));
         Network { version: Version::V4, value: value & mask, mask }
     }
 
-    /// The addresses of IPv6 that agree with `value` in the bits of `mask`.
+    /// Creates the set of IPv6 addresses that equal `value` under `mask`.
     pub fn v6(value: Ipv6Addr, mask: Ipv6Addr) -> Self {
         let (value, mask) = (value.to_bits(), mask.to_bits());
         Network { version: Version::V6, value: value & mask, mask }
     }
 
-    /// Of which Internet protocol they are.
+    /// Returns the IP version.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The bits that they agree in; those of IPv4 are the lowest 32.
+    /// Returns the value; an IPv4 value is in the lowest 32 bits.
     pub fn value(&self) -> u128 {
         self.value
     }
 
-    /// Which bits those are.
+    /// Returns the mask.
     pub fn mask(&self) -> u128 {
         self.mask
     }
@@ -143,17 +143,17 @@ impl Network {
 }
 
 impl PortRange {
-    /// The ports that agree with `value` in the bits of `mask`.
+    /// Creates the set of ports that equal `value` under `mask`.
     pub fn new(value: u16, mask: u16) -> Self {
         PortRange { value: value & mask, mask }
     }
 
-    /// The bits that they agree in.
+    /// Returns the value.
     pub fn value(&self) -> u16 {
         self.value
     }
 
-    /// Which bits those are.
+    /// Returns the mask.
     pub fn mask(&self) -> u16 {
         self.mask
     }
@@ -165,7 +165,7 @@ impl PortRange {
 }
 
 impl Entry {
-    /// An entry that matches every frame.
+    /// Creates an entry that matches every frame.
     pub fn any(verdict: Verdict) -> Self {
         Entry {
             verdict,
@@ -177,7 +177,7 @@ impl Entry {
         }
     }
 
-    /// Whether it decides about frames with this key.
+    /// Returns true if the entry matches this key.
     #[inline]
     pub fn matches(&self, key: &Key) -> bool {
         let port = |wanted: Option<PortRange>, port: fn((u16, u16)) -> u16| {
@@ -192,7 +192,7 @@ impl Entry {
 }
 
 impl Key {
-    /// What entries look at in a frame of any bytes.
+    /// Reads the key of a frame, which may have any contents.
     #[inline]
     pub fn of(bytes: &[u8]) -> Self {
         let packet = Packet::of(bytes);
@@ -210,12 +210,12 @@ impl Key {
 }
 
 impl Filter {
-    /// A filter that drops everything, until entries are loaded.
+    /// Creates a filter that drops everything until entries are loaded.
     pub fn closed() -> Self {
         Filter::default()
     }
 
-    /// Puts these entries in the place of what was loaded before; hits are counted from 0.
+    /// Replaces the entries and resets the match counters.
     pub fn load(&mut self, entries: Vec<Entry>) -> Result<(), TooMany> {
         if entries.len() > ENTRIES_MAX {
             return Err(TooMany(entries.len()));
@@ -226,12 +226,12 @@ impl Filter {
         Ok(())
     }
 
-    /// What is loaded, the first to decide first.
+    /// Returns the loaded entries in matching order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Decides about a frame: whether it is kept.
+    /// Decides about a frame. Returns true to capture it.
     #[inline]
     pub fn keeps(&mut self, bytes: &[u8]) -> bool {
         if !self.is_loaded {
@@ -254,7 +254,7 @@ impl Filter {
         is_kept
     }
 
-    /// What it decided so far.
+    /// Returns the counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }

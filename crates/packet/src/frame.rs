@@ -1,37 +1,35 @@
-//! A frame on a link, and a bounded batch of them.
+//! Frames and bounded batches of frames.
 //!
-//! A `Frame` owns its bytes with room in front for tags, so that pushing a VLAN header moves no
-//! payload. A `Batch` is what every port, forwarder and generator passes on: a bounded row of
-//! frames whose buffers are recycled, so that no memory is allocated while traffic flows. Frames
-//! move between batches by swapping buffers, never by copying bytes.
-//!
-//! Frame bytes run from the destination address to the last payload byte: the frame check
-//! sequence is not in memory, so a frame called "64 bytes" in the standards holds 60 here.
+//! - A `Frame` owns its bytes, with headroom for tags. Pushing a VLAN header moves no payload.
+//! - Ports, forwarders and generators exchange a `Batch`: a bounded list of frames with recycled buffers. No memory
+//!   is allocated while traffic flows. Frames move between batches by swapping buffers, without copying bytes.
+//! - The bytes of a frame extend from the destination address to the last payload byte, without FCS. A frame of "64
+//!   bytes" in the standards therefore has 60 bytes here.
 
 use crate::time::Stamp;
 
-/// The number by which a forwarder or an instrument knows a port.
+/// Number of a port of a forwarder or tester.
 pub type PortNo = u32;
 
-/// Bytes kept free in front of a received frame, for headers that are pushed later.
+/// Headroom in front of a received frame, for pushed headers.
 pub const HEADROOM: usize = 64;
 
-/// Largest frame that is accepted anywhere, in bytes without frame check sequence.
+/// Maximum length of a frame in bytes, without FCS.
 pub const FRAME_BYTES_MAX: usize = 16 * 1024;
 
-/// Bytes of the frame check sequence, which size figures include and memory does not.
+/// Bytes of the FCS, which frame sizes include and memory does not.
 pub const FCS_BYTES: usize = 4;
 
-/// Buffer that a fresh frame starts with; larger frames grow it once and keep it.
+/// Initial buffer size of a frame. A larger frame grows it, and the buffer retains its size.
 const BUFFER_BYTES: usize = 2048;
 
-/// The bytes of one Ethernet frame, when it came in and who says so.
+/// An Ethernet frame with its receive time stamp.
 #[derive(Debug, Clone)]
 pub struct Frame {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// When the frame was received, if the port that received it took a stamp.
+    /// Receive time stamp, if the receiving port took one.
     pub stamp: Option<Stamp>,
 }
 
@@ -42,34 +40,34 @@ impl Default for Frame {
 }
 
 impl Frame {
-    /// A frame that holds a copy of `bytes`.
+    /// Creates a frame with a copy of `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut frame = Frame::default();
         frame.set_bytes(bytes);
         frame
     }
 
-    /// The frame's bytes, destination address first.
+    /// Returns the bytes, destination address first.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// The frame's bytes, to be changed in place.
+    /// Returns the bytes, mutable.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.buffer[self.start..self.end]
     }
 
-    /// Number of bytes, without frame check sequence.
+    /// Returns the number of bytes, without FCS.
     #[inline]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Replaces the contents by a copy of `bytes`, with fresh headroom and no stamp.
-    /// Bytes past [`FRAME_BYTES_MAX`] are cut.
+    /// Replaces the contents by a copy of `bytes` and resets headroom and time stamp. Bytes beyond
+    /// [`FRAME_BYTES_MAX`] are truncated.
     #[inline]
     pub fn set_bytes(&mut self, bytes: &[u8]) {
         self.resize(bytes.len());
@@ -77,8 +75,8 @@ impl Frame {
         self.bytes_mut().copy_from_slice(&bytes[..length]);
     }
 
-    /// Makes the frame `length` bytes long (at most [`FRAME_BYTES_MAX`]) with fresh headroom and
-    /// no stamp; the contents are unspecified and meant to be overwritten.
+    /// Sets the length to `length` bytes (at most [`FRAME_BYTES_MAX`]) and resets headroom and time stamp. The
+    /// contents are unspecified; the caller must overwrite them.
     #[inline]
     pub fn resize(&mut self, length: usize) {
         let length = length.min(FRAME_BYTES_MAX);
@@ -90,12 +88,12 @@ impl Frame {
         self.stamp = None;
     }
 
-    /// Cuts the frame to its first `length` bytes, if it is longer.
+    /// Truncates the frame to its first `length` bytes.
     pub fn truncate(&mut self, length: usize) {
         self.end = self.end.min(self.start + length);
     }
 
-    /// Lengthens the frame with zero bytes to at least `length` (padding).
+    /// Pads the frame with zeros to at least `length` bytes.
     pub fn pad_to(&mut self, length: usize) {
         let length = length.min(FRAME_BYTES_MAX);
         let want = self.start + length;
@@ -108,9 +106,8 @@ impl Frame {
         }
     }
 
-    /// Opens a gap of `count` bytes at offset `at`, moving the bytes before it forward; the gap's
-    /// contents are unspecified. False, and no change, if neither headroom nor the size limit
-    /// allows it.
+    /// Inserts `count` unspecified bytes at offset `at` and moves the preceding bytes forward. Returns false without
+    /// a change if neither headroom nor the size limit permits it.
     pub fn insert(&mut self, at: usize, count: usize) -> bool {
         if at > self.len() || self.len() + count > FRAME_BYTES_MAX {
             return false;
@@ -126,8 +123,8 @@ impl Frame {
         true
     }
 
-    /// Removes `count` bytes at offset `at`, moving the bytes before them back. False, and no
-    /// change, if the frame does not reach that far.
+    /// Removes `count` bytes at offset `at` and moves the preceding bytes back. Returns false without a change if the
+    /// frame is too short.
     pub fn remove(&mut self, at: usize, count: usize) -> bool {
         if at + count > self.len() {
             return false;
@@ -137,14 +134,14 @@ impl Frame {
         true
     }
 
-    /// Makes this frame equal to `other`, bytes and stamp, reusing this frame's buffer.
+    /// Copies bytes and time stamp of `other` into this frame's buffer.
     pub fn copy_from(&mut self, other: &Frame) {
         self.set_bytes(other.bytes());
         self.stamp = other.stamp;
     }
 }
 
-/// A bounded row of frames whose buffers are recycled.
+/// A bounded list of frames with recycled buffers.
 #[derive(Debug)]
 pub struct Batch {
     frames: Vec<Frame>,
@@ -153,48 +150,48 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch that holds at most `capacity` frames.
+    /// Creates an empty batch for at most `capacity` frames.
     pub fn new(capacity: usize) -> Self {
         Batch { frames: Vec::new(), len: 0, capacity }
     }
 
-    /// How many frames it can hold.
+    /// Returns the maximum number of frames.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many frames it holds.
+    /// Returns the number of frames.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it holds none.
+    /// Returns true if there are no frames.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many more frames fit.
+    /// Returns the number of frames that still fit.
     #[inline]
     pub fn room(&self) -> usize {
         self.capacity - self.len
     }
 
-    /// The frames.
+    /// Returns the frames.
     #[inline]
     pub fn frames(&self) -> &[Frame] {
         &self.frames[..self.len]
     }
 
-    /// The frames, to be changed in place.
+    /// Returns the frames, mutable.
     #[inline]
     pub fn frames_mut(&mut self) -> &mut [Frame] {
         &mut self.frames[..self.len]
     }
 
-    /// Appends one recycled frame with unspecified contents and returns it, or `None` when full.
+    /// Appends a recycled frame with unspecified contents and returns it; `None` if the batch is full.
     #[inline]
     pub fn push_slot(&mut self) -> Option<&mut Frame> {
         if self.len == self.capacity {
@@ -207,7 +204,7 @@ impl Batch {
         Some(&mut self.frames[self.len - 1])
     }
 
-    /// Appends a copy of `bytes`. False when full.
+    /// Appends a copy of `bytes`. Returns false if the batch is full.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> bool {
         match self.push_slot() {
             Some(frame) => {
@@ -218,8 +215,8 @@ impl Batch {
         }
     }
 
-    /// Appends `frame` by swapping buffers: the caller's frame then holds an old buffer with
-    /// unspecified contents. False, and no change, when full.
+    /// Appends `frame` by swapping buffers. The caller's frame then has an old buffer with unspecified contents.
+    /// Returns false without a change if the batch is full.
     #[inline]
     pub fn push_swap(&mut self, frame: &mut Frame) -> bool {
         match self.push_slot() {
@@ -231,20 +228,20 @@ impl Batch {
         }
     }
 
-    /// Removes the first `count` frames; the others keep their order.
+    /// Removes the first `count` frames. The others remain in order.
     pub fn drop_front(&mut self, count: usize) {
         let count = count.min(self.len);
         self.frames[..self.len].rotate_left(count);
         self.len -= count;
     }
 
-    /// Cuts the batch to its first `length` frames, if it holds more.
+    /// Truncates the batch to its first `length` frames.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.len = self.len.min(length);
     }
 
-    /// Removes all frames; their buffers stay for reuse.
+    /// Removes all frames. Their buffers are reused.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;

@@ -1,12 +1,12 @@
-//! One file per header: its bits, a view of them, and their meaning.
+//! Protocol headers, one file per header.
 //!
-//! Every file has the same order: the bit picture, where its fields are, a `View` that reads the
-//! fields of any bytes long enough to hold them (and shows them as text), and a `Header`: the
-//! strict value that `parse` gives for bytes which mean something and `emit` turns into bytes.
-//! A view believes nothing, so it can always be printed; a header keeps its protocol's rules.
+//! Every file has the same order: the bit layout, the field offsets, a `View` and a `Header`.
 //!
-//! Fields in network byte order are read and written by the functions below, which panic if the
-//! bytes end too early: views check lengths when they are made.
+//! - A `View` reads the fields of any bytes that are long enough, without validation. It can always be displayed.
+//! - A `Header` is a valid header. `parse` rejects invalid bytes, and `emit` writes the bytes.
+//!
+//! The functions below read and write fields in network byte order. They panic if the bytes are too short, so views
+//! check the length when they are created.
 
 /// Ethernet II and IEEE 802.3: destination, source, type or length, LLC and SNAP.
 pub mod ethernet;
@@ -34,7 +34,7 @@ pub mod oam;
 pub mod udp;
 /// SCTP: the common header.
 pub mod sctp;
-/// Header options: at most forty bytes, held in place.
+/// Header options: at most forty bytes, stored inline.
 pub mod options;
 
 /// Reads the 16-bit field at offset `at`.
@@ -49,7 +49,7 @@ pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Reads the `N` bytes at offset `at`, an address mostly.
+/// Reads the `N` bytes at offset `at`, usually an address.
 #[inline]
 pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];

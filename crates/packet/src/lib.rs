@@ -1,33 +1,33 @@
-//! Bytes to headers and back: what is in a frame, and how to build one.
+//! Parsing and building of frames and protocol headers.
 //!
-//! Modules are listed in the order in which a frame meets them. Nothing here does I/O, reads a
-//! clock, or is unsafe; malformed bytes give `error::Malformed`, never a panic.
+//! Modules are listed in the order in which a frame passes through them. The crate does no I/O, reads no clock and
+//! has no unsafe code. Malformed bytes return `error::Malformed` and never panic.
 
-/// A frame on a link, and a bounded batch of them.
+/// Frames and bounded batches of frames.
 pub mod frame;
-/// Frames copied side by side.
+/// Compact storage for copies of frames.
 pub mod copies;
-/// A moment, and who took it.
+/// Times and time stamps with their clock.
 pub mod time;
-/// What is wrong with some bytes, and where.
+/// Errors of decoders: offset and reason.
 pub mod error;
-/// One file per header: its bits, a view of them, and their meaning.
+/// Protocol headers, one file per header.
 pub mod header;
-/// The fields by which a frame can be matched and changed.
+/// Match and set fields of OpenFlow.
 pub mod field;
-/// The layers of a frame, found once.
+/// Layers of a frame, located in one pass.
 pub mod parse;
-/// A frame from its headers, with lengths and checksums that are right.
+/// Builds frames from headers, with correct lengths and checksums.
 pub mod build;
-/// Merged frames, segmented into the frames that they stand for.
+/// Segmentation of merged frames.
 pub mod segment;
-/// The sums that guard headers and payloads, whole and incremental.
+/// Checksums of headers and payloads: complete and incremental computation.
 pub mod checksum;
-/// Which frames a capture keeps.
+/// Capture filter.
 pub mod filter;
-/// Frames and bytes by protocol and size.
+/// Traffic counters by protocol and size.
 pub mod traffic;
-/// Any bytes as one line of text.
+/// One-line text form of a frame.
 pub mod show;
-/// Capture files: frames and what is known of them as pcap and pcapng, and back.
+/// Reader and writer for the capture file formats pcap and pcapng.
 pub mod capture;

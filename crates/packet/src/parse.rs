@@ -1,29 +1,32 @@
-//! The layers of a frame, found once.
+//! Layers of a frame, located in one pass.
 //!
-//! `Layers::of` accepts any bytes: it goes as deep as they make sense, notes the offsets, and
-//! keeps the first contradiction as `fault` instead of giving up. It allocates nothing and is
-//! straight for Ethernet, IPv4 and UDP or TCP, because every forwarded frame passes through it.
-//! `Packet` holds the layers together with the bytes; `Packet::parse` is the strict way in.
+//! `Layers::of` accepts any bytes. It parses as deep as the headers are valid, records the offsets, and stores the
+//! first contradiction as `fault`. It allocates nothing and has a fast path for Ethernet, IPv4 and UDP or TCP,
+//! because every forwarded frame passes through it. `Packet` combines the layers with the bytes; `Packet::parse` is
+//! the strict parser.
 //!
-//! The rules follow what OpenFlow 1.0 section 3.4 and Open vSwitch do with odd frames: a network
-//! header that contradicts itself leaves only the Ethernet type; a later fragment has no
-//! transport; a transport header counts only when it is there entirely. Offsets never exceed the
-//! frame; bytes past 65,535 are not looked at.
+//! Invalid frames are treated as in OpenFlow 1.0 section 3.4 and Open vSwitch:
+//!
+//! - If a network header contradicts itself, only the EtherType is valid.
+//! - A fragment other than the first has no transport header.
+//! - A transport header is valid only if it is complete.
+//!
+//! Offsets never exceed the frame. Bytes beyond 65,535 are ignored.
 
 use std::ops::Range;
 
 use crate::error::{Malformed, Why};
 use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, sctp, tcp, u16_at, udp, vlan};
 
-/// A frame's bytes with the views that its layers allow, and their checksums.
+/// A frame with views of its layers, and checksum functions.
 mod packet;
 
 pub use packet::{Packet, set_transport_checksum};
 
-/// What the Ethernet frame carries, as far as its header makes sense.
+/// Network layer protocol, if its header is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// Something else, or a header that contradicts itself.
+    /// Another protocol, or an invalid header.
     None,
     /// ARP for IPv4 over Ethernet.
     Arp,
@@ -33,10 +36,10 @@ pub enum Network {
     Ipv6,
 }
 
-/// What the network layer carries, if its fixed header is all there.
+/// Transport protocol, if its fixed header is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// Something else, a later fragment, or too few bytes.
+    /// Another protocol, a fragment other than the first, or too few bytes.
     None,
     /// ICMP in IPv4.
     Icmp,
@@ -50,54 +53,53 @@ pub enum Transport {
     Sctp,
 }
 
-/// Whether the packet is whole.
+/// Fragmentation state of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fragment {
     /// Not a fragment.
     Whole,
-    /// The first of several: it has the transport header.
+    /// The first fragment, which has the transport header.
     First,
-    /// A later one, the last perhaps: it has none.
+    /// A later fragment, possibly the last, without transport header.
     Later,
 }
 
-/// Where the layers of a frame are.
+/// Positions of the layers of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layers {
-    /// VLAN tags, at most [`vlan::VLAN_DEPTH_MAX`].
+    /// Number of VLAN tags, at most [`vlan::VLAN_DEPTH_MAX`].
     pub tags: u8,
-    /// Type of what is behind the tags; [`ethernet::TYPE_NONE`] for IEEE 802.3 without SNAP.
+    /// EtherType after the tags; [`ethernet::TYPE_NONE`] for IEEE 802.3 without SNAP.
     pub ether_type: u16,
-    /// What the frame carries.
+    /// Network layer protocol.
     pub network: Network,
-    /// Offset of what the frame carries, behind tags, LLC and SNAP.
+    /// Offset of the network layer, after tags, LLC and SNAP.
     pub network_at: u16,
-    /// Whether the packet is whole.
+    /// Fragmentation state.
     pub fragment: Fragment,
-    /// Protocol of the IP payload, behind extension headers; zero without IP.
+    /// Protocol of the IP payload, after extension headers; zero without IP.
     pub protocol: u8,
-    /// What the packet carries.
+    /// Transport protocol.
     pub transport: Transport,
-    /// Offset of what the packet carries; the end if there is nothing.
+    /// Offset of the transport layer; the end if there is none.
     pub transport_at: u16,
-    /// Offset of the innermost payload: behind the last header that was understood.
+    /// Offset of the innermost payload, after the last valid header.
     pub payload_at: u16,
-    /// Where that payload ends by the innermost length field that makes sense; padding follows.
+    /// End of that payload by the innermost valid length field; padding follows.
     pub payload_end: u16,
-    /// The first contradiction that was met.
+    /// The first contradiction found.
     pub fault: Option<Malformed>,
 }
 
 impl Layers {
-    /// The layers of any bytes.
+    /// Locates the layers of any bytes.
     #[inline]
     pub fn of(bytes: &[u8]) -> Layers {
         Layers::plain(bytes).unwrap_or_else(|| Layers::any(bytes))
     }
 
-    /// The layers of what most frames are: a whole UDP or TCP packet in IPv4 without options or
-    /// tags, in which nothing contradicts anything. `None` for all others; what it gives is what
-    /// [`Layers::any`] gives.
+    /// Locates the layers of a common frame: a complete UDP or TCP packet in IPv4 without options, tags or
+    /// contradictions. Returns `None` for all others. The result equals that of [`Layers::any`].
     #[inline]
     fn plain(bytes: &[u8]) -> Option<Layers> {
         let head: &[u8; 54] = bytes.first_chunk()?;
@@ -132,7 +134,7 @@ impl Layers {
         })
     }
 
-    /// The layers of any bytes, step by step.
+    /// Locates the layers of any bytes, step by step.
     fn any(bytes: &[u8]) -> Layers {
         let bytes = &bytes[..bytes.len().min(u16::MAX.into())];
         let mut layers = Layers::nothing(bytes.len());
@@ -171,7 +173,7 @@ impl Layers {
         }
     }
 
-    /// What the frame carries begins at `at`.
+    /// Sets the start of the network layer.
     #[inline]
     fn begin(&mut self, at: usize) {
         self.network_at = at as u16;
@@ -183,7 +185,7 @@ impl Layers {
         self.fault.get_or_insert(fault);
     }
 
-    /// Follows tags, LLC and SNAP to the type of what the frame carries.
+    /// Parses tags, LLC and SNAP up to the EtherType of the payload.
     fn read_link(&mut self, bytes: &[u8]) {
         while vlan::is_tag(self.ether_type) {
             let at = usize::from(self.network_at);
@@ -317,7 +319,7 @@ impl Layers {
         }
     }
 
-    /// A whole datagram's length is that of its payload or less; a first fragment's is larger.
+    /// The length of a complete datagram is at most that of its IP payload; the length of a first fragment is larger.
     #[inline]
     fn read_udp_length(&mut self, length: u16, at: usize, end: usize) {
         let length = usize::from(length);
@@ -338,7 +340,7 @@ impl Layers {
         }
     }
 
-    /// The bytes of the innermost payload.
+    /// Returns the range of the innermost payload.
     pub fn payload(&self) -> Range<usize> {
         self.payload_at.into()..self.payload_end.into()
     }

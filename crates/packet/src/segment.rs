@@ -1,43 +1,44 @@
-//! Segments a merged frame into the frames that it stands for.
+//! Segmentation of merged frames.
 //!
-//! The kernel keeps consecutive TCP segments or UDP datagrams of one flow as one large frame
-//! (Linux `Documentation/networking/segmentation-offloads.rst`: TSO, GSO, GRO). Whoever sees such a
-//! frame with its segment size can do what an interface with segmentation offload does.
+//! The kernel merges consecutive TCP segments or UDP datagrams of a flow into one large frame (Linux
+//! `Documentation/networking/segmentation-offloads.rst`: TSO, GSO, GRO). Given the segment size, this module does
+//! what an interface with segmentation offload does.
 //!
-//! Invariants: the payloads of the segments, one after the other, are the payload of the merged
-//! frame; every length and checksum of a segment is right; no frame is longer than
-//! [`FRAME_BYTES_MAX`].
+//! Invariants:
+//!
+//! - The concatenated payloads of the segments are the payload of the merged frame.
+//! - Every length and checksum of a segment is correct.
+//! - No frame is longer than [`FRAME_BYTES_MAX`].
 
 use crate::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::header::{ethernet, ipv4, ipv6, put_u16, put_u32, tcp, u16_at, u32_at, udp, vlan};
 
-/// Bytes of the largest merged frame: an IP packet of 65,535 bytes behind an Ethernet header with
-/// tags.
+/// Maximum length of a merged frame in bytes: an IP packet of 65,535 bytes after an Ethernet header with tags.
 pub const MERGED_BYTES_MAX: usize = 0xffff + ethernet::HEADER_BYTES + 4 * vlan::VLAN_DEPTH_MAX;
 
-/// The protocol whose payload is segmented.
+/// Protocol whose payload is segmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// TCP: sequence numbers go on from segment to segment.
+    /// TCP: sequence numbers continue from segment to segment.
     Tcp,
     /// UDP: each segment is a datagram.
     Udp,
 }
 
-/// A merged frame and how much of it is segmented already. The buffer is kept for the next one.
+/// A merged frame and the segmentation progress. The buffer is reused for the next frame.
 #[derive(Debug, Default)]
 pub struct Segmenter {
     bytes: Vec<u8>,
     layout: Layout,
     size: usize,
-    /// Where the next segment's payload starts; the end of the payload if there is none.
+    /// Offset of the next segment's payload; the end of the payload if there is none.
     next: usize,
-    /// How many segments there were.
+    /// Number of segments so far.
     index: u16,
 }
 
-/// Where the headers of a merged frame are.
+/// Positions of the headers of a merged frame.
 #[derive(Debug, Clone, Copy, Default)]
 struct Layout {
     is_ipv6: bool,
@@ -49,24 +50,24 @@ struct Layout {
 }
 
 impl Segmenter {
-    /// Returns a buffer of `length` bytes for a merged frame, at most [`MERGED_BYTES_MAX`]. What
-    /// was left of the frame before is discarded.
+    /// Returns a buffer of `length` bytes for a merged frame, at most [`MERGED_BYTES_MAX`]. Discards the previous
+    /// frame.
     pub fn buffer(&mut self, length: usize) -> &mut [u8] {
         self.bytes.resize(length.min(MERGED_BYTES_MAX), 0);
         (self.layout, self.next) = (Layout::default(), 0);
         &mut self.bytes
     }
 
-    /// The bytes of the buffer, to be changed before it is segmented.
+    /// Returns the bytes of the buffer, to modify them before segmentation.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Starts to segment the frame in the buffer into pieces of `size` payload bytes, the last
-    /// one perhaps shorter. Where it is known, `transport_at` is the offset of the header of
-    /// `protocol`: behind a tunnel's headers it is not the first one of that protocol. Returns
-    /// false, and there are no segments, if the frame does not consist of Ethernet, IP and
-    /// `protocol`, or if a segment would be too long for a frame.
+    /// Starts to segment the frame in the buffer into parts of `size` payload bytes; the last one may be shorter.
+    ///
+    /// If known, `transport_at` is the offset of the header of `protocol`. After tunnel headers it is not the first
+    /// header of that protocol. Returns false, without segments, if the frame does not consist of Ethernet, IP and
+    /// `protocol`, or if a segment would be too long.
     pub fn begin(&mut self, protocol: Protocol, size: usize, transport_at: Option<usize>) -> bool {
         let layout = Layout::of(&self.bytes, protocol);
         let is_right = |it: &Layout| {
@@ -80,14 +81,13 @@ impl Segmenter {
         true
     }
 
-    /// Whether segments are left.
+    /// Returns true if segments are left.
     #[inline]
     pub fn has_next(&self) -> bool {
         self.next < self.layout.end
     }
 
-    /// Makes `frame` the next segment, if there is one, without a time stamp. Returns whether
-    /// there was one.
+    /// Writes the next segment to `frame`, without a time stamp. Returns false if there is none.
     pub fn next_into(&mut self, frame: &mut Frame) -> bool {
         if !self.has_next() {
             return false;
@@ -124,7 +124,7 @@ impl Layout {
             ethernet::TYPE_IPV6 => ipv6_header(packet)?,
             _ => return None,
         };
-        // A packet beyond the range of its length field has zero there: it ends with the frame.
+        // A packet too large for its length field has zero there and extends to the end of the frame.
         let end = match packet_bytes {
             0 => bytes.len(),
             packet_bytes => network_at + packet_bytes,
@@ -148,7 +148,7 @@ impl Layout {
         is_whole.then_some(Layout { is_ipv6, is_tcp, network_at, transport_at, payload_at, end })
     }
 
-    /// Whether segments of this payload size are short enough, as frames and as IP packets.
+    /// Returns true if segments of this payload size are short enough for frames and IP packets.
     fn fits(&self, size: usize) -> bool {
         self.payload_at + size.min(self.end - self.payload_at) <= FRAME_BYTES_MAX
     }
@@ -197,13 +197,12 @@ impl Layout {
     }
 }
 
-/// Where the sequence number of TCP stands, and the flag that only the first segment keeps
-/// (RFC 3168, section 6.1.2).
+/// Offset of the TCP sequence number, and the flag that only the first segment retains (RFC 3168, section 6.1.2).
 const SEQUENCE_AT: usize = 4;
 const CWR: u8 = 0x80;
 
-/// Whether it is IPv6, the protocol inside, the bytes of all headers of IP, and those of the whole
-/// packet or zero if its length field does not tell.
+/// Whether it is IPv6, the inner protocol, the bytes of all IP headers, and the bytes of the packet. The last is zero
+/// if the length field does not give it.
 type Found = (bool, u8, usize, usize);
 
 fn ipv4_header(packet: &[u8]) -> Option<Found> {

@@ -1,15 +1,15 @@
-//! Any bytes as one line of text.
+//! One-line text form of a frame.
 //!
-//! The line names the headers from the outside in, as far as the bytes make sense, then the
-//! payload's length, the padding, and what does not fit: close to what tcpdump prints, but stable,
-//! because tests compare it. Showing never fails and never allocates.
+//! The line lists the headers from the outermost inwards as far as they are valid, then payload length, padding and
+//! faults. It resembles the output of tcpdump but is stable, because tests compare it. Formatting never fails or
+//! allocates.
 
 use std::fmt;
 
 use crate::header::ethernet;
 use crate::parse::{Network, Packet, Transport};
 
-/// Shows a frame's bytes, destination address first.
+/// Displays the bytes of a frame, destination address first.
 pub struct Show<'a>(pub &'a [u8]);
 
 impl fmt::Display for Show<'_> {

@@ -1,57 +1,56 @@
-//! A moment, and who took it.
+//! Times and time stamps with their clock.
 //!
-//! Every time in planimeter is a count of nanoseconds on the host's monotonic clock (or on the
-//! simulation's virtual one), and every time stamp says which clock or which part of the system
-//! took it, because a stamp taken in user space and one taken in the kernel differ by more than
-//! what is being measured.
+//! Every time is a number of nanoseconds on the host's monotonic clock, or on the virtual clock of the simulation.
+//! Every time stamp names its clock: the difference between user space and kernel time stamps exceeds the measured
+//! values.
 
-/// Seconds and their fraction, in 64 bits.
+/// Fixed-point seconds in 64 bits.
 pub mod fixed;
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Nanoseconds: a moment on the monotonic (or virtual) clock, or a span between two.
+/// Nanoseconds: a time on the monotonic (or virtual) clock, or a duration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time, or the start of the clock.
+    /// Zero duration, or the start of the clock.
     pub const ZERO: Nanos = Nanos(0);
-    /// The end of time: "never".
+    /// The maximum, which means "never".
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// `n` microseconds.
+    /// Creates a duration of `n` microseconds.
     pub const fn from_micros(n: u64) -> Self {
         Nanos(n * 1_000)
     }
 
-    /// `n` milliseconds.
+    /// Creates a duration of `n` milliseconds.
     pub const fn from_millis(n: u64) -> Self {
         Nanos(n * 1_000_000)
     }
 
-    /// `n` seconds.
+    /// Creates a duration of `n` seconds.
     pub const fn from_secs(n: u64) -> Self {
         Nanos(n * 1_000_000_000)
     }
 
-    /// Seconds, rounded down to the nanosecond; negative or absurd values become zero or `MAX`.
+    /// Converts seconds, rounded down to nanoseconds. Negative values and NaN become zero, too large values `MAX`.
     pub fn from_secs_f64(seconds: f64) -> Self {
         Nanos((seconds * 1e9) as u64)
     }
 
-    /// This many seconds.
+    /// Converts to seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span from `earlier` to this moment, zero if `earlier` is later.
+    /// Returns the duration since `earlier`, or zero if `earlier` is later.
     pub fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// This moment plus a span, or `MAX`.
+    /// Adds a duration, up to `MAX`.
     pub fn saturating_add(self, span: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(span.0))
     }
@@ -88,25 +87,25 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Who took a time stamp. All of them are converted to the host's monotonic time line first.
+/// Source of a time stamp. Time stamps that the host takes are converted to its monotonic clock first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Clock {
-    /// Read by the program, after the frame had reached it.
+    /// Read by the program after it received the frame.
     UserSpace,
     /// Taken by the kernel when its network stack received the frame.
     Kernel,
-    /// Taken by a program at the interface, where the frame entered the host.
+    /// Taken by an XDP program at the interface where the frame entered the host.
     XdpProgram,
     /// Taken by the network interface (untested on hardware).
     Hardware,
     /// The simulation's virtual clock: exact by construction.
     Virtual,
-    /// Taken by whoever wrote a capture file: nanoseconds since 1970, on no line of this host.
+    /// Taken from a capture file: nanoseconds since 1970, not on this host's monotonic clock.
     File,
 }
 
 impl Clock {
-    /// Its name in files and records.
+    /// Returns the name in files and records.
     pub fn name(self) -> &'static str {
         match self {
             Clock::UserSpace => "user_space",
@@ -119,11 +118,11 @@ impl Clock {
     }
 }
 
-/// When something happened, and who says so.
+/// A time stamp: a time with its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// The moment, on the monotonic time line.
+    /// Time on the monotonic clock.
     pub at: Nanos,
-    /// Who took it.
+    /// Source of the time stamp.
     pub clock: Clock,
 }

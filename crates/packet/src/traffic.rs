@@ -1,31 +1,32 @@
-//! Frames and bytes by protocol and by size, of one port or one stream.
+//! Traffic counters by protocol and size, for a port or a stream.
 //!
-//! A frame counts under each protocol that it carries: a datagram behind a VLAN tag under `vlan`, `ipv4`
-//! and `udp`. What carries no ARP, MPLS or Internet protocol counts under `other`, and what carries none
-//! of the known protocols behind IP (or a later fragment) under `other_ip`. Bytes are without frame check
-//! sequence; the classes of sizes are those of RFC 2819 (`etherStatsPkts64Octets` and on), which include it.
+//! - A frame counts under each protocol that it carries. A VLAN-tagged UDP datagram counts under `vlan`, `ipv4` and
+//!   `udp`.
+//! - Frames without ARP, MPLS or IP count under `other`.
+//! - IP packets with another protocol, and fragments other than the first, count under `other_ip`.
+//! - Bytes exclude the FCS. The size classes are those of RFC 2819 (`etherStatsPkts64Octets` etc.), which include it.
 
 use crate::frame::FCS_BYTES;
 use crate::header::ethernet;
 use crate::parse::{Layers, Network, Transport};
 
-/// Ethernet types that are counted apart; further ones count together.
+/// Maximum number of EtherTypes with a counter of their own. Further ones share a counter.
 pub const TYPES_MAX: usize = 32;
 
-/// How many protocols are told apart.
+/// Number of protocols.
 const PROTOCOLS: usize = Protocol::ALL.len();
 
-/// How many classes of sizes there are.
+/// Number of size classes.
 pub const SIZES: usize = 7;
 
-/// The names of the classes of sizes, in bytes with frame check sequence.
+/// Names of the size classes, in bytes including FCS.
 pub const SIZE_NAMES: [&str; SIZES] =
     ["to_64", "65_to_127", "128_to_255", "256_to_511", "512_to_1023", "1024_to_1518", "from_1519"];
 
-/// The last size of each class but the last.
+/// Upper limit of each size class except the last.
 const SIZE_ENDS: [usize; SIZES - 1] = [64, 127, 255, 511, 1023, 1518];
 
-/// Protocols that are counted.
+/// Counted protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// IEEE 802.1Q or 802.1ad: at least one tag.
@@ -48,13 +49,13 @@ pub enum Protocol {
     Udp,
     /// SCTP.
     Sctp,
-    /// Anything else behind IP.
+    /// Any other protocol in IP.
     OtherIp,
-    /// Anything else behind Ethernet.
+    /// Any other protocol in Ethernet.
     Other,
 }
 
-/// Frames and their bytes, without frame check sequence.
+/// Number of frames and of their bytes, without FCS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     /// Frames.
@@ -63,31 +64,31 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// How a frame counts.
+/// Classification of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// A bit for each protocol.
+    /// Bit mask of the protocols.
     protocols: u16,
     ether_type: u16,
     size: u8,
     bytes: u32,
 }
 
-/// What was counted.
+/// Traffic counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// All frames.
     pub total: Count,
     protocols: [Count; PROTOCOLS],
     sizes: [u64; SIZES],
-    /// By Ethernet type, in the order in which they were first seen.
+    /// Counters by EtherType, in the order of their first frames.
     types: Vec<(u16, Count)>,
-    /// Frames of Ethernet types for which there was no more room.
+    /// Counter of frames with further EtherTypes.
     pub further_types: Count,
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Protocol; 12] = [
         Protocol::Vlan,
         Protocol::Mpls,
@@ -103,7 +104,7 @@ impl Protocol {
         Protocol::Other,
     ];
 
-    /// Its name in lists.
+    /// Returns the name in lists.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Vlan => "vlan",
@@ -123,13 +124,13 @@ impl Protocol {
 }
 
 impl Count {
-    /// Adds so many frames with so many bytes in all.
+    /// Adds frames and their total bytes.
     pub fn add(&mut self, frames: u64, bytes: u64) {
         self.frames += frames;
         self.bytes += bytes;
     }
 
-    /// What was added since `earlier`.
+    /// Returns the difference since `earlier`.
     pub fn since(self, earlier: Count) -> Count {
         Count {
             frames: self.frames.saturating_sub(earlier.frames),
@@ -139,7 +140,7 @@ impl Count {
 }
 
 impl Class {
-    /// How a frame of these bytes counts; `bytes_original` is its length, if not all of it is here.
+    /// Classifies a frame. `bytes_original` is its length, if `bytes` are truncated.
     #[inline]
     pub fn of(bytes: &[u8], bytes_original: usize) -> Self {
         let layers = Layers::of(bytes);
@@ -178,18 +179,18 @@ fn is_mpls(ether_type: u16) -> bool {
 }
 
 impl Traffic {
-    /// Nothing yet.
+    /// Creates counters at zero.
     pub fn new() -> Self {
         Traffic::default()
     }
 
-    /// Counts a frame of these bytes.
+    /// Counts a frame.
     #[inline]
     pub fn add(&mut self, bytes: &[u8]) {
         self.add_alike(Class::of(bytes, bytes.len()), 1);
     }
 
-    /// Counts so many frames of one class.
+    /// Counts several frames of the same class.
     #[inline]
     pub fn add_alike(&mut self, class: Class, frames: u64) {
         if frames == 0 {
@@ -219,22 +220,22 @@ impl Traffic {
         }
     }
 
-    /// Frames that carry a protocol.
+    /// Returns the counter of a protocol.
     pub fn protocol(&self, protocol: Protocol) -> Count {
         self.protocols[protocol as usize]
     }
 
-    /// Frames of each class of sizes, by the names of [`SIZE_NAMES`].
+    /// Returns the frames of each size class, in the order of [`SIZE_NAMES`].
     pub fn sizes(&self) -> &[u64; SIZES] {
         &self.sizes
     }
 
-    /// Frames by Ethernet type, behind tags; 0 is for frames of IEEE 802.3 without one.
+    /// Returns the counters by EtherType after the tags. Type 0 counts IEEE 802.3 frames without one.
     pub fn types(&self) -> &[(u16, Count)] {
         &self.types
     }
 
-    /// Adds what somebody else counted.
+    /// Adds the counters of `other`.
     pub fn merge(&mut self, other: &Traffic) {
         self.total.add(other.total.frames, other.total.bytes);
         for (own, other) in self.protocols.iter_mut().zip(&other.protocols) {

@@ -1,9 +1,9 @@
-//! Foreign bytes: frames that other implementations made, and what another decoder says of them.
+//! Tests with frames of other implementations, compared with the output of another decoder.
 //!
-//! Each file in `tests/bytes/` holds one frame: who made it (`origin`), what tshark 4.0.17 reads in
-//! it (`tshark`), how we show it (`text`), and its bytes (`hex`). Our views must agree with tshark
-//! field by field, our checksums with the sender's, and our strict headers must write back what
-//! they read. `UPDATE=1 cargo test -p packet --test bytes` writes the `text` lines anew.
+//! Each file in `tests/bytes/` contains one frame: its source (`origin`), the fields decoded by tshark 4.0.17
+//! (`tshark`), our text form (`text`), and its bytes (`hex`). Views must agree with tshark field by field, and
+//! checksums with those of the sender. Strict headers must write the bytes that they parsed. `UPDATE=1 cargo test -p
+//! packet --test bytes` rewrites the `text` lines.
 
 use std::path::{Path, PathBuf};
 
@@ -133,7 +133,7 @@ fn check_fields(case: &Case) {
     }
 }
 
-/// What we read where tshark reads `field`.
+/// Returns our value of the tshark field `field`.
 fn ours(packet: &Packet<'_>, field: &str) -> Option<String> {
     let (protocol, name) = field.split_once('.').expect("protocol.field");
     match protocol {
@@ -250,13 +250,13 @@ fn ours_sctp(view: sctp::View<'_>, name: &str) -> Option<String> {
         "srcport" => view.source_port().to_string(),
         "dstport" => view.destination_port().to_string(),
         "verification_tag" => view.verification_tag().to_string(),
-        // tshark prints the four bytes in the order in which they are sent.
+        // tshark prints the four bytes in transmission order.
         "checksum" => view.checksum().swap_bytes().to_string(),
         _ => return None,
     })
 }
 
-/// Reads every header of the frame strictly and writes it: the bytes must be the same.
+/// Parses every header of the frame strictly and writes it. The bytes must be equal.
 fn write_back(name: &str, packet: &Packet<'_>) {
     let (layers, bytes) = (packet.layers, packet.bytes());
     let same = |at: usize, (out, length): (Vec<u8>, usize)| {
@@ -297,7 +297,7 @@ fn network_back(packet: &Packet<'_>, bytes: &[u8]) -> (Vec<u8>, usize) {
 fn transport_back(packet: &Packet<'_>, bytes: &[u8]) -> (Vec<u8>, usize) {
     match packet.layers.transport {
         Transport::Udp => {
-            // The length of a first fragment's datagram is longer than the fragment.
+            // The datagram length in a first fragment exceeds the fragment.
             let (header, length) = udp::Header::parse(bytes).expect("udp");
             (emit(|out| header.emit(out)), length)
         }

@@ -1,5 +1,5 @@
-//! Capture files that were damaged in every way: an error or frames, never a panic, the same
-//! however the bytes come in, and never more memory than the limits allow.
+//! Tests with capture files corrupted in many ways. The decoder returns an error or frames, never panics, and stays
+//! within the memory limits. The result does not depend on the window sizes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,10 +12,10 @@ use packet::capture::{
 };
 use packet::time::Nanos;
 
-/// What was found in a file: each item as text, so that it can be kept.
+/// Items of a file as text.
 type Found = Vec<String>;
 
-/// Takes `file` to pieces out of windows that are as short as allowed, or `more` bytes longer.
+/// Decodes `file` with the shortest permitted windows, or with windows that are `more` bytes longer.
 fn decode(file: &[u8], more: usize) -> (Found, Result<(), Fault>, Decoder) {
     let mut decoder = Decoder::new();
     let (mut found, mut have) = (Vec::new(), more);
@@ -100,14 +100,14 @@ fn ng(order: Order) -> Vec<u8> {
     let mut ng = PcapNg::begin(&mut file, order, "test", Some("all of it"));
     ng.interface(&mut file, &interface(9), None).unwrap();
     (0..9).for_each(|number| ng.frame(&mut file, &frame(number)).unwrap());
-    // A custom block, a simple packet and an empty block of a type nobody knows.
+    // A custom block, a simple packet and an empty block of an unknown type.
     let word =
         |word: u32| if order == Order::Big { word.to_be_bytes() } else { word.to_le_bytes() };
     for words in [
         &[0xbad, 20, 32473, 7, 20][..],
         &[3, 20, 4, 0xabcd_abcd, 20],
         &[0x0bad_cafe, 12, 12],
-        // The packet block of old: interface and drops, time, lengths.
+        // The obsolete packet block: interface and drops, time, lengths.
         &[2, 36, if order == Order::Big { 5 } else { 5 << 16 }, 0, 9, 4, 4, 0x0102_0304, 36],
     ] {
         words.iter().for_each(|&it| file.extend_from_slice(&word(it)));
@@ -138,7 +138,7 @@ fn what_is_written_is_read_however_it_comes_in() {
         ended.unwrap();
         let frames = found.iter().filter(|event| event.starts_with("Frame")).count();
         assert!(frames == 9 || frames == 11, "{frames}");
-        // The old block's time is nine nanoseconds after 1970.
+        // The time of the obsolete block is nine nanoseconds after 1970.
         assert_eq!(decoder.warnings().count(Odd::TimeBackwards), u64::from(frames == 11));
         for more in [1, 3, 17, 100_000] {
             assert_eq!(decode(&file, more).0, found);
@@ -200,7 +200,7 @@ fn each_thing_that_is_said_of_a_frame_is_found_again() {
     }
 }
 
-/// Sixteen bits at a time, the same for the same seed.
+/// Random numbers of sixteen bits, reproducible by seed.
 struct Dice(u64);
 
 impl Dice {
@@ -274,7 +274,7 @@ fn what_cannot_be_is_one_error_that_names_byte_and_remedy() {
         decode(&file, 0).1.unwrap_err().to_string()
     };
     let (old, new) = (classic(Order::Little, true), ng(Order::Little));
-    // Where the first enhanced packet block begins: behind section and interface.
+    // Offset of the first enhanced packet block, after section and interface.
     let section = u32::from_le_bytes(new[4..8].try_into().unwrap()) as usize;
     let first = section + u32::from_le_bytes(new[section + 4..][..4].try_into().unwrap()) as usize;
     for (file, at, bytes, place, words) in [
@@ -318,7 +318,7 @@ fn a_long_block_that_says_nothing_is_passed_over_without_being_held() {
     let (found, ended, _) = decode(&file, 0);
     ended.unwrap();
     assert!(found.last().unwrap().starts_with("Frame"));
-    // With another length at its end it is refused there.
+    // A different length at its end is rejected there.
     let end = file.len() - u32::from_le_bytes(*file.last_chunk().unwrap()) as usize;
     file[end - 4] ^= 4;
     let fault = decode(&file, 0).1.unwrap_err();
@@ -340,7 +340,7 @@ fn what_is_odd_is_counted_with_its_first_place() {
     let (_, ended, decoder) = decode(&file, 0);
     ended.unwrap();
     let warnings: Vec<String> = decoder.warnings().list().map(|it| it.to_string()).collect();
-    // With its fraction of 71 minutes the second frame is the latest, and the third older.
+    // With a fraction of 71 minutes the second frame is the latest, and the third is older.
     assert_eq!(warnings.len(), 4, "{warnings:?}");
     assert!(warnings[0].starts_with("2 frames, the first at byte 176, older than"), "{warnings:?}");
     assert!(warnings[1].starts_with("1 frames, the first at byte 100, dated with"), "{warnings:?}");

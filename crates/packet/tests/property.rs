@@ -1,4 +1,4 @@
-//! Properties: no bytes make the parser panic, and what is built is what is parsed.
+//! Property tests: no input makes the parser panic, and built frames parse to the same values.
 
 use packet::build::Builder;
 use packet::header::options::Options;
@@ -8,7 +8,7 @@ use packet::show::Show;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Calls everything that reads bytes, and checks what must hold whatever they are.
+/// Calls every function that reads bytes, and checks invariants for any input.
 fn read_all(bytes: &[u8]) {
     let layers = Layers::of(bytes);
     let offsets = [

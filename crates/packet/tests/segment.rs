@@ -1,4 +1,4 @@
-//! Merged frames: their segments have all of the payload once, in order, with right headers.
+//! Tests of merged frames: their segments contain the whole payload once, in order, with correct headers.
 
 use packet::build::Builder;
 use packet::frame::{FRAME_BYTES_MAX, Frame};
@@ -9,7 +9,7 @@ use packet::segment::{MERGED_BYTES_MAX, Protocol, Segmenter};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// The flag that only a first segment keeps, of all that TCP has in this byte.
+/// The TCP flag that only the first segment retains.
 const CWR: u8 = 0x80;
 
 fn segments(merged: &[u8], protocol: Protocol, size: usize) -> Option<Vec<Vec<u8>>> {
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(whole, payload);
     }
 
-    /// The kernel is trusted, but nothing that it says makes us panic or send a frame that is too long.
+    /// Even invalid data from the kernel must not cause a panic or a frame that is too long.
     #[test]
     fn any_bytes_and_sizes_are_segmented_or_rejected(
         at in 0usize..80,
@@ -191,7 +191,7 @@ fn a_frame_that_comes_before_the_last_is_segmented_replaces_it() {
     assert_eq!(rest(&mut segmenter).len(), 3);
     segmenter.buffer(10);
     assert!(!segmenter.has_next());
-    // What is to be segmented is behind another header of the same protocol: a tunnel.
+    // The data to segment follows another header of the same protocol: a tunnel.
     segmenter.buffer(merged.len()).copy_from_slice(&merged);
     assert!(!segmenter.begin(Protocol::Udp, 30, Some(84)) && !segmenter.has_next());
 }

@@ -1,10 +1,12 @@
-//! What a frame costs in a program, beside a bridge, a router and an OpenFlow switch written by hand: batches in memory,
-//! 60 bytes without check sequence, one thread, all of them in turns so that what else the machine does
-//! meets each. A turn's figure is the median of its batches, which are too short for the machine to do
-//! something else in most of them. Whoever decides frames where they lie is measured so as well.
+//! Measures the cost of a frame in ProGFE programs, compared with the built-in bridge, router and OpenFlow switch.
 //!
-//! `cargo run --release -p progfe --example program_rate [ROUTES [ADDRESSES [RACE [NAME]]]]`: with a race only those run whose
-//! name begins so, with a name only the one of that name in them, for whoever counts its instructions.
+//! - Batches in memory, 60-byte frames without FCS, one thread.
+//! - The forwarders run in turns, so that other load on the machine affects all of them.
+//! - The result of a turn is the median of its batches. A batch is so short that most run without interruption.
+//! - Forwarders that decide frames in place are also measured in this mode.
+//!
+//! `cargo run --release -p progfe --example program_rate [ROUTES [ADDRESSES [RACE [NAME]]]]`: RACE limits the run to
+//! the races whose name starts with it. NAME limits it to one forwarder, for instance to count its instructions.
 
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -36,26 +38,26 @@ const ROUTER: &str = include_str!("../../../examples/progfe/router.fe.xml");
 const COMPLEX: &str = include_str!("../../../examples/progfe/bridge-complex.fe.xml");
 const VLAN: &str = include_str!("../../../examples/progfe/vlan.fe.xml");
 
-/// Frames of a batch.
+/// Number of frames in a batch.
 const BATCH: usize = 32;
-/// Bytes that are seen of a frame that stays where it lies.
+/// Number of first bytes that a forwarder sees of a frame in place.
 const SEEN: usize = 128;
-/// Batches of one that runs before the next one's turn.
+/// Number of batches of one forwarder before the next one's turn.
 const TURN: usize = 2_000;
-/// Turns of each.
+/// Number of turns of each forwarder.
 const TURNS: usize = 9;
 
-/// Something that forwards, and how long it took in each turn.
+/// A forwarder and its time in each turn.
 struct Runner {
     name: &'static str,
     forwarder: Box<dyn Forwarder>,
     out: Outputs,
     took: Vec<f64>,
-    /// The same where frames stay where they lie.
+    /// Times for frames in place.
     took_in_place: Vec<f64>,
 }
 
-/// First bytes of frames in a row, with room in front.
+/// First bytes of the frames of a batch, with headroom.
 struct Heads(Box<[([u8; GROWS_MAX + SEEN], usize)]>);
 
 impl Heads {
@@ -84,7 +86,7 @@ impl Runner {
         Runner { name, forwarder, out, took: Vec::new(), took_in_place: Vec::new() }
     }
 
-    /// One turn of frames that stay where they lie; nanoseconds a frame, or none if some have to move.
+    /// Runs one turn with frames in place. Returns nanoseconds per frame, or none if some frames must be moved.
     #[allow(clippy::disallowed_methods, reason = "it measures")]
     fn turn_in_place(&mut self, port: PortNo, frames: &[Vec<u8>], now: Nanos) -> Option<f64> {
         let mut took = Vec::with_capacity(TURN);
@@ -96,7 +98,7 @@ impl Runner {
             after.copy(next.by_ref());
             let mut decisions = [Decision::Dropped; SIGHTS_MAX];
             let begin = Instant::now();
-            // Nobody is told of the frames behind the last ones.
+            // The last batch has no following frames.
             let sights = [&row.sights()[..], &after.sights()[..if nth < TURN { BATCH } else { 0 }]];
             match self.forwarder.decide(port, sights, now, &mut decisions) {
                 Decided::Done(count) => {
@@ -124,7 +126,7 @@ impl Runner {
         Some(took[TURN / 2].as_nanos() as f64 / BATCH as f64)
     }
 
-    /// One turn; nanoseconds a frame.
+    /// Runs one turn. Returns nanoseconds per frame.
     #[allow(clippy::disallowed_methods, reason = "it measures")]
     fn turn(&mut self, port: PortNo, frames: &[Vec<u8>], now: Nanos) -> f64 {
         let mut batch = Batch::new(BATCH);
@@ -156,7 +158,7 @@ fn outputs() -> Outputs {
     Outputs::new(&[1, 2])
 }
 
-/// Runs all in turns, prints the median of each, and says it.
+/// Runs all forwarders in turns. Prints and returns the median of each.
 fn race(what: &str, runners: &mut Vec<Runner>, port: PortNo, frames: &[Vec<u8>]) -> Vec<f64> {
     let now = Nanos::from_secs(2);
     let mut only = std::env::args().skip(3);
@@ -170,7 +172,7 @@ fn race(what: &str, runners: &mut Vec<Runner>, port: PortNo, frames: &[Vec<u8>])
     for turn in 0..=TURNS {
         for runner in &mut *runners {
             let took = runner.turn(port, frames, now);
-            // The first turn fills tables and caches.
+            // The first turn warms up tables and caches.
             if turn > 0 {
                 runner.took.push(took);
             }
@@ -206,7 +208,7 @@ fn race(what: &str, runners: &mut Vec<Runner>, port: PortNo, frames: &[Vec<u8>])
     all
 }
 
-/// The mixed bits of a number, the same in every run.
+/// Returns mixed bits of a number, the same in every run.
 fn mixed(number: u64) -> u64 {
     dataplane::hash::mix(number, 0x5eed)
 }
@@ -309,7 +311,7 @@ fn router(routes: usize) {
     race(&format!("router, {routes} routes"), &mut runners, 1, &frames);
 }
 
-/// A frame of UDP in IPv4 with so many bytes.
+/// Builds a UDP frame over IPv4 with this length.
 fn datagram(to: [u8; 6], (tos, ports): (u8, [u16; 2]), bytes: usize) -> Vec<u8> {
     let mut frame = [&to[..], &[2, 0, 0, 0, 1, 1, 8, 0]].concat();
     frame.resize(bytes, 0);
@@ -336,7 +338,7 @@ fn vlan() {
     race("tags by conditions", &mut runners, 1, &frames);
 }
 
-/// A program of two ports with blocks between them, and links of these.
+/// Builds a program of two ports with blocks between them and their links.
 fn between(blocks: &str, links: &str) -> Program {
     program(&format!(
         r#"<fe xmlns="urn:progfe:fe:1" name="between" revision="1">
@@ -352,7 +354,7 @@ fn between(blocks: &str, links: &str) -> Program {
     ))
 }
 
-/// Tags pushed by so many conditions, here and in an OpenFlow pipeline.
+/// Pushes tags by this number of conditions, here and in an OpenFlow pipeline.
 fn tagger(conditions: u16) {
     let first = 5060;
     let (mut rules, mut blocks, mut links) = (String::new(), String::new(), String::new());
@@ -398,12 +400,12 @@ fn tagger(conditions: u16) {
     race(&format!("tags by {conditions} conditions"), &mut runners, 1, &frames);
 }
 
-/// A bridge, and the same with so many workloads that no frame takes.
+/// Compares a bridge with the same bridge plus workloads that no frame takes.
 fn idle(workloads: usize) {
     const FDB: &str = r#"<lfb id="fdb" class="LearnSearch"><set name="LearnKey">Eth.src</set>
         <set name="LearnValue">meta:PHYPortID</set><set name="SearchKey">Eth.dst</set></lfb>"#;
     const OUT: &str = r#"<link from="fdb.KnownOut" to="tx#2.EtherPktsIn"/><link from="fdb.UnknownOut" to="tx#2.EtherPktsIn"/>"#;
-    // Kinds of work: what it is for, its class, its settings, its outputs.
+    // Kinds of workloads: condition, class, settings, outputs.
     let kinds = [
         ("MPLS.label = ", "Edit", r#"<op do="pop" frame="MPLS"/>"#, vec!["PktsOut"]),
         ("ITag.isid = ", "Count", "", vec!["PktsOut"]),
@@ -448,7 +450,7 @@ fn idle(workloads: usize) {
     race(&format!("bridge, {workloads} idle workloads"), &mut runners, 1, &frames);
 }
 
-/// A search for so many patterns in frames of so many bytes, check sequence included.
+/// Searches frames of this length, including FCS, for this number of patterns.
 fn scan(patterns: u64, bytes: usize) {
     let letter = |bits: u64| b'a' + (bits % 26) as u8;
     let mut rows = String::new();

@@ -1,9 +1,9 @@
-//! Service agents: state machines that diverted frames are told to, and that have frames put in.
+//! Service agents: state machines that process diverted frames and inject frames.
 //!
-//! An agent is told frames ([`Agent::frame_came`]), time ([`Agent::time_came`]) and commands
-//! ([`Agent::asked`]), and says in [`Around`] what is to be done: frames through its Inject, events, entries
-//! of tables. It opens nothing, waits for nothing and reads no clock. The [`dispatcher`] brings frames to
-//! it by name; whoever runs the element drives that.
+//! An agent receives frames ([`Agent::frame_came`]), time ([`Agent::time_came`]) and commands ([`Agent::asked`]).
+//! Through [`Around`] it injects frames, reports events and changes table entries. It opens no files or sockets,
+//! never blocks and reads no clock. The [`dispatcher`] delivers frames by agent name; the caller that runs the
+//! element drives the dispatcher.
 
 use core::net::IpAddr;
 
@@ -15,21 +15,21 @@ use crate::lfb::told::ToldFrame;
 use crate::problem::Problems;
 use crate::program::{self, Program};
 
-/// Frames and commands brought to agents by name.
+/// Delivery of frames and commands to agents by name.
 pub mod dispatcher;
-/// What an agent says of itself.
+/// Status values of agents.
 pub mod fact;
-/// What a program sets an agent to.
+/// Settings of an agent in a program.
 pub mod setup;
-/// Streams to programs outside.
+/// Byte streams to external programs.
 pub mod wire;
-/// A program of the user's own.
+/// An external program as an agent.
 pub mod process;
 /// Interfaces of a router.
 pub mod interface;
 /// ARP and neighbour discovery.
 pub mod neighbours;
-/// What a router says of packets, and for itself.
+/// ICMP errors and echo replies of a router.
 pub mod icmp;
 /// Ethernet OAM (IEEE 802.1Q clauses 18 to 22, ITU-T Y.1731).
 pub mod oam;
@@ -39,47 +39,47 @@ pub use setup::Setup;
 
 /// A service agent.
 pub trait Agent: Send {
-    /// A frame was diverted to it.
+    /// Processes a diverted frame.
     fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>);
 
-    /// Time went on; called at least when it is [`Agent::due`].
+    /// Processes the passing of time. The dispatcher calls it at [`Agent::due`] at the latest.
     fn time_came(&mut self, _around: &mut Around<'_>) {}
 
-    /// When it has something to do although no frame comes.
+    /// Returns the time of the next work that does not depend on a frame.
     fn due(&self) -> Option<Nanos> {
         None
     }
 
-    /// What a command does, or why it cannot be done.
+    /// Executes a command. Returns its result or the reason for a failure.
     fn asked(&mut self, ask: &Ask, _around: &mut Around<'_>) -> Result<Fact, String> {
         ask.unknown(&[])
     }
 
-    /// What it knows and counts.
+    /// Returns the state and the counters.
     fn facts(&self, now: Nanos) -> Fact;
 
-    /// The stream that it has to a program outside, if it is to have one.
+    /// Returns the agent's stream to an external program, if it has one.
     fn wire(&mut self) -> Option<&mut dyn wire::Wire> {
         None
     }
 }
 
-/// A command: what is to be done, and with what.
+/// A command with its arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// What is to be done.
+    /// Name of the command.
     pub what: String,
-    /// Names and values.
+    /// Names and values of the arguments.
     pub with: Vec<(String, String)>,
 }
 
 impl Ask {
-    /// A value by its name.
+    /// Returns an argument by name.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.with.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A number by its name, or what holds without it; it has to be in a range.
+    /// Returns a number by name, or the default. The number must be in a range.
     pub fn number(
         &self,
         name: &str,
@@ -92,7 +92,7 @@ impl Ask {
         number.ok_or_else(|| format!("{name} is a number from {low} to {high}, not {text:?}"))
     }
 
-    /// Refuses names that mean nothing.
+    /// Rejects unknown arguments.
     pub fn only(&self, known: &[&str]) -> Result<(), String> {
         match self.with.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),
@@ -102,7 +102,7 @@ impl Ask {
         }
     }
 
-    /// Says that it is no command of an agent's.
+    /// Returns the error for an unknown command.
     pub fn unknown<T>(&self, known: &[&str]) -> Result<T, String> {
         Err(match known {
             [] => "this agent takes no commands".to_owned(),
@@ -111,74 +111,74 @@ impl Ask {
     }
 }
 
-/// What agents read and write of the element's blocks, by their names in the program.
+/// Access of agents to blocks of the element, by instance name.
 pub trait Tables {
-    /// The value that a LearnSearch holds for an address, and a VLAN where its key has one: the port,
-    /// if it is a bridge's table.
+    /// Returns the value in a LearnSearch for an address, and a VLAN if its key has one. In a bridge table the value
+    /// is the port.
     fn station(&self, table: &str, mac: Mac, vid: u16, now: Nanos) -> Option<u32>;
 
-    /// Tells an EtherEncap a neighbour's header: destination, source, VLAN; or that he has none any more.
+    /// Sets the header of a neighbour in an EtherEncap (destination, source, VLAN), or removes it.
     fn set_neighbour(&mut self, encap: &str, at: (PortNo, IpAddr), header: Option<(Mac, Mac, u16)>);
 
-    /// Has an EtherEncap forget all neighbours.
+    /// Removes all neighbours from an EtherEncap.
     fn clear_neighbours(&mut self, encap: &str);
 
-    /// A number that stands at a path of a block.
+    /// Returns a number at a path of a block.
     fn number(&self, instance: &str, path: &str, now: Nanos) -> Option<u64>;
 }
 
 /// A port of the element as agents see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortSeen {
-    /// Its number.
+    /// Port number.
     pub number: PortNo,
-    /// Its hardware address.
+    /// Hardware address.
     pub mac: Mac,
 }
 
-/// A frame that an agent has put in.
+/// A frame that an agent injects.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// Which output of Inject it takes.
+    /// Output of Inject that the frame takes.
     pub output: u32,
-    /// Metadata beside that.
+    /// Other metadata.
     pub meta: Vec<(u32, u128)>,
     /// The frame.
     pub frame: Frame,
 }
 
-/// Something that an agent says has happened.
+/// An event of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurred {
-    /// The event's name.
+    /// Name of the event.
     pub event: &'static str,
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// Particulars.
+    /// Details.
     pub facts: Fact,
 }
 
-/// What an agent has at hand, and what it wants done.
+/// Context of an agent: inputs and requested actions.
 pub struct Around<'a> {
-    /// The time.
+    /// Current time.
     pub now: Nanos,
-    /// Nanoseconds since 1970 at the time zero.
+    /// Nanoseconds since 1970 at time zero.
     pub epoch: u64,
-    /// The ports, in the order in which the program declares them.
+    /// Ports in the order of the program.
     pub ports: &'a [PortSeen],
-    /// The element's tables.
+    /// Tables of the element.
     pub tables: &'a mut dyn Tables,
-    /// Frames to be put in, in this order.
+    /// Frames to inject, in order.
     pub sent: &'a mut Vec<Sent>,
-    /// Events, in this order.
+    /// Events, in order.
     pub occurred: &'a mut Vec<Occurred>,
-    /// The state of a generator of numbers that nobody outside foresees.
+    /// State of a random number generator that outsiders cannot predict.
     pub chance: &'a mut u64,
 }
 
 impl Around<'_> {
-    /// Has a frame put in for a port: by the output of Inject that has the place of the port among those
-    /// of the program. False if there is no such port.
+    /// Injects a frame for a port. The index of the port in the program selects the output of Inject. Returns false
+    /// if the port does not exist.
     pub fn send(&mut self, port: PortNo, bytes: &[u8]) -> bool {
         let place = self.ports.iter().position(|seen| seen.number == port);
         if let Some(place) = place {
@@ -188,24 +188,24 @@ impl Around<'_> {
         place.is_some()
     }
 
-    /// Says that something happened.
+    /// Reports an event.
     pub fn event(&mut self, event: &'static str, facts: Fact) {
         self.occurred.push(Occurred { event, at: self.now, facts });
     }
 
-    /// A port's hardware address.
+    /// Returns the hardware address of a port.
     pub fn mac_of(&self, port: PortNo) -> Mac {
         let seen = self.ports.iter().find(|seen| seen.number == port);
         seen.map_or_else(|| made_mac(port), |seen| seen.mac)
     }
 
-    /// Seconds and nanoseconds since 1970 of a moment.
+    /// Converts a time to seconds and nanoseconds since 1970.
     pub fn date(&self, at: Nanos) -> (u32, u32) {
         let since = self.epoch.wrapping_add(at.0);
         ((since / 1_000_000_000) as u32, (since % 1_000_000_000) as u32)
     }
 
-    /// A number below a bound (SplitMix64; Steele, Lea, Flood 2014).
+    /// Returns a random number below a bound (SplitMix64; Steele, Lea, Flood 2014).
     pub fn below(&mut self, bound: u64) -> u64 {
         *self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = *self.chance;
@@ -215,13 +215,13 @@ impl Around<'_> {
     }
 }
 
-/// A local address made from a port's number, for ports that have none of their own.
+/// Derives a locally administered address from a port number, for ports without a hardware address.
 pub fn made_mac(port: PortNo) -> Mac {
     let [.., high, low] = port.to_be_bytes();
     [0x02, 0, 0, 0, high, low]
 }
 
-/// Types of agents, and the events that they have.
+/// Types of agents and their events.
 pub const KINDS: &[(&str, &[&str])] = &[
     (oam::KIND, oam::EVENTS),
     ("arp", neighbours::EVENTS),
@@ -229,7 +229,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("process", process::EVENTS),
 ];
 
-/// The agent that a program declares; every problem is told, and then there is none.
+/// Creates the agent that a program declares. Reports every problem, and returns none if there are problems.
 pub fn made(
     program: &Program,
     agent: &program::Agent,

@@ -1,37 +1,42 @@
-//! Everything that is looked at before a program runs.
+//! All checks of a program before it runs.
 //!
-//! A program that was read has no wrong names or values left; here its blocks are looked at together:
-//! links, cycles, what is never reached, which metadata and frames arrive where, what tables say of
-//! outputs and keys, what conditions and operations say of frames, ports, memory. Every problem is
-//! found, none hides another; an element takes a program without errors or not at all.
+//! The reader has already rejected invalid names and values. This module checks the program as a whole:
+//!
+//! - links, cycles and unreachable blocks,
+//! - metadata and frame types at inputs,
+//! - outputs and keys in tables,
+//! - conditions and operations,
+//! - ports and memory.
+//!
+//! A check reports all problems. An element accepts only programs without errors.
 
 use crate::problem::{Code, Place, Problems};
 use crate::program::document::Load;
 use crate::program::{End, Program};
 use crate::xml::Source;
 
-/// Links and outputs without one.
+/// Links, and outputs without one.
 pub mod links;
-/// Cycles, and what no frame reaches.
+/// Cycles and unreachable blocks.
 pub mod graph;
-/// Which metadata arrive where.
+/// Metadata at inputs.
 pub mod metadata;
-/// Which kinds of frames arrive where.
+/// Frame types at inputs.
 pub mod kinds;
-/// What tables say of outputs and keys.
+/// Outputs and keys in tables.
 pub mod tables;
-/// What our own blocks are set to.
+/// Settings of this crate's blocks.
 pub mod blocks;
 /// Operations of Edit.
 pub mod edit;
-/// Ports and what they are bound to.
+/// Ports and their devices.
 pub mod ports;
 /// Service agents.
 pub mod agents;
-/// Memory that a program takes.
+/// Memory of a program.
 pub mod resources;
 
-/// All that is wrong with a program.
+/// Returns all problems of a program.
 pub fn check(program: &Program) -> Problems {
     let mut problems = Problems::default();
     links::check(program, &mut problems);
@@ -46,8 +51,7 @@ pub fn check(program: &Program) -> Problems {
     problems
 }
 
-/// What is wrong with blocks and ports, each by itself: what can be said of a program of which parts
-/// could not be read, too.
+/// Returns problems of individual blocks and ports. These checks also work if parts of the program could not be read.
 pub fn each(program: &Program) -> Problems {
     let mut problems = Problems::default();
     tables::keys(program, &mut problems);
@@ -58,24 +62,24 @@ pub fn each(program: &Program) -> Problems {
 }
 
 impl Program {
-    /// Reads and checks a document: a program that can run, if nothing refuses it.
+    /// Reads and checks a document. Returns a program that can run, if there are no errors.
     pub fn load(source: &Source<'_>, load: Load<'_>) -> (Option<Program>, Problems) {
         let (program, mut problems) = Program::read_what_can_be(source, load);
         if let Some(program) = &program {
-            // Links and blocks that could not be read would be missed everywhere else.
+            // Links and blocks that could not be read would cause further problems.
             let whole = !problems.refuses();
             problems.extend(if whole { check(program) } else { each(program) });
         }
         (program.filter(|_| !problems.refuses()), problems)
     }
 
-    /// The link of an output, if it has one.
+    /// Returns the link of an output, if it has one.
     pub fn link_of(&self, from: End) -> Option<usize> {
         self.links.iter().position(|link| link.from == from)
     }
 }
 
-/// Adding problems of one instance.
+/// Adds problems of one instance.
 pub(crate) struct About<'a> {
     program: &'a Program,
     instance: usize,
@@ -87,13 +91,13 @@ impl<'a> About<'a> {
         About { program, instance, problems }
     }
 
-    /// Adds a problem of what a path leads to.
+    /// Adds a problem at a path.
     pub(crate) fn wrong(&mut self, code: Code, path: &[u32], what: String, hint: &str) {
         let place = self.program.place_of(self.instance, path).clone();
         self.wrong_at(code, path, &place, what, hint);
     }
 
-    /// Adds a problem within the text of what a path leads to, at a byte of it.
+    /// Adds a problem in the text at a path, at a byte offset.
     pub(crate) fn wrong_in(
         &mut self,
         code: Code,
@@ -107,7 +111,7 @@ impl<'a> About<'a> {
             self.program.instances[self.instance].components.get(id)?.at(rest)?.text()
         });
         let before = value.and_then(|text| text.get(..at)).unwrap_or_default();
-        // Escaped characters are longer in the document: the place is that of the text's line then.
+        // Escaped characters are longer in the document. The place is then the line of the text.
         match before.rsplit_once('\n') {
             Some((lines, last)) => {
                 place.line += lines.matches('\n').count() as u32 + 1;

@@ -1,21 +1,21 @@
-//! The compiled program: what can be decided by a frame's first bytes and by tables is decided where the frame
-//! lies; other frames go through the graph in rows, block by block.
+//! The compiled data path: decides frames in place by their first bytes and by tables. The other frames go through
+//! the graph in batches, block by block.
 //!
-//! A [tree](tree::Tree) is grown from the graph for each port: blocks that say what they do
-//! ([`Block::grow`](crate::lfb::Block::grow)) are worked out beforehand as far as they can be, so that chains of
-//! them cost a frame nothing but the questions that are left. Frames of a row ask their tables together
-//! ([`run`]); most come to an end where they leave changed or unchanged, or are dropped.
+//! - The compiler grows a [tree](tree::Tree) of decisions from the graph for each port. Blocks describe their
+//!   processing in [`Block::grow`](crate::lfb::Block::grow). The compiler evaluates it as far as possible, so a chain
+//!   of blocks costs only the remaining tests.
+//! - Frames of a batch look up tables together ([`run`]). Most frames end in the tree: they are sent, changed or
+//!   unchanged, or dropped.
+//! - The other frames leave the tree in front of a block that needs the frame, and continue as batches.
+//! - A [plan](plan::Plan) orders the blocks so that each comes after all its predecessors. Up to [`SIGHTS_MAX`]
+//!   frames enter together, and each block processes all its frames before the next block runs.
+//! - Blocks, tables and counters are those of the [interpreter](crate::interpret), so both engines have the same
+//!   visible state.
 //!
-//! The others stand in front of a block that needs a frame, and go on as rows. A [plan](plan::Plan)
-//! puts blocks in an order in which each comes after all that lead to it. Up to
-//! [`SIGHTS_MAX`] frames then enter together, and every block does its work for all that reached it before
-//! the next one does. Blocks, tables and counters are the [interpreter](crate::interpret)'s own,
-//! so that whatever shows them cannot tell the two apart.
-//!
-//! Invariant: each block gets its frames in the order in which the interpreter would give them to it, one
-//! frame after the other with all copies of it. All that blocks share is the row of what is told, which is
-//! brought into that order too. Where this cannot be had (graphs without an order, too much that waits to be
-//! told) frames go one by one.
+//! Invariant: each block gets its frames in the order of the interpreter, which processes one frame with all its
+//! copies before the next. Blocks share only the queue of redirected frames and events, which is sorted into that
+//! order. If this order is not possible, frames are processed one by one. Reasons are a cyclic graph or too many
+//! redirected frames.
 
 use std::sync::Arc;
 
@@ -33,37 +33,37 @@ use crate::observe::Watch;
 use crate::problem::Problems;
 use crate::program::Program;
 
-/// In which order blocks get their frames when many go through a graph together.
+/// Order in which blocks process batches of frames.
 pub mod plan;
-/// Rows of frames on their way through the blocks.
+/// Batches of frames on their way through the blocks.
 pub mod walk;
-/// A program as decisions.
+/// A program as a decision tree.
 pub mod tree;
-/// How a program becomes decisions.
+/// Compilation of a program into a decision tree.
 pub mod grow;
-/// Where ways meet again.
+/// Joins of paths in the tree.
 mod join;
-/// What is known of frames that come one way.
+/// Knowledge about the frames of one path.
 pub mod way;
-/// A frame's first bytes as a compiler knows them.
+/// Symbolic first bytes of a frame.
 pub mod view;
-/// What a frame's bytes become.
+/// Changes of a frame's bytes.
 pub mod change;
-/// Frames that go the way of others.
+/// Shortcuts for frames that repeat the path of an earlier frame.
 mod shortcut;
-/// Rows of frames led from question to question.
+/// Traversal of the tree with batches of frames.
 mod lead;
-/// Rows of frames that go through the decisions.
+/// State of a batch of frames in the tree.
 pub mod run;
-/// Headers found by decisions.
+/// Header parsing by decisions.
 pub mod parse;
-/// Rules of conditions as decisions.
+/// Rules with conditions as decisions.
 pub mod conditions;
 /// Edits as decisions.
 pub mod edits;
 /// Frames that leave the tree.
 mod leave;
-/// Frames that stay where they lie.
+/// Decisions for frames in place.
 mod in_place;
 
 use plan::Plan;
@@ -71,41 +71,41 @@ use run::Row;
 use tree::Tree;
 use walk::Walk;
 
-/// Runs a program by rows of frames.
+/// An engine that runs a program with batches of frames.
 pub struct Compiled {
     one_by_one: Interpreter,
     plan: Option<Plan>,
     tree: Tree,
     walk: Walk,
-    /// The frames at hand.
+    /// The current frames.
     row: Box<Row>,
-    /// Those after them, where they are known: what their lookups will read comes meanwhile.
+    /// The frames after the current ones, if known. Prefetches for their lookups run early.
     ahead: Box<Row>,
-    /// Whether there are some.
+    /// Whether `ahead` contains frames.
     is_ahead: bool,
-    /// Whether frames of the row that was decided last leave otherwise than they came.
+    /// Whether frames of the last decided batch leave with changes.
     changes: bool,
-    /// The ports that the element has, as far as somebody told.
+    /// The ports of the element, as far as known.
     ports: Vec<PortNo>,
-    /// Queues where nothing is sent.
+    /// Empty output queues, for calls that send nothing.
     nowhere: Outputs,
 }
 
-/// A program with its plan.
+/// A loaded program with its plan and tree.
 #[derive(Debug)]
 pub struct Prepared {
     loaded: Loaded,
-    /// What it is compiled to; none if that is what runs already.
+    /// Plan and tree; none if they equal those of the running program.
     compiled: Option<(Option<Plan>, Tree)>,
 }
 
 impl Compiled {
-    /// Whether the program's graph has an order in which rows of frames can go through it.
+    /// Returns true if the graph has an order for batches of frames.
     pub fn has_plan(&self) -> bool {
         self.plan.is_some()
     }
 
-    /// Notes which ports there are: they stay the same.
+    /// Records the ports, which do not change.
     #[inline]
     fn see_ports(&mut self, out: &Outputs) {
         if self.ports.len() != out.queues().len() {
@@ -113,7 +113,7 @@ impl Compiled {
         }
     }
 
-    /// The program as decisions.
+    /// Returns the decision tree of the program.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -315,7 +315,7 @@ impl Enforcer for Compiled {
     }
 }
 
-/// A program made ready to replace one that runs, or one of which only the shell is known.
+/// Compiles a program that replaces `running`, which may be only a shell.
 fn made_ready(
     running: &Loaded,
     program: Arc<Program>,
@@ -331,7 +331,7 @@ fn made_ready(
     Ok(Box::new(Prepared { loaded, compiled }))
 }
 
-/// The tree of a program that has a plan.
+/// Returns the tree of a program that has a plan.
 fn grown(plan: &Option<Plan>, loaded: &Loaded, running: Option<&Loaded>) -> Tree {
     if plan.is_some() { Tree::of(loaded, running) } else { Tree::default() }
 }

@@ -1,71 +1,71 @@
-//! The language of `when`: which frames a rule is for.
+//! The condition language of `when`, which selects the frames that a rule matches.
 //!
 //! ```text
 //! meta:PHYPortID = 1 and IPv4.dscp in 40..47 and not Vlan
 //! Vlan.vid in {100, 200..299} or IPv6.src = fe80::/10 or IPv4.dst = 10.0.0.1/255.0.0.255
 //! ```
 //!
-//! Operands are fields of headers, metadata (`meta:NAME`), and headers, which alone say that they are
-//! there. Comparisons are `=`, `ne`, `lt`, `le`, `gt`, `ge` and `in`, by words so that no XML escapes
-//! are needed; what is compared with are values, ranges `a..b`, values under a mask `a/bits` or
-//! `a/mask`, and sets of these. `and` binds closer than `or`, `not` closer than both; `any` holds
-//! always. A comparison of something that is not there does not hold, whichever it is, `ne` included.
+//! - Operands are header fields, metadata (`meta:NAME`) and headers. A header alone tests its presence.
+//! - Comparisons are `=`, `ne`, `lt`, `le`, `gt`, `ge` and `in`. Words need no XML escapes.
+//! - Right-hand sides are values, ranges `a..b`, masked values `a/bits` or `a/mask`, and sets of these.
+//! - `and` binds tighter than `or`, and `not` tighter than both. `any` is always true.
+//! - A comparison with an absent operand is false, including `ne`.
 
 use std::fmt;
 
 use crate::frames::{FieldRef, Located, bits};
 
-/// Values as people write them.
+/// Literals: numbers and addresses.
 pub mod literal;
-/// Conditions read from text.
+/// Parser for conditions.
 mod parse;
-/// Conditions as alternatives of simple tests, for compilers.
+/// Normal form of conditions, for compilers.
 pub mod normal;
 
 pub use literal::{Form, Literal};
 pub use parse::{ConditionError, Metadatum, TEXT_BYTES_MAX};
 
-/// Which frames a rule is for.
+/// A condition on frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Every frame.
     Any,
-    /// Those for which all hold; two or more.
+    /// Conjunction of two or more conditions.
     All(Vec<Condition>),
-    /// Those for which one holds; two or more.
+    /// Disjunction of two or more conditions.
     Either(Vec<Condition>),
-    /// Those for which it does not hold.
+    /// Negation.
     Not(Box<Condition>),
-    /// Those that have it.
+    /// The operand is present.
     Present(Operand),
-    /// Those that have it, with such a value.
+    /// The operand is present and its value satisfies the relation.
     Test(Operand, Relation),
 }
 
-/// What is looked at.
+/// An operand of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operand {
     /// A header, a round of a repeated part, or a field.
     Field {
-        /// Which one.
+        /// Reference to the field.
         at: FieldRef,
-        /// Bits of a field; zero for a header.
+        /// Width of a field in bits; zero for a header.
         bits: u32,
-        /// As it is written.
+        /// Name as written.
         name: String,
     },
-    /// What the blocks before said about the frame.
+    /// A metadata item that a preceding block set.
     Meta {
-        /// The metadatum's number.
+        /// Id of the item.
         id: u32,
-        /// Its bits.
+        /// Width in bits.
         bits: u32,
-        /// As it is written, without `meta:`.
+        /// Name as written, without `meta:`.
         name: String,
     },
 }
 
-/// How a value is compared.
+/// A comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relation {
     /// `=`.
@@ -84,32 +84,32 @@ pub enum Relation {
     AtLeast(Literal),
 }
 
-/// Values that are compared with.
+/// Right-hand side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// One value.
     One(Literal),
-    /// From the one to the other, both included.
+    /// A range, both ends included.
     Range(Literal, Literal),
-    /// Those that agree with it in so many of the first bits.
+    /// Values with the same leading bits.
     Prefix(Literal, u8),
-    /// Those that agree with it where the mask has ones.
+    /// Values with the same bits under a mask.
     Masked(Literal, Literal),
 }
 
-/// What is known of a frame where a condition is asked.
+/// Inputs of a condition: the data of a frame.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
-    /// Its bytes.
+    /// Bytes.
     pub bytes: &'a [u8],
-    /// Its headers.
+    /// Headers.
     pub located: &'a Located,
-    /// Metadata by number, if set.
+    /// Metadata by id, if set.
     pub meta: &'a dyn Fn(u32) -> Option<u128>,
 }
 
 impl Facts<'_> {
-    /// Whether the operand is there.
+    /// Returns true if the operand is present.
     pub fn has(&self, operand: &Operand) -> bool {
         match operand {
             Operand::Field { at, .. } => self.located.has(*at),
@@ -117,7 +117,7 @@ impl Facts<'_> {
         }
     }
 
-    /// The operand's number.
+    /// Returns the number of the operand.
     pub fn number(&self, operand: &Operand) -> Option<u128> {
         match operand {
             Operand::Field { at, .. } => self.located.read(self.bytes, *at),
@@ -127,7 +127,7 @@ impl Facts<'_> {
 }
 
 impl Operand {
-    /// Its bits; zero for a header.
+    /// Returns the width in bits; zero for a header.
     pub fn bits(&self) -> u32 {
         match self {
             Operand::Field { bits, .. } | Operand::Meta { bits, .. } => *bits,
@@ -136,7 +136,7 @@ impl Operand {
 }
 
 impl Choice {
-    /// Whether a value of an operand of `width` bits is meant.
+    /// Returns true if the choice includes a value of an operand of `width` bits.
     pub fn holds(&self, width: u32, value: u128) -> bool {
         match self {
             Choice::One(one) => value == one.value,
@@ -148,8 +148,8 @@ impl Choice {
         }
     }
 
-    /// The least and the greatest value of an operand of `width` bits that are meant, as far as a
-    /// range can say it.
+    /// Returns the smallest and largest included value of an operand of `width` bits. A masked choice may not include
+    /// all values between them.
     pub fn bounds(&self, width: u32) -> (u128, u128) {
         match self {
             Choice::One(one) => (one.value, one.value),
@@ -161,7 +161,7 @@ impl Choice {
         }
     }
 
-    /// Value and mask, for those that have one.
+    /// Returns value and mask, if the choice has them.
     fn masked(&self, width: u32) -> (u128, u128) {
         match self {
             Choice::One(one) | Choice::Range(one, _) => (one.value, bits::most(width)),
@@ -175,7 +175,7 @@ impl Choice {
 }
 
 impl Relation {
-    /// Whether it holds for a value of an operand of `width` bits.
+    /// Evaluates the relation for a value of an operand of `width` bits.
     pub fn holds(&self, width: u32, value: u128) -> bool {
         match self {
             Relation::Is(choice) => choice.holds(width, value),
@@ -190,7 +190,7 @@ impl Relation {
 }
 
 impl Condition {
-    /// Whether it holds for a frame.
+    /// Evaluates the condition for a frame.
     pub fn holds(&self, facts: &Facts<'_>) -> bool {
         match self {
             Condition::Any => true,

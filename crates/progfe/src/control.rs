@@ -1,13 +1,14 @@
-//! The element as control elements see it over ForCES: every instance by class, number and path.
+//! The element from the view of ForCES control elements: each instance by class, number and path.
 //!
-//! [`Control`] keeps what a control element has staged and not committed; with an element, the time and the
-//! ports' queues it is a [`Speaker`], which is what stands behind an
-//! [association](forces::association). What is staged is made to a [`Draft`]; a commit makes that ready
-//! and swaps it in between two frames, and what ran before is kept until the control element says that
-//! the transaction is complete.
+//! [`Control`] stores the changes that a control element staged and did not commit. Together with an element, the
+//! time and the port queues it forms a [`Speaker`], which serves an [association](forces::association).
 //!
-//! FEObject's LFBSelectors and LFBTopology are the program's instances and [links](graph); the
-//! program as a whole is an instance of [a class of our own](whole).
+//! - Staged changes modify a [`Draft`].
+//! - A commit loads the draft and swaps it in between two frames.
+//! - The previous program is retained until the control element completes the transaction.
+//!
+//! FEObject's LFBSelectors and LFBTopology represent the program's instances and [links](graph). The whole program is
+//! an instance of [a class of this crate](whole).
 
 use dataplane::forwarder::Outputs;
 use forces::association::{Change, Element, Happening, Place};
@@ -24,71 +25,70 @@ use crate::program::base_id;
 
 /// Instances and links as tables.
 pub mod graph;
-/// What is told to control elements by itself.
+/// Events and redirected packets for control elements.
 pub mod news;
-/// The program as a whole, as an instance.
+/// The whole program as an instance.
 pub mod whole;
 
 use graph::{FE_OBJECT, Numbers};
 use whole::Whole;
 
-/// Rows that are changed before blocks are brought to what their tables are: a millisecond's work.
+/// Number of changed rows after which blocks are updated in advance: about a millisecond of work.
 const ROWS_AHEAD: usize = 1024;
 
-/// What a control element has staged, and what else belongs to the element's end of associations.
+/// Staged changes of a control element, and other state of the element's end of associations.
 #[derive(Debug, Default)]
 pub struct Control {
     staged: Option<Staged>,
-    /// Rows of instances and links.
+    /// Row numbers of instances and links.
     numbers: Numbers,
-    /// The same before the last commit.
+    /// Row numbers before the last commit.
     numbers_before: Option<Numbers>,
     whole: Whole,
-    /// Rows that were staged since somebody asked.
+    /// Number of rows staged since the last call of `take_work`.
     work: usize,
 }
 
 impl Control {
-    /// How many rows were staged since the last call: whoever hands messages over lets frames have their
-    /// turn after some.
+    /// Returns the number of rows staged since the last call. The caller uses it to let frames pass between messages.
     pub fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.work)
     }
 
-    /// Keeps the last event of an agent, which can be asked for.
+    /// Stores the last event of an agent so that control elements can read it.
     pub fn agent_said(&mut self, happening: &Happening) {
         self.whole.agent_event = happening.reported.first().cloned();
     }
 }
 
-/// What takes effect with the next commit.
+/// Changes that the next commit activates.
 #[derive(Debug)]
 struct Staged {
     draft: Draft,
     numbers: Numbers,
-    /// Another program, and a frame to be traced.
+    /// A new program and a frame to trace.
     whole: whole::Staged,
-    /// Whether anything of the program is changed.
+    /// Whether the program changes.
     has_changes: bool,
-    /// Of which program the draft is.
+    /// Generation of the program that the draft is based on.
     generation: u64,
-    /// Rows that were changed since blocks were brought to what their tables are.
+    /// Number of rows changed since the last update of blocks.
     rows: usize,
 }
 
-/// An element that speaks for itself.
+/// An element that serves an association.
 pub struct Speaker<'a, E: Enforcer> {
-    /// What is staged, and what is known beside the element.
+    /// Staged changes and other state.
     pub control: &'a mut Control,
     /// The element.
     pub element: &'a mut element::Element<E>,
-    /// The time.
+    /// Current time.
     pub now: Nanos,
-    /// The ports' queues.
+    /// Queues of the ports.
     pub out: &'a mut Outputs,
 }
 
-/// The result that says why the element will not.
+/// Returns the ForCES result code of an error.
 fn code_of(error: &ElementError) -> ResultCode {
     match error {
         ElementError::Instance(_) => ResultCode::INSTANCE_NOT_FOUND,
@@ -103,7 +103,7 @@ fn code_of(error: &ElementError) -> ResultCode {
 }
 
 impl<E: Enforcer> Speaker<'_, E> {
-    /// What is staged so far, beginning with nothing.
+    /// Returns the staged changes, starting with none.
     fn staged(&mut self) -> &mut Staged {
         let Control { staged, numbers, .. } = &mut *self.control;
         staged.get_or_insert_with(|| {
@@ -173,7 +173,7 @@ impl<E: Enforcer> Speaker<'_, E> {
         }
         let (document, traced) = self.control.whole.take(whole)?;
         let prepared = match document {
-            // Two programs at once are none.
+            // A new document and changes of the running program exclude each other.
             Some(_) if has_changes => return Err(ResultCode::NOT_SUPPORTED),
             Some(text) => Some(self.control.whole.load(&text, self.element)?),
             None if has_changes => {
@@ -242,7 +242,7 @@ impl<E: Enforcer> Element for Speaker<'_, E> {
     }
 
     fn roll_back(&mut self) {
-        // A commit that changed nothing of the program kept none.
+        // A commit that did not change the program retained no previous one.
         if let Some(before) = self.control.numbers_before.take() {
             self.element.roll_back(self.now, self.out);
             self.control.numbers = before;
@@ -284,7 +284,7 @@ impl<E: Enforcer> Element for Speaker<'_, E> {
     }
 }
 
-/// A metadatum's octets as a number.
+/// Converts the octets of a metadata item to a number.
 fn number(bytes: &[u8]) -> Option<u128> {
     (bytes.len() <= 16).then(|| bytes.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte)))
 }

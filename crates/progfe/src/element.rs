@@ -1,11 +1,13 @@
-//! A running element: a program that frames go through, and that can be changed under them.
+//! A running element: forwards frames by a program that can change at run time.
 //!
-//! Whatever is to change, a whole program or one field of a row, is first [prepared](Element::prepare):
-//! checked, and made ready, while the element runs on. [`Element::swap`] then puts it in place between two
-//! frames, all or nothing; what ran before is kept until [`Element::settle`], so that it can be [rolled
-//! back](Element::roll_back), as a ForCES transaction can until its completion (RFC 5810 section 4.3.1.2).
-//! Time is an argument, and nothing is sent: frames for control elements and agents, and
-//! events, wait until somebody takes them.
+//! - [`Element::prepare`] checks and loads a change while the element runs. A change is a whole program or a single
+//!   field of a row.
+//! - [`Element::swap`] activates it between two frames, all or nothing.
+//! - [`Element::roll_back`] restores the previous program until [`Element::settle`] discards it. A ForCES transaction
+//!   works the same way until its completion (RFC 5810 section 4.3.1.2).
+//!
+//! The caller passes the time as an argument. The element sends nothing itself: redirected frames and events wait in
+//! queues until the caller takes them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -33,13 +35,13 @@ use crate::problem::{Code, Problems};
 use crate::program::Program;
 use crate::trace::Trace;
 
-/// Programs as they are to be.
+/// Draft programs under change.
 mod draft;
-/// What would become of what blocks hold.
+/// Preview of the fate of learned and counted state.
 mod foreseen;
-/// Frames that are looked at.
+/// Tracing and cost measurement.
 mod observed;
-/// Events that are watched, and how often they are told.
+/// Watched events and their report rate.
 pub mod watching;
 
 pub use draft::Draft;
@@ -51,41 +53,41 @@ pub use watching::Report;
 pub struct Element<E: Enforcer = Interpreter> {
     enforcer: E,
     seed: u64,
-    /// Generations that there were.
+    /// Number of generations so far.
     generations: u64,
     previous: Option<E::Prepared>,
-    /// Programs that are over, until somebody takes them; none are kept where nobody does.
+    /// Retired programs that wait for the caller; `None` if the element frees them.
     gone: Option<Vec<E::Prepared>>,
     watching: watching::Watching,
-    /// Blocks whose events somebody wants beside the program's watches.
+    /// Blocks whose events have a subscriber in addition to the program's watches.
     watched_also: BTreeSet<(u32, u32)>,
-    /// Their events, the oldest first.
+    /// Events of these blocks, oldest first.
     for_control: VecDeque<Told>,
-    /// Events that watches want told.
+    /// Events that watches report.
     reports: VecDeque<Report>,
-    /// Events of either kind that nobody took.
+    /// Number of events of either kind that were lost because the queue was full.
     pub happenings_lost: u64,
-    /// Whether frames are to be forwarded at all.
+    /// Whether the element forwards frames.
     forwards: bool,
-    /// Frames that came while they were not.
+    /// Number of frames that arrived while forwarding was off.
     pub stopped: u64,
-    /// Whether its ports tell when the kernel got frames.
+    /// Whether the ports deliver kernel receive time stamps.
     has_arrivals: bool,
-    /// What somebody looks at.
+    /// Active tracing and cost measurement.
     observing: Option<Box<Observing>>,
 }
 
-/// A program that is ready to run.
+/// A loaded program, ready to run.
 pub struct Prepared<E: Enforcer = Interpreter> {
     inner: E::Prepared,
-    /// Counters that are set back with it.
+    /// Counters to reset when the program is activated.
     resets: Vec<(usize, u32)>,
-    /// Rows that blocks learnt and are to forget with it.
+    /// Learned rows to delete when the program is activated.
     forgets: Vec<(usize, u32, u32)>,
     watching: watching::Watching,
 }
 
-/// What a program is made ready by apart from the element that is to run it: on another thread, for instance.
+/// Data to prepare a program without the element, for instance on another thread.
 pub struct Basis<E: Enforcer> {
     shell: Loaded,
     generation: u64,
@@ -95,7 +97,7 @@ pub struct Basis<E: Enforcer> {
 }
 
 impl<E: Enforcer> Basis<E> {
-    /// Checks a program and makes it ready to replace the one that ran when the basis was taken. Every problem.
+    /// Checks and loads a program that replaces the one that ran when the basis was taken. Returns all problems.
     pub fn prepare(&self, program: Program) -> Result<Prepared<E>, Problems> {
         let problems = checked(&program, self.has_arrivals);
         if problems.refuses() {
@@ -108,8 +110,7 @@ impl<E: Enforcer> Basis<E> {
 }
 
 impl<E: Enforcer> Basis<E> {
-    /// Makes the program that ran when the basis was taken, with some changes, ready to replace it: all of them or
-    /// none.
+    /// Applies changes to the program that ran when the basis was taken, and loads the result: all changes or none.
     pub fn prepare_changes(
         &self,
         running: &Program,
@@ -125,7 +126,7 @@ impl<E: Enforcer> Basis<E> {
     }
 }
 
-/// All that is wrong with a program for an element whose ports tell when frames arrived, or do not.
+/// Returns all problems of a program, for ports with or without kernel time stamps.
 fn checked(program: &Program, has_arrivals: bool) -> Problems {
     let mut problems = check(program);
     if !has_arrivals && let Some(agent) = program.agents.iter().find(|it| it.wants_arrivals()) {
@@ -136,54 +137,54 @@ fn checked(program: &Program, has_arrivals: bool) -> Problems {
     problems
 }
 
-/// One thing that is to be changed.
+/// A change of an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// What stands at a path is to be this.
+    /// Sets the value at a path.
     Set {
-        /// The instance, by its place in the program.
+        /// Index of the instance in the program.
         instance: usize,
-        /// Component, fields, rows.
+        /// Path of component, fields and rows.
         path: Vec<u32>,
-        /// The value.
+        /// New value.
         value: Value,
     },
-    /// Some fields or rows of what stands at a path are to be these, the others as they are.
+    /// Sets some fields or rows of the value at a path and leaves the others unchanged.
     Merge {
-        /// The instance.
+        /// Index of the instance in the program.
         instance: usize,
-        /// The path.
+        /// Path.
         path: Vec<u32>,
-        /// The fields and rows.
+        /// New fields and rows.
         value: Value,
     },
-    /// A row, or a field that may be missing, is to go.
+    /// Deletes a row or an optional field.
     Delete {
-        /// The instance.
+        /// Index of the instance in the program.
         instance: usize,
-        /// The path.
+        /// Path.
         path: Vec<u32>,
     },
 }
 
-/// Why something cannot be read or changed.
+/// Reason why a read or a change failed.
 #[derive(Debug)]
 pub enum ElementError {
-    /// There is no such instance.
+    /// The instance does not exist.
     Instance(usize),
-    /// The path leads nowhere.
+    /// The path is invalid.
     Path(PathFault),
-    /// Nothing is there.
+    /// Nothing exists at the path.
     NotThere,
-    /// It is there already.
+    /// The item exists already.
     There,
-    /// It can only be read, or not even that.
+    /// The class does not allow this access.
     Access,
-    /// The value is none of the type.
+    /// The value does not match the type.
     Value(ValueFault),
-    /// The program as it would be is refused.
+    /// The resulting program is rejected.
     Refused(Problems),
-    /// The program that runs is not the one that it was prepared for.
+    /// The running program is not the one that the change was prepared for.
     Stale,
 }
 
@@ -205,7 +206,7 @@ impl fmt::Display for ElementError {
 impl std::error::Error for ElementError {}
 
 impl<E: Enforcer> Element<E> {
-    /// Runs a program. `seed` is a secret for hashing.
+    /// Starts a program. `seed` is a secret for hashing.
     pub fn start(program: Program, seed: u64) -> Result<Element<E>, Problems> {
         let problems = check(&program);
         if problems.refuses() {
@@ -231,22 +232,22 @@ impl<E: Enforcer> Element<E> {
         })
     }
 
-    /// What runs the program.
+    /// Returns the engine that runs the program.
     pub fn enforcer(&self) -> &E {
         &self.enforcer
     }
 
-    /// The program that runs.
+    /// Returns the running program.
     pub fn program(&self) -> &Arc<Program> {
         self.enforcer.program()
     }
 
-    /// Its number: numbers rise from one program to the next, and one that was refused may have had one too.
+    /// Returns the generation of the running program. Generations increase; a rejected program may have used one.
     pub fn generation(&self) -> u64 {
         self.enforcer.generation()
     }
 
-    /// Checks a program and makes it ready to replace the one that runs. Every problem.
+    /// Checks and loads a program that replaces the running one. Returns all problems.
     pub fn prepare(&mut self, program: Program) -> Result<Prepared<E>, Problems> {
         let problems = checked(&program, self.has_arrivals);
         if problems.refuses() {
@@ -263,7 +264,7 @@ impl<E: Enforcer> Element<E> {
         Ok(Prepared { inner, resets: Vec::new(), forgets: Vec::new(), watching })
     }
 
-    /// Makes the program that runs, with some changes, ready to replace it: all of them or none.
+    /// Applies changes to the running program and loads the result: all changes or none.
     pub fn prepare_changes(&mut self, changes: &[Change]) -> Result<Prepared<E>, ElementError> {
         let mut draft = Draft::of(self.enforcer.program());
         for change in changes {
@@ -272,20 +273,20 @@ impl<E: Enforcer> Element<E> {
         self.prepare_draft(draft)
     }
 
-    /// Does ahead of its being made ready what a draft's tables cost: whoever makes many changes has this
-    /// done between them, so that frames have their turn.
+    /// Updates the tables of a draft in advance. A caller with many changes calls this between them, so that frames
+    /// are not delayed.
     pub fn go_ahead(&self, draft: &mut Draft) {
-        // A version that may come back is looked at still.
+        // While a rollback is possible, its blocks must not change.
         if self.previous.is_none() {
             draft.go_ahead(self.enforcer.program(), |at| self.enforcer.block(at)?.follow());
         }
     }
 
-    /// Makes a draft of the program that runs ready to replace it.
+    /// Loads a draft of the running program.
     pub fn prepare_draft(&mut self, mut draft: Draft) -> Result<Prepared<E>, ElementError> {
         self.go_ahead(&mut draft);
         draft.is_whole(self.enforcer.program())?;
-        // What a row of such a table says is its block's to judge, and the memory that all take.
+        // For row changes, the blocks check the rows; only the memory check remains.
         let mut problems = Problems::default();
         match draft.changes_rows_only() {
             true => resources::check(&draft.program, &mut problems),
@@ -305,7 +306,7 @@ impl<E: Enforcer> Element<E> {
         Ok(prepared)
     }
 
-    /// Runs what was prepared from now on. What ran before is kept.
+    /// Activates a prepared program. The previous program remains available for a rollback.
     pub fn swap(
         &mut self,
         prepared: Prepared<E>,
@@ -313,7 +314,7 @@ impl<E: Enforcer> Element<E> {
         out: &mut Outputs,
     ) -> Result<(), ElementError> {
         let Prepared { mut inner, resets, forgets, watching } = prepared;
-        // What happened was in the blocks of the program that goes.
+        // Pending events belong to blocks of the old program.
         self.sort_happenings();
         if !self.enforcer.exchange(&mut inner, now, out) {
             return Err(ElementError::Stale);
@@ -331,8 +332,8 @@ impl<E: Enforcer> Element<E> {
         Ok(())
     }
 
-    /// Runs again what ran before the last swap, with what was learnt and counted meanwhile. False if that
-    /// is not kept any more.
+    /// Restores the program before the last swap, including state learned and counted since. Returns false if it is
+    /// no longer available.
     pub fn roll_back(&mut self, now: Nanos, out: &mut Outputs) -> bool {
         let Some(mut previous) = self.previous.take() else { return false };
         self.sort_happenings();
@@ -343,13 +344,13 @@ impl<E: Enforcer> Element<E> {
         done
     }
 
-    /// From now on programs that are over are not freed here, which takes as long as they are large, but wait to be
-    /// [taken](Element::take_gone).
+    /// Defers freeing of retired programs, which takes time in proportion to their size. The caller gets them from
+    /// [`Element::take_gone`].
     pub fn keep_gone(&mut self) {
         self.gone.get_or_insert_default();
     }
 
-    /// Programs that are over.
+    /// Returns the retired programs.
     pub fn take_gone(&mut self) -> Vec<E::Prepared> {
         self.gone.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -360,13 +361,12 @@ impl<E: Enforcer> Element<E> {
         }
     }
 
-    /// Says that its ports do not tell when the kernel got frames, since no program wanted that when they were
-    /// opened: one that wants it is refused from now on.
+    /// Declares that the ports deliver no kernel time stamps. Programs that need them are rejected from now on.
     pub fn without_arrivals(&mut self) {
         self.has_arrivals = false;
     }
 
-    /// What another program is made ready by apart from this element.
+    /// Returns the data to prepare a program without this element.
     pub fn basis(&mut self) -> Basis<E> {
         self.generations += 1;
         let (generation, seed) = (self.generations, self.seed);
@@ -374,13 +374,13 @@ impl<E: Enforcer> Element<E> {
         Basis { shell, generation, seed, has_arrivals, of: PhantomData }
     }
 
-    /// Forgets what ran before: the last swap is for good.
+    /// Discards the previous program. The last swap becomes final.
     pub fn settle(&mut self) {
         let before = self.previous.take();
         self.let_go(before);
     }
 
-    /// Does some changes at once, for good: all of them or none.
+    /// Applies changes and commits them: all or none.
     pub fn change(
         &mut self,
         changes: &[Change],
@@ -393,7 +393,7 @@ impl<E: Enforcer> Element<E> {
         Ok(())
     }
 
-    /// What stands at a path of an instance.
+    /// Returns the value at a path of an instance.
     pub fn get(&self, instance: usize, path: &[u32], now: Nanos) -> Result<Value, ElementError> {
         let program = self.enforcer.program();
         if instance >= program.instances.len() {
@@ -410,39 +410,38 @@ impl<E: Enforcer> Element<E> {
         part.cloned().ok_or(ElementError::NotThere)
     }
 
-    /// A block by its name, to be told what agents know.
+    /// Returns a block by name, so that agents can update it.
     pub(crate) fn block_mut(&mut self, name: &str) -> Option<&mut Lfb> {
         let instance = self.program().find(name)?;
         self.enforcer.block_mut(instance)
     }
 
-    /// What went over a link, by its place in the program.
+    /// Returns the traffic of a link, by its index in the program.
     pub fn link(&self, link: usize) -> Traffic {
         self.enforcer.link(link)
     }
 
-    /// What a block let go no further.
+    /// Returns the drops of a block.
     pub fn drops(&self, instance: usize) -> &Drops {
         self.enforcer.drops(instance)
     }
 
-    /// Frames by what became of them.
+    /// Returns the frame accounting.
     pub fn account(&self) -> Account {
         self.enforcer.account()
     }
 
-    /// Says whether frames are to be forwarded: those that come while they are not are counted and
-    /// dropped. An element that was just started forwards.
+    /// Turns forwarding on or off. While it is off, the element counts and drops frames. A new element forwards.
     pub fn set_forwarding(&mut self, forwards: bool) {
         self.forwards = forwards;
     }
 
-    /// Whether frames are forwarded.
+    /// Returns true if the element forwards frames.
     pub fn is_forwarding(&self) -> bool {
         self.forwards
     }
 
-    /// Forwards one frame, and says what happened to it block by block.
+    /// Forwards one frame and returns its trace, block by block.
     pub fn trace(
         &mut self,
         port: PortNo,
@@ -455,7 +454,7 @@ impl<E: Enforcer> Element<E> {
         trace
     }
 
-    /// Puts a frame with metadata into a block that has no inputs: RedirectIn, Inject.
+    /// Puts a frame with metadata into a block without inputs: RedirectIn or Inject.
     pub fn inject(
         &mut self,
         instance: usize,
@@ -474,13 +473,13 @@ impl<E: Enforcer> Element<E> {
         Ok(())
     }
 
-    /// Says whether a port's link carries frames.
+    /// Sets the link state of a port.
     pub fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs) {
         self.enforcer.set_link(port, up, now, out);
     }
 
-    /// Has blocks, by class and number, tell their events although no watch of the program wants them;
-    /// until others are given, whichever program runs.
+    /// Subscribes to events of blocks, by class and number, in addition to the program's watches. The subscription
+    /// survives program changes and lasts until the next call.
     pub fn watch_also(&mut self, instances: BTreeSet<(u32, u32)>) {
         if self.watched_also != instances {
             self.watched_also = instances;
@@ -488,7 +487,7 @@ impl<E: Enforcer> Element<E> {
         }
     }
 
-    /// Says to each block whether somebody wants its events.
+    /// Informs each block whether its events have a subscriber.
     fn set_watched(&mut self) {
         let program = self.enforcer.program().clone();
         for (at, instance) in program.instances.iter().enumerate() {
@@ -499,19 +498,19 @@ impl<E: Enforcer> Element<E> {
         }
     }
 
-    /// The next frame that waits for a control element or an agent.
+    /// Returns the next frame for a control element or an agent.
     pub fn next_told(&mut self) -> Option<ToldFrame> {
         self.enforcer.told().frames.pop_front()
     }
 
-    /// The next frame that waits for somebody of whom `is_for` says so.
+    /// Returns the next frame whose receiver satisfies `is_for`.
     pub fn next_told_to(&mut self, is_for: impl Fn(&ToldTo) -> bool) -> Option<ToldFrame> {
         let frames = &mut self.enforcer.told().frames;
         let at = frames.iter().position(|frame| is_for(&frame.to))?;
         frames.remove(at)
     }
 
-    /// Sorts what happened by who is to be told.
+    /// Sorts pending events by receiver.
     fn sort_happenings(&mut self) {
         while let Some(happening) = self.enforcer.told().happenings.pop_front() {
             let told = news::happening(self.enforcer.program(), &happening);
@@ -525,21 +524,20 @@ impl<E: Enforcer> Element<E> {
         }
     }
 
-    /// The next event of a block whose events [somebody wants](Element::watch_also) beside the program's
-    /// watches.
+    /// Returns the next event of the blocks subscribed with [`Element::watch_also`].
     pub fn next_happening(&mut self) -> Option<Told> {
         self.sort_happenings();
         self.for_control.pop_front()
     }
 
-    /// The next event that waits and that its watch wants told.
+    /// Returns the next event that a watch reports.
     pub fn next_report(&mut self) -> Option<Report> {
         self.sort_happenings();
         self.reports.pop_front()
     }
 }
 
-/// Adds what waits to be told, or counts it as lost if nobody takes any.
+/// Appends an item to a queue, or counts it as lost if the queue is full.
 fn keep<T>(queue: &mut VecDeque<T>, what: T, lost: &mut u64) {
     match queue.len() < HAPPENINGS_MAX {
         true => queue.push_back(what),
@@ -576,7 +574,7 @@ impl<E: Enforcer> Forwarder for Element<E> {
                 observing.pass_by(sights[0].len());
                 self.enforcer.decide(port, sights, now, decisions)
             }
-            // All of them come to be forwarded, and are counted or looked at there.
+            // All frames arrive in `forward`, which counts or observes them.
             _ => self.enforcer.leave(),
         }
     }

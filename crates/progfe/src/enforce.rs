@@ -1,8 +1,8 @@
-//! The Adaptation Layer: one interface between what manages an element and what runs its program.
+//! Adaptation layer: one interface between element management and the engine that runs a program.
 //!
-//! An [`Enforcer`] takes programs that are made ready apart from the frames' path, runs one of them, and
-//! can be asked what its blocks hold. The [interpreter](crate::interpret) is one; whoever manages an
-//! element cannot tell which one it has but by its speed.
+//! An [`Enforcer`] accepts programs loaded outside the forwarding path, runs one of them, and gives access to the
+//! state of its blocks. The [interpreter](crate::interpret) is one implementation. All implementations behave the
+//! same except for speed.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::observe::Watch;
 use crate::problem::Problems;
 use crate::program::Program;
 
-/// What runs programs.
+/// An engine that runs programs.
 pub trait Enforcer: Sized {
-    /// A program that is ready to run.
+    /// A loaded program.
     type Prepared;
 
-    /// Runs a program, the first one.
+    /// Starts the first program.
     fn start(program: Arc<Program>, seed: u64) -> Result<Self, Problems>;
 
-    /// Makes a program ready to replace the one that runs, as that of a generation, with blocks that
-    /// follow those that run. Nothing of this is seen by frames.
+    /// Loads a program of a given generation that replaces the running one. `ahead` contains successors of running
+    /// blocks. Frames are not affected.
     fn prepare(
         &self,
         program: Arc<Program>,
@@ -37,11 +37,11 @@ pub trait Enforcer: Sized {
         ahead: Ahead,
     ) -> Result<Self::Prepared, Problems>;
 
-    /// What a program can be made ready by apart from what runs.
+    /// Returns the data to load a program without this engine.
     fn shell(&self) -> Loaded;
 
-    /// As [`Enforcer::prepare`], apart from what runs, of which the shell is known: on another thread, for instance.
-    /// All blocks are made anew.
+    /// Loads a program like [`Enforcer::prepare`], but only from the shell, for instance on another thread. It
+    /// creates all blocks new.
     fn prepare_apart(
         shell: &Loaded,
         program: Arc<Program>,
@@ -49,29 +49,31 @@ pub trait Enforcer: Sized {
         seed: u64,
     ) -> Result<Self::Prepared, Problems>;
 
-    /// What was made ready.
+    /// Returns the loaded program.
     fn loaded(prepared: &Self::Prepared) -> &Loaded;
 
-    /// Runs another program from now on: all frames before are wholly the old one's, all behind wholly
-    /// the new one's. What ran before is in `prepared` then, and the same call brings it back. False, and
-    /// nothing happens, if it was made ready for another program than the one that runs.
+    /// Swaps the running program with `prepared`.
+    ///
+    /// Frames before the call use only the old program, frames after it only the new one. Afterwards `prepared`
+    /// contains the old program, and the same call restores it. Returns false without any effect if the program was
+    /// prepared for another program than the running one.
     fn exchange(&mut self, prepared: &mut Self::Prepared, now: Nanos, out: &mut Outputs) -> bool;
 
-    /// The program that runs.
+    /// Returns the running program.
     fn program(&self) -> &Arc<Program>;
 
-    /// Its generation.
+    /// Returns the generation of the running program.
     fn generation(&self) -> u64;
 
-    /// Forwards what a port received.
+    /// Forwards a batch that a port received.
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs);
 
-    /// As [`dataplane::forwarder::Forwarder::decides`].
+    /// See [`dataplane::forwarder::Forwarder::decides`].
     fn decides(&self) -> bool {
         false
     }
 
-    /// As [`dataplane::forwarder::Forwarder::decide`].
+    /// See [`dataplane::forwarder::Forwarder::decide`].
     fn decide(
         &mut self,
         _port: PortNo,
@@ -82,34 +84,34 @@ pub trait Enforcer: Sized {
         Decided::Done(0)
     }
 
-    /// As [`dataplane::forwarder::Forwarder::rewrites`].
+    /// See [`dataplane::forwarder::Forwarder::rewrites`].
     fn rewrites(&self) -> bool {
         false
     }
 
-    /// As [`dataplane::forwarder::Forwarder::resume`].
+    /// See [`dataplane::forwarder::Forwarder::resume`].
     fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
 
-    /// As [`dataplane::forwarder::Forwarder::grows`].
+    /// See [`dataplane::forwarder::Forwarder::grows`].
     fn grows(&self, _place: usize) -> isize {
         0
     }
 
-    /// As [`dataplane::forwarder::Forwarder::rewrite`].
+    /// See [`dataplane::forwarder::Forwarder::rewrite`].
     fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
         bytes
     }
 
-    /// Does what is due, and says when to come back.
+    /// Does periodic work. Returns the time of the next call.
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
 
-    /// Has frames come to be forwarded that could be decided where they lie.
+    /// Declines to decide frames in place, so that they arrive in `forward`.
     fn leave(&mut self) -> Decided {
         Decided::Done(0)
     }
 
-    /// Forwards one frame block by block, and notes what is wanted of it. Queues that hold frames are
-    /// served when a batch is [forwarded](Enforcer::forward), an empty one for all they care.
+    /// Forwards one frame block by block and records what `watch` requests. Queues in blocks are served only by
+    /// [`Enforcer::forward`]; an empty batch is sufficient.
     fn pass(
         &mut self,
         port: PortNo,
@@ -119,7 +121,7 @@ pub trait Enforcer: Sized {
         watch: Watch<'_>,
     );
 
-    /// Puts a frame with metadata into a block that has no inputs.
+    /// Puts a frame with metadata into a block without inputs.
     fn inject(
         &mut self,
         instance: usize,
@@ -128,40 +130,40 @@ pub trait Enforcer: Sized {
         out: &mut Outputs,
     );
 
-    /// Says whether a port's link carries frames.
+    /// Sets the link state of a port.
     fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs);
 
-    /// What a component of a block holds.
+    /// Returns the value of a component of a block.
     fn component(&self, instance: usize, component: u32, now: Nanos) -> Option<Value>;
 
-    /// Sets a counter of a block back to where it began.
+    /// Resets a counter of a block to its initial value.
     fn reset(&mut self, instance: usize, component: u32);
 
-    /// Has a block forget a row that it learnt; whether there was one.
+    /// Deletes a learned row of a block. Returns false if there is none.
     fn forget(&mut self, instance: usize, component: u32, index: u32) -> bool;
 
-    /// Says whether somebody wants a block's events.
+    /// Sets whether events of a block have a subscriber.
     fn set_watched(&mut self, instance: usize, watched: bool);
 
-    /// A block as it runs, by its place in the program.
+    /// Returns a running block, by its index in the program.
     fn block(&self, instance: usize) -> Option<&Lfb>;
 
-    /// The same, to be told what agents know.
+    /// Returns a running block, so that agents can update it.
     fn block_mut(&mut self, instance: usize) -> Option<&mut Lfb>;
 
-    /// What went over a link, by its place in the program.
+    /// Returns the traffic of a link, by its index in the program.
     fn link(&self, link: usize) -> Traffic;
 
-    /// What a block let go no further.
+    /// Returns the drops of a block.
     fn drops(&self, instance: usize) -> &Drops;
 
-    /// Frames by what became of them.
+    /// Returns the frame accounting.
     fn account(&self) -> Account;
 
-    /// Frames that wait in blocks.
+    /// Returns the number of frames that wait in blocks.
     fn held(&self) -> u64;
 
-    /// What waits to be told.
+    /// Returns the queues of redirected frames and of events.
     fn told(&mut self) -> &mut Told;
 }
 

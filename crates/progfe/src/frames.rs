@@ -1,218 +1,218 @@
-//! Frame formats as data: any protocol is a few lines of XML.
+//! Frame formats as data: a few lines of XML describe a protocol.
 //!
-//! A [`FrameSet`] holds formats; each is a row of fields in bits, or in bytes by an expression, with
-//! optional and repeated parts, constants, checksums, and what follows it by the value of a field.
-//! Nothing in the code knows a protocol: Ethernet to UDP are a file of such definitions
-//! (`libraries/ethernet.frames.xml`), and a program brings its own beside or instead of them.
+//! A [`FrameSet`] contains formats. A format is a sequence of fields, with a length in bits or a length in bytes from
+//! an expression. It may have optional and repeated parts, constants and checksums. A field value selects the next
+//! format. The code knows no protocol: a file defines Ethernet to UDP (`libraries/ethernet.frames.xml`), and a
+//! program adds or substitutes its own definitions.
 //!
-//! A frame is walked from the set's first format ([`locate`]). All that walks is bounded, by the
-//! definitions (checked by [`check`]) and by the frame's bytes.
+//! [`locate`] parses a frame from the first format of the set. The definitions (checked by [`check`]) and the bytes
+//! of the frame bound every traversal.
 
 use std::collections::BTreeMap;
 
 use crate::problem::Place;
 
-/// Whole numbers computed from fields.
+/// Integer expressions over fields.
 pub mod expression;
-/// Up to 128 bits anywhere in bytes.
+/// Access to up to 128 bits at any bit offset.
 pub mod bits;
-/// Definitions read from XML, and written.
+/// Reader and writer for definitions in XML.
 pub mod document;
-/// What a definition must hold before a frame is walked by it.
+/// Checks of definitions.
 pub mod check;
-/// Which field of which header a name means.
+/// Names of fields and headers.
 pub mod reference;
-/// Where in a frame its headers and fields are.
+/// Positions of headers and fields in a frame.
 pub mod locate;
-/// Where fields are for certain, whatever the frame: for compilers.
+/// Fixed positions of fields, for compilers.
 pub mod ways;
-/// Sums over what a checksum covers.
+/// Checksum computation.
 pub mod checksum;
-/// Fields written, headers pushed and popped, lengths and checksums kept right.
+/// Modification of frames: fields, headers, lengths and checksums.
 pub mod edit;
 
 pub use expression::{Expression, Variable};
 pub use locate::{Header, Located};
 pub use reference::{FieldRef, Part};
 
-/// Formats of one set.
+/// Maximum number of formats in a set.
 pub const FORMATS_MAX: usize = 1024;
-/// Items of a format, and fields of a repeated part.
+/// Maximum number of items in a format, and of fields in a repeated part.
 pub const ITEMS_MAX: usize = 256;
-/// Cases of all formats of a set, those taken over by `like` included.
+/// Maximum number of cases over all formats of a set, including those from `like`.
 pub const CASES_MAX: usize = 65_536;
-/// Bits of a field that is a number.
+/// Maximum width of a number field in bits.
 pub const FIELD_BITS_MAX: u16 = 128;
-/// Bits of a field that expressions may use.
+/// Maximum width of a field in an expression, in bits.
 pub const COUNTED_BITS_MAX: u16 = 32;
-/// Rounds of a repeated part.
+/// Maximum number of rounds of a repeated part.
 pub const ROUNDS_MAX: u16 = 256;
-/// Definitions of the protocols of Ethernet networks, as they ship.
+/// Built-in definitions of the protocols of Ethernet networks.
 pub const ETHERNET: &str = include_str!("../libraries/ethernet.frames.xml");
 
-/// The place of a format in its set.
+/// Index of a format in its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FormatId(pub u16);
 
-/// Formats by number and by name. Sets are the same that say the same, wherever they stand.
+/// Formats by index and name. Two sets are equal if their definitions are equal, regardless of their places.
 #[derive(Debug, Clone, Default)]
 pub struct FrameSet {
     formats: Vec<Format>,
     names: BTreeMap<String, FormatId>,
-    /// The format of a frame's first byte; `None` in an empty set.
+    /// Format of the first byte of a frame; `None` in an empty set.
     pub start: Option<FormatId>,
 }
 
 impl PartialEq for FrameSet {
     fn eq(&self, other: &FrameSet) -> bool {
-        // Most that are compared stand at the same places too, which is quick to see.
+        // Most compared sets also have equal places, which is faster to compare.
         (&self.formats, self.start) == (&other.formats, other.start)
             || self.to_xml(0) == other.to_xml(0)
     }
 }
 
-/// How the bytes of one header are read.
+/// Format of a header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Format {
-    /// Its name: `IPv4`.
+    /// Name: `IPv4`.
     pub name: String,
-    /// What it consists of, first byte first.
+    /// Items in byte order.
     pub items: Vec<Item>,
-    /// Bytes of the header with all that it encloses; a header for which this does not fit into
-    /// what encloses it is not there.
+    /// Total length of the header with its payload, in bytes. A header is absent if this does not fit into the
+    /// enclosing data.
     pub total: Option<Expression>,
-    /// As `total`, but ignored where it makes no sense.
+    /// Like `total`, but an implausible value is ignored.
     pub ends: Option<Expression>,
-    /// What follows: the first one that has an answer counts.
+    /// Rules for the next format; the first with a result applies.
     pub next: Vec<Next>,
-    /// Where it is defined.
+    /// Place of the definition.
     pub place: Place,
 }
 
-/// A piece of a header.
+/// A part of a header.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// One field.
+    /// A field.
     Field(Field),
-    /// Fields that come several times.
+    /// A repeated group of fields.
     Repeat(Repeat),
 }
 
-/// One field.
+/// A field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Its name within the header.
+    /// Name within the header.
     pub name: String,
-    /// How long it is.
+    /// Width.
     pub width: Width,
-    /// It is there only if this is not zero.
+    /// Condition: the field is present only if this is not zero.
     pub when: Option<Expression>,
-    /// What it holds in every such header: bytes with another value are no such header.
+    /// Constant value. Bytes with another value are not such a header.
     pub is: Option<u128>,
-    /// What a pushed header holds here first, if not zero.
+    /// Initial value in a pushed header, if not zero.
     pub preset: Option<u128>,
-    /// It is a checksum of this kind.
+    /// Kind of checksum, if the field is one.
     pub checksum: Option<Checksum>,
-    /// It belongs to the pseudo-header of the checksums behind it.
+    /// Whether the field belongs to the pseudo-header of checksums in the payload.
     pub pseudo: bool,
-    /// Where it is defined.
+    /// Place of the definition.
     pub place: Place,
 }
 
-/// How long a field is.
+/// Width of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Width {
-    /// So many bits, at most [`FIELD_BITS_MAX`].
+    /// Number of bits, at most [`FIELD_BITS_MAX`].
     Bits(u16),
-    /// So many bytes; more than `max`, or less than none, and the header is not there.
+    /// Number of bytes. The header is absent if the length exceeds `max` or is negative.
     Bytes {
-        /// The length.
+        /// Length expression.
         length: Expression,
-        /// A bound below what the expression allows.
+        /// Upper bound, lower than the expression permits.
         max: Option<u32>,
     },
-    /// All that is left of what encloses it.
+    /// All remaining bytes of the enclosing data.
     Rest,
 }
 
-/// Fields that come several times: options, TLVs.
+/// A repeated group of fields: options, TLVs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeat {
-    /// Its name within the header.
+    /// Name within the header.
     pub name: String,
-    /// The fields of one round.
+    /// Fields of one round.
     pub fields: Vec<Field>,
-    /// Bytes of all rounds together, padding included.
+    /// Total bytes of all rounds, including padding.
     pub bytes: Option<Expression>,
-    /// How many rounds.
+    /// Number of rounds.
     pub count: Option<Expression>,
-    /// The round in which this is not zero is the last one.
+    /// A round in which this is not zero is the last one.
     pub until: Option<Expression>,
-    /// Rounds that are looked at; at most [`ROUNDS_MAX`].
+    /// Maximum number of rounds to parse; at most [`ROUNDS_MAX`].
     pub max: u16,
-    /// Where it is defined.
+    /// Place of the definition.
     pub place: Place,
 }
 
-/// Which format follows.
+/// Rule for the next format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Next {
-    /// Whose value says it.
+    /// The value to test.
     pub on: On,
-    /// It says nothing if this is not zero.
+    /// The rule does not apply if this is not zero.
     pub unless: Option<Expression>,
-    /// Values and formats, in the order of the values.
+    /// Values and formats, in value order.
     pub cases: Vec<Case>,
-    /// What follows for all other values.
+    /// Format for all other values.
     pub default: Option<FormatId>,
-    /// The format from which it has its cases: its values mean the same as those there.
+    /// Format whose cases are used: the values have the same meaning there.
     pub like: Option<FormatId>,
-    /// Where it is defined.
+    /// Place of the definition.
     pub place: Place,
 }
 
-/// What a `next` looks at.
+/// The value that a `next` rule tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// A field, by its place in the format.
+    /// A field, by its index in the format.
     Field(u16),
-    /// So many bits behind the header, at most 64.
+    /// Number of bits after the header, at most 64.
     Peek(u8),
-    /// Nothing: the default follows always.
+    /// No value: the default always follows.
     Always,
 }
 
-/// A value, or several, with the format that follows them.
+/// A range of values with the next format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
-    /// The least value.
+    /// Smallest value.
     pub low: u128,
-    /// The greatest value.
+    /// Largest value.
     pub high: u128,
-    /// What follows.
+    /// The next format.
     pub format: FormatId,
-    /// Whether it is written here, not taken over from another format.
+    /// Whether the case is defined here and not taken from another format.
     pub own: bool,
 }
 
-/// What a 16-bit ones-complement checksum (RFC 1071) covers.
+/// Coverage of a 16-bit ones' complement checksum (RFC 1071).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
-    /// What is summed.
+    /// Data that is summed.
     pub cover: Cover,
-    /// Zero means that there is none (RFC 768).
+    /// Zero means no checksum (RFC 768).
     pub optional: bool,
 }
 
-/// What is summed.
+/// Data that is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cover {
     /// The header.
     Header,
-    /// The header with all that it encloses.
+    /// The header with its payload.
     Rest,
-    /// The same, with the pseudo-header: the marked fields of the header around it, the length and
-    /// this protocol number.
+    /// The header with its payload and the pseudo-header: marked fields of the enclosing header, the length, and this
+    /// protocol number.
     Pseudo(u8),
 }
 
@@ -226,7 +226,7 @@ impl Checksum {
         ("icmp6", Checksum { cover: Cover::Pseudo(58), optional: false }),
     ];
 
-    /// The kind of a name: one of [`Checksum::NAMES`], or `pseudo:` with a protocol number.
+    /// Returns the kind with a name: one of [`Checksum::NAMES`], or `pseudo:` with a protocol number.
     pub fn by_name(name: &str) -> Option<Checksum> {
         if let Some(protocol) = name.strip_prefix("pseudo:") {
             let cover = Cover::Pseudo(protocol.parse().ok()?);
@@ -235,7 +235,7 @@ impl Checksum {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
-    /// The name of the kind.
+    /// Returns the name of the kind.
     pub fn name(self) -> String {
         match (Self::NAMES.iter().find(|(_, kind)| *kind == self), self.cover) {
             (Some((name, _)), _) => (*name).to_owned(),
@@ -246,7 +246,7 @@ impl Checksum {
 }
 
 impl FrameSet {
-    /// A set of formats; names that come twice keep their first meaning.
+    /// Creates a set of formats. A duplicate name refers to the first format.
     pub(crate) fn of(formats: Vec<Format>, start: Option<FormatId>) -> FrameSet {
         let mut names = BTreeMap::new();
         for (at, format) in formats.iter().enumerate() {
@@ -255,24 +255,24 @@ impl FrameSet {
         FrameSet { formats, names, start }
     }
 
-    /// Every format with its number.
+    /// Returns all formats with their ids.
     pub fn formats(&self) -> impl Iterator<Item = (FormatId, &Format)> {
         self.formats.iter().enumerate().map(|(at, format)| (FormatId(at as u16), format))
     }
 
-    /// The format of a number of this set.
+    /// Returns the format with an id.
     pub fn format(&self, id: FormatId) -> &Format {
         &self.formats[usize::from(id.0)]
     }
 
-    /// The number of a name.
+    /// Returns the id of a name.
     pub fn find(&self, name: &str) -> Option<FormatId> {
         self.names.get(name).copied()
     }
 
-    /// What bytes that begin with a format say of the header at `end`, if that is where the first one
-    /// ends, and if one field says it; whether there is such a header the bytes behind it show. `None` if
-    /// headers have to be located to know it.
+    /// Determines the format after the first header without parsing, if that header ends at `end` and one field
+    /// selects the next format. Whether the next header is complete depends on the following bytes. Returns `None` if
+    /// the headers must be located.
     pub fn told(&self, start: FormatId, bytes: &[u8], end: usize) -> Option<Option<FormatId>> {
         let format = self.format(start);
         let plain = |item: &Item| item.field().is_some_and(|field| field.is.is_none());
@@ -293,7 +293,7 @@ impl FrameSet {
                 Variable::Item(item) => read(item).and_then(|value| i64::try_from(value).ok()),
                 Variable::Round(_) => None,
             });
-            // What it encloses ends before the frame does: there may be no room for another header.
+            // The payload ends before the frame does: there may be no room for another header.
             let value = value.and_then(|value| usize::try_from(value).ok());
             if value.is_some_and(|value| (end..bytes.len()).contains(&value)) {
                 return None;
@@ -302,14 +302,14 @@ impl FrameSet {
         Some(next.of(read(item)?))
     }
 
-    /// Whether it has no format at all.
+    /// Returns true if the set has no formats.
     pub fn is_empty(&self) -> bool {
         self.formats.is_empty()
     }
 }
 
 impl Item {
-    /// Its name within the header.
+    /// Returns the name within the header.
     pub fn name(&self) -> &str {
         match self {
             Item::Field(field) => &field.name,
@@ -317,7 +317,7 @@ impl Item {
         }
     }
 
-    /// The field, if it is one.
+    /// Returns the field, if it is one.
     pub fn field(&self) -> Option<&Field> {
         match self {
             Item::Field(field) => Some(field),
@@ -327,7 +327,7 @@ impl Item {
 }
 
 impl Field {
-    /// Its bits, if they are the same in every header in which it is there.
+    /// Returns the number of bits, if it is fixed.
     pub fn bits(&self) -> Option<u32> {
         match &self.width {
             Width::Bits(bits) => Some(u32::from(*bits)),
@@ -338,24 +338,24 @@ impl Field {
         }
     }
 
-    /// Bits of a field whose value is a number.
+    /// Returns the number of bits of a field whose value is a number.
     pub fn number_bits(&self) -> Option<u32> {
         self.bits().filter(|bits| *bits <= u32::from(FIELD_BITS_MAX))
     }
 
-    /// Whether it is always there and always as long.
+    /// Returns true if the field is always present with the same width.
     pub fn is_fixed(&self) -> bool {
         self.when.is_none() && self.bits().is_some()
     }
 }
 
 impl Format {
-    /// The place of an item.
+    /// Returns the index of an item.
     pub fn item(&self, name: &str) -> Option<u16> {
         self.items.iter().position(|item| item.name() == name).map(|at| at as u16)
     }
 
-    /// Where an item begins, in bits from the header's first, if that is the same in every header.
+    /// Returns the bit offset of an item in the header, if it is fixed.
     pub fn fixed_offset(&self, item: u16) -> Option<u32> {
         let before = self.items.get(..usize::from(item))?;
         before.iter().try_fold(0u32, |sum, item| {
@@ -364,12 +364,12 @@ impl Format {
         })
     }
 
-    /// Bytes of the header, if every one is as long.
+    /// Returns the length of the header in bytes, if it is fixed.
     pub fn fixed_bytes(&self) -> Option<u32> {
         self.fixed_offset(self.items.len() as u16).map(|bits| bits / 8)
     }
 
-    /// The first `next` that leads to `format`, and the field and value by which it does so.
+    /// Returns the first `next` that leads to `format`, with the field and value that select it.
     pub fn leads_to(&self, format: FormatId) -> Option<(&Next, Option<(u16, u128)>)> {
         self.next.iter().find_map(|next| match next.on {
             On::Field(item) => {
@@ -389,14 +389,14 @@ impl Format {
 }
 
 impl Next {
-    /// What follows a value.
+    /// Returns the format that a value selects.
     pub fn of(&self, value: u128) -> Option<FormatId> {
         let at = self.cases.partition_point(|case| case.low <= value);
         let case = at.checked_sub(1).map(|at| self.cases[at]);
         case.filter(|case| value <= case.high).map(|case| case.format).or(self.default)
     }
 
-    /// Every format that can follow.
+    /// Returns all formats that can follow.
     pub fn targets(&self) -> impl Iterator<Item = FormatId> {
         self.cases.iter().map(|case| case.format).chain(self.default)
     }

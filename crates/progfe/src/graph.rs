@@ -1,4 +1,4 @@
-//! Links as a block's frames follow them: from an output, and which of its group, to an input.
+//! Lookup of links: from an output and group index to an input.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use packet::frame::PortNo;
 use crate::lfb::At;
 use crate::program::{End, Program, base_id};
 
-/// The links of a program, found from their outputs.
+/// Links of a program, indexed by output.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    /// For each block, each output and each index: the link there.
+    /// Link by block, output and index.
     outputs: Vec<Vec<Vec<Option<u32>>>>,
-    /// For each block and each output: indices with a link, ascending.
+    /// Indices with a link by block and output, ascending.
     linked: Vec<Vec<Vec<u32>>>,
-    /// Where each link leads.
+    /// Target of each link.
     targets: Vec<(usize, At)>,
-    /// The block of each port.
+    /// Block of each port.
     ports: BTreeMap<PortNo, usize>,
 }
 
 impl Graph {
-    /// The links of a program, whose numbers are their places there.
+    /// Builds the graph of a program. Link numbers are indices in the program.
     pub fn of(program: &Program) -> Graph {
         let mut graph = Graph::default();
         for (at, instance) in program.instances.iter().enumerate() {
@@ -49,34 +49,34 @@ impl Graph {
         graph
     }
 
-    /// The link at an output of a block.
+    /// Returns the link at an output of a block.
     #[inline]
     pub fn link(&self, instance: usize, output: u32, index: u32) -> Option<u32> {
         *self.outputs[instance].get(output as usize)?.get(index as usize)?
     }
 
-    /// The block that a link leads to, and by which input.
+    /// Returns the target block and input of a link.
     #[inline]
     pub fn target(&self, link: u32) -> (usize, At) {
         self.targets[link as usize]
     }
 
-    /// Indices with a link, for each output of a block.
+    /// Returns the indices with a link for each output of a block.
     pub fn linked(&self, instance: usize) -> &[Vec<u32>] {
         &self.linked[instance]
     }
 
-    /// The block of a port of the element.
+    /// Returns the block of a port of the element.
     pub fn port(&self, port: PortNo) -> Option<usize> {
         self.ports.get(&port).copied()
     }
 
-    /// Ports of the element that have a block.
+    /// Returns the ports of the element that have a block.
     pub fn ports(&self) -> impl Iterator<Item = PortNo> + '_ {
         self.ports.keys().copied()
     }
 
-    /// How many links there are.
+    /// Returns the number of links.
     pub fn links(&self) -> usize {
         self.targets.len()
     }

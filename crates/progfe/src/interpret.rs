@@ -1,11 +1,10 @@
-//! The oracle: frames go through the graph one at a time, block by block.
+//! The reference interpreter: sends frames through the graph individually, block by block.
 //!
-//! Every link counts frames and bytes, and every block what it let go no further, by reason; an output
-//! without a link is one. Nothing is fast here, and nothing is skipped: whatever else runs a program has to
-//! do the same to every frame.
+//! Every link counts frames and bytes. Every block counts drops by reason; a missing link is one reason. The
+//! interpreter takes no shortcuts. Any other engine must have the same effect on every frame.
 //!
-//! Invariant, for every program and all frames: received + injected + copies made = left + told +
-//! dropped + held ([`Account::is_even`]).
+//! Invariant for every program and all frames: received + injected + copies made = left + told + dropped + held
+//! ([`Account::is_even`]).
 
 use dataplane::forwarder::Outputs;
 use packet::frame::{Batch, Frame, PortNo};
@@ -16,31 +15,31 @@ use crate::loaded::Loaded;
 use crate::observe::Watch;
 use crate::trace::Step;
 
-/// Steps that a frame and all copies of it may take.
+/// Maximum number of steps that a frame and all its copies may take.
 pub const STEPS_MAX: usize = 16_384;
-/// Rounds of queues that are served when a program is replaced; frames in queues that feed each other
-/// for longer are dropped.
+/// Maximum number of rounds that serve queues when a program is replaced. Frames that still circulate between queues
+/// are then dropped.
 const DRAIN_ROUNDS_MAX: usize = 64;
 
-/// Frames by what became of them.
+/// Frame accounting by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
     /// Frames that ports received.
     pub received: u64,
-    /// Frames that control elements and agents put in.
+    /// Frames that control elements and agents injected.
     pub injected: u64,
     /// Copies that blocks made.
     pub copies: u64,
-    /// Frames and copies in the queues of ports.
+    /// Frames and copies placed in port queues.
     pub left: u64,
-    /// Those for control elements and agents.
+    /// Frames and copies redirected to control elements and agents.
     pub told: u64,
-    /// Those that went no further.
+    /// Frames and copies dropped.
     pub dropped: u64,
 }
 
 impl Account {
-    /// Whether every frame is accounted for, if so many wait in queues of blocks.
+    /// Returns true if every frame is accounted for, given the number of frames that wait in blocks.
     pub fn is_even(&self, held: u64) -> bool {
         self.received + self.injected + self.copies == self.left + self.told + self.dropped + held
     }
@@ -60,38 +59,38 @@ struct Work {
 pub struct Interpreter {
     /// The program.
     pub loaded: Loaded,
-    /// What waits to be told.
+    /// Queues of redirected frames and of events.
     pub told: Told,
-    /// Frames by what became of them, whichever program it was.
+    /// Frame accounting over all programs so far.
     pub account: Account,
-    /// Frames for ports that no block is for.
+    /// Frames received on ports without a block.
     pub no_port: u64,
     work: Vec<Work>,
     pub(crate) made: Vec<(u32, u32, Packet)>,
     pub(crate) spare: Vec<Packet>,
-    /// Numbers of copies of the frame at hand.
+    /// Number of copies of the current frame so far.
     copies: u32,
 }
 
-/// How a frame enters a block.
+/// The way a frame enters a block.
 enum Entry<'f> {
     /// A port received it.
     Port,
-    /// It came by an input.
+    /// It arrived at an input.
     Input(At),
-    /// Somebody puts it in, with metadata.
+    /// It was injected, with metadata.
     Injected(&'f [(u32, u128)]),
 }
 
 impl Interpreter {
-    /// Runs a program.
+    /// Creates an interpreter for a program.
     pub fn new(loaded: Loaded) -> Interpreter {
         let (work, made, spare) = (Vec::new(), Vec::new(), Vec::new());
         let (told, account) = (Told::default(), Account::default());
         Interpreter { loaded, told, account, no_port: 0, work, made, spare, copies: 0 }
     }
 
-    /// Sends what a port received through the graph. The batch's frames are used up.
+    /// Sends a batch from a port through the graph. The frames of the batch are consumed.
     pub fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         for frame in batch.frames_mut() {
             self.receive(port, frame, now, out, Watch::Nothing);
@@ -99,7 +98,7 @@ impl Interpreter {
         self.serve(now, out);
     }
 
-    /// Sends one frame that a port received through the graph, and notes what is wanted of each step.
+    /// Sends one frame from a port through the graph and records what `watch` requests of each step.
     pub fn receive(
         &mut self,
         port: PortNo,
@@ -118,7 +117,7 @@ impl Interpreter {
         }
     }
 
-    /// Puts a frame with metadata into a block that has no inputs: RedirectIn, Inject.
+    /// Puts a frame with metadata into a block without inputs: RedirectIn or Inject.
     pub fn inject(
         &mut self,
         instance: usize,
@@ -152,7 +151,7 @@ impl Interpreter {
         self.run(now, out, watch);
     }
 
-    /// Goes on with what is under way until nothing is.
+    /// Processes pending work until none remains.
     fn run(&mut self, now: Nanos, out: &mut Outputs, mut watch: Watch<'_>) {
         let mut steps = 0;
         while let Some(work) = self.work.pop() {
@@ -167,7 +166,7 @@ impl Interpreter {
         }
     }
 
-    /// One frame in one block.
+    /// Processes one frame in one block.
     fn step(
         &mut self,
         instance: usize,
@@ -216,7 +215,7 @@ impl Interpreter {
         self.settle(instance, verdict, (packet, copy));
     }
 
-    /// Brings a frame, and what its block made, where they go next; what the block made goes first.
+    /// Queues a frame and the packets that its block emitted for their next blocks. Emitted packets go first.
     fn settle(&mut self, instance: usize, verdict: Verdict, (packet, copy): (Packet, u32)) {
         match verdict {
             Verdict::Out(output, index) => self.lead(instance, (output, index), packet, copy),
@@ -230,7 +229,7 @@ impl Interpreter {
         }
         let first = self.copies + 1;
         self.copies += self.made.len() as u32;
-        // The last of them first, so that the first is on top of what is to be done.
+        // The stack is last in, first out: push in reverse order.
         let mut made = std::mem::take(&mut self.made);
         let mut copy = first + made.len() as u32;
         while let Some((output, index, packet)) = made.pop() {
@@ -240,7 +239,7 @@ impl Interpreter {
         self.made = made;
     }
 
-    /// Lets a frame go by an output of a block.
+    /// Sends a packet out of an output of a block.
     fn lead(&mut self, instance: usize, (output, index): (u32, u32), packet: Packet, copy: u32) {
         let Some(link) = self.loaded.graph.link(instance, output, index) else {
             self.drop(instance, Reason::Unlinked, output);
@@ -257,7 +256,7 @@ impl Interpreter {
         self.loaded.drops[instance].add(reason, output);
     }
 
-    /// Does something with a block and all that it has at hand.
+    /// Calls a function with a block and its context.
     fn with(
         &mut self,
         instance: usize,
@@ -283,7 +282,7 @@ impl Interpreter {
         }
     }
 
-    /// Serves queues that hold frames.
+    /// Serves queues that contain frames.
     fn serve(&mut self, now: Nanos, out: &mut Outputs) {
         for instance in 0..self.loaded.blocks.len() {
             if self.loaded.block(instance).is_some_and(|block| block.held() > 0) {
@@ -309,18 +308,18 @@ impl Interpreter {
         due
     }
 
-    /// Does what is due in every block, and says when to come back.
+    /// Does periodic work of every block. Returns the time of the next call.
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         let mut due: Option<Nanos> = None;
         for instance in 0..self.loaded.blocks.len() {
             due = due.into_iter().chain(self.tick_block(instance, now, out)).min();
         }
-        // Queues that feed each other may hold frames still.
+        // Queues that feed each other may still contain frames.
         let waits = (self.loaded.held() > 0).then_some(now);
         due.into_iter().chain(waits).min()
     }
 
-    /// Says whether a port's link carries frames.
+    /// Sets the link state of a port.
     pub fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs) {
         if let Some(instance) = self.loaded.graph.port(port) {
             self.with(instance, now, out, |block, env| {
@@ -331,8 +330,8 @@ impl Interpreter {
         }
     }
 
-    /// Runs another program from now on: what waits in queues goes the old one's way first, so that no
-    /// frame is half under each. Afterwards `other` holds the program that ran.
+    /// Swaps the program with `other`. The old program first processes the frames in its queues, so no frame is
+    /// processed by both programs.
     pub fn exchange(&mut self, other: &mut Loaded, now: Nanos, out: &mut Outputs) {
         for _ in 0..DRAIN_ROUNDS_MAX {
             if self.loaded.held() == 0 {
@@ -356,12 +355,12 @@ impl Interpreter {
             if is_back { (&mut self.loaded, &mut *other) } else { (&mut *other, &mut self.loaded) };
         newer.take_over(older);
         std::mem::swap(&mut self.loaded, other);
-        // Packets that are not in use have the old program's room for metadata.
+        // Unused packets have the metadata layout of the old program.
         self.spare.clear();
     }
 }
 
-/// Metadata by number.
+/// Returns the metadata by id.
 fn listed(packet: &Packet, slots: &Slots) -> Vec<(u32, u128)> {
     packet.meta.iter().map(|(slot, value)| (slots.ids()[slot], value)).collect()
 }

@@ -1,12 +1,16 @@
-//! Classes at run time: what each block of a graph does with a frame.
+//! LFB classes at run time: how each block of a graph processes a frame.
 //!
-//! One file per class, all in one shape: a value that is [made](Block::new) from an instance's
-//! components, told every problem at once; its state; and [`process`](Block::process), which says
-//! by which output the frame goes on, or why it does not. A block knows neither the links around it nor
-//! who runs it: the [interpreter](crate::interpret) and whatever else enforces a program share them.
+//! Each class has one file with the same structure:
 //!
-//! Classes of RFC 6956 (ids 3 to 17) follow its section 5; where it is silent the descriptions of
-//! the classes in the library say what holds. Ours know no protocol.
+//! - [`Block::new`] creates a block from an instance's components and reports every problem.
+//! - The block stores its state.
+//! - [`process`](Block::process) returns the output that the frame takes, or the reason for a drop.
+//!
+//! A block knows neither its links nor the engine that runs it. The [interpreter](crate::interpret) and the other
+//! engines share the blocks.
+//!
+//! Classes of RFC 6956 (ids 3 to 17) follow its section 5. Where the RFC is silent, the descriptions of the classes
+//! in the library apply. The classes of this crate are independent of protocols.
 
 use std::collections::BTreeMap;
 
@@ -20,71 +24,71 @@ use crate::compile::tree::NodeId;
 use crate::compile::way::Way;
 use crate::frames::FrameSet;
 
-/// A frame under way: bytes, metadata, where its headers are.
+/// A packet in the graph: bytes, metadata and header positions.
 pub mod passing;
-/// An instance's components as its block reads them.
+/// Access of a block to the components of its instance.
 pub mod setting;
-/// Frames that a block gets together.
+/// Batches of frames that a block processes together.
 pub mod row;
-/// Operands that are read at fixed places.
+/// Operands at fixed offsets.
 pub mod fixed;
-/// Keys of operands, and entries that are found by them and forgotten in time.
+/// Keys of operands, and keyed entries that age out.
 pub mod keyed;
-/// What leaves the graph for a control element or a service agent, and what happened.
+/// Queues of redirected frames and of events.
 pub mod told;
 
-/// 3: a port of the element.
+/// Class 3: a port of the element.
 pub mod phy;
-/// 4: which received frames are taken.
+/// Class 4: accepts received frames.
 pub mod mac_in;
-/// 5: link-layer headers taken off, an output by what they say.
+/// Class 5: removes link-layer headers and selects an output by their fields.
 pub mod classifier;
-/// 6: link-layer headers put on.
+/// Class 6: adds link-layer headers.
 pub mod encap;
-/// 7: what is sent.
+/// Class 7: sends frames.
 pub mod mac_out;
-/// 8: IPv4 headers checked.
+/// Class 8: validates IPv4 headers.
 pub mod ipv4_validator;
-/// 9: IPv6 headers checked.
+/// Class 9: validates IPv6 headers.
 pub mod ipv6_validator;
-/// 10 and 11: longest prefixes.
+/// Classes 10 and 11: longest prefix match.
 pub mod ucast_lpm;
-/// 12 and 13: next hops.
+/// Classes 12 and 13: next hops.
 pub mod next_hop;
-/// 14: from the control element.
+/// Class 14: frames from the control element.
 pub mod redirect_in;
-/// 15: to the control element.
+/// Class 15: frames to the control element.
 pub mod redirect_out;
-/// 16: an output by a metadatum.
+/// Class 16: selects an output by a metadata item.
 pub mod metadata_dispatch;
-/// 17: queues, served in turn.
+/// Class 17: queues with round-robin service.
 pub mod scheduler;
 
-/// Rules of conditions choose the output.
+/// Selects the output by rules with conditions.
 pub mod match_rules;
-/// A table of values of fields.
+/// Looks up field values in a table.
 pub mod search;
-/// A table that learns from the frames.
+/// Looks up field values in a table that learns from frames.
 pub mod learn_search;
-/// Frames are changed.
+/// Modifies frames.
 pub mod edit;
-/// Copies to several outputs.
+/// Copies frames to several outputs.
 pub mod replicate;
-/// A state machine for each flow.
+/// Runs a state machine per flow.
 pub mod state;
-/// Patterns in the bytes.
+/// Searches the bytes of frames for patterns.
 pub mod scan;
-/// To a service agent.
+/// Diverts frames to a service agent.
 pub mod divert;
-/// From a service agent.
+/// Injects frames from a service agent.
 pub mod inject;
-/// Frames and bytes are counted.
+/// Counts frames and bytes.
 pub mod count;
-/// Too fast, or not.
+/// Meters frames: conforming or exceeding the rate.
 pub mod meter;
-/// A copy aside.
+/// Mirrors frames to a second output.
 pub mod mirror;
-/// An output by a hash of fields.
+/// Selects the output by a hash of fields.
 pub mod hash;
 
 pub use passing::{Meta, Packet, Slots};
@@ -92,21 +96,21 @@ pub use row::Row;
 pub use setting::Setup;
 pub use told::{Happening, Told, ToldTo};
 
-/// Numbers of metadata that classes of RFC 6956 set or read.
+/// Ids of the metadata that RFC 6956 classes set or read.
 pub mod meta_id {
-    /// The port that it came in on, or will leave by.
+    /// Ingress or egress port.
     pub const PHY_PORT: u32 = 1;
-    /// Source of the link-layer header that was taken off.
+    /// Source address of the removed link-layer header.
     pub const SRC_MAC: u32 = 2;
-    /// Destination of that.
+    /// Destination address of the removed link-layer header.
     pub const DST_MAC: u32 = 3;
-    /// Port by VLAN.
+    /// Logical port, by VLAN.
     pub const LOGICAL_PORT: u32 = 4;
-    /// What followed the link-layer header.
+    /// EtherType after the link-layer header.
     pub const ETHER_TYPE: u32 = 5;
-    /// VLAN of the outermost tag.
+    /// VLAN id of the outermost tag.
     pub const VLAN_ID: u32 = 6;
-    /// Priority of that.
+    /// Priority of the outermost tag.
     pub const VLAN_PRIORITY: u32 = 7;
     /// IPv4 address of the next hop.
     pub const NEXT_HOP_V4: u32 = 8;
@@ -114,76 +118,76 @@ pub mod meta_id {
     pub const NEXT_HOP_V6: u32 = 9;
     /// Row of the next hop.
     pub const HOP_SELECTOR: u32 = 10;
-    /// Why it is an exception.
+    /// Reason for an exception.
     pub const EXCEPTION: u32 = 11;
-    /// Why it is invalid.
+    /// Reason why the packet is invalid.
     pub const VALIDATE_ERROR: u32 = 12;
-    /// Port that the next hop is behind.
+    /// Egress port of the next hop.
     pub const L3_PORT: u32 = 13;
     /// Output of RedirectIn.
     pub const REDIRECT_INDEX: u32 = 14;
     /// Row of the link-layer header.
     pub const MEDIA_ENCAP: u32 = 15;
-    /// Port of the link layer.
+    /// Link-layer port.
     pub const L2_PORT: u32 = 0x8000_0001;
     /// State of the flow.
     pub const FLOW_STATE: u32 = 0x8000_0011;
-    /// Row of the pattern that was found.
+    /// Row of the matching pattern.
     pub const PATTERN: u32 = 0x8000_0012;
-    /// When it came: seconds.
+    /// Receive time: seconds.
     pub const RECEIVE_SECONDS: u32 = 0x8000_0016;
-    /// When it came: nanoseconds of the second.
+    /// Receive time: nanoseconds within the second.
     pub const RECEIVE_NANOS: u32 = 0x8000_0017;
 }
 
-/// Values of the metadatum ExceptionID (RFC 6956 section 4.4).
+/// Values of the metadata item ExceptionID (RFC 6956 section 4.4).
 pub mod exception {
-    /// Anything else.
+    /// Any other exception.
     pub const ANY: u128 = 0;
-    /// No row of the dispatch table fits.
+    /// No row of the dispatch table matches.
     pub const CLASSIFY_NO_MATCH: u128 = 1;
     /// MediaEncapInfoIndex is not set.
     pub const ENCAP_INDEX_INVALID: u128 = 2;
     /// No row has that index.
     pub const ENCAP_LOOKUP_FAILED: u128 = 3;
-    /// The time to live is used up.
+    /// The time to live has expired.
     pub const BAD_TTL: u128 = 4;
     /// The header has options.
     pub const IPV4_HEADER_LENGTH: u128 = 5;
-    /// A router is to look at it.
+    /// The packet has the router alert option.
     pub const ROUTER_ALERT: u128 = 6;
-    /// The hop limit is used up.
+    /// The hop limit has expired.
     pub const HOP_LIMIT_ZERO: u128 = 7;
-    /// Options for every hop.
+    /// The packet has hop-by-hop options.
     pub const HOP_BY_HOP: u128 = 8;
-    /// A source that is looked at elsewhere.
+    /// The source address requires exception processing.
     pub const SOURCE: u128 = 9;
-    /// A destination that is looked at elsewhere.
+    /// The destination address requires exception processing.
     pub const DESTINATION: u128 = 10;
-    /// No prefix holds the address.
+    /// No prefix contains the address.
     pub const LPM_FAILED: u128 = 11;
     /// HopSelector is not set.
     pub const HOP_SELECTOR_INVALID: u128 = 12;
     /// No row has that index.
     pub const NEXT_HOP_FAILED: u128 = 13;
-    /// It is longer than the next link carries.
+    /// The packet exceeds the MTU of the next link.
     pub const FRAGMENTATION: u128 = 14;
-    /// No row has the metadatum's value.
+    /// No row has the value of the metadata item.
     pub const METADATA_NO_MATCH: u128 = 15;
 }
 
-/// Declares [`Reason`]: variant, name on reports, meaning.
+/// Declares [`Reason`]: variant, name in reports, meaning.
 macro_rules! reasons {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
-        /// Why a block let a frame, or a copy, go no further.
+        /// Reason why a block dropped a frame or a copy.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason { $(#[doc = $meaning] $variant,)* }
 
         impl Reason {
-            /// All reasons, in the order in which they are declared.
+            /// All reasons, in declaration order.
             pub const ALL: &'static [Reason] = &[$(Reason::$variant,)*];
 
-            /// The reason's name on reports.
+            /// Returns the name that reports use.
             pub fn name(self) -> &'static str {
                 match self { $(Reason::$variant => $name,)* }
             }
@@ -209,68 +213,68 @@ reasons! {
     TooManySteps "too_many_steps" "What it became took too many steps.",
 }
 
-/// An input, by its place in the class, and which of a group.
+/// An input of a block: port and group index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct At {
-    /// The input.
+    /// Index of the input in the class.
     pub port: u32,
-    /// Which of a group.
+    /// Group index.
     pub index: u32,
 }
 
-/// What becomes of a frame in a block.
+/// Result of processing a frame in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes by this output, and which of a group.
+    /// The frame takes this output, with a group index.
     Out(u32, u32),
-    /// It is in the queue of a port of the element.
+    /// The frame is in the queue of a port of the element.
     Left(PortNo),
-    /// It was told to a control element or an agent.
+    /// The frame is redirected to a control element or an agent.
     Told,
-    /// It waits in the block.
+    /// The frame waits in the block.
     Held,
-    /// It goes no further.
+    /// The frame is dropped.
     Dropped(Reason),
 }
 
-/// What a block has at hand while it works.
+/// Context of a block while it processes frames.
 pub struct Env<'a> {
-    /// How frames are read.
+    /// Frame formats.
     pub frames: &'a FrameSet,
-    /// Where metadata are.
+    /// Slots of the metadata.
     pub slots: &'a Slots,
-    /// The time.
+    /// Current time.
     pub now: Nanos,
-    /// The block's place in the program.
+    /// Index of the block in the program.
     pub instance: usize,
-    /// Whether somebody watches events of this block.
+    /// Whether events of this block have a subscriber.
     pub watched: bool,
-    /// Copies and fresh frames of the block, each by an output and which of its group.
+    /// Copies and new frames that the block emits: output, group index, packet.
     pub made: &'a mut Vec<(u32, u32, Packet)>,
-    /// Packets that are not in use.
+    /// Unused packets.
     pub spare: &'a mut Vec<Packet>,
-    /// What is told to control elements and agents.
+    /// Queues of redirected frames and of events.
     pub told: &'a mut Told,
-    /// The ports' queues.
+    /// Queues of the ports.
     pub outputs: &'a mut Outputs,
-    /// Copies that were told to an agent while the frame itself goes on.
+    /// Number of copies sent to an agent while the original frame continues.
     pub copies_told: u64,
 }
 
 impl Env<'_> {
-    /// A packet that is not in use.
+    /// Returns an unused packet.
     pub fn fresh(&mut self) -> Packet {
         self.spare.pop().unwrap_or_else(|| Packet::new(self.slots))
     }
 
-    /// Lets a copy go by an output.
+    /// Emits a copy of a packet at an output.
     pub fn copy(&mut self, packet: &Packet, output: u32, index: u32) {
         let mut copy = self.fresh();
         copy.copy_from(packet);
         self.made.push((output, index, copy));
     }
 
-    /// Says that an event happened, if somebody watches.
+    /// Reports an event if it has a subscriber.
     pub fn event(
         &mut self,
         event: u32,
@@ -285,22 +289,22 @@ impl Env<'_> {
     }
 }
 
-/// A class at run time.
+/// An LFB class at run time.
 pub trait Block: Sized {
-    /// A block with what an instance is set to. Every problem is told to `setup`; then what comes
-    /// out is not used.
+    /// Creates a block from the components of an instance. It reports problems to `setup`; after a problem the caller
+    /// discards the block.
     fn new(setup: &mut Setup<'_>) -> Self;
 
-    /// What becomes of a frame that came by an input.
+    /// Processes a frame that arrives at an input.
     fn process(&mut self, at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict;
 
-    /// Whether [`Block::process`] does the same by whichever input a frame came, and makes no copies, tells
-    /// nothing and has no events.
+    /// Whether [`Block::process`] ignores the input and makes no copies, redirects no frames and reports no events.
     const IS_PLAIN: bool = false;
 
-    /// Does to each frame of a row, in order, what [`Block::process`] does, and notes what becomes of
-    /// it. False, and nothing is done, if the class has no faster way to that than one by one. Only
-    /// classes that make no copies and tell no frames have one; events are told with who they are by.
+    /// Processes each frame of a row in order, as [`Block::process`] does, and records the results.
+    ///
+    /// Returns false, without any effect, if the class has no faster way than frame by frame. A class that implements
+    /// this must not make copies or redirect frames. Events name the frame that caused them.
     fn process_row(&mut self, row: &mut Row<'_>, env: &mut Env<'_>) -> bool {
         if Self::IS_PLAIN {
             row.each(|packet| self.process(At::default(), packet, env));
@@ -308,29 +312,33 @@ pub trait Block: Sized {
         Self::IS_PLAIN
     }
 
-    /// What becomes of frames that come one way, as decisions; `None` where a block has to have a frame. It
-    /// changes what is known of the way, and has things counted, only behind all that it asks: where
-    /// an answer leads nowhere, frames stand in front of the block as they came to it.
+    /// Compiles the processing of frames on one path into decision nodes.
+    ///
+    /// Returns `None` if the block needs the frame itself. The block may change the knowledge about the path and add
+    /// counters only after all its tests. If a test has no continuation, frames must arrive at the block unchanged.
     fn grow(&self, _way: Way, _grower: &mut Grower<'_>) -> Option<NodeId> {
         None
     }
 
-    /// Counts frames, of so many bytes together, that met what [`Block::grow`] called by a number.
+    /// Counts frames and their total bytes for a counter that [`Block::grow`] registered under this number.
     fn met(&mut self, _what: u32, _frames: u64, _bytes: u64) {}
 
-    /// Takes over tables and counters of a block that it replaces, without allocating where both are
-    /// set up alike. What the two hold is exchanged, so that the same call takes it back.
+    /// Takes over tables and counters of the block that it replaces.
+    ///
+    /// The call does not allocate if both blocks have the same settings. It exchanges the contents, so a second call
+    /// reverts it.
     fn keep(&mut self, _old: &mut Self) {}
 
-    /// A block that is as this one and is to take its place once some rows of tables have changed; `None`
-    /// where a new one costs no more. This one goes on meanwhile. `false` of [`Block::change_row`] has it
-    /// thrown away, and a new one made.
+    /// Creates a successor of this block, which takes over after row changes.
+    ///
+    /// Returns `None` if a new block costs no more. This block continues to run. If [`Block::change_row`] returns
+    /// false, the caller discards the successor and creates a new block.
     fn follow(&self) -> Option<Self> {
         None
     }
 
-    /// Changes a row of a block that follows another: what was set there, and what is; none where there
-    /// is no row. What is wrong is left to [`Block::new`] to tell.
+    /// Changes a row of a successor, from the old value to the new one; none if there is no row. [`Block::new`]
+    /// reports problems with the values.
     fn change_row(
         &mut self,
         _component: u32,
@@ -340,30 +348,31 @@ pub trait Block: Sized {
         false
     }
 
-    /// Whether [`Block::grow`] of a block that follows another has the same to say as that one's.
+    /// Returns true if [`Block::grow`] of this successor has the same result as that of the block it follows.
     fn grows_as(&self, _before: &Self) -> bool {
         false
     }
 
-    /// Does what is due (ageing, queues) and says when to come back, if ever.
+    /// Does periodic work (ageing, queues). Returns the time of the next call, if any.
     fn tick(&mut self, _env: &mut Env<'_>) -> Option<Nanos> {
         None
     }
 
-    /// What a component holds that the element itself writes; `None` for those that are as set.
+    /// Returns the value of a component that the element writes. Returns `None` for components that only have a
+    /// configured value.
     fn get(&self, _component: u32, _now: Nanos) -> Option<Value> {
         None
     }
 
-    /// Sets such a component back to where it began.
+    /// Resets such a component to its initial value.
     fn reset(&mut self, _component: u32) {}
 
-    /// Forgets a row that it learnt itself; false if there is none with that index.
+    /// Deletes a learned row. Returns false if no learned row has that index.
     fn forget(&mut self, _component: u32, _index: u32) -> bool {
         false
     }
 
-    /// Frames that wait in it.
+    /// Returns the number of frames that wait in the block.
     fn held(&self) -> u64 {
         0
     }
@@ -377,36 +386,36 @@ macro_rules! blocks {
         pub enum Lfb { $(#[doc = stringify!($block)] $variant(Box<$block>),)* }
 
         impl Lfb {
-            /// Ids of the classes that can be run.
+            /// Ids of the supported classes.
             pub const CLASSES: &'static [u32] = &[$($id,)*];
 
-            /// A block of a class; `None` if such blocks cannot be run.
+            /// Creates a block of a class. Returns `None` if the class is not supported.
             pub fn new(class: u32, setup: &mut Setup<'_>) -> Option<Lfb> {
                 $(if class == $id { return Some(Lfb::$variant(Box::new(Block::new(setup)))); })*
                 None
             }
 
-            /// As [`Block::process`].
+            /// See [`Block::process`].
             pub fn process(&mut self, at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
                 match self { $(Lfb::$variant(block) => block.process(at, packet, env),)* }
             }
 
-            /// As [`Block::process_row`].
+            /// See [`Block::process_row`].
             pub fn process_row(&mut self, row: &mut Row<'_>, env: &mut Env<'_>) -> bool {
                 match self { $(Lfb::$variant(block) => block.process_row(row, env),)* }
             }
 
-            /// As [`Block::grow`].
+            /// See [`Block::grow`].
             pub fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
                 match self { $(Lfb::$variant(block) => block.grow(way, grower),)* }
             }
 
-            /// As [`Block::met`].
+            /// See [`Block::met`].
             pub fn met(&mut self, what: u32, frames: u64, bytes: u64) {
                 match self { $(Lfb::$variant(block) => block.met(what, frames, bytes),)* }
             }
 
-            /// As [`Block::keep`]; blocks of different classes have nothing in common.
+            /// See [`Block::keep`]. Does nothing for blocks of different classes.
             pub fn keep(&mut self, old: &mut Lfb) {
                 match (self, old) {
                     $((Lfb::$variant(new), Lfb::$variant(old)) => new.keep(old),)*
@@ -414,7 +423,7 @@ macro_rules! blocks {
                 }
             }
 
-            /// As [`Block::follow`].
+            /// See [`Block::follow`].
             pub fn follow(&self) -> Option<Lfb> {
                 match self {
                     $(Lfb::$variant(block) => {
@@ -423,7 +432,7 @@ macro_rules! blocks {
                 }
             }
 
-            /// As [`Block::change_row`].
+            /// See [`Block::change_row`].
             pub fn change_row(
                 &mut self,
                 component: u32,
@@ -435,7 +444,7 @@ macro_rules! blocks {
                 }
             }
 
-            /// As [`Block::grows_as`].
+            /// See [`Block::grows_as`].
             pub fn grows_as(&self, before: &Lfb) -> bool {
                 match (self, before) {
                     $((Lfb::$variant(new), Lfb::$variant(old)) => new.grows_as(old),)*
@@ -443,27 +452,27 @@ macro_rules! blocks {
                 }
             }
 
-            /// As [`Block::tick`].
+            /// See [`Block::tick`].
             pub fn tick(&mut self, env: &mut Env<'_>) -> Option<Nanos> {
                 match self { $(Lfb::$variant(block) => block.tick(env),)* }
             }
 
-            /// As [`Block::get`].
+            /// See [`Block::get`].
             pub fn get(&self, component: u32, now: Nanos) -> Option<Value> {
                 match self { $(Lfb::$variant(block) => block.get(component, now),)* }
             }
 
-            /// As [`Block::reset`].
+            /// See [`Block::reset`].
             pub fn reset(&mut self, component: u32) {
                 match self { $(Lfb::$variant(block) => block.reset(component),)* }
             }
 
-            /// As [`Block::forget`].
+            /// See [`Block::forget`].
             pub fn forget(&mut self, component: u32, index: u32) -> bool {
                 match self { $(Lfb::$variant(block) => block.forget(component, index),)* }
             }
 
-            /// As [`Block::held`].
+            /// See [`Block::held`].
             pub fn held(&self) -> u64 {
                 match self { $(Lfb::$variant(block) => block.held(),)* }
             }
@@ -502,7 +511,7 @@ blocks! {
     Hash crate::program::class_id::HASH, hash::Hash;
 }
 
-/// Rows of counters by the index of what they count, as a component shows them: `{index, count}`.
+/// Returns counters as the rows of a component: `{index, count}`.
 pub(crate) fn counted(counts: &BTreeMap<u32, u64>) -> Value {
     let row = |(&index, &count): (&u32, &u64)| {
         (index, Value::struct_of([(1, Value::Unsigned(index.into())), (2, Value::Unsigned(count))]))
@@ -510,7 +519,7 @@ pub(crate) fn counted(counts: &BTreeMap<u32, u64>) -> Value {
     Value::Array(counts.iter().map(row).collect())
 }
 
-/// Some counters as a struct with fields from 1 on.
+/// Returns counters as a struct with fields from 1 upwards.
 pub(crate) fn counters(counts: &[u64]) -> Value {
     Value::struct_of((1..).zip(counts.iter().map(|count| Value::Unsigned(*count))))
 }

@@ -1,46 +1,45 @@
-//! A forwarding element that is programmed by a graph of logical functional blocks.
+//! A forwarding element whose behaviour is a graph of logical functional blocks (LFBs).
 //!
-//! Modules are listed in the order in which a program meets them: it is read, its frames and
-//! conditions are understood, it is checked whole, and only then does it run. Nothing in here opens a
-//! file, asks a clock or fails while frames are forwarded.
+//! Modules are listed in the order in which a program passes through them: parse, check, then run. No module opens a
+//! file or reads a clock, and forwarding never fails.
 
-/// What is wrong with a document: code, place, what and how to mend it; all of it, not the first.
+/// Problems of a document: code, place, text and hint. All problems are collected, not only the first.
 pub mod problem;
-/// XML documents, bounded before they are read, whose places are known.
+/// XML parser with size limits that records the place of each element.
 pub mod xml;
-/// Frame formats as data: any protocol is a few lines of XML.
+/// Frame formats as data: a few lines of XML describe a protocol.
 pub mod frames;
-/// The language of `when`: which frames a rule is for.
+/// The condition language of `when`, which selects the frames that a rule matches.
 pub mod condition;
-/// What an element is programmed with: blocks, what they are set to, and links.
+/// Programs: block instances, their component values, and links.
 pub mod program;
-/// Everything that is looked at before a program runs.
+/// All checks that a program must pass before it runs.
 pub mod check;
-/// Links as frames follow them.
+/// Lookup of links from the outputs of blocks.
 pub mod graph;
-/// Classes at run time: what each block does with a frame.
+/// LFB classes at run time: how each block processes a frame.
 pub mod lfb;
-/// A program made ready to run.
+/// A loaded program, ready to run.
 pub mod loaded;
-/// What happened to a frame, block by block.
+/// Trace of a frame, block by block.
 pub mod trace;
-/// The oracle: one frame at a time through the graph.
+/// The reference interpreter: sends each frame through the graph individually.
 pub mod interpret;
-/// The same for rows of frames, node by node.
+/// The compiled data path: processes batches of frames with a decision tree.
 pub mod compile;
-/// One interface between what manages an element and what runs its program.
+/// Interface between element management and the engine that runs the program.
 pub mod enforce;
-/// Service agents: who diverted frames are told to.
+/// Service agents, which process diverted frames.
 pub mod agent;
-/// Frames of a running element looked at, and what its blocks cost.
+/// Tracing of frames in a running element, and cost measurement of its blocks.
 pub mod observe;
-/// A running element: a program that frames go through, and that can be changed under them.
+/// A running element: forwards frames by a program that can change at run time.
 pub mod element;
-/// The element as control elements see it over ForCES.
+/// The element from the view of ForCES control elements.
 pub mod control;
-/// What a program can be asked to be, and which of its blocks hold what that is told.
+/// Roles of a program (bridge, router, tagger), and the blocks that a role configures.
 pub mod role;
-/// What would change if one program took the place of another.
+/// Differences between two programs, before one replaces the other.
 pub mod plan;
-/// A program's graph as a picture.
+/// Drawing of a program's graph.
 pub mod show;

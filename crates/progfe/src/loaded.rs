@@ -1,10 +1,12 @@
-//! A program made ready to run: its blocks, its links, and what is counted of both.
+//! A loaded program: blocks, links and their counters.
 //!
-//! All that can fail or take memory happens when it is made, apart from the frames' path. Blocks that
-//! are set up as those of the program that runs now are not made anew but taken over when it is
-//! [exchanged](Loaded::take_over) for that; tables and counters of the others are too, by instance
-//! name, unless the program says `reset`. Exchanging is its own inverse, which is how a program is rolled
-//! back.
+//! All allocation and all failures happen when it is created, outside the forwarding path. At the
+//! [swap](Loaded::take_over), the new program takes over:
+//!
+//! - blocks whose settings are the same as in the running program,
+//! - tables and counters of other blocks with the same instance name, unless the program sets `reset`.
+//!
+//! The swap is its own inverse, which makes rollback possible.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,59 +19,59 @@ use crate::lfb::{Lfb, Reason, Setup, Slots};
 use crate::problem::{Code, Problems};
 use crate::program::{Instance, Program, Source};
 
-/// A program made ready to run.
+/// A loaded program, ready to run.
 #[derive(Debug)]
 pub struct Loaded {
     /// The program.
     pub program: Arc<Program>,
-    /// Its links.
+    /// Links of the program.
     pub graph: Graph,
-    /// Where its metadata are.
+    /// Slots of its metadata.
     pub slots: Slots,
-    /// Its blocks. Those that are taken over are none until then.
+    /// Blocks. A block that will be taken over is `None` until the swap.
     pub blocks: Vec<Option<Lfb>>,
-    /// Whether somebody watches events of each block.
+    /// Whether events of each block have a subscriber.
     pub watched: Vec<bool>,
-    /// What went over each link.
+    /// Traffic of each link.
     pub links: Vec<Traffic>,
-    /// What each block let go no further.
+    /// Drops of each block.
     pub drops: Vec<Drops>,
-    /// Its number among those that this element ran.
+    /// Generation of the program in this element.
     pub generation: u64,
-    /// The number of the one that it was made to replace.
+    /// Generation of the program that this one replaces.
     pub replaces: Option<u64>,
-    /// Instances of this program and the one that it replaces: which is which.
+    /// Pairs of matching instances: index in this program, index in the replaced program, preserved part.
     same_blocks: Vec<(usize, usize, Kept)>,
-    /// The same for links.
+    /// Pairs of matching links.
     same_links: Vec<(usize, usize)>,
-    /// Whether all that it is compiled to is as that of the program that it replaces: the graph, and what each
-    /// block [grows](Lfb::grow).
+    /// Whether the compiled form equals that of the replaced program: same graph, and each block [grows](Lfb::grow)
+    /// the same nodes.
     pub grows_as_before: bool,
 }
 
-/// Blocks that follow those that run, by their places in the new program.
+/// Successors of running blocks, by their indices in the new program.
 pub type Ahead = HashMap<usize, Lfb>;
 
-/// What is kept of a block.
+/// The part of a block that is preserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// The block itself, which is set up the same.
+    /// The block itself, because its settings are the same.
     Whole,
-    /// Its tables and counters.
+    /// Tables and counters.
     State,
 }
 
-/// Frames that a block let go no further: why, and by which output if that leads nowhere.
+/// Dropped frames of a block: reason, output (if it has no link), count.
 #[derive(Debug, Clone, Default)]
 pub struct Drops(Vec<(Reason, u32, u64)>);
 
 impl Drops {
-    /// Counts one.
+    /// Counts one drop.
     pub fn add(&mut self, reason: Reason, output: u32) {
         self.add_many(reason, output, 1);
     }
 
-    /// Counts many.
+    /// Counts several drops.
     pub fn add_many(&mut self, reason: Reason, output: u32, frames: u64) {
         match self.0.iter_mut().find(|(why, at, _)| (*why, *at) == (reason, output)) {
             Some((_, _, count)) => *count += frames,
@@ -77,26 +79,25 @@ impl Drops {
         }
     }
 
-    /// Reasons, outputs and frames.
+    /// Returns reasons, outputs and counts.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, u32, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// All of them.
+    /// Returns the total number of drops.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|(_, _, count)| count).sum()
     }
 
-    /// Those for one reason.
+    /// Returns the number of drops with a reason.
     pub fn of(&self, reason: Reason) -> u64 {
         self.0.iter().filter(|(why, _, _)| *why == reason).map(|(_, _, count)| count).sum()
     }
 }
 
 impl Loaded {
-    /// Makes a program ready as the one of a generation, to replace `running` if there is one, with
-    /// blocks that [follow](Lfb::follow) its blocks. Every
-    /// problem of its blocks.
+    /// Loads a program of a generation, which replaces `running` if given, with [successors](Lfb::follow) of its
+    /// blocks. Returns all problems of the blocks.
     pub fn new(
         program: Arc<Program>,
         running: Option<&Loaded>,
@@ -175,7 +176,7 @@ impl Loaded {
         })
     }
 
-    /// What another program can be made ready by apart from this one, without its blocks.
+    /// Returns the data to load another program without the blocks of this one.
     pub fn shell(&self) -> Loaded {
         Loaded {
             program: Arc::clone(&self.program),
@@ -193,7 +194,7 @@ impl Loaded {
         }
     }
 
-    /// Takes over from the program that runs what is kept, or gives it back to that.
+    /// Exchanges the preserved blocks and state with the running program. A second call reverts it.
     pub fn take_over(&mut self, running: &mut Loaded) {
         for (new, old, kept) in &self.same_blocks {
             let (new, old) = (&mut self.blocks[*new], &mut running.blocks[*old]);
@@ -211,12 +212,12 @@ impl Loaded {
         }
     }
 
-    /// A block, unless it is at home in another program now.
+    /// Returns a block, unless another program has taken it over.
     pub fn block(&self, instance: usize) -> Option<&Lfb> {
         self.blocks.get(instance)?.as_ref()
     }
 
-    /// A block, or the one that is taken over for it from the program that runs.
+    /// Returns a block, or the block of the running program that this one will take over.
     pub fn at_home<'l>(&'l self, instance: usize, running: Option<&'l Loaded>) -> Option<&'l Lfb> {
         let kept = |running: &'l Loaded| {
             let mut same = self.same_blocks.iter();
@@ -227,23 +228,23 @@ impl Loaded {
         self.block(instance).or_else(|| kept(running?))
     }
 
-    /// What it keeps of a block of the program that runs, by that one's place there.
+    /// Returns the preserved part of a block of the running program, by its index there.
     pub fn keeps(&self, old: usize) -> Option<Kept> {
         let mut same = self.same_blocks.iter();
         same.find(|(_, of, _)| *of == old).map(|(_, _, kept)| *kept)
     }
 
-    /// Links of the program that runs whose counters it keeps, by their places there.
+    /// Returns the links of the running program whose counters are preserved, by their indices there.
     pub fn keeps_links(&self) -> impl Iterator<Item = usize> + '_ {
         self.same_links.iter().map(|(_, old)| *old)
     }
 
-    /// Frames that wait in blocks.
+    /// Returns the number of frames that wait in blocks.
     pub fn held(&self) -> u64 {
         self.blocks.iter().flatten().map(Lfb::held).sum()
     }
 
-    /// What a component of an instance holds now.
+    /// Returns the current value of a component of an instance.
     pub fn component(&self, instance: usize, component: u32, now: Nanos) -> Option<forces::Value> {
         let own = self.block(instance).and_then(|block| block.get(component, now));
         let class = self.program.class_of(instance);
@@ -253,7 +254,7 @@ impl Loaded {
     }
 }
 
-/// Makes a block of an instance's class, or of the nearest one that this adds to.
+/// Creates a block of an instance's class, or of its nearest supported base class.
 fn block(setup: &mut Setup<'_>) -> Option<Lfb> {
     let (program, instance) = (setup.program, setup.instance);
     let class = program.class_of(instance);
@@ -268,11 +269,11 @@ fn block(setup: &mut Setup<'_>) -> Option<Lfb> {
     Lfb::new(id, setup)
 }
 
-/// Which blocks of a program are the same as those of the one that runs.
+/// Finds the blocks of a program that match blocks of the running program.
 fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize, usize, Kept)> {
     let olds = running.program.instances.iter().enumerate();
     let olds: HashMap<&str, usize> = olds.map(|(at, it)| (it.name.as_str(), at)).collect();
-    // Blocks read fields and metadata by what the whole program defines.
+    // Fields and metadata of a block depend on definitions of the whole program.
     let same_words = Arc::ptr_eq(&program.catalog, &running.program.catalog)
         && has_same_frames(program, running);
     let mut same = Vec::new();
@@ -293,7 +294,7 @@ fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize
     same
 }
 
-/// Whether a block that follows one of those that run can do what one made anew would.
+/// Returns true if a successor of a running block is equivalent to a new block.
 fn can_follow(program: &Program, graph: &Graph, running: &Loaded, at: usize) -> bool {
     let instance = &program.instances[at];
     let old = running.program.find(&instance.name);
@@ -307,13 +308,13 @@ fn can_follow(program: &Program, graph: &Graph, running: &Loaded, at: usize) -> 
     })
 }
 
-/// Whether frames are read by the same formats.
+/// Returns true if both programs have the same frame formats.
 fn has_same_frames(program: &Program, running: &Loaded) -> bool {
     let (new, old) = (&program.frames, &running.program.frames);
     Arc::ptr_eq(new, old) || new == old
 }
 
-/// Whether blocks have the same names and places, and the same links lead from one to the other.
+/// Returns true if blocks have the same names and indices, and the same links connect them.
 fn is_same_graph(program: &Program, running: &Loaded) -> bool {
     let old = &*running.program;
     let ends = |program: &Program| -> Vec<_> {
@@ -330,12 +331,12 @@ fn is_same_graph(program: &Program, running: &Loaded) -> bool {
         && ends(program) == ends(old)
 }
 
-/// Whether a block reads components of others.
+/// Returns true if a block reads components of other blocks.
 fn is_alias_user(program: &Program, instance: usize) -> bool {
     program.class_of(instance).components.iter().any(|it| it.data_type.is_alias())
 }
 
-/// Which links of a program join the same ends as links of the one that runs.
+/// Finds the links of a program that connect the same ends as links of the running program.
 fn same_links(program: &Program, running: &Loaded) -> Vec<(usize, usize)> {
     let old = &running.program;
     let name = |program: &Program, link: &crate::program::Link| {

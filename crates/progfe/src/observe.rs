@@ -1,10 +1,9 @@
-//! A running element looked at while frames go through it: what some of them do block by block, and what each
-//! block costs.
+//! Observation of a running element: traces of frames, block by block, and the cost of each block.
 //!
-//! Most frames go by decisions that know no blocks, so frames that are looked at take the way of the
-//! [interpreter](crate::interpret), which does the same to them. They do so in the order in which they came,
-//! only while somebody asked, and until a moment that was said before: whoever asks and goes away leaves
-//! nothing behind. Nothing in here reads a clock: who wants costs hands one in.
+//! - Most frames take the compiled fast path, which has no blocks. Observed frames go through the
+//!   [interpreter](crate::interpret) instead, with the same result and in arrival order.
+//! - Observation runs only on request and ends at a fixed deadline, even if the requester disappears.
+//! - This module reads no clock. The caller passes a counter for cost measurement.
 
 use std::sync::Arc;
 
@@ -16,15 +15,15 @@ use crate::enforce::Enforcer;
 use crate::program::{End, Program};
 use crate::trace::Trace;
 
-/// What each block costs.
+/// Cost of each block.
 pub mod cost;
-/// The next frames that somebody is interested in.
+/// Traces of the next frames that match.
 pub mod tracing;
 
 pub use cost::Costs;
 pub use tracing::{Traced, Tracing, Wanted};
 
-/// What is noted of a frame on its way.
+/// What to record of a frame.
 #[derive(Debug, Default)]
 pub enum Watch<'w> {
     /// Nothing.
@@ -32,12 +31,12 @@ pub enum Watch<'w> {
     Nothing,
     /// Each step.
     Trace(&'w mut Trace),
-    /// What each step takes.
+    /// The cost of each step.
     Costs(&'w mut Costs),
 }
 
 impl Watch<'_> {
-    /// The same, for a part of the way.
+    /// Reborrows the watch for a part of the path.
     pub(crate) fn part(&mut self) -> Watch<'_> {
         match self {
             Watch::Nothing => Watch::Nothing,
@@ -46,13 +45,13 @@ impl Watch<'_> {
         }
     }
 
-    /// A frame enters a block.
+    /// Starts the cost measurement of a frame in a block.
     #[inline]
     pub(crate) fn begin(&self) -> u64 {
         if let Watch::Costs(costs) = self { costs.read() } else { 0 }
     }
 
-    /// It has been there.
+    /// Ends the cost measurement of a frame in a block.
     #[inline]
     pub(crate) fn end(&mut self, instance: usize, since: u64) {
         if let Watch::Costs(costs) = self {
@@ -61,32 +60,32 @@ impl Watch<'_> {
     }
 }
 
-/// What of an element is looked at.
+/// Active trace and cost measurement of an element.
 #[derive(Debug, Default)]
 pub struct Observing {
-    /// What blocks cost, if somebody asked.
+    /// Cost measurement, if requested.
     pub costs: Option<Costs>,
-    /// Frames that somebody is interested in.
+    /// Trace, if requested.
     pub tracing: Option<Tracing>,
-    /// How often frames were asked for.
+    /// Number of traces requested so far.
     pub(crate) tracings: u64,
 }
 
 impl Observing {
-    /// Whether frames that a port received are to come as frames, rather than be decided where they lie.
+    /// Returns true if frames of a port must arrive in `forward` instead of being decided in place.
     pub fn wants(&self, port: PortNo, now: Nanos) -> bool {
         let costs = self.costs.as_ref().is_some_and(|costs| costs.wants(now));
         costs || self.tracing.as_ref().is_some_and(|tracing| tracing.wants(port, now))
     }
 
-    /// Notes frames that nobody looked at.
+    /// Counts frames that are not observed.
     pub fn pass_by(&mut self, frames: usize) {
         if let Some(costs) = &mut self.costs {
             costs.pass_by(frames);
         }
     }
 
-    /// Forwards what a port received, and looks at what is to be looked at.
+    /// Forwards a batch of a port and observes frames as requested.
     pub fn forward<E: Enforcer>(
         &mut self,
         enforcer: &mut E,
@@ -112,12 +111,11 @@ impl Observing {
             self.pass_by(batch.len());
             return enforcer.forward(port, batch, now, out);
         }
-        // Queues that hold frames are served behind a batch.
+        // The engine serves queues after a batch.
         enforcer.forward(port, &mut Batch::new(0), now, out);
     }
 
-    /// Says that another program runs: what was learnt of the one before goes no further, unless it
-    /// has the same blocks and links.
+    /// Handles a program change. Collected data becomes invalid unless blocks and links are the same.
     pub fn program_changed(&mut self, program: &Arc<Program>) {
         if let Some(costs) = &mut self.costs {
             costs.program_changed(program);
@@ -128,8 +126,7 @@ impl Observing {
     }
 }
 
-/// Whether blocks and links of two programs are the same, and frames are read the same, so that what was
-/// noted by their places holds for both.
+/// Returns true if two programs have the same blocks, links and frame formats, so that indices are valid for both.
 fn is_alike(one: &Arc<Program>, other: &Arc<Program>) -> bool {
     let blocks = |program: &Arc<Program>| -> Vec<(String, u32)> {
         program.instances.iter().map(|it| (it.name.clone(), it.class)).collect()
@@ -144,7 +141,7 @@ fn is_alike(one: &Arc<Program>, other: &Arc<Program>) -> bool {
             && one.frames == other.frames
 }
 
-/// A copy of a frame's bytes.
+/// Copies the bytes of a frame.
 fn bytes_of(frame: &Frame) -> Vec<u8> {
     frame.bytes().to_vec()
 }

@@ -1,4 +1,4 @@
-//! What would change if one program took the place of another, before it does.
+//! Differences between two programs, before one replaces the other.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,40 +8,40 @@ use forces::model::Component;
 
 use crate::program::{Instance, Program};
 
-/// Letters of a value that are shown.
+/// Maximum number of characters in a displayed value.
 const VALUE_LETTERS_MAX: usize = 60;
 
-/// One thing that would change.
+/// One difference between two programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// A block that is new.
+    /// A new block.
     Added(String),
-    /// A block that is gone, with its tables and counters.
+    /// A removed block. Its tables and counters are lost.
     Removed(String),
-    /// A block of another class: what it held is gone.
+    /// A block whose class changes. Its tables and counters are lost.
     Replaced(String),
-    /// A block whose tables and counters begin anew, as the program says.
+    /// A block whose tables and counters start empty, because the program sets `reset`.
     Reset(String),
-    /// A component that is set otherwise.
+    /// A component whose value changes.
     Set {
-        /// The block.
+        /// Name of the block.
         instance: String,
-        /// The component's name.
+        /// Name of the component.
         component: String,
-        /// What it is set to before and then; none of a table.
+        /// Values before and after; none for a table.
         values: Option<[String; 2]>,
-        /// Rows that are new, gone, and otherwise; none where there are no rows.
+        /// Numbers of added, removed and changed rows; zero if the component has no rows.
         rows: [usize; 3],
     },
-    /// A link that is new.
+    /// A new link.
     Linked(String, String),
-    /// A link that is gone.
+    /// A removed link.
     Unlinked(String, String),
-    /// An agent that is new, or begins anew because it is set otherwise.
+    /// A new agent, or an agent that restarts because its settings change.
     AgentBegins(String),
-    /// An agent that is gone.
+    /// A removed agent.
     AgentEnds(String),
-    /// Frame formats differ: every block reads frames anew.
+    /// Frame formats differ, so every block parses frames differently.
     Frames,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What would change: blocks first, then agents, then links, blocks and links in the order of names.
+/// Lists the differences: frame formats, blocks, agents, links. Changed blocks and links are sorted by name.
 pub fn plan(old: &Program, new: &Program) -> Vec<Difference> {
     fn named(program: &Program) -> BTreeMap<&str, &Instance> {
         program.instances.iter().map(|it| (it.name.as_str(), it)).collect()
@@ -135,7 +135,7 @@ pub fn plan(old: &Program, new: &Program) -> Vec<Difference> {
     all
 }
 
-/// A component that is set otherwise: rows by their indices, or values where they are short.
+/// Returns a changed component: row counts, or the values if they are short.
 fn set_otherwise(instance: &str, component: &Component, values: &[Value; 2]) -> Difference {
     let rows = match [values[0].rows(), values[1].rows()] {
         [Some(old), Some(new)] => {

@@ -1,41 +1,47 @@
-//! What is wrong with a document: every problem is collected, none stops the search for others.
+//! Problems of a document. A check collects all problems instead of stopping at the first.
 //!
-//! A problem has a stable code (scripts and tests rely on it), a place in a file, the path of the
-//! instance that it is about, what is wrong, and a hint how to mend it. A document with one error is
-//! refused whole; warnings refuse nothing.
+//! A problem has:
+//!
+//! - a stable code, which scripts and tests rely on,
+//! - a place in a file,
+//! - the path of the instance that it concerns,
+//! - a description,
+//! - a hint.
+//!
+//! A document with at least one error is rejected as a whole. Warnings do not reject a document.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Problems that are kept of one document; further ones are only counted.
+/// Maximum number of problems in the list of a document. Further problems are only counted.
 pub const PROBLEMS_MAX: usize = 500;
 
-/// Whether a document with this problem can be used.
+/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// It can be used, but is hardly what its author wants.
+    /// The document is usable, but probably not what its author intends.
     Warning,
-    /// It is refused whole.
+    /// The document is rejected.
     Error,
 }
 
-/// Defines [`Code`] with the name and severity of each.
+/// Defines [`Code`] with the name and severity of each variant.
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $severity:ident,)*) => {
-        /// What kind of problem it is. The name is stable.
+        /// Kind of a problem. The name is stable.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
         impl Code {
-            /// Every code there is.
+            /// All codes.
             pub const ALL: &[Code] = &[$(Code::$variant,)*];
 
-            /// The stable name.
+            /// Returns the stable name.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// Whether a document with such a problem is refused.
+            /// Returns the severity of such a problem.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity,)* }
             }
@@ -44,89 +50,89 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The text is not well-formed XML, or has a document type.
+    /// The text is not well-formed XML, or has a document type declaration.
     XmlSyntax "xml-syntax" Error,
-    /// Text, depth or number of elements is beyond a limit.
+    /// The size, the depth or the number of elements exceeds a limit.
     XmlLimit "xml-limit" Error,
-    /// An element that has no meaning where it stands.
+    /// An element is not valid at this place.
     XmlElement "xml-element" Error,
-    /// An attribute that is missing, unknown or unreadable.
+    /// An attribute is missing, unknown or invalid.
     XmlAttribute "xml-attribute" Error,
-    /// A frame, field or repeated part with a name that is taken or is no name.
+    /// The name of a frame, field or repeated part is duplicate or invalid.
     FrameName "frame-name" Error,
-    /// A frame or field that no definition has.
+    /// A frame or field is not defined.
     FrameUnknown "frame-unknown" Error,
-    /// A size, constant or expression that cannot be.
+    /// A size, constant or expression is invalid.
     FrameField "frame-field" Error,
-    /// Fields that do not add up to whole octets.
+    /// The fields do not add up to whole octets.
     FrameOctets "frame-octets" Error,
-    /// A length that can pass the buffer.
+    /// A length can exceed the buffer.
     FrameLength "frame-length" Error,
-    /// Two cases of one `next` for the same value.
+    /// Two cases of one `next` have the same value.
     FrameNext "frame-next" Error,
-    /// Frames that follow each other without ever consuming a byte.
+    /// Frames follow each other without consuming a byte.
     FrameLoop "frame-loop" Error,
-    /// A condition that cannot be read.
+    /// A condition cannot be parsed.
     Condition "condition" Error,
-    /// A library that is not at hand.
+    /// A library is not available.
     UnknownLibrary "unknown-library" Error,
-    /// A class that no library has.
+    /// No library defines the class.
     UnknownClass "unknown-class" Error,
-    /// A port that its class does not have.
+    /// The class has no such port.
     UnknownPort "unknown-port" Error,
-    /// A component that its class does not have.
+    /// The class has no such component.
     UnknownComponent "unknown-component" Error,
-    /// Metadata that no library defines.
+    /// No library defines the metadata item.
     UnknownMetadata "unknown-metadata" Error,
-    /// An instance that the program does not have.
+    /// The program has no such instance.
     UnknownInstance "unknown-instance" Error,
-    /// An agent that the program does not have.
+    /// The program has no such agent.
     UnknownAgent "unknown-agent" Error,
-    /// An event that its class does not have.
+    /// The class has no such event.
     UnknownEvent "unknown-event" Error,
-    /// A device that is not there.
+    /// The device does not exist.
     UnknownDevice "unknown-device" Error,
-    /// A value that its type does not allow.
+    /// The type does not allow the value.
     Value "value" Error,
-    /// A component that only the element itself writes.
+    /// Only the element itself writes this component.
     ReadOnly "read-only" Error,
-    /// Two things of one name.
+    /// Two items have the same name.
     Duplicate "duplicate" Error,
-    /// Two rows with the same content key.
+    /// Two rows have the same content key.
     DuplicateKey "duplicate-key" Error,
-    /// Ranges of instances or indices that do not fit each other.
+    /// Ranges of instances or indices do not fit each other.
     Range "range" Error,
-    /// A port of a group without index, or an index where there is no group.
+    /// A group port has no index, or an index is given for a port that is not a group.
     LinkIndex "link-index" Error,
-    /// A second link on an output.
+    /// An output has a second link.
     LinkSecond "link-second" Error,
-    /// A cycle in which no queue stands.
+    /// A cycle contains no queue.
     Cycle "cycle" Error,
-    /// An input that is given frames it does not take.
+    /// An input receives frames that it does not accept.
     FrameMismatch "frame-mismatch" Error,
-    /// Metadata that an input needs and that not every way to it produces.
+    /// An input needs metadata that not every path to it produces.
     MetadataMissing "metadata-missing" Error,
-    /// A rule or row that leads to an output without a link.
+    /// A rule or row selects an output without a link.
     DispatchUnlinked "dispatch-unlinked" Error,
-    /// An instance to which no frame comes.
+    /// No frame can reach the instance.
     Unreachable "unreachable" Warning,
-    /// An output without a link: what goes there is dropped.
+    /// An output has no link: frames that take it are dropped.
     Unconnected "unconnected" Warning,
-    /// A change that frames have no room for.
+    /// Frames have no room for a modification.
     EditRoom "edit-room" Error,
-    /// Packets of usual size that leave with more than the MTU that is set.
+    /// Packets of usual size exceed the configured MTU when they leave.
     EditMtu "edit-mtu" Warning,
-    /// An operation of Edit that makes no sense.
+    /// An operation of Edit is not meaningful.
     EditOperation "edit-operation" Error,
-    /// A port that is bound twice.
+    /// A port is bound twice.
     PortTwice "port-twice" Error,
-    /// A port that no instance receives from or sends to, or one that is not declared.
+    /// A port has no instance that receives from it or sends to it, or is not declared.
     PortUnbound "port-unbound" Warning,
-    /// An instance that is for a port which is not declared.
+    /// An instance refers to an undeclared port.
     PortUndeclared "port-undeclared" Error,
-    /// More memory than the element may use.
+    /// The program needs more memory than the element may use.
     Resources "resources" Error,
-    /// A rule that can never hold.
+    /// A rule can never match.
     NeverTrue "never-true" Warning,
 }
 
@@ -139,16 +145,16 @@ impl fmt::Display for Code {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The name by which the file was given.
+    /// File name as the caller gave it.
     pub file: Arc<str>,
-    /// Line, from one; zero where a program did not come from a file.
+    /// Line, from one. It is zero if the program did not come from a file.
     pub line: u32,
     /// Column in characters, from one.
     pub column: u32,
 }
 
 impl Place {
-    /// The place of something that did not come from a file.
+    /// Returns the place of an item that did not come from a file.
     pub fn none() -> Place {
         Place { file: "-".into(), line: 0, column: 0 }
     }
@@ -160,23 +166,23 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong.
+/// A problem of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem.
+    /// Kind of the problem.
     pub code: Code,
-    /// Where it stands.
+    /// Place in the document.
     pub place: Place,
-    /// What it is about, as a path: `cls#1/EtherDispatchTable[2]`, `Vlan.type`; may be empty.
+    /// Path of the item that it concerns: `cls#1/EtherDispatchTable[2]`, `Vlan.type`. May be empty.
     pub path: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub what: String,
-    /// How to mend it.
+    /// Hint for a fix.
     pub hint: String,
 }
 
 impl Problem {
-    /// Whether it refuses the document.
+    /// Returns the severity of its code.
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
@@ -200,18 +206,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems of a document, up to [`PROBLEMS_MAX`].
+/// The problems of a document, up to [`PROBLEMS_MAX`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems {
     list: Vec<Problem>,
-    /// Errors among all that were added.
+    /// Number of errors added, including those that are not in the list.
     errors: usize,
-    /// How many were added beyond the limit and are not in the list.
+    /// Number of problems that exceed the limit and are not in the list.
     pub left_out: usize,
 }
 
 impl Problems {
-    /// Adds a problem: kind, place and path, what is wrong, how to mend it.
+    /// Adds a problem: code, place and path, description, hint.
     pub fn add(
         &mut self,
         code: Code,
@@ -234,7 +240,7 @@ impl Problems {
         }
     }
 
-    /// Adds all of another search.
+    /// Adds all problems of another list.
     pub fn extend(&mut self, others: Problems) {
         self.left_out += others.left_out;
         let listed = others.list.iter().filter(|p| p.severity() == Severity::Error).count();
@@ -244,22 +250,22 @@ impl Problems {
         }
     }
 
-    /// Whether the document is refused.
+    /// Returns true if the document is rejected.
     pub fn refuses(&self) -> bool {
         self.errors > 0
     }
 
-    /// Whether further ones are only counted.
+    /// Returns true if further problems are only counted.
     pub fn is_full(&self) -> bool {
         self.list.len() >= PROBLEMS_MAX
     }
 
-    /// Whether there is nothing at all.
+    /// Returns true if there are no problems.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// What was found, in the order of the places.
+    /// Returns the problems, sorted by place.
     pub fn sorted(&self) -> Vec<&Problem> {
         let mut list: Vec<&Problem> = self.list.iter().collect();
         list.sort_by(|a, b| (&a.place, a.code).cmp(&(&b.place, b.code)));

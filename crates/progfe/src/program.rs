@@ -1,9 +1,9 @@
-//! What an element is programmed with: instances of classes, what they are set to, and links.
+//! Programs: instances of LFB classes, their component values, and links.
 //!
-//! A [`Program`] is a value: read from a `*.fe.xml` ([`document`]), checked whole
-//! ([`check`](crate::check)), written again. Everything that can be set is a component that a path
-//! leads to, operations of Edit and rules of Match included, so that what a document says and what a
-//! control element sets over ForCES are the same. Instances are told apart by name: `rx#1`, `fdb`.
+//! A [`Program`] is a plain value. It is read from a `*.fe.xml` file ([`document`]), checked
+//! ([`check`](crate::check)) and written again. Every setting is a component at a path, including operations of Edit
+//! and rules of Match. A document and a ForCES control element therefore set the same things. Each instance has a
+//! unique name, such as `rx#1` or `fdb`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,239 +13,239 @@ use forces::{Catalog, Class, Value};
 use crate::frames::FrameSet;
 use crate::problem::Place;
 
-/// Programs read from XML.
+/// Reader for programs in XML.
 pub mod document;
-/// Programs written as XML.
+/// Writer for programs in XML.
 mod write;
-/// Operands and keys that components hold as text.
+/// Text forms of operands and keys in components.
 pub mod text;
 
-/// Instances of a program.
+/// Maximum number of instances in a program.
 pub const INSTANCES_MAX: usize = 4096;
-/// Values and rows of all instances.
+/// Maximum number of values and rows over all instances.
 pub const VALUES_MAX: usize = 1 << 20;
-/// Links of a program.
+/// Maximum number of links in a program.
 pub const LINKS_MAX: usize = 65_536;
-/// Indices of a group of ports.
+/// Maximum number of indices in a port group.
 pub const GROUP_MAX: u32 = 4096;
-/// Ports, agents, watches.
+/// Maximum number of ports, of agents and of watches.
 pub const PARTS_MAX: usize = 4096;
 
-/// The classes that this crate adds (ids from 0x50470001), as a library document.
+/// Library document of the classes that this crate adds (ids from 0x50470001).
 pub const LIBRARY: &str = include_str!("../libraries/progfe.lfb.xml");
-/// What the names of our classes begin with; documents may leave it out.
+/// Prefix of the names of this crate's classes. Documents may omit it.
 pub const PREFIX: &str = "Ext-PG-";
 
-/// Numbers of the classes that the crate adds.
+/// Ids of the classes that this crate adds.
 pub mod class_id {
-    /// Rules of conditions choose the output.
+    /// Selects the output by rules with conditions.
     pub const MATCH: u32 = 0x5047_0001;
-    /// A table of values of fields.
+    /// Looks up field values in a table.
     pub const SEARCH: u32 = 0x5047_0002;
-    /// A table that learns from the frames.
+    /// Looks up field values in a table that learns from frames.
     pub const LEARN_SEARCH: u32 = 0x5047_0003;
-    /// Frames are changed.
+    /// Modifies frames.
     pub const EDIT: u32 = 0x5047_0004;
-    /// Copies to several outputs.
+    /// Copies frames to several outputs.
     pub const REPLICATE: u32 = 0x5047_0005;
-    /// A state machine for each flow.
+    /// Runs a state machine per flow.
     pub const STATE: u32 = 0x5047_0006;
-    /// Patterns in the bytes.
+    /// Searches the bytes of frames for patterns.
     pub const SCAN: u32 = 0x5047_0007;
-    /// To a service agent.
+    /// Diverts frames to a service agent.
     pub const DIVERT: u32 = 0x5047_0008;
-    /// From a service agent.
+    /// Injects frames from a service agent.
     pub const INJECT: u32 = 0x5047_0009;
-    /// Frames and bytes are counted.
+    /// Counts frames and bytes.
     pub const COUNT: u32 = 0x5047_000a;
-    /// Too fast, or not.
+    /// Meters frames: conforming or exceeding the rate.
     pub const METER: u32 = 0x5047_000b;
-    /// A copy aside.
+    /// Mirrors frames to a second output.
     pub const MIRROR: u32 = 0x5047_000c;
-    /// An output by a hash of fields.
+    /// Selects the output by a hash of fields.
     pub const HASH: u32 = 0x5047_000d;
 }
 
-/// Numbers of classes of RFC 6956 that checks and roles know.
+/// Ids of the RFC 6956 classes that checks and roles use.
 pub mod base_id {
     /// A port of the element.
     pub const PHY: u32 = 3;
-    /// What is received.
+    /// Accepts received frames.
     pub const MAC_IN: u32 = 4;
-    /// Link-layer headers put on.
+    /// Adds link-layer headers.
     pub const ENCAP: u32 = 6;
-    /// What is sent.
+    /// Sends frames.
     pub const MAC_OUT: u32 = 7;
-    /// Longest prefixes of IPv4.
+    /// Longest prefix match for IPv4.
     pub const UCAST_LPM_V4: u32 = 10;
-    /// Next hops of IPv4.
+    /// Next hops for IPv4.
     pub const NEXT_HOP_V4: u32 = 12;
-    /// Next hops of IPv6.
+    /// Next hops for IPv6.
     pub const NEXT_HOP_V6: u32 = 13;
-    /// From the control element.
+    /// Frames from the control element.
     pub const REDIRECT_IN: u32 = 14;
-    /// To the control element.
+    /// Frames to the control element.
     pub const REDIRECT_OUT: u32 = 15;
-    /// An output by a metadatum.
+    /// Selects the output by a metadata item.
     pub const METADATA_DISPATCH: u32 = 16;
     /// Queues.
     pub const SCHEDULER: u32 = 17;
 }
 
-/// What an element is programmed with.
+/// A program of a forwarding element.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// Which version of it.
+    /// Revision of the program.
     pub revision: u32,
-    /// The number of the element, if the program says one.
+    /// FE id, if the program sets one.
     pub fe_id: Option<u32>,
-    /// The libraries that it uses.
+    /// Libraries that the program uses.
     pub uses: Vec<Use>,
-    /// The classes and metadata of these.
+    /// Classes and metadata of these libraries.
     pub catalog: Arc<Catalog>,
-    /// How frames are read.
+    /// Frame formats.
     pub frames: Arc<FrameSet>,
-    /// The element's ports.
+    /// Ports of the element.
     pub ports: Vec<PortDecl>,
-    /// The blocks.
+    /// Blocks.
     pub instances: Vec<Instance>,
-    /// From outputs to inputs.
+    /// Links from outputs to inputs.
     pub links: Vec<Link>,
-    /// Who serves diverted frames.
+    /// Agents that process diverted frames.
     pub agents: Vec<Agent>,
-    /// What is told to whoever watches.
+    /// Events to report.
     pub watches: Vec<Watch>,
-    /// Where it begins.
+    /// Start of the program in its file.
     pub place: Place,
 }
 
 /// A library that a program uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// Its label.
+    /// Label of the library.
     pub library: String,
-    /// Where its document is, if it does not ship.
+    /// Location of its document, if the library is not built in.
     pub location: Option<String>,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A port and what it is bound to.
+/// A port and the device that it is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortDecl {
-    /// Its number: that of its `EtherPHYCop` instance, and what `PHYPortID` says.
+    /// Port number: the number of its `EtherPHYCop` instance and the value of `PHYPortID`.
     pub number: u32,
-    /// The device; empty where whoever starts the element says it.
+    /// Device name. It is empty if the caller that starts the element supplies it.
     pub device: String,
-    /// Where this stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A block.
+/// A block: an instance of an LFB class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
-    /// Its name: `rx#1`, or `fdb` where the document gives no numbers.
+    /// Name: `rx#1`, or `fdb` if the document gives no numbers.
     pub name: String,
-    /// Its class.
+    /// Class id.
     pub class: u32,
-    /// Its number among the instances of its class.
+    /// Number among the instances of the class.
     pub number: u32,
-    /// What it is set to, by component; what is not in here is as the class says.
+    /// Component values by component id. A missing component has the default of its class.
     pub components: BTreeMap<u32, Value>,
-    /// Whether tables and counters begin anew when the program replaces another.
+    /// Whether tables and counters start empty when this program replaces another.
     pub reset: bool,
-    /// Where it stands.
+    /// Place in the document.
     pub place: Place,
-    /// Where components, rows and fields of rows stand, by their paths.
+    /// Places of components, rows and fields of rows, by path.
     pub places: Arc<BTreeMap<Vec<u32>, Place>>,
 }
 
 /// A port of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct End {
-    /// The instance, by its place in the program.
+    /// Index of the instance in the program.
     pub instance: usize,
-    /// The input or output, by its place in the class.
+    /// Index of the input or output in the class.
     pub port: u32,
-    /// Which of a group; zero where there is no group.
+    /// Group index; zero if the port is not a group.
     pub index: u32,
 }
 
-/// From an output to an input.
+/// A link from an output to an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// The output.
     pub from: End,
     /// The input.
     pub to: End,
-    /// Where it stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// A service agent. What it is set to is its own matter.
+/// A service agent. The agent itself interprets its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// Its name, by which Divert and Inject call it.
+    /// Name that Divert and Inject use for the agent.
     pub name: String,
-    /// Its type, one of [`agent::KINDS`](crate::agent::KINDS).
+    /// Type of the agent, one of [`agent::KINDS`](crate::agent::KINDS).
     pub kind: String,
-    /// Its attributes but these two.
+    /// Attributes other than name and type.
     pub attributes: Vec<(String, String)>,
-    /// The elements in it.
+    /// Child elements of the agent.
     pub settings: Vec<AgentSetting>,
-    /// Where it stands.
+    /// Place in the document.
     pub place: Place,
 }
 
 impl Agent {
-    /// Whether it tells others when the kernel got frames, which ports have to know when they are opened.
+    /// Returns true if the agent uses kernel receive time stamps. Ports must know this when they are opened.
     pub fn wants_arrivals(&self) -> bool {
         let mut attributes = self.settings.iter().flat_map(|setting| &setting.attributes);
         attributes.any(|(name, value)| (name.as_str(), value.as_str()) == ("stamp", "kernel"))
     }
 }
 
-/// An element in an agent.
+/// A child element of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSetting {
-    /// Its name.
+    /// Name of the element.
     pub name: String,
-    /// Its attributes.
+    /// Attributes.
     pub attributes: Vec<(String, String)>,
-    /// Where it stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// An event that is watched.
+/// A watch: an event to report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watch {
-    /// Who tells it.
+    /// Source of the event.
     pub source: Source,
-    /// The event's name.
+    /// Name of the event.
     pub event: String,
-    /// Milliseconds between two reports, at least.
+    /// Minimum interval between two reports, in milliseconds.
     pub interval_ms: Option<u32>,
-    /// Events between two reports.
+    /// Number of events per report.
     pub count: Option<u32>,
-    /// The value that is crossed.
+    /// Threshold that the value must cross.
     pub threshold: Option<u32>,
-    /// Where it stands.
+    /// Place in the document.
     pub place: Place,
 }
 
-/// Who tells an event.
+/// Source of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// An instance, by its place in the program.
+    /// Index of an instance in the program.
     Instance(usize),
-    /// An agent, by name.
+    /// Name of an agent.
     Agent(String),
 }
 
 impl Agent {
-    /// Whether another declaration says the same, wherever it stands.
+    /// Compares two declarations and ignores their places in the document.
     pub fn says_as(&self, other: &Agent) -> bool {
         let said = |it: &Agent| {
             let settings = it.settings.iter().map(|of| (of.name.clone(), of.attributes.clone()));
@@ -257,30 +257,30 @@ impl Agent {
 }
 
 impl Program {
-    /// The class of an instance.
+    /// Returns the class of an instance.
     pub fn class_of(&self, instance: usize) -> &Arc<Class> {
         let id = self.instances[instance].class;
         self.catalog.class_by_id(id).expect("instances are made of classes of the catalog")
     }
 
-    /// An instance by its name.
+    /// Finds an instance by name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.instances.iter().position(|instance| instance.name == name)
     }
 
-    /// An instance by its class and its number there.
+    /// Finds an instance by class and number.
     pub fn place_of_instance(&self, class: u32, number: u32) -> Option<usize> {
         self.instances.iter().position(|it| (it.class, it.number) == (class, number))
     }
 
-    /// A component of an instance: as it is set, or as its class says.
+    /// Returns the value of a component, or the default of its class.
     pub fn component(&self, instance: usize, name: &str) -> Option<Value> {
         let component = self.class_of(instance).component(name)?;
         let set = self.instances[instance].components.get(&component.id).cloned();
         Some(set.unwrap_or_else(|| component.default_value()))
     }
 
-    /// Where a part of an instance stands, or the nearest thing around it.
+    /// Returns the place of a part of an instance, or of the nearest enclosing part.
     pub fn place_of(&self, instance: usize, path: &[u32]) -> &Place {
         let instance = &self.instances[instance];
         let around = (1..=path.len()).rev().map(|length| &path[..length]);
@@ -288,14 +288,14 @@ impl Program {
         found.unwrap_or(&instance.place)
     }
 
-    /// `rx#1.NormalPathOut`, `cls.ClassifyOut[0]`.
+    /// Formats an output: `rx#1.NormalPathOut`, `cls.ClassifyOut[0]`.
     pub fn output_name(&self, end: End) -> String {
         let class = self.class_of(end.instance);
         let port = class.outputs.get(end.port as usize).map(|port| (&port.name, port.group));
         self.end_name(end, port)
     }
 
-    /// `val.ValidatePktsIn`.
+    /// Formats an input: `val.ValidatePktsIn`.
     pub fn input_name(&self, end: End) -> String {
         let class = self.class_of(end.instance);
         let port = class.inputs.get(end.port as usize).map(|port| (&port.name, port.group));
@@ -311,7 +311,7 @@ impl Program {
         }
     }
 
-    /// The name of a class without our prefix.
+    /// Returns the class name without [`PREFIX`].
     pub fn short_class(&self, instance: usize) -> &str {
         let name = &self.class_of(instance).name;
         name.strip_prefix(PREFIX).unwrap_or(name)

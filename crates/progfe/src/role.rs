@@ -1,7 +1,7 @@
-//! What a program can be asked to be: a bridge, a router or a tagger, by the classes of its blocks.
+//! Roles of a program: bridge, router or tagger, by the classes of its blocks.
 //!
-//! Whoever tells an element its addresses, neighbours and routes as any bridge or router is told finds by this
-//! which blocks hold them, whatever they are called.
+//! Tools that configure addresses, neighbours and routes use this module to find the responsible blocks, independent
+//! of their names.
 
 use crate::program::{Program, base_id, class_id};
 
@@ -10,19 +10,19 @@ pub mod routing;
 
 pub use routing::Routing;
 
-/// What a program can be asked to be.
+/// Role of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// It has exactly one table that learns.
+    /// The program has exactly one learning table.
     Bridge,
-    /// It looks up prefixes, next hops and link-layer headers in one table each.
+    /// The program has one table each for prefixes, next hops and link-layer headers.
     Router,
-    /// It chooses frames by conditions and changes them.
+    /// The program selects frames by conditions and modifies them.
     Tagger,
 }
 
 impl Role {
-    /// That of a program, if it has one: what bridges and routes is a bridge.
+    /// Returns the role of a program, if it has one. Bridge takes precedence over router.
     pub fn of(program: &Program) -> Option<Role> {
         if learning_table(program).is_ok() {
             return Some(Role::Bridge);
@@ -35,7 +35,7 @@ impl Role {
     }
 }
 
-/// The one table that learns, by its place in the program.
+/// Returns the index of the only learning table.
 pub fn learning_table(program: &Program) -> Result<usize, String> {
     only(program, class_id::LEARN_SEARCH, "table that learns")
 }
@@ -45,7 +45,7 @@ fn instances_of(program: &Program, class: u32) -> impl Iterator<Item = usize> + 
     all.filter(move |(_, it)| it.class == class).map(|(place, _)| place)
 }
 
-/// The one instance of a class.
+/// Returns the only instance of a class.
 fn only(program: &Program, class: u32, what: &str) -> Result<usize, String> {
     let mut found = instances_of(program, class);
     match (found.next(), found.next()) {
@@ -57,7 +57,7 @@ fn only(program: &Program, class: u32, what: &str) -> Result<usize, String> {
     }
 }
 
-/// The block that takes the frames of each port: what its EtherPHYCop leads to.
+/// Returns for each port the block that accepts its frames: the target of its EtherPHYCop.
 fn inputs(program: &Program) -> Vec<(u32, usize)> {
     let input = |port: u32| {
         let is_phy = |at: usize| {

@@ -1,17 +1,17 @@
-//! A program's graph as a picture, or as a picture's description in the language of Graphviz (DOT).
+//! Drawings of a program's graph: SVG, or a Graphviz description (DOT).
 
 use std::fmt::Write;
 
 use crate::program::Program;
 
-/// Where boxes stand, and how lines go.
+/// Layout of boxes and lines.
 pub mod layers;
-/// The picture.
+/// SVG output.
 pub mod svg;
 
 pub use svg::svg;
 
-/// The graph: a box for each block, an arrow for each link, with what `label` says of it.
+/// Writes the graph as DOT: a box for each block, an arrow for each link. `label` returns the text of a link.
 pub fn dot(program: &Program, label: &dyn Fn(usize) -> Option<String>) -> String {
     let mut text =
         format!("digraph {} {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&program.name));
@@ -36,7 +36,7 @@ pub fn dot(program: &Program, label: &dyn Fn(usize) -> Option<String>) -> String
     text
 }
 
-/// A string of DOT.
+/// Quotes a DOT string.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")

@@ -1,52 +1,52 @@
-//! What happened to a frame, block by block, as a value.
+//! Trace of a frame: its steps through the blocks.
 
 use std::fmt::Write;
 
 use crate::lfb::{At, Verdict};
 use crate::program::Program;
 
-/// Steps of one trace.
+/// Maximum number of steps in a trace.
 pub const STEPS_MAX: usize = 4096;
 
-/// What happened to a frame.
+/// Trace of a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Steps, in the order in which they were taken.
+    /// Steps in processing order.
     pub steps: Vec<Step>,
-    /// Steps that are not listed.
+    /// Number of steps that are not listed.
     pub left_out: usize,
 }
 
-/// One frame, or copy, in one block.
+/// One frame or copy in one block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Which copy: the frame itself is 0.
+    /// Copy number; the original frame is 0.
     pub copy: u32,
-    /// The block, by its place in the program.
+    /// Index of the block in the program.
     pub instance: usize,
-    /// By which input it came; none for what a port received or somebody put in.
+    /// Input at which it arrived; none if a port received it or it was injected.
     pub input: Option<At>,
-    /// Metadata before, by number.
+    /// Metadata before the block, by id.
     pub before: Vec<(u32, u128)>,
-    /// Metadata behind.
+    /// Metadata after the block.
     pub after: Vec<(u32, u128)>,
-    /// Its bytes behind, if the block changed them.
+    /// Bytes after the block, if the block changed them.
     pub bytes: Option<Vec<u8>>,
-    /// What became of it.
+    /// Result of the block.
     pub verdict: Verdict,
-    /// The link by which it went on; none if its output leads nowhere, or it did not go on.
+    /// Link that the frame took; none if the output has no link or the frame took no output.
     pub link: Option<u32>,
-    /// Copies that the block made, by their numbers.
+    /// Numbers of the copies that the block made.
     pub copies: Vec<u32>,
 }
 
 impl Step {
-    /// Metadata that the block set or changed.
+    /// Returns the metadata that the block set or changed.
     pub fn changed(&self) -> impl Iterator<Item = (u32, u128)> + '_ {
         self.after.iter().copied().filter(|pair| !self.before.contains(pair))
     }
 
-    /// What became of the frame in the block, in a few words.
+    /// Describes the result of the block in a few words.
     pub fn outcome(&self, program: &Program) -> String {
         let class = program.class_of(self.instance);
         match self.verdict {

@@ -1,8 +1,8 @@
-//! XML documents, bounded before they are read, whose places are known.
+//! XML parser with size limits that records the place of each element.
 //!
-//! Size, depth and attributes are counted in one pass over the text before the tree is made, and a
-//! document type (where entities would be defined) is refused, so that no document costs more than
-//! a small multiple of its size. Lines and columns come from a table that is made once.
+//! One pass over the text checks size, depth and attributes before the tree is built. A document type declaration,
+//! which could define entities, is rejected. The cost of a document is therefore at most a small multiple of its
+//! size. A table of line starts gives lines and columns.
 
 use std::sync::Arc;
 
@@ -10,44 +10,44 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::problem::{Code, Place, Problem, Problems};
 
-/// Bytes of a document.
+/// Maximum size of a document in bytes.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
-/// Elements within each other.
+/// Maximum nesting of elements.
 pub const DEPTH_MAX: usize = 32;
-/// Attributes of one element.
+/// Maximum number of attributes of an element.
 pub const ATTRIBUTES_MAX: usize = 64;
-/// Elements, texts and comments of a document.
+/// Maximum number of elements, texts and comments in a document.
 pub const NODES_MAX: u32 = 1 << 20;
 
-/// A document's text with its name and the starts of its lines.
+/// The text of a document with its name and its line starts.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// The name by which places call it.
+    /// Name used in places.
     pub name: Arc<str>,
-    /// All of it.
+    /// The whole text.
     pub text: &'a str,
     lines: Vec<usize>,
 }
 
 impl<'a> Source<'a> {
-    /// A text that was read from what `name` says.
+    /// Creates a source from a text and its name.
     pub fn new(name: &str, text: &'a str) -> Source<'a> {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
         Source { name: name.into(), text, lines }
     }
 
-    /// Line and column of a byte.
+    /// Returns line and column of a byte.
     pub fn place(&self, at: usize) -> Place {
         let line = self.lines.partition_point(|start| *start <= at) - 1;
         let start = self.lines[line];
         let before = self.text.as_bytes()[start..].iter().take(at.saturating_sub(start));
-        // Every character but those that go on a previous byte's.
+        // Counts characters: all bytes except UTF-8 continuation bytes.
         let column = before.filter(|byte| **byte & 0xc0 != 0x80).count();
         Place { file: self.name.clone(), line: line as u32 + 1, column: column as u32 + 1 }
     }
 
-    /// The tree of the text, or why there is none.
+    /// Parses the text into a tree.
     pub fn parse(&self) -> Result<Document<'a>, Problem> {
         let (code, at, what, hint) = match bounded(self.text) {
             Err(over) => over,
@@ -77,14 +77,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The reader's words without the place at their end, which is told apart.
+/// Removes the place from the end of the parser's message, because it is reported separately.
 fn without_place(words: &str) -> String {
     words.split(" at ").next().unwrap_or(words).to_owned()
 }
 
 type Over = (Code, usize, String, &'static str);
 
-/// Counts what a tree would cost.
+/// Checks the limits before the tree is built.
 fn bounded(text: &str) -> Result<(), Over> {
     if text.len() > TEXT_BYTES_MAX {
         let what = format!("the document has {} bytes, more than {TEXT_BYTES_MAX}", text.len());
@@ -128,7 +128,7 @@ fn bounded(text: &str) -> Result<(), Over> {
     Ok(())
 }
 
-/// Bytes of a tag and how many attributes it has.
+/// Returns the length of a tag and its number of attributes.
 fn tag(bytes: &[u8]) -> (usize, usize) {
     let (mut quote, mut attributes) = (None, 0);
     for (at, byte) in bytes.iter().enumerate() {
@@ -145,26 +145,26 @@ fn tag(bytes: &[u8]) -> (usize, usize) {
     (bytes.len(), attributes)
 }
 
-/// Reading elements of one source: what is missing or unknown becomes a problem with a place.
+/// Reader for the elements of a source. Missing and unknown items become problems with a place.
 pub struct Reader<'s, 'a> {
-    /// The text that is read.
+    /// The text.
     pub source: &'s Source<'a>,
-    /// What was wrong so far.
+    /// Problems found so far.
     pub problems: Problems,
 }
 
 impl<'s, 'a> Reader<'s, 'a> {
-    /// Nothing read, nothing wrong.
+    /// Creates a reader.
     pub fn new(source: &'s Source<'a>) -> Self {
         Reader { source, problems: Problems::default() }
     }
 
-    /// Where an element begins.
+    /// Returns the place of an element.
     pub fn place(&self, node: Node<'_, '_>) -> Place {
         self.source.place(node.range().start)
     }
 
-    /// Where an attribute's value begins, or its element if there is none.
+    /// Returns the place of an attribute's value, or of its element if the attribute is absent.
     pub fn place_of(&self, node: Node<'_, '_>, attribute: &str) -> Place {
         let found = node.attribute_node(attribute).map(|found| found.range_value().start);
         self.source.place(found.unwrap_or(node.range().start))
@@ -182,7 +182,7 @@ impl<'s, 'a> Reader<'s, 'a> {
         self.problems.add(Code::XmlAttribute, &place, "", what, hint);
     }
 
-    /// Names every attribute that is not `known`.
+    /// Reports every attribute that is not in `known`.
     pub fn only(&mut self, node: Node<'_, '_>, known: &[&str]) {
         for attribute in node.attributes() {
             if attribute.namespace().is_none() && !known.contains(&attribute.name()) {
@@ -198,7 +198,7 @@ impl<'s, 'a> Reader<'s, 'a> {
         }
     }
 
-    /// The value of an attribute that must be there.
+    /// Returns the value of a mandatory attribute.
     pub fn required<'n>(&mut self, node: Node<'n, '_>, attribute: &str) -> Option<&'n str> {
         let value = node.attribute(attribute);
         if value.is_none() {
@@ -208,7 +208,7 @@ impl<'s, 'a> Reader<'s, 'a> {
         value
     }
 
-    /// A whole number in an attribute, if the attribute is there and readable.
+    /// Parses an integer in an optional attribute.
     pub fn number(&mut self, node: Node<'_, '_>, attribute: &str) -> Option<u128> {
         let text = node.attribute(attribute)?;
         let value = number(text);
@@ -219,7 +219,7 @@ impl<'s, 'a> Reader<'s, 'a> {
         value
     }
 
-    /// A whole number of at most 32 bits in an attribute.
+    /// Parses a 32-bit integer in an optional attribute.
     pub fn number_u32(&mut self, node: Node<'_, '_>, attribute: &str) -> Option<u32> {
         let value = self.number(node, attribute)?;
         let small = u32::try_from(value).ok();
@@ -230,7 +230,7 @@ impl<'s, 'a> Reader<'s, 'a> {
         small
     }
 
-    /// The elements in an element; text between them is a problem.
+    /// Returns the child elements. Text between them is a problem.
     pub fn children<'n, 'i>(&mut self, node: Node<'n, 'i>) -> Vec<Node<'n, 'i>> {
         let mut elements = Vec::new();
         for child in node.children() {
@@ -244,7 +244,7 @@ impl<'s, 'a> Reader<'s, 'a> {
         elements
     }
 
-    /// Says that an element means nothing here.
+    /// Reports an element that is not valid here.
     pub fn unknown(&mut self, node: Node<'_, '_>, known: &str) {
         let parent = node.parent_element().map_or("", |parent| parent.tag_name().name());
         let what = format!("<{}> means nothing in <{parent}>", node.tag_name().name());
@@ -252,7 +252,7 @@ impl<'s, 'a> Reader<'s, 'a> {
     }
 }
 
-/// A whole number in decimal or, with `0x`, in hexadecimal.
+/// Parses a decimal integer or, with `0x`, a hexadecimal one.
 pub fn number(text: &str) -> Option<u128> {
     let text = text.trim();
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -262,7 +262,7 @@ pub fn number(text: &str) -> Option<u128> {
     }
 }
 
-/// Text as it stands in an attribute or between tags.
+/// Escapes text for attributes and content.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! The dispatcher between an element and its agents: who gets which frames, what is told, what is kept.
+//! Tests of the dispatcher between an element and its agents: frames, events and preserved state.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -42,7 +42,7 @@ impl<E: Enforcer> Run<E> {
         self.agents.serve(&mut self.element, self.now, &mut self.outputs);
     }
 
-    /// Another program in place of this one.
+    /// Swaps in another program.
     fn swap(&mut self, text: &str) {
         let prepared = self.element.prepare(program(text)).unwrap();
         self.element.swap(prepared, self.now, &mut self.outputs).unwrap();
@@ -55,7 +55,7 @@ impl<E: Enforcer> Run<E> {
         self.element.forward(port, &mut batch, self.now, &mut self.outputs);
     }
 
-    /// Frames that left by each port since.
+    /// Returns the frames that left each port since the last call.
     fn left(&mut self) -> Vec<(u32, Vec<u8>)> {
         let mut left = Vec::new();
         for (port, queue) in self.outputs.queues_mut() {
@@ -73,7 +73,7 @@ impl<E: Enforcer> Run<E> {
     }
 }
 
-/// Everything that comes goes to an agent, whose frames leave, or come back to it.
+/// A program that sends all received frames to an agent. Its frames leave, or return to it.
 fn all_to(agents: &str, inject: &str, watches: &str) -> String {
     format!(
         r#"<fe xmlns="urn:progfe:fe:1" name="all"><use library="BaseLFBLibrary"/><use library="ProGFE"/>
@@ -92,7 +92,7 @@ fn all_to(agents: &str, inject: &str, watches: &str) -> String {
 const OUT: &str = r#"<link from="from.PktsOut[*]" to="phy#*.EtherPHYIn"/>"#;
 const MINE: &str = r#"<agent name="mine" type="process"/>"#;
 
-/// A message that has a frame put in.
+/// Builds a message that injects a frame.
 fn put_in(output: u8, frame: &[u8]) -> Vec<u8> {
     let mut message = vec![0, 0, 0, 8 + frame.len() as u8, 2, 0, 0, 0, 0, 0, 0, output];
     message.extend(frame);
@@ -115,7 +115,7 @@ fn over<E: Enforcer>() {
     assert_eq!(run.left(), [(1, vec![0; 60]), (2, vec![1; 60])]);
     let from = run.element.program().find("from").unwrap();
     assert_eq!(run.element.drops(from).of(Reason::Unlinked), 1, "output 7 leads nowhere");
-    // The same agent goes on; set otherwise it begins anew.
+    // An unchanged agent survives; a changed one restarts.
     run.swap(&all_to(MINE, OUT, "").replace("name=\"all\"", "name=\"again\""));
     assert_eq!(run.fact("mine", "told"), 1);
     run.swap(&all_to(&MINE.replace("/>", " queue=\"9\"/>"), OUT, ""));
@@ -149,12 +149,12 @@ fn queues_that_are_full_and_agents_without_inject_are_counted() {
     assert_eq!((run.fact("mine", "no_inject"), run.left().len()), (1, 0));
 }
 
-/// An agent whose answers come back to it answers them again: each turn has an end.
+/// An agent that receives its own replies replies again. Each turn must still end.
 #[test]
 fn frames_that_come_back_to_their_agent_hold_nobody_up() {
     let arp =
         r#"<agent name="mine" type="arp"><interface port="1" address="10.0.0.1/24"/></agent>"#;
-    // What it says about itself is no question; two agents on one link would do this to each other.
+    // Its announcement about itself is not a request. Two agents on one link could do this to each other.
     let back = r#"<link from="from.PktsOut[0]" to="to.PktsIn"/>"#;
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(arp, back, ""));
     let question = arp::Header {
@@ -199,7 +199,7 @@ fn events_are_told_to_their_watches_as_often_as_these_say() {
     assert_eq!(run.agents.next_report(), None, "nobody watches");
 }
 
-/// A neighbour that was found stays when another program takes the place of this one, and when that is undone.
+/// A known neighbour survives a program change and its rollback.
 #[test]
 fn neighbours_are_kept_over_programs() {
     let text = include_str!("../../../examples/progfe/router-agents.fe.xml");
@@ -237,7 +237,7 @@ fn neighbours_are_kept_over_programs() {
     run.serve();
     run.receive(1, &packet());
     passes(&mut run);
-    // Set otherwise, it begins anew, and asks again.
+    // With other settings the agent restarts and sends a new request.
     run.swap(&text.replace(
         "address=\"10.2.0.1/24 fd02::1/64\"/>\n      <resolve",
         "address=\"10.2.0.1/24\"/>\n      <resolve",

@@ -1,23 +1,23 @@
-//! What blocks do to frames, as text: blocks, links, frames in, frames out, what is counted.
+//! Block tests as text: blocks, links, input frames, output frames, counters.
 //!
-//! A case in `tests/cases/` is XML of instances (lines with `<`), links (`A.Out -> B.In`), and steps:
+//! A case in `tests/cases/` consists of XML of instances (lines with `<`), links (`A.Out -> B.In`), and steps:
 //!
 //! ```text
 //! in 1: eth 02:00:00:00:00:02 02:00:00:00:00:01 / vlan 5 100 / ipv4 10.0.0.1 10.0.0.2 ttl=9 / udp 1 2 / text hi
-//! out 2: same              every frame that left since, in order; `none` if none did
-//! told control: same       what was told to the control element, or to an agent by its name
-//! inject inj 0: eth ...     a frame put into a block, for an output of it
+//! out 2: same              all frames that left since, in order; `none` if there are none
+//! told control: same       the frame redirected to the control element, or to an agent by name
+//! inject inj 0: eth ...     a frame injected into a block, for one of its outputs
 //! at 12s                   the time from now on
-//! get fdb.Learned = 1      what a component holds
-//! meta told L3PortID = 2   a metadatum of the frame that was told last
-//! drops fdb unlinked = 2   what a block let go no further
+//! get fdb.Learned = 1      the value of a component
+//! meta told L3PortID = 2   a metadata item of the last redirected frame
+//! drops fdb unlinked = 2   the number of frames that a block dropped
 //! link rx#1.NormalPathOut = 3
-//! met HitOut = 5          there are so many links from outputs of this name, and over each frames went
+//! met HitOut = 5          the number of links from outputs of this name; each must have carried frames
 //! set c Packets = 0
 //! ```
 //!
-//! There are the ports `phy#1` to `phy#4`; after every step all frames are accounted for. A case with a line
-//! `program FILE` is about this program of `examples/progfe` instead.
+//! The ports are `phy#1` to `phy#4`. All frames are accounted for after every step. A case with a line `program FILE`
+//! uses this program of `examples/progfe` instead.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -46,7 +46,7 @@ struct Run<E: Enforcer> {
     meta: Vec<(u32, u128)>,
 }
 
-/// The document of a case.
+/// Builds the document of a case.
 fn document(text: &str) -> String {
     if let Some(file) = text.lines().find_map(|line| line.strip_prefix("program ")) {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
@@ -88,7 +88,7 @@ fn option(words: &[&str], name: &str, otherwise: u16) -> u16 {
     found.map_or(otherwise, |value| value.parse().expect("a number"))
 }
 
-/// The bytes of a frame that is described layer by layer.
+/// Builds a frame from a description layer by layer.
 fn frame(text: &str) -> Vec<u8> {
     let layers: Vec<Vec<&str>> =
         text.split('/').map(|layer| layer.split_whitespace().collect()).collect();
@@ -214,7 +214,7 @@ impl<E: Enforcer> Run<E> {
         (instance, class.path(path).unwrap_or_else(|fault| panic!("{text}: {fault}")))
     }
 
-    /// Notes what left and what was told.
+    /// Records sent and redirected frames.
     fn collect(&mut self) {
         for (port, queue) in self.outputs.queues_mut() {
             self.left.extend(queue.frames().iter().map(|it| (*port, it.bytes().to_vec())));

@@ -1,8 +1,7 @@
-//! Named cases of programs with something wrong, each with all its problems beside it.
+//! Tests of invalid programs, each with all its expected problems.
 //!
-//! A case is a document in `tests/checks/` whose first line says what is wrong with it; `NAME.expected`
-//! holds every problem with code, line and column, in their order. `UPDATE=1 cargo test -p progfe
-//! --test checks` writes them anew.
+//! A case is a document in `tests/checks/`. Its first line describes the fault. `NAME.expected` lists every problem
+//! with code, line and column, in order. `UPDATE=1 cargo test -p progfe --test checks` rewrites these files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -44,8 +43,7 @@ fn every_case_has_all_its_problems_and_no_others() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Codes that only other tests bring about: of the XML reader, and of devices, which a program does
-/// not know.
+/// Codes that only other tests produce: those of the XML reader, and of devices, which a program does not know.
 const ELSEWHERE: &[Code] = &[Code::XmlSyntax, Code::XmlLimit, Code::UnknownDevice];
 
 #[test]

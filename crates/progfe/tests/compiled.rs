@@ -1,6 +1,7 @@
-//! The compiled program against the interpreter: random graphs and random frames, in batches, with the
-//! same frames out, the same told in the same order, and the same in every counter and table, also
-//! after another program took the first one's place, and after that was taken back.
+//! Tests of the compiled program against the interpreter, with random graphs and random frames in batches.
+//!
+//! Both must send the same frames, report the same redirected frames and events in the same order, and have the same
+//! counters and tables. This also applies after another program replaced the first one, and after a rollback.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -22,7 +23,7 @@ mod random;
 
 use random::{BLOCKS, PORTS, document, frames, program};
 
-/// All that can be seen of an element.
+/// All observable state of an element.
 #[derive(Debug, PartialEq)]
 struct Seen {
     account: String,
@@ -34,30 +35,30 @@ struct Seen {
     held: u64,
 }
 
-/// How frames come to an element.
+/// The way frames reach an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// As frames.
     Frames,
-    /// Decided where they lie.
+    /// Decided in place.
     InPlace,
-    /// As that, while somebody looks at some of them.
+    /// Decided in place, with some frames observed.
     Observed,
 }
 
-/// An element and where its frames go.
+/// An element with its output queues.
 struct Run<E: Enforcer> {
     element: Element<E>,
     out: Outputs,
-    /// Frames that left before the last row.
+    /// Frames that left before the last batch.
     left: BTreeMap<PortNo, Vec<Vec<u8>>>,
-    /// Whether frames are decided where they lie.
+    /// Whether frames are decided in place.
     in_place: bool,
-    /// Frames that were.
+    /// Number of frames decided in place.
     stayed: usize,
 }
 
-/// Bytes that are seen of a frame that stays where it lies.
+/// Number of first bytes of a frame that are visible in place.
 const SEEN: usize = 128;
 
 impl<E: Enforcer> Run<E> {
@@ -68,7 +69,7 @@ impl<E: Enforcer> Run<E> {
         Run { element, out, left: BTreeMap::new(), in_place: false, stayed: 0 }
     }
 
-    /// Looks at some frames: what blocks cost, and what becomes of those that port 2 receives.
+    /// Observes some frames: block costs, and a trace of frames from port 2.
     fn observe(&mut self) {
         let (now, until) = (Nanos::ZERO, Nanos::from_secs(2));
         assert!(self.element.measure_costs(|| 0, 3, until, now));
@@ -76,7 +77,7 @@ impl<E: Enforcer> Run<E> {
         self.element.trace_next(&wanted, now).unwrap();
     }
 
-    /// Frames that one port received in a row, which is followed by others.
+    /// Forwards a batch from one port, followed by other frames.
     fn row(&mut self, row: &[(u32, Vec<u8>)], next: &[(u32, Vec<u8>)], now: Nanos) {
         let sight = |(_, bytes): &'_ (u32, Vec<u8>)| (bytes.len().min(SEEN), bytes.len());
         let see = |row: &[(u32, Vec<u8>)]| row.iter().map(sight).collect::<Vec<_>>();
@@ -120,7 +121,7 @@ impl<E: Enforcer> Run<E> {
         self.clear();
     }
 
-    /// Takes what waits at the ports.
+    /// Takes the frames that wait at the ports.
     fn clear(&mut self) {
         for (port, queue) in self.out.queues_mut() {
             let frames = queue.frames().iter().map(|frame| frame.bytes().to_vec());
@@ -129,7 +130,7 @@ impl<E: Enforcer> Run<E> {
         }
     }
 
-    /// Forwards frames in batches of those that one port received in a row.
+    /// Forwards frames in batches of consecutive frames from one port.
     fn forward(&mut self, frames: &[(u32, Vec<u8>)], most: usize, now: Nanos) {
         for row in frames.chunk_by(|(one, _), (other, _)| one == other) {
             if self.in_place {
@@ -184,7 +185,7 @@ impl<E: Enforcer> Run<E> {
         }
     }
 
-    /// Frames under one program, under another one, and under the first one again.
+    /// Forwards frames under one program, then under another, then under the first again.
     fn all(
         text: &str,
         other: &str,
@@ -211,7 +212,7 @@ impl<E: Enforcer> Run<E> {
         };
         pass(&mut run, &mut seen);
         if let Some(next) = program(other) {
-            // What is made ready apart is what is made ready here.
+            // Preparation through a basis and through the element must be equivalent.
             let prepared = match run.in_place {
                 true => run.element.basis().prepare(next).unwrap(),
                 false => run.element.prepare(next).unwrap(),
@@ -251,14 +252,14 @@ proptest! {
             prop_assert_eq!(wanted, got, "{}\nthen\n{}", text, other);
         }
         prop_assert_eq!(interpreted.len(), compiled.len());
-        // Frames of a row in place are as many as are decided at once.
+        // A batch in place has at most the number of frames decided together.
         let most = most.min(SIGHTS_MAX);
         let (interpreted, _) = Run::<Interpreter>::all(&text, &other, &frames, (&rows, most), Way::Frames);
         let (in_place, _) = Run::<Compiled>::all(&text, &other, &frames, (&rows, most), Way::InPlace);
         for (wanted, got) in interpreted.iter().zip(&in_place) {
             prop_assert_eq!(wanted, got, "in place\n{}\nthen\n{}", text, other);
         }
-        // Some of them are looked at, block by block.
+        // Some of them are observed, block by block.
         if look == 0 {
             let (observed, _) =
                 Run::<Compiled>::all(&text, &other, &frames, (&rows, most), Way::Observed);
@@ -274,7 +275,7 @@ proptest! {
 
     #[test]
     fn examples_do_what_the_interpreter_does(
-        // The last one takes long to be made ready.
+        // Loading the last example takes long.
         example in prop_oneof![12 => 0..EXAMPLES.len() - 1, 1 => Just(EXAMPLES.len() - 1)],
         frames in proptest::collection::vec(packets(), 1..90),
         most in 1usize..90,
@@ -291,7 +292,7 @@ proptest! {
     }
 }
 
-/// A route of a table of either kind: networks that hold each other, below 10.0.0.0/8.
+/// A route of either kind of table: nested networks below 10.0.0.0/8.
 fn route() -> impl Strategy<Value = Value> {
     let length = prop_oneof![Just(0u64), Just(8), Just(16), Just(24), Just(32)];
     (0u8..5, 0u8..3, length, 1u64..9, proptest::bool::weighted(0.1)).prop_map(
@@ -331,12 +332,12 @@ proptest! {
                     None => Change::Delete { instance, path },
                 }
             }).collect();
-            // Two rows with one prefix are refused, and so is taking away what is not there.
+            // Two rows with one prefix are rejected, and so is the deletion of a missing row.
             if let Ok(prepared) = run.element.prepare_changes(&changes) {
                 run.element.swap(prepared, now, &mut run.out).unwrap();
                 match end {
                     0 => prop_assert!(run.element.roll_back(now, &mut run.out)),
-                    // Where it is not settled the next change is made without what was kept.
+                    // Without `settle`, the next change cannot use successors.
                     1 => {}
                     _ => run.element.settle(),
                 }
@@ -352,7 +353,7 @@ proptest! {
     }
 }
 
-/// Programs as they ship.
+/// The example programs.
 const EXAMPLES: &[&str] = &[
     include_str!("../../../examples/progfe/bridge.fe.xml"),
     include_str!("../../../examples/progfe/dpi.fe.xml"),
@@ -364,7 +365,7 @@ const EXAMPLES: &[&str] = &[
     include_str!("../../../examples/progfe/bridge-complex.fe.xml"),
 ];
 
-/// Frames of IPv4 and others for stations of the examples, some of them damaged.
+/// IPv4 and other frames for stations of the examples, some of them corrupted.
 fn packets() -> impl Strategy<Value = (u32, Vec<u8>)> {
     let station = prop_oneof![
         3 => (1u8..3).prop_map(|last| [2, 0, 0, 0, 1, last]),
@@ -421,13 +422,13 @@ fn plain_frames_of_the_examples_are_decided_where_they_lie() {
     let tagged = [&[0x81, 0, 0, 100][..], &ip].concat();
     let (there, back) = (frame(b, a, &ip), frame(a, b, &ip));
     let bridged = vec![(1, there.clone()), (2, back), (1, there.clone())];
-    // For a port that no workload is for.
+    // To a port that no workload uses.
     let idle = bridged.iter().map(|(port, frame)| {
         let mut frame = frame.clone();
         frame[37] = 0xc5;
         (*port, frame)
     });
-    // The first frames of a bridge are flooded; those of the others need nothing to be learnt.
+    // A bridge floods its first frames; the other programs learn nothing.
     let cases = [
         (EXAMPLES[0], bridged.clone(), 2),
         (EXAMPLES[7], idle.collect(), 2),
@@ -456,7 +457,7 @@ fn every_kind_of_block_takes_part() {
 
 #[test]
 fn ways_meet_only_where_they_know_as_much() {
-    // Both outputs of the first Match lead to the second, which asks the same.
+    // Both outputs of the first Match lead to the second one, which tests the same.
     let text = document(&[5, 0, 3, 3], &[212, 0, 0, 0, 0, 0, 16, 2, 62, 1, 56]);
     let tagged = vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x81, 0, 0, 7, 8, 0];
     let (mut plain, mut other) = (tagged.clone(), tagged.clone());

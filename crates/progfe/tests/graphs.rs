@@ -1,5 +1,5 @@
-//! Random graphs, random frames: every frame and copy is accounted for, whatever the program, and
-//! programs that replace each other keep what was counted and learnt.
+//! Tests with random graphs and random frames. Every frame and copy is accounted for, and a program change preserves
+//! counters and learned entries.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -51,10 +51,10 @@ proptest! {
         forward(&mut element, &mut out, &frames, now);
         prop_assert!(is_even(&element), "{:?}\n{text}", element.account());
         prop_assert_eq!(element.account().received, frames.len() as u64);
-        // A frame that went over a link into a block came out of one before it.
+        // A frame on a link into a block came out of a preceding block.
         let before = element.account();
         let links: Vec<_> = (0..element.program().links.len()).map(|at| element.link(at)).collect();
-        // Another program, and back again: nothing is lost, and what was counted is as it was.
+        // Another program and back: nothing is lost, and counters are preserved.
         if let Some(next) = program(&other) {
             let prepared = element.prepare(next).unwrap();
             now = Nanos::from_secs(2);
@@ -66,7 +66,7 @@ proptest! {
             prop_assert!(element.roll_back(now, &mut out));
             prop_assert_eq!(element.generation(), 1);
             prop_assert!(!element.roll_back(now, &mut out), "it is kept no longer");
-            // Links of the same name were the other program's meanwhile.
+            // The other program used links of the same name in between.
             let after = (0..links.len()).map(|at| element.link(at));
             for (before, after) in links.iter().zip(after) {
                 prop_assert!(after.frames >= before.frames);
@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// A bridge whose table has room for so many.
+/// A bridge with a table of this capacity.
 fn bridge(entries: u32, reset: bool) -> Program {
     let reset = if reset { r#" reset="true""# } else { "" };
     let text = format!(
@@ -124,7 +124,7 @@ fn bridge(entries: u32, reset: bool) -> Program {
 fn what_was_learnt_and_counted_is_kept_unless_it_is_to_be_reset() {
     let mut element: Element = Element::start(bridge(100, false), 7).unwrap();
     let mut out = Outputs::new(&[1, 2]);
-    // Long after the epoch of its clock, where nothing learnt must seem old.
+    // Long after the epoch of its clock; learned entries must not seem old.
     let now = Nanos::from_secs(100_000);
     let a = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]].concat();
     let known = |element: &Element| {

@@ -1,4 +1,4 @@
-//! The programs that the guide shows check clean, and its own protocol is read as the guide says.
+//! Tests of the guide: its programs have no problems, and its example protocol is parsed as described.
 
 use packet::frame::Frame;
 use progfe::check::edit::Operation;

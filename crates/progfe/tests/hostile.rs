@@ -1,5 +1,7 @@
-//! Documents that were damaged at random: each is refused with places, or is a program that can be
-//! written and read again; and definitions that were damaged walk and change any frame within bounds.
+//! Tests with randomly corrupted documents.
+//!
+//! - Each document is rejected with places, or gives a program that can be written and read again.
+//! - Corrupted definitions parse and modify any frame within bounds.
 
 use dataplane::forwarder::{Forwarder, Outputs};
 use packet::frame::{Batch, Frame};
@@ -27,7 +29,7 @@ const PROGRAMS: [&str; 7] = [
     include_str!("../../../examples/progfe/dpi.fe.xml"),
 ];
 
-/// Words that a damaged document gets in the place of others.
+/// Words that replace others in a corrupted document.
 const WORDS: &[&str] = &[
     "",
     "0",
@@ -71,7 +73,7 @@ const WORDS: &[&str] = &[
     "é",
 ];
 
-/// A text in which some words are others.
+/// Replaces some words of a text.
 fn damaged(text: &str, changes: &[(Index, Index, Index)]) -> String {
     let mut text = text.to_owned();
     for (place, word, kind) in changes {
@@ -87,7 +89,7 @@ fn damaged(text: &str, changes: &[(Index, Index, Index)]) -> String {
             0 => WORDS[word.index(WORDS.len())].to_owned(),
             1 => text[other[0]..other.get(1).map_or(other[0], |end| *end - 1)].to_owned(),
             _ => {
-                // A piece of the document that is there twice, or not at all.
+                // A part of the document is duplicated or deleted.
                 let far = edges[word.index(edges.len())].min(start + 400).max(end);
                 let far = (end..=far).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(end);
                 if kind.index(2) == 0 {
@@ -106,7 +108,8 @@ fn changes() -> impl Strategy<Value = Vec<(Index, Index, Index)>> {
     proptest::collection::vec(any::<(Index, Index, Index)>(), 1..4)
 }
 
-/// OAM frames of any kind and level for an end point, or for all of its level, of which some bytes are others.
+/// OAM frames of any kind and level, to an end point or to the multicast address of its level, with some bytes
+/// changed.
 fn oam() -> impl Strategy<Value = (u64, u32, Vec<u8>)> {
     let to = prop_oneof![
         Just([2, 0, 0, 0, 1, 1]),
@@ -151,7 +154,7 @@ proptest! {
                 }
                 queue.clear();
             }
-            // What it has heard of others is bounded by those that it expects.
+            // The expected peers bound the learned state.
             let known = format!("{:?}", agents.facts(now));
             prop_assert!(known.len() < 10_000, "{}", known);
             while agents.next_report().is_some() {}
@@ -220,7 +223,7 @@ proptest! {
     }
 }
 
-/// Small documents that would be large: each is refused, and none takes long enough to notice.
+/// Small documents with a large expansion: each is rejected quickly.
 #[test]
 fn what_a_small_document_stands_for_is_bounded() {
     let fe = |inside: &str| {
@@ -247,7 +250,7 @@ fn what_a_small_document_stands_for_is_bounded() {
         assert!(problems.to_string().contains(&format!("[{code}]")), "{code}");
         assert!(problems.sorted().len() <= PROBLEMS_MAX);
     }
-    // A condition whose normal form is too large has none.
+    // A condition with a too large normal form has none.
     let set = FrameSet::ethernet();
     let parts: Vec<String> = (0..30u32)
         .map(|bit| format!("(IPv4.src = 0/0x{0:x} or IPv6.src = 0/0x{0:x})", 1u32 << bit))

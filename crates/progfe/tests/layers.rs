@@ -1,5 +1,4 @@
-//! Headers that are pushed and popped by their definitions, against frames that `packet` builds with
-//! the same headers by hand.
+//! Tests that push and pop headers by definitions, against frames that `packet` builds with the same headers.
 
 use packet::build::Builder;
 use packet::frame::Frame;
@@ -20,7 +19,7 @@ fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
 }
 
-/// Pushes headers behind a named one (or in front), writes fields, and brings checksums up to date.
+/// Pushes headers after a named one (or at the front), sets fields, and updates checksums.
 fn pushed(
     set: &FrameSet,
     bytes: &[u8],
@@ -97,7 +96,7 @@ proptest! {
         prop_assert_eq!(&pushed(&set, &plain, &formats, None, &fields), &Ok(carried.clone()));
         prop_assert_eq!(&popped(&set, &carried, 0, 3), &Ok(plain.clone()));
 
-        // A tunnel: lengths and checksums of the pushed header are its own.
+        // A tunnel: the pushed header has its own lengths and checksums.
         let fields = [("IPv4.src", 0x0a09_0909), ("IPv4.ttl", 9)];
         let tunnel = pushed(&set, &plain, &["IPv4"], Some("Eth"), &fields).expect("it has room");
         let located = set.locate(&tunnel);

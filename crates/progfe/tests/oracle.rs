@@ -1,11 +1,11 @@
-//! The shipped definitions against `packet`'s own parser, which was written by hand: on frames that
-//! other implementations made, on these with bytes changed at random, and on bytes of no meaning.
+//! Tests of the built-in definitions against the independent parser in `packet`. The inputs are frames of other
+//! implementations, the same frames with random changes, and random bytes.
 
 use packet::parse::{Fragment, Layers, Network, Transport};
 use progfe::frames::{FrameSet, Located};
 use proptest::prelude::*;
 
-/// The frames of `packet`'s tests of foreign bytes.
+/// Frames of other implementations, from the tests of `packet`.
 fn foreign() -> Vec<(String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../packet/tests/bytes");
     let files = std::fs::read_dir(folder).expect("packet's foreign frames are there");
@@ -30,7 +30,7 @@ fn at(set: &FrameSet, located: &Located, name: &str) -> Option<usize> {
     located.header(reference).map(|header| header.at)
 }
 
-/// Both walks agree where the other parser finds nothing wrong.
+/// Asserts that both parsers agree where the other parser finds no fault.
 fn check(set: &FrameSet, name: &str, bytes: &[u8]) {
     let layers = Layers::of(bytes);
     let located = set.locate(bytes);
@@ -43,7 +43,7 @@ fn check(set: &FrameSet, name: &str, bytes: &[u8]) {
         let format = set.find(tag).expect("it is defined");
         located.headers.iter().filter(|header| header.format == format).count()
     });
-    // What is inside of PBB, MPLS, GRE and tunnels the other parser does not look at.
+    // The other parser does not parse the contents of PBB, MPLS, GRE and tunnels.
     let outer = |header: &str| at(header).filter(|at| *at == usize::from(layers.network_at));
     if layers.fault.is_none()
         && ["ITag", "MPLS", "GRE", "IPv4[1]", "IPv6[1]"].iter().all(|h| at(h).is_none())
@@ -123,7 +123,7 @@ fn foreign_checksums_hold_and_follow_a_change() {
     assert!(checked > 30, "only {checked} checksums");
 }
 
-/// Fields whose ways a compiler would ask for.
+/// Fields for which a compiler would request ways.
 const FIELDS: &[&str] = &[
     "Eth.dst",
     "Vlan.vid",

@@ -1,7 +1,7 @@
-//! A foreign decoder reads what agents send: every kind of OAM frame, ARP, neighbour discovery and ICMP.
+//! Tests of frames from agents with an independent decoder: OAM, ARP, neighbour discovery and ICMP.
 //!
-//! Elements run programs with agents and hear each other; what they send is written to a capture file, and
-//! tshark has to read in it what was meant, and to complain of nothing.
+//! Elements with agents exchange frames. A capture file records these frames. tshark must decode them as intended and
+//! report no errors.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -22,7 +22,7 @@ use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
 
-/// An element with its agents, and all that it sends.
+/// An element with its agents, and all frames that it sends.
 struct Run {
     element: Element,
     agents: Dispatcher,
@@ -45,7 +45,7 @@ impl Run {
         run
     }
 
-    /// Serves agents; what has left by each port since.
+    /// Serves the agents. Returns the frames that left each port since the last call.
     fn serve(&mut self) -> Vec<(u32, Vec<u8>)> {
         self.agents.serve(&mut self.element, self.now, &mut self.outputs);
         self.left()
@@ -77,7 +77,7 @@ impl Run {
     }
 }
 
-/// What tshark reads in frames: one line of fields each, without a complaint.
+/// Decodes frames with tshark: one line of fields per frame, without errors.
 fn read(name: &str, frames: &[Vec<u8>], fields: &[&str]) -> Vec<String> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 0x4_0000, 1] {
@@ -105,7 +105,7 @@ fn read(name: &str, frames: &[Vec<u8>], fields: &[&str]) -> Vec<String> {
     lines
 }
 
-/// Compares with what was read when it was looked at; `UPDATE=1` writes it anew.
+/// Compares with the reviewed output. `UPDATE=1` rewrites it.
 fn assert_expected(name: &str, said: &[String]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tshark").join(name);
     let said = said.join("\n") + "\n";
@@ -131,7 +131,7 @@ fn tshark_reads_every_kind_of_oam_frame() {
         return;
     }
     let (mut one, mut two) = (Run::new(&oam(100, 101), 1), Run::new(&oam(101, 100), 2));
-    // The station whose way is traced is behind port 2 of the second.
+    // The target of the linktrace is behind port 2 of the second element.
     two.receive(2, &Builder::new([0xff; 6], [2, 0, 0, 0, 9, 9]).ether_type(0x1234).bytes());
     two.sent.clear();
     let asks: [(&str, &[(&str, &str)]); 4] = [
@@ -152,7 +152,7 @@ fn tshark_reads_every_kind_of_oam_frame() {
             }
         }
     }
-    // Nobody heard the peer's CCMs: the next one says so.
+    // The peer's CCMs were not received; the next CCM reports that.
     one.now += Nanos::from_millis(350);
     one.sent.clear();
     one.serve();

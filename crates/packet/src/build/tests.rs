@@ -1,4 +1,4 @@
-//! What is built, byte for byte where a foreign frame says how it should be.
+//! Tests of built frames, byte for byte against frames of other implementations.
 
 use super::*;
 use crate::parse::{Network, Packet, Transport};
@@ -100,7 +100,7 @@ fn a_backbone_frame_with_a_label_stack_in_it() {
     assert_eq!(mpls::Header::parse(&bytes[40..]), Ok((entry(1000), 4)));
     let bottom = mpls::Header { bottom: true, ..entry(2000) };
     assert_eq!(mpls::Header::parse(&bytes[44..]), Ok((bottom, 4)));
-    // Behind the stack there is an IP packet that is right as it stands.
+    // After the label stack there is a valid IP packet.
     let inner = [&bytes[..12], &[8, 0], &bytes[48..]].concat();
     assert_eq!(Packet::parse(&inner).expect("right packet").verify_checksums(), Ok(()));
     let text = crate::show::Show(&bytes).to_string();

@@ -1,5 +1,5 @@
-//! The older format, pcap: a header of 24 bytes, then records of a header of 16 bytes and what was
-//! captured of a frame (draft-ietf-opsawg-pcap).
+//! The pcap format: a header of 24 bytes, then records of a 16-byte header and the captured bytes of a frame
+//! (draft-ietf-opsawg-pcap).
 
 use super::fault::{Fault, Odd, Warnings, Why, captured};
 use super::link_type::ETHERNET;
@@ -8,23 +8,23 @@ use super::resolution::Resolution;
 use super::{CLASSIC_HEADER_BYTES, Captured, Event, Interface, Next, Order, whole};
 use crate::time::Nanos;
 
-/// Bytes before a record's frame.
+/// Bytes of a record header.
 const RECORD_BYTES: usize = 16;
 
-/// In the word of the link type: the bits above say how long frame check sequences are.
+/// Flag in the link type word: the upper bits contain the length of the FCS.
 const HAS_FCS_LENGTH: u32 = 1 << 26;
 
-/// A file in this format.
+/// Decoder state of a pcap file.
 #[derive(Debug)]
 pub struct Classic {
     order: Order,
-    /// Nanoseconds in a unit of a stamp's fraction.
+    /// Nanoseconds per unit of the fraction of a time stamp.
     unit: u64,
     pub interface: Interface,
 }
 
 impl Classic {
-    /// Reads the header.
+    /// Parses the file header.
     pub fn new(header: &[u8], order: Order, resolution: Resolution) -> Result<Self, Fault> {
         if header.len() < CLASSIC_HEADER_BYTES {
             let (need, have) = (CLASSIC_HEADER_BYTES as u64, header.len() as u64);
@@ -90,7 +90,7 @@ impl Classic {
     }
 }
 
-/// Notes where more was captured than there should be.
+/// Records a warning if more bytes were captured than expected.
 #[inline]
 pub fn note_lengths(
     bytes: &[u8],

@@ -1,33 +1,33 @@
-//! What was cut off a frame when it was written, and a sum by which its bytes can be told again.
+//! Comment on the bytes removed from a truncated frame, with a checksum that identifies them.
 //!
-//! A frame that is longer than the snap length is written with a comment, `cut 1436 bytes, crc32c
-//! 1a2b3c4d`: how many bytes are missing at its end, and their CRC32c (Castagnoli's, as SCTP uses it).
-//! It sums what is missing and nothing else, so that a frame whose headers a router has rewritten can
-//! still be recognised. Two frames whose missing bytes differ have the same sum once in 2^32, and never
-//! if they differ in one run of at most 32 bits. (The option `epb_hash` of pcapng is for the sum of a
-//! whole frame.)
+//! The writer adds a comment to a frame longer than the snap length: `cut 1436 bytes, crc32c 1a2b3c4d`. It contains
+//! the number of bytes missing at the end and their CRC32c (Castagnoli, as in SCTP).
+//!
+//! The checksum covers only the missing bytes, so a frame remains identifiable after a router rewrote its headers.
+//! Different missing bytes have the same checksum with probability 2^-32, and never if they differ only within 32
+//! consecutive bits. The pcapng option `epb_hash` covers a whole frame and is therefore not suitable.
 
 use std::fmt;
 
 use super::Captured;
 use crate::checksum::crc32c;
 
-/// What is missing of a frame.
+/// The missing bytes of a truncated frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Bytes at its end.
+    /// Number of bytes missing at the end.
     pub bytes: u32,
-    /// Their CRC32c.
+    /// CRC32c of these bytes.
     pub crc32c: u32,
 }
 
 impl Cut {
-    /// What is missing, if these are the missing bytes.
+    /// Computes it from the missing bytes.
     pub fn of(missing: &[u8]) -> Self {
         Cut { bytes: missing.len() as u32, crc32c: crc32c(missing) }
     }
 
-    /// From a comment, if it is one of this kind.
+    /// Parses a comment of this kind.
     pub fn parse(comment: &str) -> Option<Self> {
         let (bytes, sum) = comment.strip_prefix("cut ")?.split_once(" bytes, crc32c ")?;
         let is_sum = sum.len() == 8 && !sum.starts_with('+');
@@ -35,7 +35,7 @@ impl Cut {
         Some(Cut { bytes: bytes.parse().ok()?, crc32c })
     }
 
-    /// Whether these can be the missing bytes.
+    /// Returns true if these can be the missing bytes.
     pub fn fits(&self, missing: &[u8]) -> bool {
         *self == Cut::of(missing)
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Cut {
 }
 
 impl Captured<'_> {
-    /// What is missing at the frame's end, where a comment says it and the lengths agree with it.
+    /// Returns the missing bytes from the frame's comments, if their number agrees with the lengths.
     pub fn cut(&self) -> Option<Cut> {
         let missing = u64::from(self.original_bytes).checked_sub(self.bytes.len() as u64)?;
         self.comments()

@@ -1,96 +1,96 @@
-//! What is wrong with a capture file, where, and what to do about it; and what is only odd.
+//! Errors and warnings of capture files.
 
 use std::fmt;
 
 use super::{CAPTURED_BYTES_MAX, link_type};
 
-/// Why a file cannot be read on.
+/// Error that ends the decoding of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// The first offending byte, counted from the start of the file.
+    /// Offset of the first invalid byte in the file.
     pub at: u64,
-    /// What is wrong there.
+    /// Kind of error.
     pub why: Why,
 }
 
-/// What is wrong.
+/// Kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// There is nothing in it.
+    /// The file is empty.
     Empty,
-    /// It begins like no capture file.
+    /// The first bytes are not those of a capture file.
     NotACapture([u8; 4]),
-    /// It is compressed, by this program.
+    /// The file is compressed, by this program.
     Compressed(&'static str),
-    /// A version of the format that nobody has described.
+    /// The version of the format is not defined.
     Version {
-        /// The number before the point.
+        /// Major version.
         major: u16,
-        /// The number behind it.
+        /// Minor version.
         minor: u16,
     },
-    /// Frames of another kind of link than Ethernet.
+    /// The link type is not Ethernet.
     LinkType(u16),
-    /// The file ends in the middle of something.
+    /// The file ends in the middle of an item.
     Truncated {
-        /// Bytes that were still to come.
+        /// Number of missing bytes.
         need: u64,
-        /// Bytes that came.
+        /// Number of available bytes.
         have: u64,
     },
-    /// A length that cannot be.
+    /// A length is out of range.
     Length {
-        /// Whose.
+        /// Name of the item.
         of: &'static str,
-        /// What it is.
+        /// The length.
         have: u64,
-        /// The least that it may be.
+        /// Minimum.
         least: u64,
-        /// The most.
+        /// Maximum.
         most: u64,
     },
-    /// A length that is no multiple of four.
+    /// A length is not a multiple of four.
     Odd(u32),
-    /// A block says one length at its beginning and another at its end.
+    /// The lengths at the start and at the end of a block differ.
     Ends {
-        /// At its beginning.
+        /// Length at the start.
         first: u32,
-        /// At its end.
+        /// Length at the end.
         last: u32,
     },
-    /// A section whose order of bytes cannot be told.
+    /// The byte order of a section is unknown.
     ByteOrder([u8; 4]),
-    /// A block is about an interface that was not described.
+    /// A block refers to an undefined interface.
     NoSuchInterface {
-        /// Its number, from 0.
+        /// Number of the interface, from 0.
         interface: u32,
-        /// How many were described.
+        /// Number of defined interfaces.
         interfaces: usize,
     },
-    /// An option reaches past its block, or has a length that it never has.
+    /// An option exceeds its block, or has an invalid length.
     Option {
-        /// Its number.
+        /// Code of the option.
         code: u16,
-        /// Its length in bytes.
+        /// Length in bytes.
         bytes: u16,
     },
-    /// More than the limit of this name.
+    /// The limit with this name is exceeded.
     Limit(&'static str),
 }
 
-/// What is odd and can be lived with.
+/// Unusual but usable data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Odd {
-    /// A frame is said to be older than the one before it.
+    /// A frame is older than the previous one.
     TimeBackwards,
-    /// A time before 1970, or too late to be counted in nanoseconds: taken for none.
+    /// A time is before 1970 or not representable in nanoseconds. The frame then has no time.
     TimeOutOfRange,
-    /// More microseconds or nanoseconds than a second has: added all the same.
+    /// A fraction of a second has too many microseconds or nanoseconds. It is added nevertheless.
     FractionTooLarge,
-    /// More was captured of a frame than the file says is captured at most.
+    /// More bytes were captured than the snap length.
     LongerThanSnap,
-    /// More was captured of a frame than it is said to have had.
+    /// More bytes were captured than the original length.
     LongerThanOriginal,
 }
 
@@ -102,18 +102,18 @@ const ODDITIES: [Odd; 5] = [
     Odd::LongerThanOriginal,
 ];
 
-/// How often something odd was met, and where first.
+/// A warning: number of occurrences, and the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warning {
-    /// What.
+    /// Kind.
     pub odd: Odd,
-    /// Where first, in bytes from the start of the file.
+    /// Offset of the first occurrence in the file.
     pub first_at: u64,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// All that was odd in a file: a line for each kind, however often it was met.
+/// Warnings of a file, one per kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Warnings {
     met: [(u64, u64); ODDITIES.len()],
@@ -124,7 +124,7 @@ impl Fault {
         Fault { at, why }
     }
 
-    /// The same, seen from a file in which what was looked at begins at `offset`.
+    /// Adds the offset of the decoded data in the file.
     pub(super) fn shifted(self, offset: u64) -> Self {
         Fault { at: self.at + offset, ..self }
     }
@@ -140,7 +140,7 @@ impl Warnings {
         *count += 1;
     }
 
-    /// What was met.
+    /// Returns the warnings.
     pub fn list(&self) -> impl Iterator<Item = Warning> {
         let met = ODDITIES.into_iter().zip(self.met);
         met.filter(|(_, (_, count))| *count > 0).map(|(odd, (first_at, count))| Warning {
@@ -150,7 +150,7 @@ impl Warnings {
         })
     }
 
-    /// How often this was met.
+    /// Returns the number of occurrences of a kind.
     pub fn count(&self, odd: Odd) -> u64 {
         self.met[odd as usize].1
     }
@@ -228,7 +228,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// A length of captured bytes, held against the limit.
+/// Checks a captured length against the limit.
 pub(super) fn captured(bytes: u32, at: u64) -> Result<usize, Fault> {
     let most = CAPTURED_BYTES_MAX as u64;
     if u64::from(bytes) > most {

@@ -1,7 +1,6 @@
-//! Links that are not Ethernet, by name: the more usual ones of the registry that
-//! draft-ietf-opsawg-pcaplinktype sets up.
+//! Names of common link types other than Ethernet, from the registry of draft-ietf-opsawg-pcaplinktype.
 
-/// The number of Ethernet.
+/// Link type of Ethernet.
 pub const ETHERNET: u16 = 1;
 
 const NAMES: &[(u16, &str)] = &[
@@ -38,7 +37,7 @@ const NAMES: &[(u16, &str)] = &[
     (276, "Linux cooked capture, version 2"),
 ];
 
-/// What the link type of this number is called.
+/// Returns the name of a link type.
 pub fn name(number: u16) -> &'static str {
     match number {
         ETHERNET => "Ethernet",

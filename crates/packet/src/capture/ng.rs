@@ -1,8 +1,7 @@
-//! The newer format, pcapng: blocks of a type, a length, a body and the length again
-//! (draft-ietf-opsawg-pcapng, section 4).
+//! The pcapng format: blocks of type, length, body and repeated length (draft-ietf-opsawg-pcapng, section 4).
 //!
-//! What says nothing about frames is passed over, however long it is. The packet block that the
-//! enhanced one has replaced is read too: files that have it would lose frames otherwise.
+//! The decoder skips blocks without information about frames, regardless of their length. It also reads the obsolete
+//! packet block; otherwise frames of old files would be lost.
 
 use super::classic::note_lengths;
 use super::fault::{Fault, Odd, Warnings, Why, captured};
@@ -15,13 +14,13 @@ use super::{
 };
 use crate::time::Nanos;
 
-/// Types of blocks.
+/// Block types.
 pub mod block {
-    /// Section header, the same read from either end.
+    /// Section header; the value is a palindrome and independent of byte order.
     pub const SECTION: u32 = 0x0a0d_0d0a;
     /// Interface description.
     pub const INTERFACE: u32 = 1;
-    /// Packet, as it was before the enhanced one.
+    /// Packet, obsoleted by the enhanced packet.
     pub const PACKET_OLD: u32 = 2;
     /// Simple packet.
     pub const PACKET_SIMPLE: u32 = 3;
@@ -31,64 +30,64 @@ pub mod block {
     pub const PACKET: u32 = 6;
 }
 
-/// Codes of options, by their block.
+/// Option codes, by block.
 pub mod code {
-    /// Interface: its name.
+    /// Interface: name.
     pub const IF_NAME: u16 = 2;
-    /// Interface: its hardware address.
+    /// Interface: hardware address.
     pub const IF_MACADDR: u16 = 6;
-    /// Interface: the unit of its stamps.
+    /// Interface: time stamp resolution.
     pub const IF_TSRESOL: u16 = 9;
-    /// Interface: bytes of frame check sequence.
+    /// Interface: FCS length.
     pub const IF_FCSLEN: u16 = 13;
-    /// Interface: seconds to add to its stamps.
+    /// Interface: seconds to add to time stamps.
     pub const IF_TSOFFSET: u16 = 14;
-    /// Packet: direction and more.
+    /// Packet: direction and other flags.
     pub const EPB_FLAGS: u16 = 2;
-    /// Packet: frames lost since the one before.
+    /// Packet: frames lost since the previous one.
     pub const EPB_DROPCOUNT: u16 = 4;
-    /// Statistics: when capturing began.
+    /// Statistics: start of the capture.
     pub const ISB_STARTTIME: u16 = 2;
-    /// Statistics: when it ended.
+    /// Statistics: end of the capture.
     pub const ISB_ENDTIME: u16 = 3;
     /// Statistics: frames received.
     pub const ISB_IFRECV: u16 = 4;
-    /// Statistics: frames lost by the interface.
+    /// Statistics: frames dropped by the interface.
     pub const ISB_IFDROP: u16 = 5;
     /// Statistics: frames that passed the filter.
     pub const ISB_FILTERACCEPT: u16 = 6;
-    /// Statistics: frames lost by the system.
+    /// Statistics: frames dropped by the operating system.
     pub const ISB_OSDROP: u16 = 7;
     /// Statistics: frames delivered.
     pub const ISB_USRDELIV: u16 = 8;
 }
 
-/// What a section's byte order is told by, read in that order.
+/// Byte order magic of a section, read in the correct order.
 pub const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Bytes before a frame's own in a packet block with a time stamp, and in one without.
+/// Bytes before the frame in a packet block with a time stamp, and in one without.
 const ENHANCED_BYTES: usize = 28;
 const SIMPLE_BYTES: usize = 12;
 
-/// In the old packet block: nobody knows how many frames were lost.
+/// Unknown number of lost frames in the obsolete packet block.
 const DROPS_UNKNOWN: u16 = 0xffff;
 
-/// A file in this format.
+/// Decoder state of a pcapng file.
 #[derive(Debug)]
 pub struct Ng {
     order: Order,
     pub interfaces: Vec<Interface>,
-    /// A block is being passed over: its length, and how much of it up to its second length is left.
+    /// The block that is skipped: its length, and the number of bytes left before the repeated length.
     passing: Option<(u32, u64)>,
 }
 
 impl Ng {
-    /// At the start of a section.
+    /// Creates the state at the start of a section.
     pub fn new() -> Self {
         Ng { order: Order::Little, interfaces: Vec::new(), passing: None }
     }
 
-    /// Whether no block is half read.
+    /// Returns true if no block is partly read.
     pub fn is_between(&self) -> bool {
         self.passing.is_none()
     }
@@ -132,15 +131,14 @@ impl Ng {
         Ok(if is_known { whole(window, bytes as usize) } else { whole(window, 8) })
     }
 
-    /// So many bytes of a block that is passed over are gone.
+    /// Records that bytes of a skipped block were passed.
     pub fn passed(&mut self, bytes: u64) {
         if let Some((_, left)) = &mut self.passing {
             *left = left.saturating_sub(bytes);
         }
     }
 
-    /// Takes a block that [`Ng::next`] found to be whole, or the beginning or the end of one that is
-    /// passed over.
+    /// Decodes a block that [`Ng::next`] found complete, or the start or end of a skipped block.
     #[inline]
     pub fn take<'a>(
         &mut self,
@@ -176,14 +174,14 @@ impl Ng {
             block::PACKET | block::PACKET_OLD => {
                 self.packet(item, kind == block::PACKET, offset, warnings).map(Event::Frame)
             }
-            // An empty block of 12 bytes never comes here: its first 8 are taken alone.
+            // An empty block of 12 bytes never arrives here, because its first 8 bytes are taken separately.
             _ => Ok(Event::Other),
         }
     }
 
     fn section(&mut self, item: &[u8]) -> Result<Event<'static>, Fault> {
         let (major, minor) = (self.order.u16(item, 12), self.order.u16(item, 14));
-        // 1.2 was written for a while and is the same (section 4.1).
+        // Version 1.2 was written for some time and is identical (section 4.1).
         if major != 1 || !matches!(minor, 0 | 2) {
             return Err(Fault::new(12, Why::Version { major, minor }));
         }
@@ -220,7 +218,7 @@ impl Ng {
         self.interfaces.get(interface as usize).ok_or(Fault::new(8, why))
     }
 
-    /// The enhanced packet block, or the one before it: they differ in one word.
+    /// Decodes an enhanced or an obsolete packet block, which differ in one word.
     #[inline]
     fn packet<'a>(
         &self,
@@ -279,7 +277,8 @@ impl Ng {
         })
     }
 
-    /// A packet without a time, of the first interface, as long as it was or as that one's limit.
+    /// Decodes a simple packet block. It has no time and belongs to the first interface; its length follows from the
+    /// original length and the snap length.
     fn simple<'a>(
         &self,
         item: &'a [u8],
@@ -346,7 +345,7 @@ impl Ng {
     }
 }
 
-/// The order of bytes of the section that begins here.
+/// Returns the byte order of a section header.
 fn order_of(section: &[u8]) -> Result<Order, Fault> {
     if Order::Little.u32(section, 8) == BYTE_ORDER_MAGIC {
         Ok(Order::Little)

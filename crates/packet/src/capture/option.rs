@@ -1,19 +1,18 @@
-//! What may follow the fixed part of a pcapng block (draft-ietf-opsawg-pcapng, section 3.5): rows of
-//! code, length and value, each filled up to four bytes.
+//! Options of pcapng blocks (draft-ietf-opsawg-pcapng, section 3.5): sequences of code, length and value, each padded
+//! to four bytes.
 //!
-//! Invariant: options are walked once when their block is taken, so that walking them again cannot
-//! go wrong.
+//! Invariant: options are validated when their block is taken, so later iteration cannot fail.
 
 use super::fault::{Fault, Why};
 use super::{NAME_BYTES_MAX, Order};
 
-/// The last option, where there is one.
+/// End of options.
 pub const END: u16 = 0;
 
-/// Text about the block, in any block.
+/// Comment, in any block.
 pub const COMMENT: u16 = 1;
 
-/// A block's options.
+/// Options of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options<'a> {
     bytes: &'a [u8],
@@ -24,7 +23,7 @@ impl<'a> Options<'a> {
     /// No options.
     pub const NONE: Options<'static> = Options { bytes: &[], order: Order::Little };
 
-    /// The options that these bytes are, which begin at offset `at` of their block.
+    /// Validates options, which start at offset `at` of their block.
     #[inline]
     pub fn new(bytes: &'a [u8], order: Order, at: usize) -> Result<Self, Fault> {
         let mut here = 0;
@@ -47,7 +46,7 @@ impl<'a> Options<'a> {
         Ok(Options { bytes: &bytes[..here], order })
     }
 
-    /// Code and value of each.
+    /// Returns code and value of each option.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
         let (mut rest, order) = (self.bytes, self.order);
         std::iter::from_fn(move || {
@@ -61,7 +60,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// The value of the first option of this code, if it has as many bytes as such a value has.
+    /// Returns the value of the first option with this code. Its length must be `BYTES`.
     pub fn value<const BYTES: usize>(&self, code: u16) -> Result<Option<[u8; BYTES]>, Fault> {
         let Some((_, value)) = self.iter().find(|(other, _)| *other == code) else {
             return Ok(None);
@@ -70,12 +69,12 @@ impl<'a> Options<'a> {
         value.try_into().map(Some).map_err(|_| Fault::new(0, why))
     }
 
-    /// The number of 64 bits that the first option of this code is.
+    /// Returns the first option with this code as a 64-bit number.
     pub fn number(&self, code: u16) -> Result<Option<u64>, Fault> {
         Ok(self.value::<8>(code)?.map(|bytes| self.order.u64(&bytes, 0)))
     }
 
-    /// The beginning of the text that the first option of this code is.
+    /// Returns the first option with this code as text, truncated to [`NAME_BYTES_MAX`].
     pub fn text(&self, code: u16) -> String {
         let found = self.iter().find(|(other, _)| *other == code);
         let bytes = found.map_or(&[][..], |(_, value)| value);
@@ -87,7 +86,7 @@ impl<'a> Options<'a> {
         text
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no options.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -1,24 +1,23 @@
-//! Units of time stamps: powers of ten or of two, as `if_tsresol` has them
-//! (draft-ietf-opsawg-pcapng, section 4.2).
+//! Time stamp resolutions: powers of ten or of two, as in `if_tsresol` (draft-ietf-opsawg-pcapng, section 4.2).
 //!
-//! Stamps finer than a nanosecond are rounded down, as other programs do.
+//! Time stamps finer than a nanosecond are rounded down, as in other programs.
 
 use crate::time::Nanos;
 
 const SECOND: i128 = 1_000_000_000;
 
-/// The unit of a time stamp: the option's one byte.
+/// A time stamp resolution: the byte of the option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resolution(pub u8);
 
 impl Resolution {
-    /// Microseconds: the unit where none is named.
+    /// Microseconds, the default.
     pub const MICRO: Resolution = Resolution(6);
     /// Nanoseconds.
     pub const NANO: Resolution = Resolution(9);
 
-    /// The moment of a stamp of so many units, `offset_seconds` later; none if that is before 1970
-    /// or too late for [`Nanos`].
+    /// Converts a time stamp in units, plus `offset_seconds`, to a time. Returns none if it is before 1970 or too
+    /// late for [`Nanos`].
     #[inline]
     pub fn moment(self, units: u64, offset_seconds: i64) -> Option<Nanos> {
         if self == Resolution::NANO && offset_seconds == 0 {
@@ -35,8 +34,8 @@ impl Resolution {
         u64::try_from(sum).ok().map(Nanos)
     }
 
-    /// How many units it is to a moment from `offset_seconds` on, rounded down; none if the moment
-    /// is earlier, or the number has no room in 64 bits.
+    /// Converts a time, minus `offset_seconds`, to units, rounded down. Returns none if the result is negative or
+    /// exceeds 64 bits.
     pub fn units(self, at: Nanos, offset_seconds: i64) -> Option<u64> {
         let nanos = i128::from(at.0) - i128::from(offset_seconds) * SECOND;
         let nanos = u128::try_from(nanos).ok()?;
@@ -79,7 +78,7 @@ mod tests {
                 assert_eq!(moment, Nanos(want), "{unit:?} from {offset} s on");
             }
         }
-        // Two to the minus 30 is less than a nanosecond: what is rounded off twice is at most one.
+        // 2^-30 s is less than a nanosecond, so rounding twice loses at most one.
         let fine = Resolution(0x80 | 30);
         let back = fine.moment(fine.units(at, 0).unwrap(), 0).unwrap();
         assert!((at - back).0 <= 1);

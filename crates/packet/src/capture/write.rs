@@ -1,7 +1,6 @@
-//! Capture files as bytes: each function appends one item of a file to a buffer.
+//! Writer for capture files: each function appends one item of a file to a buffer.
 //!
-//! What is written says what it holds: nanoseconds, original lengths beside captured ones, names,
-//! comments, and what was lost.
+//! The output contains nanosecond time stamps, original and captured lengths, names, comments and drop counts.
 
 use std::fmt;
 
@@ -13,63 +12,63 @@ use super::{CAPTURED_BYTES_MAX, Direction, INTERFACES_MAX, Interface, Order, Sta
 use crate::capture::link_type::ETHERNET;
 use crate::time::Nanos;
 
-/// Bytes of one comment or name: the length of an option has 16 bits.
+/// Maximum size of a comment or name in bytes; the length of an option has 16 bits.
 pub const TEXT_BYTES_MAX: usize = 65_532;
 
-/// Why something cannot be written. Nothing was appended.
+/// Reason why an item cannot be written. Nothing was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unwritable {
-    /// The format has no room for this moment.
+    /// The time is out of range of the format.
     Time(Nanos),
     /// More bytes than [`CAPTURED_BYTES_MAX`] were captured.
     TooLong(usize),
-    /// This interface was not described.
+    /// The interface is not defined.
     NoSuchInterface(u32),
-    /// More than [`INTERFACES_MAX`] interfaces.
+    /// There are more than [`INTERFACES_MAX`] interfaces.
     TooManyInterfaces,
 }
 
-/// A frame to be written.
+/// A frame to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Where it was captured, from 0; of no meaning in pcap.
+    /// Number of the interface, from 0; ignored in pcap.
     pub interface: u32,
-    /// When, since 1970.
+    /// Time since 1970.
     pub at: Nanos,
-    /// What is kept of it.
+    /// Captured bytes.
     pub bytes: &'a [u8],
-    /// How long it was.
+    /// Original length.
     pub original_bytes: u32,
-    /// What only pcapng has room for.
+    /// Data that only pcapng supports.
     pub notes: Notes<'a>,
 }
 
-/// What only pcapng says of a frame.
+/// Data of a frame that only pcapng supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Notes<'a> {
-    /// Which way it went.
+    /// Direction.
     pub direction: Option<Direction>,
-    /// Frames lost between this one and the one before.
+    /// Number of frames lost since the previous one.
     pub dropped: Option<u64>,
-    /// A remark, of which at most [`TEXT_BYTES_MAX`] bytes are written.
+    /// A comment, of which at most [`TEXT_BYTES_MAX`] bytes are written.
     pub comment: Option<&'a str>,
-    /// What was cut off at its end.
+    /// Bytes removed at the end of the frame.
     pub cut: Option<Cut>,
 }
 
-/// The older format, pcap.
+/// Writer for pcap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pcap {
-    /// The order of bytes.
+    /// Byte order.
     pub order: Order,
-    /// Whether stamps count nanoseconds, or microseconds.
+    /// Whether time stamps have nanoseconds instead of microseconds.
     pub has_nanos: bool,
-    /// Frames are cut to so many bytes; [`CAPTURED_BYTES_MAX`] where they are not cut.
+    /// Snap length in bytes; [`CAPTURED_BYTES_MAX`] for no truncation.
     pub snap_bytes: u32,
 }
 
-/// The newer format, pcapng, and the interfaces described so far.
+/// Writer for pcapng, with the interfaces defined so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PcapNg {
     order: Order,
@@ -77,7 +76,7 @@ pub struct PcapNg {
 }
 
 impl Pcap {
-    /// What a file begins with.
+    /// Writes the file header.
     pub fn begin(&self, out: &mut Vec<u8>) {
         let order = self.order;
         order.put32(out, if self.has_nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 });
@@ -89,7 +88,7 @@ impl Pcap {
         order.put32(out, u32::from(ETHERNET));
     }
 
-    /// A frame. Its time must be before 2106; microseconds are rounded down.
+    /// Writes a frame. Its time must be before 2106; microseconds are rounded down.
     pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), Unwritable> {
         check_length(frame.bytes)?;
         let (seconds, nanos) = (frame.at.0 / 1_000_000_000, frame.at.0 % 1_000_000_000);
@@ -104,16 +103,16 @@ impl Pcap {
 }
 
 impl PcapNg {
-    /// A file that begins with a section, written by `program`, about which `comment` is said.
+    /// Starts a file with a section header that contains the program name and a comment.
     pub fn begin(out: &mut Vec<u8>, order: Order, program: &str, comment: Option<&str>) -> Self {
-        /// Code of the option that names the program.
+        /// Code of the option with the program name.
         const SHB_USERAPPL: u16 = 4;
         let file = PcapNg { order, units: Vec::new() };
         file.block(out, block::SECTION, |out| {
             order.put32(out, BYTE_ORDER_MAGIC);
             order.put16(out, 1);
             order.put16(out, 0);
-            // How long the section is, is not known.
+            // The length of the section is unknown.
             out.extend_from_slice(&[0xff; 8]);
             let comment = comment.map(|text| (COMMENT, text.as_bytes()));
             let program = (SHB_USERAPPL, program.as_bytes());
@@ -122,7 +121,7 @@ impl PcapNg {
         file
     }
 
-    /// An interface, and its number.
+    /// Defines an interface and returns its number.
     pub fn interface(
         &mut self,
         out: &mut Vec<u8>,
@@ -152,7 +151,7 @@ impl PcapNg {
         Ok(self.units.len() as u32 - 1)
     }
 
-    /// A frame of an interface that was described.
+    /// Writes a frame of a defined interface.
     pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), Unwritable> {
         check_length(frame.bytes)?;
         let units = self.units(frame.interface, frame.at)?;
@@ -181,7 +180,7 @@ impl PcapNg {
         Ok(())
     }
 
-    /// What was counted at an interface; without a time, the beginning of its clock is written.
+    /// Writes statistics of an interface. Without a time, the start of its clock is written.
     pub fn statistics(&self, out: &mut Vec<u8>, counted: &Statistics) -> Result<(), Unwritable> {
         let interface = counted.interface;
         let at = match counted.at {
@@ -222,7 +221,7 @@ impl PcapNg {
         unit.units(at, offset).ok_or(Unwritable::Time(at))
     }
 
-    /// A block around what `body` appends.
+    /// Writes a block around the output of `body`.
     fn block(&self, out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
         let start = out.len();
         self.order.put32(out, kind);
@@ -233,7 +232,7 @@ impl PcapNg {
         out[start + 4..start + 8].copy_from_slice(&self.word(bytes));
     }
 
-    /// Options, and what ends them; nothing if there is none.
+    /// Writes options with an end option; nothing if there are none.
     fn options<'a>(&self, out: &mut Vec<u8>, options: impl Iterator<Item = (u16, &'a [u8])>) {
         let start = out.len();
         for (code, value) in options {
@@ -279,7 +278,7 @@ fn check_length(bytes: &[u8]) -> Result<(), Unwritable> {
     if bytes.len() > CAPTURED_BYTES_MAX { Err(Unwritable::TooLong(bytes.len())) } else { Ok(()) }
 }
 
-/// Fills up to four bytes what has so many.
+/// Pads data of this length to a multiple of four bytes.
 fn fill(out: &mut Vec<u8>, bytes: usize) {
     out.extend_from_slice(&[0; 3][..bytes.next_multiple_of(4) - bytes]);
 }

@@ -1,10 +1,10 @@
-//! The sums against published values and against the slowest way to compute them.
+//! Tests of the checksums against published values and a naive implementation.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// RFC 1071 section 1, by hand: one word after the other, carry added at once.
+/// RFC 1071 section 1, literally: word after word, with the carry added immediately.
 fn naive(bytes: &[u8]) -> u16 {
     let mut sum = 0u32;
     for pair in bytes.chunks(2) {
@@ -23,7 +23,7 @@ fn the_example_of_rfc_1071() {
 
 #[test]
 fn the_example_of_rfc_1624() {
-    // Section 4: header checksum 0xdd2f, a word goes from 0x5555 to 0x3285, new checksum zero.
+    // RFC 1624 section 4: header checksum 0xdd2f, a word changes from 0x5555 to 0x3285, new checksum zero.
     assert_eq!(update_u16(0xdd2f, 0x5555, 0x3285), 0x0000);
     assert_eq!(update_udp_u16(0xdd2f, 0x5555, 0x3285), 0xffff);
 }
@@ -36,7 +36,7 @@ fn no_udp_checksum_stays_none() {
 
 #[test]
 fn the_examples_of_rfc_3720_for_crc32c() {
-    // Appendix B.4, there written in the order in which the bytes are sent.
+    // Appendix B.4, which lists the bytes in transmission order.
     assert_eq!(crc32c(&[0; 32]), u32::from_le_bytes([0xaa, 0x36, 0x91, 0x8a]));
     assert_eq!(crc32c(&[0xff; 32]), u32::from_le_bytes([0x43, 0xab, 0xa8, 0x62]));
     let rising: Vec<u8> = (0..32).collect();
@@ -86,7 +86,7 @@ proptest! {
         word in 0usize..9,
         new in prop_oneof![Just(0u32), Just(u32::MAX), any::<u32>()],
     ) {
-        // A header that is all zero has no right zero; none on a link is.
+        // An all-zero header has no unique zero checksum, and does not occur on a link.
         bytes[19] |= 1;
         let at = word * 2;
         let (full, full_udp) = (checksum(&bytes), Sum::default().bytes(&bytes).checksum_udp());

@@ -1,11 +1,11 @@
-//! Whether a match asks for what its fields need.
+//! Check of the prerequisites of fields in a match.
 //!
-//! Only a few fields say what others there are ([`Field::needs`]): noted once, they answer for all of
-//! a match's fields without looking through them again.
+//! Only a few fields are prerequisites of others ([`Field::needs`]). Recording their values once is sufficient for
+//! all fields of a match.
 
 use super::{Field, Needed};
 
-/// The values that a match asks for as a whole, of fields that others need.
+/// Values of a match for the fields that are prerequisites.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ground {
     eth_type: Option<u128>,
@@ -14,7 +14,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Takes in what is asked of one field. What leaves bits open is nothing to build on.
+    /// Records the match of one field. A masked value does not satisfy a prerequisite.
     #[inline]
     pub fn note(&mut self, field: Field, value: u128, mask: u128) {
         let place = match field {
@@ -26,12 +26,12 @@ impl Ground {
         *place = (mask == field.ones()).then_some(value);
     }
 
-    /// The Ethernet type, if one is asked for.
+    /// Returns the EtherType, if the match has one.
     pub fn eth_type(&self) -> Option<u128> {
         self.eth_type
     }
 
-    /// Whether every frame that has what was noted can have this field.
+    /// Returns true if every frame with the recorded values can have this field.
     #[inline]
     pub fn bears(&self, field: Field) -> bool {
         field.needs().iter().all(|needed| self.has(needed))

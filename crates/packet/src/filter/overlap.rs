@@ -1,32 +1,32 @@
-//! Entries that can never decide, because one before them matches all that they match; and pairs
-//! that decide differently about frames which both match, so that their order decides.
+//! Overlaps of filter entries: entries that never decide because an earlier entry matches all their frames, and pairs
+//! with different actions whose order matters.
 //!
-//! Entries are held against each other in pairs: one that is hidden only by several others together
-//! is not found. An exception before what it is an exception from is usual and nothing to tell.
+//! Entries are compared in pairs. An entry hidden only by several others together is not found. An exception before a
+//! more general entry is usual and not reported.
 
 use super::{Entry, Network, PortRange, Version};
 
-/// Two entries of a list, by their places from 0.
+/// Two overlapping entries, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {
-    /// The one that decides first.
+    /// The entry that decides first.
     pub first: usize,
-    /// The one behind it.
+    /// The entry after it.
     pub second: usize,
-    /// What the first leaves for the second.
+    /// Kind of overlap.
     pub kind: Kind,
 }
 
-/// What an entry leaves for one behind it.
+/// Kind of overlap between an entry and a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing: the second never decides.
+    /// The second entry never decides.
     Hides,
-    /// Not those frames that both match, about which the two decide differently.
+    /// Both entries match some frames and have different actions.
     Crosses,
 }
 
-/// The first that hides an entry, or else the first that crosses it, for each entry that has one.
+/// Finds for each entry the first entry that hides it, or else the first that crosses it.
 pub fn find(entries: &[Entry]) -> Vec<Overlap> {
     let overlap = |second: usize| {
         let before = &entries[..second];
@@ -44,7 +44,7 @@ pub fn find(entries: &[Entry]) -> Vec<Overlap> {
 }
 
 impl Overlap {
-    /// What to know, and what to do about it; `entries` are those that it was found in.
+    /// Describes the overlap and a fix. `entries` is the list that contains it.
     pub fn describe(&self, entries: &[Entry]) -> String {
         let (first, second) = (&entries[self.first], &entries[self.second]);
         let (before, behind) = (self.first + 1, self.second + 1);
@@ -62,7 +62,7 @@ impl Overlap {
 }
 
 impl Entry {
-    /// Whether it matches all that `other` matches.
+    /// Returns true if the entry matches all frames that `other` matches.
     pub fn covers(&self, other: &Entry) -> bool {
         network_covers(self.source, other.source, other.version())
             && network_covers(self.destination, other.destination, other.version())
@@ -71,7 +71,7 @@ impl Entry {
             && port_covers(self.destination_port, other.destination_port)
     }
 
-    /// Whether there can be a frame that both match.
+    /// Returns true if a frame can match both entries.
     pub fn meets(&self, other: &Entry) -> bool {
         let same = |one: Option<u8>, two: Option<u8>| one.zip(two).is_none_or(|(a, b)| a == b);
         let networks = |one: Option<Network>, two: Option<Network>| {
@@ -88,7 +88,7 @@ impl Entry {
             && ports(self.destination_port, other.destination_port)
     }
 
-    /// The Internet protocol that its addresses are of.
+    /// Returns the IP version of its addresses.
     pub fn version(&self) -> Option<Version> {
         self.source.or(self.destination).map(|network| network.version)
     }

@@ -1,4 +1,4 @@
-//! Which frames entries match, and what is counted of that.
+//! Tests of matches and counters.
 
 use super::text::entry;
 use super::*;
@@ -15,7 +15,7 @@ fn ethernet() -> Builder {
     Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1])
 }
 
-/// A datagram from `source` to 192.0.2.7, from port 1000 to `port`, behind a tag or not.
+/// A UDP frame from `source` to 192.0.2.7, from port 1000 to `port`, tagged or untagged.
 fn udp(source: [u8; 4], port: u16, is_tagged: bool) -> Vec<u8> {
     let frame = if is_tagged { ethernet().vlan(5) } else { ethernet() };
     let header = ipv4::Header::new(source.into(), [192, 0, 2, 7].into());

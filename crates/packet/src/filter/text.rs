@@ -1,19 +1,22 @@
-//! Entries as people write them: words between commas, such as `drop,src=10.0.0.0/8,proto=udp,dport=53`.
+//! Text form of filter entries: words separated by commas, such as `drop,src=10.0.0.0/8,proto=udp,dport=53`.
 //!
-//! `capture` (which need not be said) or `drop`; `src=` and `dst=` an address, perhaps with `/LENGTH` or
-//! `/MASK`; `proto=` a name or a number; `sport=` and `dport=` a number, decimal or `0x`, perhaps with
-//! `/MASK`; `any` for an entry that asks for nothing. In a file each entry has a line of its own, and
-//! `#` begins a remark.
+//! - `capture` (the default) or `drop`
+//! - `src=` and `dst=`: an address, optionally with `/LENGTH` or `/MASK`
+//! - `proto=`: a name or a number
+//! - `sport=` and `dport=`: a number, decimal or `0x`, optionally with `/MASK`
+//! - `any`: an entry that matches every frame
+//!
+//! A file has one entry per line, and `#` starts a comment.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::fmt;
 
 use super::{ENTRIES_MAX, Entry, Network, PortRange, Verdict, Version};
 
-/// Bytes of the text of one entry.
+/// Maximum size of the text of an entry in bytes.
 pub const ENTRY_BYTES_MAX: usize = 512;
 
-/// Protocols by name, as IANA's registry has their numbers.
+/// Protocol names with their IANA numbers.
 const PROTOCOLS: [(&str, u8); 9] = [
     ("icmp", 1),
     ("igmp", 2),
@@ -26,20 +29,20 @@ const PROTOCOLS: [(&str, u8); 9] = [
     ("sctp", 132),
 ];
 
-/// What is wrong with a text, and where.
+/// Syntax error with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError {
-    /// The line, from 1, of a file; none of an entry alone.
+    /// Line of the file, from 1; none for a single entry.
     pub line: Option<usize>,
-    /// The first character of the word that is wrong, from 1.
+    /// Column of the invalid word, from 1.
     pub column: usize,
-    /// The word.
+    /// The invalid word.
     pub word: String,
-    /// What is wrong with it, and what to write.
+    /// Reason and hint.
     pub why: String,
 }
 
-/// The entry that a text describes.
+/// Parses an entry.
 pub fn entry(text: &str) -> Result<Entry, TextError> {
     let wrong = |column: usize, word: &str, why: String| {
         Err(TextError { line: None, column, word: word.chars().take(64).collect(), why })
@@ -86,7 +89,7 @@ pub fn entry(text: &str) -> Result<Entry, TextError> {
     Ok(entry)
 }
 
-/// The entries of a file's text, a line for each.
+/// Parses a file with one entry per line.
 pub fn file(text: &str) -> Result<Vec<Entry>, TextError> {
     let mut entries = Vec::new();
     for (place, line) in text.lines().enumerate() {

@@ -8,7 +8,7 @@
 //! +-------+-------+--+--+---------+------------+------------+------------+------------+
 //! ```
 //!
-//! RFC 826. Other hardware or protocols are seen by the view and refused by the header.
+//! RFC 826. The view reads messages of other hardware and protocol types; the header rejects them.
 
 use core::net::Ipv4Addr;
 use std::fmt;
@@ -29,22 +29,22 @@ pub const SENDER_IP_AT: usize = 14;
 pub const TARGET_MAC_AT: usize = 18;
 /// Offset of the target's protocol address.
 pub const TARGET_IP_AT: usize = 24;
-/// Operation: who has this address?
+/// Operation: request.
 pub const REQUEST: u16 = 1;
-/// Operation: I have.
+/// Operation: reply.
 pub const REPLY: u16 = 2;
 
-/// The fields of any bytes as long as a message for IPv4 over Ethernet.
+/// A view of an ARP message for IPv4 over Ethernet, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the message that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the message at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
     }
 
-    /// Whether it is about IPv4 addresses on Ethernet: only then do the other fields mean much.
+    /// Returns true for IPv4 over Ethernet. Otherwise the other fields have little meaning.
     pub fn is_ipv4_over_ethernet(&self) -> bool {
         u16_at(self.0, 0) == 1 && u16_at(self.0, 2) == TYPE_IPV4 && self.0[4..6] == [6, 4]
     }
@@ -89,7 +89,7 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A message about IPv4 over Ethernet.
+/// An ARP message for IPv4 over Ethernet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Operation: [`REQUEST`], [`REPLY`] or another.
@@ -98,16 +98,16 @@ pub struct Header {
     pub sender_mac: Mac,
     /// Sender's protocol address.
     pub sender_ip: Ipv4Addr,
-    /// Target's hardware address, zero when asked for.
+    /// Target's hardware address; zero in a request.
     pub target_mac: Mac,
     /// Target's protocol address.
     pub target_ip: Ipv4Addr,
 }
 
 impl Header {
-    /// The message that `bytes` begin with, and its length.
+    /// Parses the message at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes; anything but IPv4 over Ethernet.
+    /// Rejects too few bytes, and anything other than IPv4 over Ethernet.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let expected = [0, 1, 8, 0, 6, 4];
@@ -139,7 +139,7 @@ impl Header {
 mod tests {
     use super::*;
 
-    /// The message of `tests/bytes/arp-request.txt`, sent by Linux.
+    /// Message of `tests/bytes/arp-request.txt`, sent by Linux.
     const REQUEST_BYTES: [u8; 28] =
         [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 10, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2];
 

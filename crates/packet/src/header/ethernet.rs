@@ -9,9 +9,8 @@
 //! +-----------+-----------+-------+------------------  AA AA 03, then OUI (3) and type (2): SNAP
 //! ```
 //!
-//! IEEE 802.3 clause 3, IEEE 802.2; RFC 1042 for SNAP. As in OpenFlow 1.0 (section 3.4), a frame
-//! of IEEE 802.3 has the type of its SNAP header if that carries OUI 0, and else
-//! `TYPE_NONE`.
+//! IEEE 802.3 clause 3, IEEE 802.2; RFC 1042 for SNAP. As in OpenFlow 1.0 (section 3.4), the type of an IEEE 802.3
+//! frame is that of its SNAP header if the OUI is 0. Otherwise it is `TYPE_NONE`.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,10 +18,10 @@ use std::ops::Range;
 use super::{array_at, u16_at};
 use crate::error::{Malformed, Why};
 
-/// Six bytes of hardware address.
+/// A MAC address.
 pub type Mac = [u8; 6];
 
-/// The address of every station on the link.
+/// The broadcast address.
 pub const BROADCAST: Mac = [0xff; 6];
 
 /// Destination address.
@@ -33,17 +32,17 @@ pub const SOURCE: Range<usize> = 6..12;
 pub const TYPE: Range<usize> = 12..14;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 14;
-/// Bytes of an LLC header with one byte of control.
+/// Bytes of an LLC header with a one-byte control field.
 pub const LLC_BYTES: usize = 3;
-/// Bytes of an LLC header with the SNAP header behind it.
+/// Bytes of an LLC header with a SNAP header.
 pub const LLC_SNAP_BYTES: usize = 8;
 
-/// Shortest frame on a link, without frame check sequence: shorter ones are padded.
+/// Minimum frame length without FCS. Shorter frames are padded.
 pub const FRAME_BYTES_MIN: usize = 60;
 
-/// Smallest value that is a type; smaller ones are lengths.
+/// Smallest type; smaller values are lengths.
 pub const TYPE_MIN: u16 = 0x0600;
-/// What stands for the type of a frame that has none (OpenFlow 1.0's `OFP_DL_TYPE_NOT_ETH_TYPE`).
+/// Placeholder type of a frame without a type (OpenFlow 1.0's `OFP_DL_TYPE_NOT_ETH_TYPE`).
 pub const TYPE_NONE: u16 = 0x05ff;
 /// IPv4.
 pub const TYPE_IPV4: u16 = 0x0800;
@@ -57,20 +56,20 @@ pub const TYPE_IPV6: u16 = 0x86dd;
 pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
 /// MPLS.
 pub const TYPE_MPLS: u16 = 0x8847;
-/// MPLS with a label that was assigned upstream, multicast mostly.
+/// MPLS with an upstream-assigned label, usually multicast.
 pub const TYPE_MPLS_MULTICAST: u16 = 0x8848;
 /// IEEE 802.1ah service instance tag.
 pub const TYPE_PBB: u16 = 0x88e7;
 /// IEEE 802.1AB link layer discovery.
 pub const TYPE_LLDP: u16 = 0x88cc;
 
-/// Whether the address names a group (broadcast included).
+/// Returns true for a group address, including broadcast.
 #[inline]
 pub fn is_group(mac: &Mac) -> bool {
     mac[0] & 1 != 0
 }
 
-/// The address as people write it.
+/// Displays an address in the usual notation.
 pub struct ShowMac(pub Mac);
 
 impl fmt::Display for ShowMac {
@@ -80,7 +79,7 @@ impl fmt::Display for ShowMac {
     }
 }
 
-/// Reads an address as people write it: six pairs of hexadecimal digits with `:` or `-` between.
+/// Parses an address: six pairs of hexadecimal digits separated by `:` or `-`.
 pub fn mac_from_text(text: &str) -> Option<Mac> {
     let mut mac = [0; 6];
     let mut pairs = text.split([':', '-']);
@@ -91,12 +90,12 @@ pub fn mac_from_text(text: &str) -> Option<Mac> {
     pairs.next().is_none().then_some(mac)
 }
 
-/// The fields of any bytes that hold an Ethernet header.
+/// A view of an Ethernet header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
     }
@@ -116,7 +115,7 @@ impl<'a> View<'a> {
         u16_at(self.0, 12)
     }
 
-    /// What follows the header.
+    /// Returns the payload after the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[HEADER_BYTES..]
     }
@@ -128,7 +127,7 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A meaningful Ethernet header: the source is not a group.
+/// A valid Ethernet header: the source is not a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Destination address.
@@ -140,9 +139,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header that `bytes` begin with, and its length.
+    /// Parses the header at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes; a group as source; a length that is longer than the bytes.
+    /// Rejects too few bytes, a group address as source, and a length that exceeds the bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = Header::parse_source(bytes)?;
         let type_or_length = view.type_or_length();
@@ -155,7 +154,7 @@ impl Header {
         Ok((header, HEADER_BYTES))
     }
 
-    /// A view of the header that `bytes` begin with, if its source is not a group.
+    /// Returns a view of the header at the start of `bytes`, if its source is not a group.
     pub(crate) fn parse_source(bytes: &[u8]) -> Result<View<'_>, Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         if is_group(&view.source()) {
@@ -173,8 +172,8 @@ impl Header {
     }
 }
 
-/// The type that an LLC header gives the frame, and where its payload begins, counted from the
-/// LLC header. `bytes` begin with that header and may be too short for it.
+/// Returns the type from an LLC header, and the offset of the payload from that header. `bytes` start with the header
+/// and may be too short for it.
 #[inline]
 pub(crate) fn llc_type(bytes: &[u8]) -> Option<(u16, usize)> {
     let snap = bytes.len() >= LLC_SNAP_BYTES && bytes[..6] == [0xaa, 0xaa, 3, 0, 0, 0];
@@ -188,7 +187,7 @@ pub(crate) fn llc_type(bytes: &[u8]) -> Option<(u16, usize)> {
 mod tests {
     use super::*;
 
-    /// The first bytes of `tests/bytes/icmpv6-router-solicitation.txt`, sent by Linux.
+    /// First bytes of `tests/bytes/icmpv6-router-solicitation.txt`, sent by Linux.
     const FOREIGN: [u8; 14] = [0x33, 0x33, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0x0a, 0x86, 0xdd];
 
     #[test]

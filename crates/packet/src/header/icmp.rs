@@ -8,8 +8,8 @@
 //! +-----+-----+---------+----------------+-----------------------------
 //! ```
 //!
-//! RFC 792, RFC 1191 for the next hop's MTU, RFC 1812 section 4.3 for what routers send. The
-//! checksum covers the whole message and no pseudo header.
+//! RFC 792, RFC 1191 for the next hop's MTU, RFC 1812 section 4.3 for messages of routers. The checksum covers the
+//! whole message and no pseudo-header.
 
 use std::fmt;
 
@@ -17,16 +17,16 @@ use super::{u16_at, u32_at};
 use crate::checksum;
 use crate::error::{Malformed, Why};
 
-/// Bytes of the header with the word that depends on the type.
+/// Bytes of the header, including the word that depends on the type.
 pub const HEADER_BYTES: usize = 8;
 /// Offset of the checksum.
 pub const CHECKSUM_AT: usize = 2;
 
-/// Type: answer to an echo request.
+/// Type: echo reply.
 pub const ECHO_REPLY: u8 = 0;
 /// Type: destination unreachable.
 pub const UNREACHABLE: u8 = 3;
-/// Type: source quench (RFC 6633: no longer sent).
+/// Type: source quench (RFC 6633: deprecated).
 pub const SOURCE_QUENCH: u8 = 4;
 /// Type: redirect.
 pub const REDIRECT: u8 = 5;
@@ -39,29 +39,28 @@ pub const PARAMETER_PROBLEM: u8 = 12;
 
 /// Code of [`UNREACHABLE`]: no route to the network.
 pub const CODE_NET: u8 = 0;
-/// Code of [`UNREACHABLE`]: the host does not answer.
+/// Code of [`UNREACHABLE`]: host unreachable.
 pub const CODE_HOST: u8 = 1;
-/// Code of [`UNREACHABLE`]: no such protocol here.
+/// Code of [`UNREACHABLE`]: protocol unreachable.
 pub const CODE_PROTOCOL: u8 = 2;
-/// Code of [`UNREACHABLE`]: no such port here.
+/// Code of [`UNREACHABLE`]: port unreachable.
 pub const CODE_PORT: u8 = 3;
-/// Code of [`UNREACHABLE`]: too long for the next link, and fragmenting is forbidden.
+/// Code of [`UNREACHABLE`]: fragmentation needed, but DF is set.
 pub const CODE_FRAGMENTATION_NEEDED: u8 = 4;
-/// Code of [`TIME_EXCEEDED`]: no hops left.
+/// Code of [`TIME_EXCEEDED`]: TTL exceeded in transit.
 pub const CODE_TTL: u8 = 0;
 
-/// Whether messages of this type report a fault: never send an error about one (RFC 1812
-/// section 4.3.2.7).
+/// Returns true if this type is an error. Errors must not cause further errors (RFC 1812 section 4.3.2.7).
 pub fn is_error(type_: u8) -> bool {
     matches!(type_, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 
-/// The fields of any bytes that hold a header.
+/// A view of an ICMP header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
     }
@@ -71,7 +70,7 @@ impl<'a> View<'a> {
         self.0[0]
     }
 
-    /// Code, whose meaning depends on the type.
+    /// Code, which depends on the type.
     pub fn code(&self) -> u8 {
         self.0[1]
     }
@@ -81,8 +80,7 @@ impl<'a> View<'a> {
         u16_at(self.0, CHECKSUM_AT)
     }
 
-    /// The word that depends on the type: identifier and sequence number of an echo, a gateway, an
-    /// MTU.
+    /// The word that depends on the type: identifier and sequence number of an echo, a gateway, an MTU.
     pub fn word(&self) -> u32 {
         u32_at(self.0, 4)
     }
@@ -107,7 +105,7 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// The word of an echo message as text.
+/// Displays the word of an echo message.
 pub(super) struct ShowEcho(pub u32);
 
 impl fmt::Display for ShowEcho {
@@ -116,33 +114,33 @@ impl fmt::Display for ShowEcho {
     }
 }
 
-/// A meaningful message header: the checksum is right.
+/// A valid ICMP header: the checksum is correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Type.
     pub kind: u8,
-    /// Code, whose meaning depends on the type.
+    /// Code, which depends on the type.
     pub code: u8,
-    /// Checksum; a builder computes it.
+    /// Checksum, set by a builder.
     pub checksum: u16,
     /// The word that depends on the type.
     pub word: u32,
 }
 
 impl Header {
-    /// A message of this type and code with this word.
+    /// Creates a message with this type, code and word.
     pub fn new(kind: u8, code: u8, word: u32) -> Self {
         Header { kind, code, checksum: 0, word }
     }
 
-    /// An echo request.
+    /// Creates an echo request.
     pub fn echo_request(identifier: u16, sequence: u16) -> Self {
         Header::new(ECHO_REQUEST, 0, u32::from(identifier) << 16 | u32::from(sequence))
     }
 
-    /// The header of the message that `bytes` are, and its length.
+    /// Parses a message. Returns its header with the length.
     ///
-    /// Refused: too few bytes; a wrong checksum over all of `bytes`.
+    /// Rejects too few bytes, and a wrong checksum over all of `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let have = view.checksum();

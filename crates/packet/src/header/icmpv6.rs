@@ -8,7 +8,7 @@
 //! +-----+-----+---------+----------------+-----------------------------
 //! ```
 //!
-//! RFC 4443, RFC 4861 for neighbour discovery. The checksum covers the pseudo header of IPv6.
+//! RFC 4443, RFC 4861 for neighbour discovery. The checksum covers the pseudo-header of IPv6.
 
 use core::net::Ipv6Addr;
 use std::fmt;
@@ -17,12 +17,12 @@ use super::icmp::ShowEcho;
 use super::{array_at, u16_at, u32_at};
 use crate::error::Malformed;
 
-/// Bytes of the header with the word that depends on the type.
+/// Bytes of the header, including the word that depends on the type.
 pub const HEADER_BYTES: usize = 8;
 /// Offset of the checksum.
 pub const CHECKSUM_AT: usize = 2;
 
-/// Type: destination unreachable. Types below 128 report faults.
+/// Type: destination unreachable. Types below 128 are errors.
 pub const UNREACHABLE: u8 = 1;
 /// Type: packet too big; the word is the MTU.
 pub const TOO_BIG: u8 = 2;
@@ -30,18 +30,18 @@ pub const TOO_BIG: u8 = 2;
 pub const TIME_EXCEEDED: u8 = 3;
 /// Type: echo request.
 pub const ECHO_REQUEST: u8 = 128;
-/// Type: answer to an echo request.
+/// Type: echo reply.
 pub const ECHO_REPLY: u8 = 129;
 /// Type: router solicitation.
 pub const ROUTER_SOLICITATION: u8 = 133;
 /// Type: router advertisement.
 pub const ROUTER_ADVERTISEMENT: u8 = 134;
-/// Type: who has this address?
+/// Type: neighbour solicitation.
 pub const NEIGHBOUR_SOLICITATION: u8 = 135;
-/// Type: I have.
+/// Type: neighbour advertisement.
 pub const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 
-/// Offset of the address that a neighbour discovery message is about.
+/// Offset of the target address of a neighbour discovery message.
 pub const TARGET_AT: usize = 8;
 /// Offset of the options of a neighbour discovery message.
 pub const OPTIONS_AT: usize = 24;
@@ -49,11 +49,11 @@ pub const OPTIONS_AT: usize = 24;
 pub const OPTION_SOURCE_LINK: u8 = 1;
 /// Neighbour discovery option: the target's link-layer address.
 pub const OPTION_TARGET_LINK: u8 = 2;
-/// Bytes of a neighbour discovery option that holds an Ethernet address.
+/// Bytes of a neighbour discovery option with an Ethernet address.
 pub const OPTION_LINK_BYTES: usize = 8;
 
-/// Offset in `options` of the first option of this kind, if it is all there. An option of length
-/// zero makes what follows it meaningless.
+/// Returns the offset in `options` of the first option of this kind, if it is complete. An option of length zero
+/// invalidates the following ones.
 pub fn option_at(options: &[u8], kind: u8) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -69,12 +69,12 @@ pub fn option_at(options: &[u8], kind: u8) -> Option<usize> {
     }
 }
 
-/// The fields of any bytes that hold a header.
+/// A view of an ICMPv6 header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
     }
@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         self.0[0]
     }
 
-    /// Code, whose meaning depends on the type.
+    /// Code, which depends on the type.
     pub fn code(&self) -> u8 {
         self.0[1]
     }
@@ -99,7 +99,7 @@ impl<'a> View<'a> {
         u32_at(self.0, 4)
     }
 
-    /// The address that neighbour discovery is about, if this is such a message.
+    /// Returns the target address of a neighbour solicitation or advertisement.
     pub fn target(&self) -> Option<Ipv6Addr> {
         let about_neighbours =
             matches!(self.kind(), NEIGHBOUR_SOLICITATION | NEIGHBOUR_ADVERTISEMENT);
@@ -124,29 +124,29 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A message header.
+/// An ICMPv6 header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Type.
     pub kind: u8,
-    /// Code, whose meaning depends on the type.
+    /// Code, which depends on the type.
     pub code: u8,
-    /// Checksum; a builder computes it.
+    /// Checksum, set by a builder.
     pub checksum: u16,
     /// The word that depends on the type.
     pub word: u32,
 }
 
 impl Header {
-    /// A message of this type and code with this word.
+    /// Creates a message with this type, code and word.
     pub fn new(kind: u8, code: u8, word: u32) -> Self {
         Header { kind, code, checksum: 0, word }
     }
 
-    /// The header of the message that `bytes` are, and its length.
+    /// Parses a message. Returns its header with the length.
     ///
-    /// Refused: too few bytes (24 for messages about neighbours). The checksum needs the network
-    /// layer: see [`crate::parse::Packet::verify_checksums`].
+    /// Rejects too few bytes (24 for neighbour discovery messages). The checksum requires the network layer: see
+    /// [`crate::parse::Packet::verify_checksums`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let need = match view.kind() {

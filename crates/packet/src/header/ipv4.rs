@@ -15,8 +15,8 @@
 //! +--------------------------------------------------------+
 //! ```
 //!
-//! RFC 791 section 3.1, RFC 2474 and RFC 3168 for the second byte, RFC 1812 section 5.2.2 for what
-//! a header must fulfil.
+//! RFC 791 section 3.1, RFC 2474 and RFC 3168 for the second byte, RFC 1812 section 5.2.2 for the validity of a
+//! header.
 
 use core::net::Ipv4Addr;
 use std::fmt;
@@ -28,7 +28,7 @@ use crate::error::{Malformed, Why};
 
 /// Bytes of the header without options.
 pub const HEADER_BYTES: usize = 20;
-/// Offset of the byte that holds DSCP and ECN.
+/// Offset of the byte with DSCP and ECN.
 pub const TOS_AT: usize = 1;
 /// Offset of the total length.
 pub const TOTAL_LENGTH_AT: usize = 2;
@@ -46,11 +46,11 @@ pub const CHECKSUM_AT: usize = 10;
 pub const SOURCE_AT: usize = 12;
 /// Offset of the destination address.
 pub const DESTINATION_AT: usize = 16;
-/// The flag that forbids fragmenting, in the fragment word.
+/// Don't fragment flag (DF) of the fragment word.
 pub const DONT_FRAGMENT: u16 = 0x4000;
-/// The flag of every fragment but the last, in the fragment word.
+/// More fragments flag (MF) of the fragment word.
 pub const MORE_FRAGMENTS: u16 = 0x2000;
-/// The bits of the fragment word that hold the offset in units of 8 bytes.
+/// Mask of the fragment offset in the fragment word, in units of 8 bytes.
 pub const OFFSET_MASK: u16 = 0x1fff;
 
 /// Protocol number of ICMP.
@@ -64,64 +64,64 @@ pub const PROTOCOL_ICMPV6: u8 = 58;
 /// Protocol number of SCTP.
 pub const PROTOCOL_SCTP: u8 = 132;
 
-/// The fields of any bytes as long as a header without options.
+/// A view of an IPv4 header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
     }
 
-    /// Version: 4, one hopes.
+    /// Version, normally 4.
     #[inline]
     pub fn version(&self) -> u8 {
         self.0[0] >> 4
     }
 
-    /// Bytes of the header by its own account, 0 to 60.
+    /// Header length from the header, 0 to 60 bytes.
     #[inline]
     pub fn header_length(&self) -> usize {
         usize::from(self.0[0] & 0xf) * 4
     }
 
-    /// DSCP and ECN, the byte once called type of service.
+    /// DSCP and ECN, formerly type of service.
     #[inline]
     pub fn tos(&self) -> u8 {
         self.0[TOS_AT]
     }
 
-    /// Bytes of header and payload by the header's account.
+    /// Total length from the header: header and payload.
     #[inline]
     pub fn total_length(&self) -> u16 {
         u16_at(self.0, TOTAL_LENGTH_AT)
     }
 
-    /// What fragments of one packet share.
+    /// Identification, common to all fragments of a packet.
     pub fn identification(&self) -> u16 {
         u16_at(self.0, IDENTIFICATION_AT)
     }
 
-    /// Whether fragmenting is forbidden.
+    /// Returns true if the DF flag is set.
     pub fn dont_fragment(&self) -> bool {
         u16_at(self.0, FRAGMENT_AT) & DONT_FRAGMENT != 0
     }
 
-    /// Whether other fragments follow.
+    /// Returns true if the MF flag is set.
     #[inline]
     pub fn more_fragments(&self) -> bool {
         u16_at(self.0, FRAGMENT_AT) & MORE_FRAGMENTS != 0
     }
 
-    /// Where the payload belongs in the whole packet's, in bytes.
+    /// Fragment offset in bytes.
     #[inline]
     pub fn fragment_offset(&self) -> usize {
         usize::from(u16_at(self.0, FRAGMENT_AT) & OFFSET_MASK) * 8
     }
 
-    /// Routers that the packet may still pass, this one included.
+    /// Time to live.
     #[inline]
     pub fn ttl(&self) -> u8 {
         self.0[TTL_AT]
@@ -151,13 +151,13 @@ impl<'a> View<'a> {
         array_at::<4>(self.0, DESTINATION_AT).into()
     }
 
-    /// The options, as many of their bytes as there are.
+    /// Returns the available bytes of the options.
     pub fn options(&self) -> &'a [u8] {
         let end = self.header_length().clamp(HEADER_BYTES, self.0.len().max(HEADER_BYTES));
         &self.0[HEADER_BYTES..end]
     }
 
-    /// The whole header with its options, if it is long enough and all there.
+    /// Returns the header with its options, if its length is valid and it is complete.
     #[inline]
     pub fn header(&self) -> Option<&'a [u8]> {
         let length = self.header_length();
@@ -189,24 +189,24 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A meaningful IPv4 header: version, lengths and checksum are right.
+/// A valid IPv4 header: version, lengths and checksum are correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// DSCP and ECN.
     pub tos: u8,
-    /// Bytes of payload; a builder computes it.
+    /// Bytes of payload, set by a builder.
     pub payload_bytes: u16,
-    /// What fragments of one packet share.
+    /// Identification, common to all fragments of a packet.
     pub identification: u16,
-    /// Whether fragmenting is forbidden.
+    /// Whether the DF flag is set.
     pub dont_fragment: bool,
-    /// Whether other fragments follow.
+    /// Whether the MF flag is set.
     pub more_fragments: bool,
-    /// Where the payload belongs in the whole packet's, in bytes, a multiple of 8.
+    /// Fragment offset in bytes, a multiple of 8.
     pub fragment_offset: u16,
-    /// Routers that the packet may still pass, this one included.
+    /// Time to live.
     pub ttl: u8,
-    /// Protocol of the payload; a builder knows it from what follows.
+    /// Protocol of the payload, set by a builder.
     pub protocol: u8,
     /// Source address.
     pub source: Ipv4Addr,
@@ -217,7 +217,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// An empty packet from `source` to `destination`: TTL 64, no options, not fragmented.
+    /// Creates a header from `source` to `destination`, without payload: TTL 64, no options, not fragmented.
     pub fn new(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
         Header {
             tos: 0,
@@ -234,11 +234,15 @@ impl Header {
         }
     }
 
-    /// The header that `bytes` begin with, and its length.
+    /// Parses the header at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes; another version; a header below 20 bytes; a total length shorter
-    /// than the header or longer than the bytes; a wrong checksum; the reserved flag; a fragment
-    /// that reaches past 65,535 bytes.
+    /// Rejects:
+    ///
+    /// - too few bytes or another version,
+    /// - a header length below 20 bytes,
+    /// - a total length shorter than the header or longer than the bytes,
+    /// - a wrong checksum or the reserved flag,
+    /// - a fragment that extends beyond 65,535 bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = check_lengths(bytes, &view)?;
@@ -269,8 +273,7 @@ impl Header {
         Ok((header, length))
     }
 
-    /// Appends the header with its checksum. Total length wraps if header and payload do not fit
-    /// in 65,535 bytes.
+    /// Appends the header with its checksum. The total length wraps if header and payload exceed 65,535 bytes.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let length = HEADER_BYTES + self.options.bytes().len();
@@ -288,8 +291,8 @@ impl Header {
     }
 }
 
-/// Bytes of the header that `bytes` begin with, if version, header length and total length make
-/// sense together and with the bytes. `view` is of the same bytes.
+/// Checks version, header length and total length against each other and the bytes. Returns the header length. `view`
+/// must refer to the same bytes.
 #[inline]
 pub fn check_lengths(bytes: &[u8], view: &View<'_>) -> Result<usize, Malformed> {
     let (length, total) = (view.header_length(), usize::from(view.total_length()));
@@ -308,11 +311,11 @@ pub fn check_lengths(bytes: &[u8], view: &View<'_>) -> Result<usize, Malformed> 
     Ok(length)
 }
 
-/// Whether the checksum in a whole header is right. Quickest without options.
+/// Returns true if the checksum of a complete header is correct. Fastest without options.
 #[inline]
 pub fn checksum_is_right(header: &[u8]) -> bool {
     match <&[u8; HEADER_BYTES]>::try_from(header) {
-        // Five words of a length that the compiler knows: no loop.
+        // Five words of a length known to the compiler: no loop.
         Ok(plain) => {
             let word = |at: usize| u64::from(u32_at(plain, at));
             let sum = word(0) + word(4) + word(8) + word(12) + word(16);
@@ -322,10 +325,10 @@ pub fn checksum_is_right(header: &[u8]) -> bool {
     }
 }
 
-/// Computes the checksum of the header that `bytes` begin with and writes it there.
+/// Computes the checksum of the header at the start of `bytes` and writes it.
 ///
 /// # Panics
-/// If the header is not all there.
+/// If the header is incomplete.
 pub fn set_checksum(bytes: &mut [u8]) {
     let length = usize::from(bytes[0] & 0xf) * 4;
     put_u16(bytes, CHECKSUM_AT, 0);
@@ -333,11 +336,11 @@ pub fn set_checksum(bytes: &mut [u8]) {
     put_u16(bytes, CHECKSUM_AT, checksum);
 }
 
-/// Takes one from the time to live and mends the checksum (RFC 1624). False, and no change, if
-/// none is left to take. `bytes` begin with the header.
+/// Decrements the TTL of the header at the start of `bytes` and updates the checksum (RFC 1624). Returns false
+/// without a change if the TTL is zero.
 ///
 /// # Panics
-/// If the header is not all there.
+/// If the header is incomplete.
 #[inline]
 pub fn decrement_ttl(bytes: &mut [u8]) -> bool {
     if bytes[TTL_AT] == 0 {

@@ -12,8 +12,8 @@
 //! +---------------------------------------------------------+ 40
 //! ```
 //!
-//! RFC 8200 sections 3 and 4. Extension headers begin with the number of the next header and, but
-//! for the fragment header, their length; `Extensions` follows at most `EXTENSIONS_MAX`.
+//! RFC 8200 sections 3 and 4. Extension headers start with the number of the next header and, except for the fragment
+//! header, their length. `Extensions` follows at most `EXTENSIONS_MAX`.
 
 use core::net::Ipv6Addr;
 use std::fmt;
@@ -33,37 +33,37 @@ pub const HOP_LIMIT_AT: usize = 7;
 pub const SOURCE_AT: usize = 8;
 /// Offset of the destination address.
 pub const DESTINATION_AT: usize = 24;
-/// Most extension headers that are followed.
+/// Maximum number of extension headers that are followed.
 pub const EXTENSIONS_MAX: usize = 16;
 /// Bytes of a fragment header.
 pub const FRAGMENT_BYTES: usize = 8;
 
-/// Next header: options for every hop.
+/// Next header: hop-by-hop options.
 pub const NEXT_HOP_BY_HOP: u8 = 0;
 /// Next header: routing.
 pub const NEXT_ROUTING: u8 = 43;
 /// Next header: fragment.
 pub const NEXT_FRAGMENT: u8 = 44;
-/// Next header: authentication (RFC 4302), which counts its length otherwise.
+/// Next header: authentication (RFC 4302), whose length has other units.
 pub const NEXT_AUTHENTICATION: u8 = 51;
 /// Next header: none.
 pub const NEXT_NONE: u8 = 59;
-/// Next header: options for the destination.
+/// Next header: destination options.
 pub const NEXT_DESTINATION: u8 = 60;
 /// Next header: mobility (RFC 6275).
 pub const NEXT_MOBILITY: u8 = 135;
 
-/// The fields of any bytes as long as a header without extensions.
+/// A view of an IPv6 header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
     }
 
-    /// Version: 6, one hopes.
+    /// Version, normally 6.
     pub fn version(&self) -> u8 {
         self.0[0] >> 4
     }
@@ -78,7 +78,7 @@ impl<'a> View<'a> {
         u32_at(self.0, 0) & 0xf_ffff
     }
 
-    /// Bytes after this header, extensions included, by the header's account.
+    /// Payload length from the header, including extensions.
     pub fn payload_length(&self) -> u16 {
         u16_at(self.0, PAYLOAD_LENGTH_AT)
     }
@@ -88,7 +88,7 @@ impl<'a> View<'a> {
         self.0[NEXT_HEADER_AT]
     }
 
-    /// Routers that the packet may still pass, this one included.
+    /// Hop limit.
     pub fn hop_limit(&self) -> u8 {
         self.0[HOP_LIMIT_AT]
     }
@@ -103,8 +103,8 @@ impl<'a> View<'a> {
         array_at::<16>(self.0, DESTINATION_AT).into()
     }
 
-    /// What a transport's checksum takes for the destination: the last one, if a routing header
-    /// has others visited before it.
+    /// Returns the destination address for transport checksums: the final one, if a routing header lists others
+    /// before it.
     pub fn final_destination(&self) -> Ipv6Addr {
         let routing = self.extensions().filter(|extension| extension.kind == NEXT_ROUTING);
         let last =
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
         last.unwrap_or(self.destination())
     }
 
-    /// The extension headers, as far as the bytes reach.
+    /// Returns the extension headers, as far as the bytes are available.
     pub fn extensions(&self) -> Extensions<'a> {
         let end = self.0.len().min(HEADER_BYTES + usize::from(self.payload_length()));
         Extensions::new(&self.0[..end], HEADER_BYTES, self.next_header())
@@ -142,47 +142,47 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// One extension header: which, and where.
+/// An extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extension {
-    /// Its number.
+    /// Number of the extension.
     pub kind: u8,
-    /// Its first byte's offset from the IPv6 header.
+    /// Offset from the IPv6 header.
     pub at: usize,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub length: usize,
-    /// What it says, if it is a fragment header.
+    /// Contents of a fragment header.
     pub fragment: Option<Fragment>,
 }
 
-/// What a fragment header says.
+/// Contents of a fragment header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where the payload belongs in the whole packet's, in bytes, a multiple of 8.
+    /// Fragment offset in bytes, a multiple of 8.
     pub offset: u16,
     /// Whether other fragments follow.
     pub more: bool,
-    /// What fragments of one packet share.
+    /// Identification, common to all fragments of a packet.
     pub identification: u32,
 }
 
-/// The chain of extension headers: yields each, and afterwards knows what comes next.
+/// Iterator over the chain of extension headers. Afterwards it has the position and number of the next header.
 #[derive(Debug, Clone)]
 pub struct Extensions<'a> {
     bytes: &'a [u8],
-    /// Offset from the IPv6 header of what comes next.
+    /// Offset of the next header from the IPv6 header.
     pub at: usize,
-    /// Number of what comes next.
+    /// Number of the next header.
     pub next: u8,
-    /// What ended the chain early, if anything did.
+    /// Error that ended the chain early, if any.
     pub fault: Option<Malformed>,
     left: usize,
     inside_fragment: bool,
 }
 
 impl<'a> Extensions<'a> {
-    /// The chain in `bytes`, which begin with the IPv6 header, from offset `at`, where header
-    /// number `next` begins.
+    /// Iterates over the chain in `bytes`, which start with the IPv6 header. The header with number `next` is at
+    /// offset `at`.
     pub fn new(bytes: &'a [u8], at: usize, next: u8) -> Self {
         let (left, inside_fragment) = (EXTENSIONS_MAX, false);
         Extensions { bytes, at, next, fault: None, left, inside_fragment }
@@ -223,7 +223,7 @@ impl Iterator for Extensions<'_> {
     type Item = Extension;
 
     fn next(&mut self) -> Option<Extension> {
-        // What follows the header of a later fragment is payload, whatever its number says.
+        // In a fragment other than the first, payload follows the fragment header, regardless of the number.
         if self.fault.is_some() || self.inside_fragment || !is_extension(self.next) {
             return None;
         }
@@ -237,7 +237,7 @@ impl Iterator for Extensions<'_> {
     }
 }
 
-/// Whether this is the number of an extension header that can be followed.
+/// Returns true if the number is a supported extension header.
 #[inline]
 pub fn is_extension(next: u8) -> bool {
     matches!(
@@ -251,12 +251,11 @@ pub fn is_extension(next: u8) -> bool {
     )
 }
 
-/// What a transport's checksum takes for the destination of a packet with this routing header,
-/// which begins `header`: the last address to be visited, where others are before it; `None` where
-/// the destination in the IPv6 header is the last.
+/// Returns the destination for transport checksums of a packet with this routing header at the start of `header`.
+/// `None` if the destination in the IPv6 header is the final one.
 ///
-/// Types 0 (RFC 5095, in disuse) and 2 (RFC 6275) end with that address, type 4 (RFC 8754, section
-/// 2) begins with it. Of other types nothing is known.
+/// Types 0 (RFC 5095, deprecated) and 2 (RFC 6275) end with that address, type 4 (RFC 8754, section 2) starts with
+/// it. Other types are not supported.
 pub fn final_destination(header: &[u8]) -> Option<Ipv6Addr> {
     let &[_, eights, kind, left, ..] = header else { return None };
     let length = usize::from(eights) * 8 + 8;
@@ -269,18 +268,18 @@ pub fn final_destination(header: &[u8]) -> Option<Ipv6Addr> {
     Some(array_at::<16>(header, at).into())
 }
 
-/// A meaningful IPv6 header: version and payload length are right.
+/// A valid IPv6 header: version and payload length are correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Traffic class: DSCP and ECN.
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Bytes after this header, extensions included; a builder computes it.
+    /// Payload length including extensions, set by a builder.
     pub payload_bytes: u16,
-    /// Number of the next header; a builder knows it from what follows.
+    /// Number of the next header, set by a builder.
     pub next_header: u8,
-    /// Routers that the packet may still pass, this one included.
+    /// Hop limit.
     pub hop_limit: u8,
     /// Source address.
     pub source: Ipv6Addr,
@@ -289,7 +288,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// An empty packet from `source` to `destination`: hop limit 64.
+    /// Creates a header from `source` to `destination`, without payload: hop limit 64.
     pub fn new(source: Ipv6Addr, destination: Ipv6Addr) -> Self {
         Header {
             traffic_class: 0,
@@ -302,10 +301,14 @@ impl Header {
         }
     }
 
-    /// The header that `bytes` begin with, and its length without extensions.
+    /// Parses the header at the start of `bytes`. Returns it with its length without extensions.
     ///
-    /// Refused: too few bytes; another version; a payload longer than the bytes; a multicast
-    /// source; a chain of extensions that is cut off or longer than [`EXTENSIONS_MAX`].
+    /// Rejects:
+    ///
+    /// - too few bytes or another version,
+    /// - a payload length that exceeds the bytes,
+    /// - a multicast source,
+    /// - a chain of extensions that is truncated or longer than [`EXTENSIONS_MAX`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         if view.version() != 6 {

@@ -1,4 +1,4 @@
-//! MPLS: one entry of a label stack.
+//! MPLS: an entry of a label stack.
 //!
 //! ```text
 //!  0                    20    23  24       32
@@ -7,8 +7,8 @@
 //! +--------------------+------+---+--------+
 //! ```
 //!
-//! RFC 3032 section 2.1, RFC 5462 for the traffic class. What is behind the bottom of the stack is
-//! not said in the frame; the first four bits of an IP packet tell it by custom.
+//! RFC 3032 section 2.1, RFC 5462 for the traffic class. No field identifies the payload after the bottom of the
+//! stack. By convention, the first four bits identify an IP packet.
 
 use std::fmt;
 
@@ -17,26 +17,26 @@ use crate::error::Malformed;
 
 /// Bytes of a stack entry.
 pub const ENTRY_BYTES: usize = 4;
-/// How far the label is shifted in an entry.
+/// Bit position of the label in an entry.
 pub const LABEL_SHIFT: u32 = 12;
-/// How far the traffic class is shifted in an entry.
+/// Bit position of the traffic class in an entry.
 pub const CLASS_SHIFT: u32 = 9;
-/// The bit of an entry that says that it is the bottom of the stack.
+/// Bottom-of-stack bit of an entry.
 pub const BOTTOM: u32 = 1 << 8;
 /// Offset of the time to live in an entry.
 pub const TTL_AT: usize = 3;
 
-/// The fields of any bytes that hold a stack entry.
+/// A view of a stack entry, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the entry that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the entry at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= ENTRY_BYTES).then_some(View(bytes))
     }
 
-    /// The whole entry as a number.
+    /// Returns the whole entry as a number.
     pub fn word(&self) -> u32 {
         u32_at(self.0, 0)
     }
@@ -51,12 +51,12 @@ impl<'a> View<'a> {
         (self.word() >> CLASS_SHIFT) as u8 & 7
     }
 
-    /// Whether no further entry follows.
+    /// Returns true at the bottom of the stack.
     pub fn is_bottom(&self) -> bool {
         self.word() & BOTTOM != 0
     }
 
-    /// Routers that the packet may still pass, this one included.
+    /// Time to live.
     pub fn ttl(&self) -> u8 {
         self.0[TTL_AT]
     }
@@ -69,23 +69,23 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A stack entry. Whether it is the bottom follows from what comes after it.
+/// A stack entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Label, 20 bits.
     pub label: u32,
     /// Traffic class, 0 to 7.
     pub class: u8,
-    /// Whether no further entry follows; a builder knows it from what follows.
+    /// Whether it is the bottom of the stack, set by a builder.
     pub bottom: bool,
-    /// Routers that the packet may still pass, this one included.
+    /// Time to live.
     pub ttl: u8,
 }
 
 impl Header {
-    /// The entry that `bytes` begin with, and its length.
+    /// Parses the entry at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes.
+    /// Rejects too few bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, ENTRY_BYTES, bytes.len()))?;
         let header = Header {
@@ -97,7 +97,7 @@ impl Header {
         Ok((header, ENTRY_BYTES))
     }
 
-    /// The entry as a number.
+    /// Returns the entry as a number.
     pub fn word(&self) -> u32 {
         (self.label & 0xf_ffff) << LABEL_SHIFT
             | u32::from(self.class & 7) << CLASS_SHIFT

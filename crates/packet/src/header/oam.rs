@@ -1,4 +1,4 @@
-//! Ethernet OAM (IEEE 802.1Q clause 21, ITU-T Y.1731 clause 9): the numbers of its frames, and the loopback message.
+//! Ethernet OAM (IEEE 802.1Q clause 21, ITU-T Y.1731 clause 9): constants of its frames, and the loopback message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -7,19 +7,21 @@
 //! |   TLV type    |          TLV length           |   data ...        and an end TLV, one zero byte
 //! ```
 //!
-//! Who serves such frames reads and writes all the others too; here is what both sides of a measurement share.
+//! This module contains only the definitions that both sides of a measurement share. The OAM agent implements the
+//! other messages.
 
 use super::put_u16;
 
-/// The EtherType of OAM frames.
+/// EtherType of OAM frames.
 pub const ETHER_TYPE: u16 = 0x8902;
 /// Bytes of the common header.
 pub const COMMON_BYTES: usize = 4;
-/// Where the opcode stands in it.
+/// Offset of the opcode in the common header.
 pub const OPCODE_AT: usize = 1;
-/// Where the level does: the three upper bits.
+/// Bit position of the level: the three upper bits.
 pub const LEVEL_SHIFT: u32 = 5;
-/// Bytes of a loopback message up to its data, the first of which is a zero, so that what follows begins at an even place.
+/// Bytes of a loopback message up to its data. The first data byte is a zero, so that the following data starts at an
+/// even offset.
 pub const LOOPBACK_BYTES: usize = COMMON_BYTES + 4 + 3 + 1;
 /// Bytes of the end TLV.
 pub const END_BYTES: usize = 1;
@@ -44,22 +46,22 @@ pub mod op {
 
 /// Types of TLVs (IEEE 802.1Q table 21-6).
 pub mod tlv {
-    /// The last one.
+    /// End TLV.
     pub const END: u8 = 0;
-    /// Bytes that are sent back.
+    /// Data that is sent back.
     pub const DATA: u8 = 3;
-    /// How a linktrace message came in.
+    /// Ingress port of a linktrace message.
     pub const REPLY_INGRESS: u8 = 5;
-    /// How it leaves.
+    /// Egress port of a linktrace message.
     pub const REPLY_EGRESS: u8 = 6;
-    /// Who relayed a linktrace message last.
+    /// Identifier of the last relay of a linktrace message.
     pub const LTM_EGRESS: u8 = 7;
-    /// Who relayed it before, and who relays it now.
+    /// Identifiers of the previous and the current relay.
     pub const LTR_EGRESS: u8 = 8;
 }
 
-/// A loopback message, or its answer, of so many bytes from the common header to the end TLV: zeros for data. There are at
-/// least [`LOOPBACK_BYTES`] and the end TLV.
+/// Builds a loopback message or reply of this length, from the common header to the end TLV, with zeros as data. The
+/// minimum is [`LOOPBACK_BYTES`] plus the end TLV.
 pub fn loopback(level: u8, opcode: u8, bytes: usize) -> Vec<u8> {
     const DATA_AT: usize = COMMON_BYTES + 4;
     let bytes = bytes.max(LOOPBACK_BYTES + END_BYTES);
@@ -76,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_loopback_message_is_as_the_standard_draws_it() {
-        // Level 5, LBM, no flags, TLVs behind the transaction; DATA of 5 bytes; END.
+        // Level 5, LBM, no flags, TLVs after the transaction identifier; DATA of 5 bytes; END.
         let wanted = [0xa0, 3, 0, 4, 0, 0, 0, 0, 3, 0, 5, 0, 0, 0, 0, 0, 0];
         assert_eq!(loopback(5, op::LBM, 17), wanted);
         assert_eq!(loopback(0, op::LBR, 0).len(), LOOPBACK_BYTES + END_BYTES, "no shorter");

@@ -1,13 +1,13 @@
-//! Header options: at most forty bytes, held in place.
+//! Header options: at most forty bytes, stored inline.
 //!
-//! IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) both count their header in 4-byte
-//! words in a 4-bit field, which leaves 40 bytes for options. The bytes are always a whole number
-//! of words; what is added is padded with zero, which both protocols read as "end of options".
+//! IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) have a 4-bit header length in 4-byte words. This leaves
+//! 40 bytes for options. The length of the options is always a whole number of words. The padding is zero, which
+//! means "end of options" in both protocols.
 
-/// Most bytes of options that a header can carry.
+/// Maximum size of the options of a header in bytes.
 pub const OPTIONS_BYTES_MAX: usize = 40;
 
-/// The options of a header, not interpreted.
+/// Options of a header, not interpreted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     bytes: [u8; OPTIONS_BYTES_MAX],
@@ -18,8 +18,7 @@ impl Options {
     /// No options.
     pub const NONE: Options = Options { bytes: [0; OPTIONS_BYTES_MAX], length: 0 };
 
-    /// These bytes, padded to whole words; `None` if they are more than
-    /// [`OPTIONS_BYTES_MAX`].
+    /// Creates options from bytes, padded to whole words. Returns `None` if they exceed [`OPTIONS_BYTES_MAX`].
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut options = Options::NONE;
         options.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -27,7 +26,7 @@ impl Options {
         Some(options)
     }
 
-    /// The bytes, a whole number of 4-byte words.
+    /// Returns the bytes, a whole number of 4-byte words.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length as usize]
     }

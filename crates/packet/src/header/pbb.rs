@@ -8,8 +8,8 @@
 //! +-------+---------------------------+-------------+-------------+-------+
 //! ```
 //!
-//! IEEE 802.1Q-2018 clause 9.7 (formerly 802.1ah). The tag's own type is the type field of what is
-//! before it. From the customer's destination on, what follows is a whole Ethernet frame.
+//! IEEE 802.1Q-2018 clause 9.7 (formerly 802.1ah). The TPID of the tag is the type field of the preceding header. A
+//! complete Ethernet frame starts at the customer's destination.
 
 use std::fmt;
 
@@ -17,25 +17,25 @@ use super::ethernet::{Mac, ShowMac};
 use super::{array_at, u32_at};
 use crate::error::Malformed;
 
-/// Bytes of the tag behind its own type, up to and with the customer's addresses.
+/// Bytes of the tag after its TPID, including the customer's addresses.
 pub const TAG_BYTES: usize = 16;
-/// How far the priority is shifted in the first word.
+/// Bit position of the priority in the first word.
 pub const PCP_SHIFT: u32 = 29;
 /// The drop-eligible bit of the first word.
 pub const DEI: u32 = 1 << 28;
-/// The bit of the first word that says that the customer's addresses are to be used.
+/// Use-customer-address bit (UCA) of the first word.
 pub const UCA: u32 = 1 << 27;
-/// The bits of the first word that hold the service instance.
+/// Mask of the service instance in the first word.
 pub const ISID_MASK: u32 = 0xff_ffff;
 /// Offset of the customer's destination, the first byte of the customer's frame.
 pub const CUSTOMER_AT: usize = 4;
 
-/// The fields of any bytes that hold a tag.
+/// A view of a service instance tag, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the tag whose first word `bytes` begin with, if they are long enough.
+    /// Creates a view of the tag whose first word is at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= TAG_BYTES).then_some(View(bytes))
     }
@@ -45,12 +45,12 @@ impl<'a> View<'a> {
         (self.word() >> PCP_SHIFT) as u8
     }
 
-    /// Whether the frame may be dropped before others.
+    /// Returns true if the frame is drop eligible.
     pub fn drop_eligible(&self) -> bool {
         self.word() & DEI != 0
     }
 
-    /// Whether the customer's addresses are to be used.
+    /// Returns true if the customer's addresses are to be used.
     pub fn use_customer_addresses(&self) -> bool {
         self.word() & UCA != 0
     }
@@ -85,12 +85,12 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A tag with the addresses of the customer's frame.
+/// A service instance tag with the customer's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Priority, 0 to 7.
     pub priority: u8,
-    /// Whether the frame may be dropped before others.
+    /// Whether the frame is drop eligible.
     pub drop_eligible: bool,
     /// Whether the customer's addresses are to be used.
     pub use_customer_addresses: bool,
@@ -103,9 +103,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// The tag whose first word `bytes` begin with, and its length.
+    /// Parses the tag whose first word is at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes.
+    /// Rejects too few bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, TAG_BYTES, bytes.len()))?;
         let header = Header {
@@ -119,7 +119,7 @@ impl Header {
         Ok((header, TAG_BYTES))
     }
 
-    /// Appends the tag without its own type, which belongs to what is before it.
+    /// Appends the tag without its TPID, which belongs to the preceding header.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let word = u32::from(self.priority & 7) << PCP_SHIFT
             | if self.drop_eligible { DEI } else { 0 }

@@ -8,8 +8,8 @@
 //! +-------+-----------+--------------+----------+------------
 //! ```
 //!
-//! RFC 9260 section 3.1. The checksum covers header and chunks with its own field as zero, and no
-//! pseudo header; it is sent least significant byte first (appendix A).
+//! RFC 9260 section 3.1. The checksum covers header and chunks, with its own field as zero, and no pseudo-header. It
+//! is transmitted least significant byte first (appendix A).
 
 use std::fmt;
 
@@ -26,12 +26,12 @@ pub const DESTINATION_PORT_AT: usize = 2;
 /// Offset of the checksum.
 pub const CHECKSUM_AT: usize = 8;
 
-/// The fields of any bytes that hold a common header.
+/// A view of a common header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
     }
@@ -46,12 +46,12 @@ impl<'a> View<'a> {
         u16_at(self.0, DESTINATION_PORT_AT)
     }
 
-    /// What the receiver of an association expects in it.
+    /// Verification tag, which identifies the association to its receiver.
     pub fn verification_tag(&self) -> u32 {
         u32_at(self.0, 4)
     }
 
-    /// CRC32c as a number (its bytes are sent in the other order).
+    /// CRC32c as a number; transmission uses the opposite byte order.
     pub fn checksum(&self) -> u32 {
         u32::from_le_bytes(array_at(self.0, CHECKSUM_AT))
     }
@@ -71,16 +71,16 @@ pub struct Header {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// What the receiver of an association expects in it.
+    /// Verification tag, which identifies the association to its receiver.
     pub verification_tag: u32,
-    /// CRC32c as a number; a builder computes it.
+    /// CRC32c as a number, set by a builder.
     pub checksum: u32,
 }
 
 impl Header {
-    /// The header that `bytes` begin with, and its length.
+    /// Parses the header at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes. The checksum needs to know where the packet ends: see
+    /// Rejects too few bytes. The checksum requires the end of the packet: see
     /// [`crate::parse::Packet::verify_checksums`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
@@ -102,10 +102,10 @@ impl Header {
     }
 }
 
-/// The checksum that the packet in `bytes`, common header first, should carry.
+/// Computes the checksum of the packet in `bytes`, which start with the common header.
 ///
 /// # Panics
-/// If the header is not all there.
+/// If the header is incomplete.
 pub fn checksum(bytes: &[u8]) -> u32 {
     let crc = crc32c_extend(crc32c(&bytes[..CHECKSUM_AT]), &[0; 4]);
     crc32c_extend(crc, &bytes[HEADER_BYTES..])

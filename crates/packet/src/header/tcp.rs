@@ -14,7 +14,7 @@
 //! +--------------------------------------------------------+
 //! ```
 //!
-//! RFC 9293 section 3.1. The checksum also covers the pseudo header of the network layer.
+//! RFC 9293 section 3.1. The checksum also covers the pseudo-header of the network layer.
 
 use std::fmt;
 
@@ -41,18 +41,18 @@ pub const SYN: u8 = 0x02;
 pub const RST: u8 = 0x04;
 /// Flag: push.
 pub const PSH: u8 = 0x08;
-/// Flag: the acknowledgement number counts.
+/// Flag: the acknowledgement number is valid.
 pub const ACK: u8 = 0x10;
 
-/// Letters for the flags from the lowest bit up.
+/// Letters of the flags, lowest bit first.
 const FLAG_LETTERS: [char; 8] = ['F', 'S', 'R', 'P', '.', 'U', 'E', 'W'];
 
-/// The fields of any bytes as long as a header without options.
+/// A view of a TCP header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
@@ -80,7 +80,7 @@ impl<'a> View<'a> {
         u32_at(self.0, 8)
     }
 
-    /// Bytes of the header by its own account, 0 to 60.
+    /// Header length from the header, 0 to 60 bytes.
     #[inline]
     pub fn header_length(&self) -> usize {
         usize::from(self.0[12] >> 4) * 4
@@ -91,7 +91,7 @@ impl<'a> View<'a> {
         self.0[FLAGS_AT]
     }
 
-    /// Bytes that the sender will accept.
+    /// Window: number of bytes that the sender accepts.
     pub fn window(&self) -> u16 {
         u16_at(self.0, 14)
     }
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
         u16_at(self.0, CHECKSUM_AT)
     }
 
-    /// The options, as many of their bytes as there are.
+    /// Returns the available bytes of the options.
     pub fn options(&self) -> &'a [u8] {
         let end = self.header_length().clamp(HEADER_BYTES, self.0.len().max(HEADER_BYTES));
         &self.0[HEADER_BYTES..end]
@@ -127,7 +127,7 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A meaningful header: its length fits.
+/// A valid TCP header: its length fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Source port.
@@ -140,9 +140,9 @@ pub struct Header {
     pub acknowledgement: u32,
     /// Flags.
     pub flags: u8,
-    /// Bytes that the sender will accept.
+    /// Window: number of bytes that the sender accepts.
     pub window: u16,
-    /// Checksum; a builder computes it.
+    /// Checksum, set by a builder.
     pub checksum: u16,
     /// Offset of urgent data.
     pub urgent: u16,
@@ -151,7 +151,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// A segment with these ports and flags, all else zero but the window.
+    /// Creates a segment with these ports and flags. All other fields except the window are zero.
     pub fn new(source_port: u16, destination_port: u16, flags: u8) -> Self {
         Header {
             source_port,
@@ -166,10 +166,10 @@ impl Header {
         }
     }
 
-    /// The header that `bytes` begin with, and its length.
+    /// Parses the header at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes; a header below 20 bytes or longer than the bytes. The checksum needs
-    /// the network layer: see [`crate::parse::Packet::verify_checksums`].
+    /// Rejects too few bytes, and a header length below 20 bytes or longer than the bytes. The checksum requires the
+    /// network layer: see [`crate::parse::Packet::verify_checksums`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = view.header_length();

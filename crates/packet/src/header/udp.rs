@@ -1,4 +1,4 @@
-//! UDP: two ports, a length, and a checksum that may be absent.
+//! UDP: two ports, a length, and an optional checksum.
 //!
 //! ```text
 //!  0       2           4       6         8
@@ -8,8 +8,8 @@
 //! +-------+-----------+-------+---------+
 //! ```
 //!
-//! RFC 768. The length counts header and payload; the checksum also covers the pseudo header of
-//! the network layer ([`crate::checksum::pseudo_ipv4`]).
+//! RFC 768. The length includes header and payload. The checksum also covers the pseudo-header of the network layer
+//! ([`crate::checksum::pseudo_ipv4`]).
 
 use std::fmt;
 
@@ -27,12 +27,12 @@ pub const LENGTH_AT: usize = 4;
 /// Offset of the checksum.
 pub const CHECKSUM_AT: usize = 6;
 
-/// The fields of any bytes that hold a header.
+/// A view of a UDP header, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the header that `bytes` begin with, if they are long enough for one.
+    /// Creates a view of the header at the start of `bytes`, if they are long enough.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(View(bytes))
@@ -50,13 +50,13 @@ impl<'a> View<'a> {
         u16_at(self.0, DESTINATION_PORT_AT)
     }
 
-    /// Bytes of header and payload by the header's account.
+    /// Length from the header: header and payload.
     #[inline]
     pub fn length(&self) -> u16 {
         u16_at(self.0, LENGTH_AT)
     }
 
-    /// Checksum, zero if there is none.
+    /// Checksum; zero for none.
     #[inline]
     pub fn checksum(&self) -> u16 {
         u16_at(self.0, CHECKSUM_AT)
@@ -70,24 +70,24 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A meaningful header: its length fits.
+/// A valid UDP header: its length fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Source port.
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Bytes of payload; a builder computes it.
+    /// Bytes of payload, set by a builder.
     pub payload_bytes: u16,
-    /// Checksum, zero for none; a builder computes it.
+    /// Checksum, set by a builder; zero for none.
     pub checksum: u16,
 }
 
 impl Header {
-    /// The header that `bytes` begin with, and its length.
+    /// Parses the header at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes; a length below 8 or longer than the bytes. The checksum needs the
-    /// network layer: see [`crate::parse::Packet::verify_checksums`].
+    /// Rejects too few bytes, and a length below 8 or longer than the bytes. The checksum requires the network layer:
+    /// see [`crate::parse::Packet::verify_checksums`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = usize::from(view.length());
@@ -103,7 +103,7 @@ impl Header {
         Ok((header, HEADER_BYTES))
     }
 
-    /// Appends the header. The length wraps if the payload does not fit in 65,527 bytes.
+    /// Appends the header. The length wraps if the payload exceeds 65,527 bytes.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.source_port.to_be_bytes());
         out.extend_from_slice(&self.destination_port.to_be_bytes());

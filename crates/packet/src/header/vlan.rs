@@ -8,8 +8,7 @@
 //! +-------+----------------+-------+
 //! ```
 //!
-//! IEEE 802.1Q-2018 clause 9. Tags may be stacked; this project follows at most
-//! `VLAN_DEPTH_MAX` of them.
+//! IEEE 802.1Q-2018 clause 9. Tags may be stacked. The parser follows at most `VLAN_DEPTH_MAX` of them.
 
 use std::fmt;
 
@@ -17,37 +16,37 @@ use super::ethernet::{TYPE_SERVICE_VLAN, TYPE_VLAN};
 use super::u16_at;
 use crate::error::{Malformed, Why};
 
-/// Bytes of a tag, its own type included.
+/// Bytes of a tag, including its TPID.
 pub const TAG_BYTES: usize = 4;
-/// Most tags that are followed; what is behind more of them is not looked at.
+/// Maximum number of tags that are followed. The data after more tags is not parsed.
 pub const VLAN_DEPTH_MAX: usize = 8;
-/// The bits of the control information that hold the VLAN identifier.
+/// Mask of the VLAN identifier in the tag control information.
 pub const VID_MASK: u16 = 0x0fff;
-/// The drop-eligible bit of the control information.
+/// Drop-eligible bit of the tag control information.
 pub const DEI_MASK: u16 = 0x1000;
-/// How far the priority is shifted in the control information.
+/// Bit position of the priority in the tag control information.
 pub const PCP_SHIFT: u32 = 13;
 
-/// The types of VLAN tags (0x9100 is an older private use of the service tag).
+/// TPIDs of VLAN tags (0x9100 is an older private value of the service tag).
 pub const TAG_TYPES: [u16; 3] = [TYPE_VLAN, TYPE_SERVICE_VLAN, 0x9100];
 
-/// Whether a tag of this type is a VLAN tag.
+/// Returns true if the type is the TPID of a VLAN tag.
 #[inline]
 pub fn is_tag(type_: u16) -> bool {
     TAG_TYPES.contains(&type_)
 }
 
-/// The fields of any bytes that hold a tag without its own type.
+/// A view of a tag without its TPID, without validation.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// A view of the tag whose control information `bytes` begin with, if they are long enough.
+    /// Creates a view of the tag whose control information is at the start of `bytes`, if they are long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= TAG_BYTES).then_some(View(bytes))
     }
 
-    /// Control information: priority, drop eligibility and identifier.
+    /// Tag control information: priority, drop eligibility and identifier.
     pub fn control(&self) -> u16 {
         u16_at(self.0, 0)
     }
@@ -62,12 +61,12 @@ impl<'a> View<'a> {
         (self.control() >> PCP_SHIFT) as u8
     }
 
-    /// Whether the frame may be dropped before others.
+    /// Returns true if the frame is drop eligible.
     pub fn drop_eligible(&self) -> bool {
         self.control() & DEI_MASK != 0
     }
 
-    /// Type or length of what follows.
+    /// Type or length after the tag.
     pub fn type_or_length(&self) -> u16 {
         u16_at(self.0, 2)
     }
@@ -80,23 +79,23 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// A meaningful tag: its identifier is not the reserved 4095.
+/// A valid tag: its identifier is not the reserved 4095.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Priority, 0 to 7.
     pub priority: u8,
-    /// Whether the frame may be dropped before others.
+    /// Whether the frame is drop eligible.
     pub drop_eligible: bool,
     /// VLAN identifier, 0 to 4094 (0: priority only).
     pub vid: u16,
-    /// Type or length of what follows.
+    /// Type or length after the tag.
     pub type_or_length: u16,
 }
 
 impl Header {
-    /// The tag whose control information `bytes` begin with, and its length.
+    /// Parses the tag whose control information is at the start of `bytes`. Returns it with its length.
     ///
-    /// Refused: too few bytes; identifier 4095.
+    /// Rejects too few bytes, and identifier 4095.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, TAG_BYTES, bytes.len()))?;
         if view.vid() == VID_MASK {
@@ -111,14 +110,14 @@ impl Header {
         Ok((header, TAG_BYTES))
     }
 
-    /// The control information: priority, drop eligibility and identifier.
+    /// Returns the tag control information: priority, drop eligibility and identifier.
     pub fn control(&self) -> u16 {
         u16::from(self.priority & 7) << PCP_SHIFT
             | if self.drop_eligible { DEI_MASK } else { 0 }
             | self.vid & VID_MASK
     }
 
-    /// Appends the tag without its own type, which belongs to what is before it.
+    /// Appends the tag without its TPID, which belongs to the preceding header.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.control().to_be_bytes());
         out.extend_from_slice(&self.type_or_length.to_be_bytes());

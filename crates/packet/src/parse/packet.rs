@@ -1,7 +1,7 @@
-//! A frame's bytes with the views that its layers allow, and their checksums.
+//! A frame with views of its layers, and checksum functions.
 //!
-//! Every view that is given holds the header that it is of, so reading it cannot fail. Checksums
-//! are computed over what the length fields say, never over padding.
+//! Every returned view contains its complete header, so reading it cannot fail. Checksums cover the data given by the
+//! length fields, without padding.
 
 use super::{Fragment, Layers, Network, Transport};
 use crate::checksum::{self, Sum};
@@ -10,25 +10,24 @@ use crate::header::{
     arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp, u16_at, udp, vlan,
 };
 
-/// A frame's bytes and where their layers are.
+/// A frame with the positions of its layers.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
-    /// Where the layers are.
+    /// Positions of the layers.
     pub layers: Layers,
 }
 
 impl<'a> Packet<'a> {
-    /// Any bytes, as far as they make sense.
+    /// Parses any bytes, as far as they are valid.
     #[inline]
     pub fn of(bytes: &'a [u8]) -> Self {
         Packet { bytes, layers: Layers::of(bytes) }
     }
 
-    /// Bytes that make sense from the first to the last header: strict headers on each layer, with
-    /// no contradiction between them. Checksums of transport headers are not looked at
-    /// ([`Packet::verify_checksums`] does), because a frame that a kernel has not finished
-    /// sending carries none yet.
+    /// Parses bytes strictly: a valid header on each layer, without contradictions. Transport checksums are not
+    /// verified ([`Packet::verify_checksums`] does that), because a frame from the kernel with pending checksum
+    /// offload has none yet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         ethernet::Header::parse_source(bytes)?;
         let packet = Packet::of(bytes);
@@ -45,7 +44,7 @@ impl<'a> Packet<'a> {
         .map_err(|fault| fault.shifted(at))
     }
 
-    /// The whole frame.
+    /// Returns the whole frame.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -57,20 +56,20 @@ impl<'a> Packet<'a> {
         ethernet::View::new(self.bytes)
     }
 
-    /// The VLAN tag that stands at this depth, 0 for the outermost.
+    /// Returns the VLAN tag at this depth, 0 for the outermost.
     #[inline]
     pub fn vlan(&self, depth: u8) -> Option<vlan::View<'a>> {
         let at = ethernet::HEADER_BYTES + vlan::TAG_BYTES * usize::from(depth);
         if depth < self.layers.tags { vlan::View::new(&self.bytes[at..]) } else { None }
     }
 
-    /// The 802.1ah tag, if it is what the frame carries. What is behind it is the customer's.
+    /// Returns the 802.1ah tag after the VLAN tags. The customer's frame follows it.
     pub fn pbb(&self) -> Option<pbb::View<'a>> {
         self.typed(&[ethernet::TYPE_PBB]).and_then(pbb::View::new)
     }
 
-    /// The MPLS entries from the outermost to the bottom of the stack, if they are what the frame
-    /// carries. What is behind them is not looked at, for nothing says what it is.
+    /// Returns the MPLS entries from the outermost to the bottom of the stack. Their payload is not parsed, because
+    /// no field identifies it.
     pub fn mpls(&self) -> impl Iterator<Item = mpls::View<'a>> + use<'a> {
         let types = [ethernet::TYPE_MPLS, ethernet::TYPE_MPLS_MULTICAST];
         let stack = self.typed(&types).unwrap_or_default();
@@ -157,7 +156,7 @@ impl<'a> Packet<'a> {
         (self.layers.network == kind).then(|| &self.bytes[range])
     }
 
-    /// What the frame carries, if its type is one of these.
+    /// Returns the data after the tags, if its EtherType is one of these.
     fn typed(&self, types: &[u16]) -> Option<&'a [u8]> {
         let range = self.layers.network_at.into()..self.layers.payload_end.into();
         types.contains(&self.layers.ether_type).then(|| &self.bytes[range])
@@ -168,8 +167,8 @@ impl<'a> Packet<'a> {
         (self.layers.transport == kind).then(|| self.transport_bytes()).flatten()
     }
 
-    /// Checks the checksums of IPv4 header and transport. A UDP checksum of zero is right in IPv4;
-    /// fragments' transport checksums cannot be checked and pass.
+    /// Verifies the checksums of IPv4 header and transport. A UDP checksum of zero is valid in IPv4. Transport
+    /// checksums of fragments cannot be verified and pass.
     pub fn verify_checksums(&self) -> Result<(), Malformed> {
         if let Some(header) = self.ipv4().and_then(|view| view.header()) {
             let at = usize::from(self.layers.network_at) + ipv4::CHECKSUM_AT;
@@ -197,7 +196,7 @@ impl<'a> Packet<'a> {
         refuse_unless(right, start + at, want.into(), have.into())
     }
 
-    /// Offset of the Internet checksum in the transport header, and what its pseudo header adds.
+    /// Returns the offset of the Internet checksum in the transport header, and the sum of its pseudo-header.
     fn checksum_place(&self, length: usize) -> (usize, Sum) {
         let protocol = self.layers.protocol;
         let pseudo = match (self.ipv4(), self.ipv6()) {
@@ -219,8 +218,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Computes the checksum of the frame's whole, faultless transport packet and writes it there.
-/// False, and no change, where there is none: no transport, a fragment, or a fault.
+/// Computes the transport checksum of a complete and valid packet and writes it. Returns false without a change if
+/// there is no transport header, a fragment or a fault.
 pub fn set_transport_checksum(bytes: &mut [u8]) -> bool {
     let packet = Packet::of(bytes);
     let layers = packet.layers;

@@ -1,4 +1,4 @@
-//! Frames that contradict themselves, each in one way, and how far they are followed.
+//! Tests of frames with one contradiction each, and of the depth of parsing.
 
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn a_cut_frame_stops_where_it_is_cut() {
     assert_eq!(cut(13).fault, Some(Malformed::truncated(0, 14, 13)));
     assert_eq!(cut(17).fault, Some(Malformed::truncated(14, 4, 3)));
     assert_eq!(cut(37).fault, Some(Malformed::truncated(18, 20, 19)));
-    // From here on the IPv4 header is there, and says that more should be.
+    // From here on the IPv4 header is complete, and its total length exceeds the bytes.
     assert_eq!(cut(45).fault, Some(Malformed { at: 20, why: Why::BadLength(28) }));
     assert_eq!((cut(45).network, cut(45).ether_type), (Network::None, ethernet::TYPE_IPV4));
     assert_eq!(cut(46).fault, None);
@@ -180,7 +180,7 @@ fn udp_without_checksum_is_right_in_ipv4_and_wrong_in_ipv6() {
 
 #[test]
 fn the_checksum_of_nothing_but_zeros_is_all_ones() {
-    // An echo reply whose number, sequence and data are zero: no pseudo header adds anything.
+    // An echo reply whose identifier, sequence number and data are zero, without a pseudo-header.
     let header = ipv4::Header { protocol: ipv4::PROTOCOL_ICMP, ..ip() };
     let mut bytes = Builder::new(B, A).ipv4(header).payload(&[0; 18]).bytes();
     assert_eq!(
@@ -196,7 +196,7 @@ fn the_checksum_of_nothing_but_zeros_is_all_ones() {
 fn a_computed_zero_is_sent_as_ones_and_zero_in_its_place_is_wrong() {
     let header = ipv6::Header::new("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
     let with = |payload: &[u8]| Builder::new(B, A).ipv6(header).udp(1, 2).payload(payload).bytes();
-    // The checksum over a zero word, put in that word, makes the sum all ones.
+    // Storing the checksum over a zero word in that word makes the sum all ones.
     let checksum = with(&[0, 0])[60..62].to_vec();
     let mut bytes = with(&checksum);
     assert_eq!(bytes[60..62], [0xff, 0xff]);
@@ -215,7 +215,7 @@ fn bytes_longer_than_any_packet_are_cut_not_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16 * ProptestConfig::default().cases))]
 
-    /// Frames that are plain or nearly so: both ways to read them agree.
+    /// Common and nearly common frames: the fast path and the general parser agree.
     #[test]
     fn the_straight_way_agrees_with_the_long_one(
         tcp in any::<bool>(),

@@ -1,47 +1,47 @@
-//! Time as testers in hardware put it into frames: 32 bits of seconds and 32 of their fraction.
+//! Time stamps of hardware testers in frames: 32 bits of seconds and 32 bits of fraction.
 //!
-//! The last bit is 2^-32 s, 0.23 ns, so that a nanosecond survives the way there and back. Seconds wrap
-//! after 136 years, which spans outlive. Source: the stamps of OSNT (Antichi et al., IEEE Network
-//! 2014), which are those of NTP (RFC 5905, section 6) but for their beginning.
+//! The last bit is 2^-32 s, 0.23 ns, so nanoseconds survive the conversion in both directions. Seconds wrap after 136
+//! years; differences remain valid. Source: the time stamps of OSNT (Antichi et al., IEEE Network 2014), which equal
+//! those of NTP (RFC 5905, section 6) except for their epoch.
 
 use super::Nanos;
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A moment in seconds and 2^32ths of a second, modulo 2^32 seconds.
+/// A time in seconds and units of 2^-32 s, modulo 2^32 seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Fixed(pub u64);
 
 impl Fixed {
-    /// Bytes of a stamp in a frame.
+    /// Bytes of a time stamp in a frame.
     pub const BYTES: usize = 8;
 
-    /// The nearest stamp of a moment.
+    /// Converts a time to the nearest time stamp.
     pub fn from_nanos(at: Nanos) -> Self {
         let (seconds, rest) = (at.0 / SECOND_NS, at.0 % SECOND_NS);
-        // Below 2^32 even when rounded up: the last nanosecond is four parts away from it.
+        // Below 2^32 even when rounded up: the last nanosecond is four units below it.
         let fraction = ((rest << 32) + SECOND_NS / 2) / SECOND_NS;
         Fixed(seconds << 32 | fraction)
     }
 
-    /// The nearest nanosecond of the first 136 years.
+    /// Converts to the nearest nanosecond of the first 136 years.
     pub fn nanos(self) -> Nanos {
         Nanos(self.seconds() * SECOND_NS + nanos_of(self.fraction()))
     }
 
-    /// Whole seconds.
+    /// Returns the whole seconds.
     pub fn seconds(self) -> u64 {
         self.0 >> 32
     }
 
-    /// 2^32ths of a second beside them.
+    /// Returns the fraction in units of 2^-32 s.
     pub fn fraction(self) -> u64 {
         self.0 & u64::from(u32::MAX)
     }
 
-    /// Nanoseconds from `earlier` to this moment, negative if it is later; right across the wrap if
-    /// the two are less than 68 years apart.
+    /// Returns the nanoseconds since `earlier`, negative if `earlier` is later. Correct across the wrap if the
+    /// difference is less than 68 years.
     pub fn since(self, earlier: Fixed) -> i64 {
         let span = self.0.wrapping_sub(earlier.0) as i64;
         let size = span.unsigned_abs();
@@ -49,18 +49,18 @@ impl Fixed {
         if span < 0 { -(ns as i64) } else { ns as i64 }
     }
 
-    /// The stamp as it stands in a frame: seconds first, big endian.
+    /// Returns the bytes of the time stamp in a frame: seconds first, big-endian.
     pub fn to_bytes(self) -> [u8; Fixed::BYTES] {
         self.0.to_be_bytes()
     }
 
-    /// The stamp at the beginning of these bytes; none if they are too few.
+    /// Reads a time stamp at the start of `bytes`. Returns none if they are too short.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().map(|bytes| Fixed(u64::from_be_bytes(*bytes)))
     }
 }
 
-/// The nearest nanosecond of this many 2^32ths of a second.
+/// Converts units of 2^-32 s to the nearest nanosecond.
 fn nanos_of(fraction: u64) -> u64 {
     (fraction * SECOND_NS + (1 << 31)) >> 32
 }

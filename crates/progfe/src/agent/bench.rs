@@ -1,4 +1,4 @@
-//! An agent by itself, for tests: it is told frames and time, and what it does is looked at.
+//! Test bench for one agent: feeds it frames and time, and collects its actions.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use crate::program::Program;
 use crate::program::document::no_files;
 use crate::xml::Source;
 
-/// Nanoseconds since 1970 at the time zero.
+/// Nanoseconds since 1970 at time zero.
 pub const EPOCH: u64 = 1_000_000_000_000;
 
-/// An agent and what it has around it.
+/// An agent and its environment.
 pub struct Bench {
     pub agent: Box<dyn Agent>,
     pub now: Nanos,
@@ -28,7 +28,7 @@ pub struct Bench {
     chance: u64,
 }
 
-/// Tables of which a test says what they hold.
+/// Tables with contents that the test sets.
 #[derive(Default)]
 pub struct Known {
     pub stations: BTreeMap<Mac, u32>,
@@ -62,7 +62,7 @@ impl Tables for Known {
     }
 }
 
-/// A program with this agent, ports 1 and 2, and some instances; and all that is wrong with it.
+/// Loads a program with this agent, ports 1 and 2, and some instances. Returns its problems too.
 pub fn program(agent: &str) -> (Option<Program>, Problems) {
     let text = format!(
         r#"<fe xmlns="urn:progfe:fe:1" name="bench"><use library="BaseLFBLibrary"/><use library="ProGFE"/>
@@ -76,7 +76,7 @@ pub fn program(agent: &str) -> (Option<Program>, Problems) {
 }
 
 impl Bench {
-    /// The agent that this element declares; port n has the address 02:00:00:00:NUMBER:n.
+    /// Creates the agent of an XML element. Port n has the address 02:00:00:00:NUMBER:n.
     pub fn new(agent: &str, number: u8) -> Bench {
         let (program, problems) = program(agent);
         let program = program.unwrap_or_else(|| panic!("{problems}"));
@@ -110,12 +110,12 @@ impl Bench {
         (outcome, sent)
     }
 
-    /// A frame that a port got comes; what is sent then.
+    /// Delivers a frame from a port. Returns the injected frames.
     pub fn frame(&mut self, port: PortNo, bytes: &[u8]) -> Vec<Sent> {
         self.told(&[(meta_id::PHY_PORT, port.into())], bytes)
     }
 
-    /// A frame with metadata comes.
+    /// Delivers a frame with metadata.
     pub fn told(&mut self, meta: &[(u32, u128)], bytes: &[u8]) -> Vec<Sent> {
         let (to, meta) = (ToldTo::Agent("bench".into()), meta.to_vec());
         let (came, frame) = (self.now, Frame::from_bytes(bytes));
@@ -123,7 +123,7 @@ impl Bench {
         self.with(|agent, around| agent.frame_came(told, around)).1
     }
 
-    /// Time goes on to a moment, by all that is due until then; what is sent, and when.
+    /// Advances time in steps of the due work. Returns the injected frames with their times.
     pub fn until(&mut self, moment: Nanos) -> Vec<(Nanos, Sent)> {
         let mut all = Vec::new();
         let mut steps = 0;
@@ -138,19 +138,19 @@ impl Bench {
         all
     }
 
-    /// A command.
+    /// Sends a command.
     pub fn ask(&mut self, what: &str, with: &[(&str, &str)]) -> (Result<Fact, String>, Vec<Sent>) {
         let with = with.iter().map(|(name, value)| (name.to_string(), value.to_string()));
         let ask = Ask { what: what.to_owned(), with: with.collect() };
         self.with(|agent, around| agent.asked(&ask, around))
     }
 
-    /// Somebody is at the other end of its stream.
+    /// Connects an external program to the agent's stream.
     pub fn connect(&mut self) {
         self.with(|agent, around| agent.wire().expect("it has a stream").connected(around));
     }
 
-    /// Bytes come by its stream; what is sent then.
+    /// Delivers bytes from the stream. Returns the injected frames.
     pub fn heard(&mut self, bytes: &[u8]) -> Result<Vec<Sent>, String> {
         let wire = |agent: &mut dyn Agent, around: &mut Around<'_>| {
             agent.wire().expect("it has a stream").received(bytes, around)
@@ -159,12 +159,12 @@ impl Bench {
         outcome.map(|()| sent)
     }
 
-    /// Names of events since this was asked last.
+    /// Returns the names of events since the last call.
     pub fn happened(&mut self) -> Vec<&'static str> {
         self.events.drain(..).map(|occurred| occurred.event).collect()
     }
 
-    /// What it counts by this name.
+    /// Returns a counter by name.
     pub fn count(&self, name: &str) -> i128 {
         self.agent.facts(self.now).number(name).unwrap_or_else(|| panic!("no {name}"))
     }

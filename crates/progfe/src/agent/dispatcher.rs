@@ -1,12 +1,11 @@
-//! The Dispatcher: frames that left the graph by Divert go to their agent, and what agents send goes in by
-//! Inject.
+//! Dispatcher: delivers frames from Divert to their agents, and injects frames of the agents by Inject.
 //!
-//! It is driven by whoever runs the element, which gives it time and says when to come back. Agents
-//! follow the program: one of the same name, type and settings goes on as it is when another program
-//! takes its place; others begin anew.
+//! The caller that runs the element drives the dispatcher: it passes the time and calls again when work is due.
+//! Agents follow the program. An agent with unchanged name, type and settings survives a program change; other agents
+//! start new.
 //!
-//! Invariant: of a turn's frames at most [`FRAMES_PER_TURN`] are dealt with, so that agents whose frames
-//! come back to them cannot hold up the element.
+//! Invariant: one turn processes at most [`FRAMES_PER_TURN`] frames. An agent whose frames come back to it cannot
+//! block the element.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -25,25 +24,25 @@ use crate::lfb::{Lfb, ToldTo, meta_id};
 use crate::problem::Problems;
 use crate::program::{self, Program, Source, class_id};
 
-/// Frames that agents are told in one turn.
+/// Maximum number of frames delivered to agents in one turn.
 pub const FRAMES_PER_TURN: usize = 1024;
-/// Reports that may wait.
+/// Maximum number of waiting reports.
 pub const REPORTS_MAX: usize = 1024;
 
 /// All agents of an element.
 pub struct Dispatcher {
     slots: Vec<Slot>,
     watches: Vec<Watch>,
-    /// The program that the agents are those of.
+    /// Generation of the program that the agents belong to.
     generation: Option<u64>,
     ports: Vec<PortSeen>,
     hardware: Vec<(PortNo, Mac)>,
-    /// Nanoseconds since 1970 at the time zero.
+    /// Nanoseconds since 1970 at time zero.
     epoch: u64,
     chance: u64,
     reports: VecDeque<Report>,
     counters: Counters,
-    /// What agents said in this turn: kept for its room.
+    /// Actions of agents in this turn, stored to reuse the allocation.
     sent: Vec<Sent>,
     occurred: Vec<Occurred>,
 }
@@ -51,9 +50,9 @@ pub struct Dispatcher {
 struct Slot {
     declared: program::Agent,
     agent: Box<dyn Agent>,
-    /// Its Inject, by its place in the program.
+    /// Index of its Inject in the program.
     inject: Option<usize>,
-    /// Frames that it was told, that it put in, and that had no Inject to go in by.
+    /// Frames delivered to the agent, injected, and lost because there is no Inject.
     told: u64,
     sent: u64,
     no_inject: u64,
@@ -65,28 +64,28 @@ struct Watch {
     pace: Pace,
 }
 
-/// An agent's event that its watch wants told.
+/// An agent's event that a watch reports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The agent's name.
+    /// Name of the agent.
     pub agent: String,
-    /// What happened.
+    /// The event.
     pub occurred: Occurred,
-    /// Events of this kind that were not told since the last report.
+    /// Number of events of this kind that were suppressed since the last report.
     pub untold: u64,
 }
 
-/// What the dispatcher counts.
+/// Counters of the dispatcher.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Frames for agents that the program does not have any more.
+    /// Frames for agents that the program no longer has.
     pub no_agent: u64,
-    /// Reports for which there was no room.
+    /// Reports lost because the queue was full.
     pub reports_lost: u64,
 }
 
 impl Dispatcher {
-    /// A dispatcher without agents. `seed` is a secret for what has to happen by chance.
+    /// Creates a dispatcher without agents. `seed` is a secret for random numbers.
     pub fn new(seed: u64) -> Dispatcher {
         Dispatcher {
             slots: Vec::new(),
@@ -103,23 +102,23 @@ impl Dispatcher {
         }
     }
 
-    /// Says which hardware addresses ports have.
+    /// Sets the hardware addresses of ports.
     pub fn set_hardware(&mut self, ports: Vec<(PortNo, Mac)>) {
         self.hardware = ports;
         self.generation = None;
     }
 
-    /// Says what time of the day it is.
+    /// Sets the time of day.
     pub fn set_date(&mut self, since_1970: Nanos, now: Nanos) {
         self.epoch = since_1970.0.wrapping_sub(now.0);
     }
 
-    /// What it counts.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Brings frames to agents, gives them time, and puts in what they send. Whether there was anything.
+    /// Delivers frames and time to agents, and injects their frames. Returns true if there was any work.
     pub fn serve<E: Enforcer>(
         &mut self,
         element: &mut Element<E>,
@@ -151,14 +150,14 @@ impl Dispatcher {
         served
     }
 
-    /// When it has something to do although no frame comes.
+    /// Returns the time of the next work that does not depend on a frame.
     pub fn due(&self) -> Option<Nanos> {
-        // Agents that were never told a time have theirs at once.
+        // New agents get the time immediately.
         let fresh = self.generation.is_none().then_some(Nanos::ZERO);
         self.slots.iter().filter_map(|slot| slot.agent.due()).chain(fresh).min()
     }
 
-    /// What a command to an agent brings.
+    /// Sends a command to an agent and returns the result.
     pub fn ask<E: Enforcer>(
         &mut self,
         (name, ask): (&str, &Ask),
@@ -173,14 +172,14 @@ impl Dispatcher {
         self.with(at, (element, now, out), |agent, around| agent.asked(ask, around))
     }
 
-    /// Names of agents that have a stream to a program outside, in the order of the program.
+    /// Returns the names of agents with a stream to an external program, in program order.
     pub fn wires(&mut self) -> Vec<String> {
         let slots = self.slots.iter_mut();
         let slots = slots.filter_map(|slot| slot.agent.wire().is_some().then_some(&slot.declared));
         slots.map(|declared| declared.name.clone()).collect()
     }
 
-    /// Tells an agent what happens to its stream; none if there is no such agent.
+    /// Calls a function with an agent's stream. Returns none if there is no such agent.
     pub fn with_wire<E: Enforcer, R>(
         &mut self,
         name: &str,
@@ -191,18 +190,18 @@ impl Dispatcher {
         self.with(at, (element, now, out), |agent, around| Some(act(agent.wire()?, around)))
     }
 
-    /// What an agent's stream is to carry.
+    /// Returns the outgoing data of an agent's stream.
     pub fn outbox(&mut self, name: &str) -> Option<&mut Outbox> {
         let slot = self.slots.iter_mut().find(|slot| slot.declared.name == name)?;
         slot.agent.wire().map(Wire::outbox)
     }
 
-    /// The next event of an agent that waits and that its watch wants told.
+    /// Returns the next event of an agent that a watch reports.
     pub fn next_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }
 
-    /// What all agents know and count, by name.
+    /// Returns state and counters of all agents, by name.
     pub fn facts(&self, now: Nanos) -> Vec<(String, Fact)> {
         let facts = self.slots.iter().map(|slot| {
             let facts = Fact::from([
@@ -217,7 +216,7 @@ impl Dispatcher {
         facts.collect()
     }
 
-    /// Makes the agents those of the program that runs.
+    /// Updates the agents to the running program.
     fn follow<E: Enforcer>(&mut self, element: &mut Element<E>, now: Nanos, out: &mut Outputs) {
         if self.generation == Some(element.generation()) {
             return;
@@ -240,7 +239,7 @@ impl Dispatcher {
                 self.slots.push(Slot { declared: declared.clone(), inject, ..old });
                 continue;
             }
-            // A program that runs was checked: nothing is wrong with its agents.
+            // A running program was checked, so its agents have no problems.
             let Some(agent) = made(&program, declared, &mut Problems::default()) else { continue };
             let declared = declared.clone();
             fresh.push(self.slots.len());
@@ -264,7 +263,7 @@ impl Dispatcher {
         }
     }
 
-    /// Lets an agent do something, and does what it wants done.
+    /// Calls a function with an agent and performs the actions that it requests.
     fn with<E: Enforcer, R>(
         &mut self,
         at: usize,
@@ -318,7 +317,7 @@ impl Dispatcher {
     }
 }
 
-/// The first Inject of an agent.
+/// Returns the first Inject of an agent.
 fn inject_of(program: &Program, agent: &str) -> Option<usize> {
     let is_its = |at: &usize| {
         let value = program.component(*at, "Agent");

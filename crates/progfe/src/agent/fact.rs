@@ -1,31 +1,31 @@
-//! What an agent says of itself: a tree of names and values, for whoever asks in whatever language.
+//! Status values of an agent: a tree of names and values, independent of the output format.
 
 use std::fmt::Display;
 
-/// A value, or several.
+/// A value or a collection of values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
-    /// Not known.
+    /// Unknown value.
     Unknown,
-    /// Yes or no.
+    /// Boolean.
     Flag(bool),
-    /// A whole number.
+    /// Integer.
     Number(i128),
-    /// A name, an address.
+    /// Text, such as a name or an address.
     Text(String),
-    /// Several of one kind.
+    /// List of values of the same kind.
     List(Vec<Fact>),
-    /// Several with names.
+    /// Named values.
     Named(Vec<(&'static str, Fact)>),
 }
 
 impl Fact {
-    /// Something that is written as text.
+    /// Creates a text value.
     pub fn text(value: impl Display) -> Fact {
         Fact::Text(value.to_string())
     }
 
-    /// What has this name, if there is such.
+    /// Returns the value with a name, if it exists.
     pub fn get(&self, name: &str) -> Option<&Fact> {
         match self {
             Fact::Named(all) => all.iter().find(|(known, _)| *known == name).map(|(_, it)| it),
@@ -33,7 +33,7 @@ impl Fact {
         }
     }
 
-    /// The number that has this name.
+    /// Returns the number with a name.
     pub fn number(&self, name: &str) -> Option<i128> {
         match self.get(name) {
             Some(Fact::Number(number)) => Some(*number),
@@ -41,7 +41,7 @@ impl Fact {
         }
     }
 
-    /// What stands in a list of this name.
+    /// Returns the items of the list with a name.
     pub fn list(&self, name: &str) -> &[Fact] {
         match self.get(name) {
             Some(Fact::List(all)) => all,

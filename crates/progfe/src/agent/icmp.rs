@@ -1,9 +1,10 @@
-//! ICMP for a router: echo for its own addresses, and what senders are told of packets that go no further.
+//! ICMP agent of a router: echo replies for its own addresses, and ICMP errors for undeliverable packets.
 //!
-//! Packets come here by Divert, without link-layer header, with the ExceptionID that says why; what is said
-//! goes in by output 0 of Inject where it is IPv4 and by output 1 where it is IPv6, which lead to the longest
-//! prefix, and pieces of a packet that was too long too. RFC 1812 section 4.3 and RFC 4443 section 2.4 say whom nothing is said to; a token bucket limits
-//! the rest.
+//! - Divert delivers packets without link-layer header, with the reason in ExceptionID.
+//! - Inject sends replies, errors and fragments by output 0 (IPv4) or output 1 (IPv6), which lead to the longest
+//!   prefix match.
+//! - RFC 1812 section 4.3 and RFC 4443 section 2.4 define which packets get no error. A token bucket limits the
+//!   errors.
 
 use core::net::IpAddr;
 
@@ -18,28 +19,28 @@ use crate::lfb::told::ToldFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 
-/// Packets as they are said of.
+/// ICMP messages.
 mod message;
 
 use message::{Fault, Whole};
 
-/// Errors in a second unless the program says otherwise.
+/// Default rate limit, in errors per second.
 const ERRORS_PER_S: u64 = 100;
-/// The least that every link carries (RFC 791, RFC 8200).
+/// Minimum MTU of a link (RFC 791, RFC 8200).
 const MTU_MIN_V4: u64 = 68;
 const MTU_MIN_V6: u64 = 1280;
 
-/// The agent.
+/// The ICMP agent.
 #[derive(Debug)]
 pub struct Icmp {
     interfaces: Vec<Interface>,
-    /// The blocks that know how much links carry.
+    /// Blocks that contain the MTU of links.
     next_hops: Vec<String>,
     errors: Bucket,
     counters: Counters,
 }
 
-/// Packets by what became of them.
+/// Packets by outcome.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counters {
     echo_replies: u64,
@@ -52,7 +53,7 @@ struct Counters {
 }
 
 impl Icmp {
-    /// As the program says.
+    /// Creates the agent from its settings.
     pub fn new(setup: &mut Setup<'_>) -> Option<Icmp> {
         let own = setup.own(&["errors_per_s"]);
         let rate = setup.number(own, "errors_per_s", Some(ERRORS_PER_S), 1..=1_000_000)?;
@@ -78,7 +79,7 @@ impl Icmp {
         self.interfaces.iter().any(|interface| interface.has(address))
     }
 
-    /// Deals with a packet for this router itself.
+    /// Processes a packet for the router itself.
     fn receive(&mut self, packet: &Whole, port: u32, around: &mut Around<'_>) {
         let source = packet.ends().map(|(source, _)| source);
         if let Some(reply) = packet.echo_reply().filter(|_| source.is_some_and(is_host)) {
@@ -91,7 +92,7 @@ impl Icmp {
         }
     }
 
-    /// Tells the sender of a packet, if it may be told, and not too many were.
+    /// Sends an error to the sender of a packet, if permitted and within the rate limit.
     fn tell(&mut self, packet: &Whole, fault: Fault, port: u32, around: &mut Around<'_>) {
         let sender = packet.ends().filter(|_| packet.may_be_told()).map(|(sender, _)| sender);
         let broadcast = |to: IpAddr| {
@@ -115,14 +116,14 @@ impl Icmp {
         put_in(&error, around);
     }
 
-    /// The address to speak from: that of the sender's own network, or of the port by which it came.
+    /// Returns the source address of an error: that of the sender's network, or of the ingress port.
     fn source_for(&self, sender: IpAddr, port: u32) -> Option<IpAddr> {
         let near = self.interfaces.iter().find(|interface| interface.reaches(sender));
         let came = self.interfaces.iter().find(|interface| interface.port == port);
         near.or(came)?.source_for(sender)
     }
 
-    /// Deals with a packet that is longer than its next link carries.
+    /// Processes a packet that exceeds the MTU of its next link.
     fn too_big(&mut self, packet: &Whole, told: &ToldFrame, port: u32, around: &mut Around<'_>) {
         let selector = told.meta.iter().find(|(id, _)| *id == meta_id::HOP_SELECTOR);
         let is_v4 = packet.ends().is_some_and(|(source, _)| source.is_ipv4());
@@ -155,7 +156,7 @@ impl Icmp {
     }
 }
 
-/// Puts a packet in where its way is looked up.
+/// Injects a packet in front of the route lookup.
 fn put_in(packet: &[u8], around: &mut Around<'_>) {
     let frame = Frame::from_bytes(packet);
     let output = u32::from(packet.first().is_some_and(|first| first >> 4 == 6));
@@ -166,7 +167,7 @@ impl Agent for Icmp {
     fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>) {
         let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
         let port = meta(meta_id::PHY_PORT).unwrap_or(0) as u32;
-        // What was for everybody on the link is not answered.
+        // Link-layer multicasts and broadcasts get no reply.
         let to_group = meta(meta_id::DST_MAC).is_some_and(|mac| mac >> 40 & 1 == 1);
         let Some(packet) = Whole::new(told.frame.bytes()) else {
             self.counters.not_read += 1;

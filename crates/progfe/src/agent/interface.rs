@@ -1,4 +1,4 @@
-//! Interfaces of a router as agents know them: a port, its hardware address, and networks.
+//! Interfaces of a router for agents: port, hardware address and networks.
 
 use core::net::IpAddr;
 
@@ -7,30 +7,30 @@ use packet::header::ethernet::Mac;
 use super::{Around, Setup};
 use crate::program::AgentSetting;
 
-/// An address and how many bits of it are the network's.
+/// An address with its prefix length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
-    /// The interface's own address.
+    /// Address of the interface.
     pub own: IpAddr,
-    /// Bits of the network.
+    /// Prefix length.
     pub bits: u8,
 }
 
 /// An interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its port.
+    /// Port number.
     pub port: u32,
-    /// Its VLAN; zero without tags.
+    /// VLAN id; zero for untagged.
     pub vid: u16,
-    /// Its hardware address, if it is not its port's.
+    /// Hardware address, if it differs from that of the port.
     pub mac: Option<Mac>,
-    /// Its addresses, the one to speak from first.
+    /// Addresses, the preferred source address first.
     pub networks: Vec<Network>,
 }
 
 impl Network {
-    /// Reads `10.1.0.1/24` or `fd00::1/64`.
+    /// Parses `10.1.0.1/24` or `fd00::1/64`.
     fn read(text: &str) -> Option<Network> {
         let (address, bits) = text.split_once('/')?;
         let (own, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
@@ -38,7 +38,7 @@ impl Network {
         (bits <= most && is_host(own)).then_some(Network { own, bits })
     }
 
-    /// Whether an address is of the network.
+    /// Returns true if the network contains an address.
     pub fn holds(&self, address: IpAddr) -> bool {
         let (own, wide) = number(self.own);
         let (other, same) = number(address);
@@ -46,7 +46,7 @@ impl Network {
         wide == same && own.checked_shr(shift) == other.checked_shr(shift)
     }
 
-    /// Whether it is the address for all of the network (IPv4 only).
+    /// Returns true for the broadcast address of the network (IPv4 only).
     pub fn is_broadcast(&self, address: IpAddr) -> bool {
         let shift = 32 - u32::from(self.bits.min(32));
         let last = |number: u128| shift > 1 && number & ((1 << shift) - 1) == (1 << shift) - 1;
@@ -54,7 +54,7 @@ impl Network {
     }
 }
 
-/// An address as a number, and its bits.
+/// Returns an address as a number, and its width in bits.
 fn number(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
@@ -62,7 +62,7 @@ fn number(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// Whether an address can be one host's (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5).
+/// Returns true if an address can belong to a host (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5).
 pub fn is_host(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(it) => {
@@ -73,7 +73,7 @@ pub fn is_host(address: IpAddr) -> bool {
 }
 
 impl Interface {
-    /// As `<interface port="1" address="10.1.0.1/24 fd00::1/64"/>` says.
+    /// Parses `<interface port="1" address="10.1.0.1/24 fd00::1/64"/>`.
     pub fn read<'a>(setup: &mut Setup<'a>, setting: &'a AgentSetting) -> Option<Interface> {
         let fields = setup.fields(setting, &["port", "address", "mac", "vlan"]);
         let (port, mac) = (setup.port(fields), setup.mac(fields, "mac"));
@@ -93,22 +93,22 @@ impl Interface {
         Some(Interface { port: port?, vid: vid? as u16, mac, networks })
     }
 
-    /// Its hardware address.
+    /// Returns the hardware address.
     pub fn mac(&self, around: &Around<'_>) -> Mac {
         self.mac.unwrap_or_else(|| around.mac_of(self.port))
     }
 
-    /// Whether this is one of its addresses.
+    /// Returns true if the interface has this address.
     pub fn has(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.own == address)
     }
 
-    /// Whether an address is of one of its networks.
+    /// Returns true if one of its networks contains an address.
     pub fn reaches(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.holds(address))
     }
 
-    /// The address to speak from to another one: that of the same network, or the first of its kind.
+    /// Returns the source address for a destination: that of the same network, or the first of the same IP version.
     pub fn source_for(&self, address: IpAddr) -> Option<IpAddr> {
         let near = self.networks.iter().find(|network| network.holds(address));
         let same = self.networks.iter().find(|it| it.own.is_ipv4() == address.is_ipv4());

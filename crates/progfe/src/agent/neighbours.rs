@@ -1,10 +1,11 @@
-//! Neighbours: ARP (RFC 826) and neighbour discovery (RFC 4861) for a router.
+//! Neighbour agent of a router: ARP (RFC 826) and neighbour discovery (RFC 4861).
 //!
-//! The agent answers for the addresses of its interfaces, learns who speaks to it, and is told the packets for
-//! which EtherEncap has no header yet: they wait here while their next hop is asked for, then EtherEncap knows
-//! him and they go on, or they leave by another output as unreachable.
+//! - The agent replies to requests for the addresses of its interfaces and learns the senders.
+//! - Packets for which EtherEncap has no header wait here while the agent requests the address of their next hop.
+//! - After a reply, EtherEncap gets the header and the packets continue. Without a reply, they leave by another
+//!   output as unreachable.
 //!
-//! Invariant: only addresses of an interface's own networks are learnt, and never one of its own.
+//! Invariant: the agent learns only addresses in networks of its interfaces, and never its own.
 
 use core::net::IpAddr;
 
@@ -18,24 +19,24 @@ use crate::lfb::told::ToldFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 
-/// Messages.
+/// ARP and neighbour discovery messages.
 mod message;
-/// What is known.
+/// Neighbour table.
 mod table;
 
 use message::{Message, Speaker};
 use table::{Due, Place, Table, Wanted};
 
-/// Events that such an agent has.
+/// Events of such an agent.
 pub const EVENTS: &[&str] = &["NeighbourFound", "NeighbourMoved", "NeighbourLost"];
 
-/// The agent.
+/// The neighbour agent.
 #[derive(Debug)]
 pub struct Neighbours {
     interfaces: Vec<Interface>,
-    /// The EtherEncap that is told neighbours.
+    /// Name of the EtherEncap that gets the neighbours.
     encap: Option<String>,
-    /// Outputs of Inject for packets that waited: behind those for the ports.
+    /// Outputs of Inject for packets that waited, after the outputs for ports.
     resolved: u32,
     unresolved: u32,
     table: Table,
@@ -43,7 +44,7 @@ pub struct Neighbours {
     counters: Counters,
 }
 
-/// Frames by what became of them.
+/// Frames by outcome.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counters {
     questions: u64,
@@ -56,7 +57,7 @@ struct Counters {
 }
 
 impl Neighbours {
-    /// As the program says.
+    /// Creates the agent from its settings.
     pub fn new(setup: &mut Setup<'_>) -> Option<Neighbours> {
         setup.own(&[]);
         let ports = setup.program.ports.len() as u64;
@@ -88,7 +89,7 @@ impl Neighbours {
         })
     }
 
-    /// Has a packet's next hop asked for, or sends it on.
+    /// Resolves the next hop of a packet, or forwards the packet if it is known.
     fn want(&mut self, told: ToldFrame, around: &mut Around<'_>) {
         let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
         let port = meta(meta_id::L3_PORT);
@@ -125,7 +126,7 @@ impl Neighbours {
         }
     }
 
-    /// Tells EtherEncap a neighbour, or that he is gone.
+    /// Sets or removes a neighbour in EtherEncap.
     fn tell(&self, (at, address): Place, mac: Option<Mac>, around: &mut Around<'_>) {
         let Some(encap) = &self.encap else { return };
         let interface = &self.interfaces[at];
@@ -152,7 +153,7 @@ impl Neighbours {
         };
         let interface = &self.interfaces[at];
         let asks_us = message.asks && interface.has(message.target);
-        // Of a question the sender is learnt, of an answer whom it is about.
+        // A request teaches the address of its sender, a reply that of its target.
         let learnt = if message.asks { message.sender } else { Some(message.target) };
         if let (Some(address), Some(mac)) = (learnt, message.mac)
             && is_host(address)
@@ -163,7 +164,7 @@ impl Neighbours {
         }
         let known = || self.table.mac((at, message.sender?));
         if asks_us {
-            // Who asks without saying his hardware address is answered if it is known.
+            // A request without a hardware address gets a reply if the address is known.
             let asked = Message { mac: message.mac.or_else(known), ..*message };
             let interface = &self.interfaces[at];
             let (mac, vid) = (interface.mac(around), interface.vid);
@@ -195,12 +196,12 @@ impl Neighbours {
     }
 }
 
-/// Puts a packet back with all metadata that it had.
+/// Injects a packet with its original metadata.
 fn send_on(told: ToldFrame, output: u32, around: &mut Around<'_>) {
     around.sent.push(Sent { output, meta: told.meta, frame: told.frame });
 }
 
-/// The next hop of a packet: as metadata say, or its destination where they say none.
+/// Returns the next hop of a packet: from the metadata, or else its destination.
 fn next_hop(packet: &[u8], v4: Option<u128>, v6: Option<u128>) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => {
@@ -215,7 +216,7 @@ fn next_hop(packet: &[u8], v4: Option<u128>, v6: Option<u128>) -> Option<IpAddr>
     }
 }
 
-/// An Ethernet frame again, where a classifier has taken its header off.
+/// Restores the Ethernet header that a classifier removed.
 pub(super) fn with_header(told: &ToldFrame) -> Option<Vec<u8>> {
     let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
     let ether_type = meta(meta_id::ETHER_TYPE)? as u16;
@@ -254,7 +255,7 @@ impl Agent for Neighbours {
         if std::mem::take(&mut self.is_fresh)
             && let Some(encap) = &self.encap
         {
-            // What an agent before this one said may not hold any more.
+            // Entries of a previous agent may be invalid.
             around.tables.clear_neighbours(encap);
         }
         while let Some((place, due)) = self.table.take_due(around.now) {

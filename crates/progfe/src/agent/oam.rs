@@ -1,8 +1,10 @@
-//! Ethernet OAM (IEEE 802.1Q clauses 18 to 22, ITU-T Y.1731): end points that tell their peers that they are
-//! there, answer loopback, linktrace and delay measurements, and make such.
+//! Ethernet OAM agent (IEEE 802.1Q clauses 18 to 22, ITU-T Y.1731).
 //!
-//! The program's graph decides which frames come here, by level above all. Invariant: what comes is
-//! answered or counted by why it is not; answers that wait have a limit.
+//! Its maintenance end points (MEPs) send CCMs to their peers, reply to loopback, linktrace and delay messages, and
+//! measure with such messages. The program's graph selects the frames that come here, mainly by level.
+//!
+//! Invariants: every frame gets a reply or is counted by the reason for none. The number of delayed replies is
+//! limited.
 
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
@@ -12,20 +14,20 @@ use crate::lfb::meta_id;
 use crate::lfb::told::ToldFrame;
 use crate::program::{AgentSetting, Program, class_id};
 
-/// End points.
+/// Maintenance end points.
 pub mod mep;
 /// Measurements.
 pub mod measure;
-/// Frames as bytes.
+/// Frame encoding.
 pub mod pdu;
 
 use measure::{Kind, Measurement, Plan};
 use mep::{Mep, PERIODS, Settings};
 use pdu::{Pdu, op, tlv};
 
-/// The type of such an agent.
+/// Type name of such an agent.
 pub const KIND: &str = "y1731";
-/// Events that such an agent has.
+/// Events of such an agent.
 pub const EVENTS: &[&str] = &[
     "PeerFound",
     "PeerLost",
@@ -39,21 +41,21 @@ pub const EVENTS: &[&str] = &[
     "MeasurementDone",
 ];
 
-/// Measurements that are kept.
+/// Maximum number of stored measurements.
 pub const MEASUREMENTS_MAX: usize = 16;
-/// Answers to loopback messages for everybody that may wait.
+/// Maximum number of delayed replies to multicast loopback messages.
 pub const DELAYED_MAX: usize = 64;
-/// End points of one agent.
+/// Maximum number of end points per agent.
 const MEPS_MAX: usize = 1024;
 
 const COMMANDS: &[&str] = &["loopback", "linktrace", "delay", "result", "ccm"];
 
-/// The agent.
+/// The OAM agent.
 #[derive(Debug)]
 pub struct Oam {
     meps: Vec<Mep>,
     replies: Replies,
-    /// Answers with the moment and the port at which they leave.
+    /// Delayed replies with their time and port.
     delayed: Vec<(Nanos, u32, Vec<u8>)>,
     measurements: Vec<Measurement>,
     measured: u64,
@@ -61,16 +63,16 @@ pub struct Oam {
     counters: Counters,
 }
 
-/// What is answered.
+/// Messages that get replies.
 #[derive(Debug, Default)]
 struct Replies {
     loopback: bool,
-    /// The bridge's table, if any.
+    /// Name of the bridge table, if any.
     linktrace: Option<Option<String>>,
     delay: bool,
 }
 
-/// Frames by what became of them.
+/// Frames by outcome.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counters {
     loopback_answered: u64,
@@ -86,7 +88,7 @@ struct Counters {
 }
 
 impl Oam {
-    /// As the program says.
+    /// Creates the agent from its settings.
     pub fn new(setup: &mut Setup<'_>) -> Option<Oam> {
         setup.own(&[]);
         let (mut meps, mut replies) = (Vec::new(), Replies::default());
@@ -134,7 +136,7 @@ impl Oam {
         })
     }
 
-    /// Answers a loopback message of an end point.
+    /// Replies to a loopback message for an end point.
     fn loopback(&mut self, at: usize, message: &Pdu<'_>, around: &mut Around<'_>) {
         let mep = &self.meps[at];
         let own = mep.mac(around);
@@ -160,12 +162,12 @@ impl Oam {
             self.counters.delayed_full += 1;
             return;
         }
-        // IEEE 802.1Q 20.2.2: up to a second later, so that not all answer at once.
+        // IEEE 802.1Q 20.2.2: delay of up to a second, so that not all stations reply at the same time.
         let pause = Nanos(around.below(1_000_000_000));
         self.delayed.push((around.now.saturating_add(pause), mep.settings.port, frame));
     }
 
-    /// Answers a linktrace message, and relays it where the table knows the way (IEEE 802.1Q 20.3).
+    /// Replies to a linktrace message, and relays it if the table knows the target (IEEE 802.1Q 20.3).
     fn linktrace(&mut self, at: usize, message: &Pdu<'_>, around: &mut Around<'_>) {
         let mep = &self.meps[at];
         let own = mep.mac(around);
@@ -222,7 +224,7 @@ impl Oam {
         self.counters.linktrace_relayed += 1;
     }
 
-    /// Answers a delay measurement: when it came, and when the answer leaves.
+    /// Replies to a delay measurement with receive time and transmit time.
     fn delay(&mut self, at: usize, message: &Pdu<'_>, came: Nanos, around: &mut Around<'_>) {
         let mep = &self.meps[at];
         if message.destination != mep.mac(around)
@@ -291,7 +293,7 @@ impl Oam {
         Ok(Fact::from([("id", id.into())]))
     }
 
-    /// The end point that a command names; the only one needs no name.
+    /// Returns the end point that a command names. A single end point needs no name.
     fn asked_mep(&self, ask: &Ask) -> Result<usize, String> {
         let Some(text) = ask.value("mep") else {
             let only = (self.meps.len() == 1).then_some(0);
@@ -421,18 +423,18 @@ impl Agent for Oam {
     }
 }
 
-/// Where a program answers loopback messages.
+/// A point that replies to loopback messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopbackPoint {
-    /// For whom they have to be.
+    /// Required destination address.
     pub mac: Mac,
-    /// Their level.
+    /// Level.
     pub level: u8,
-    /// Their VLAN; zero without a tag.
+    /// VLAN id; zero for untagged.
     pub vid: u16,
 }
 
-/// The first end point of a port that answers loopback messages by an address that the program gives it.
+/// Returns the first end point of a port that replies to loopback messages and whose address the program sets.
 pub fn loopback_point(program: &Program, port: u32) -> Option<LoopbackPoint> {
     let value = |setting: &AgentSetting, name: &str| {
         let found = setting.attributes.iter().find(|(it, _)| it == name);
@@ -455,7 +457,7 @@ pub fn loopback_point(program: &Program, port: u32) -> Option<LoopbackPoint> {
     agents.flat_map(|agent| &agent.settings).find_map(point)
 }
 
-/// An end point as the program says.
+/// Parses the settings of an end point.
 fn mep<'a>(setup: &mut Setup<'a>, setting: &'a AgentSetting) -> Option<Settings> {
     let known = ["id", "level", "port", "ma", "md", "vlan", "mac", "ccm", "peers"];
     let fields = setup.fields(setting, &known);
@@ -496,7 +498,7 @@ fn mep<'a>(setup: &mut Setup<'a>, setting: &'a AgentSetting) -> Option<Settings>
     })
 }
 
-/// A port that passes frames, with its address (IEEE 802.1Q 21.9.8).
+/// Value of a port TLV: state OK and address (IEEE 802.1Q 21.9.8).
 fn port_seen(mac: Mac) -> [u8; 7] {
     const OK: u8 = 1;
     let [a, b, c, d, e, f] = mac;

@@ -1,6 +1,6 @@
-//! An agent that is a program of the user's own: frames go to it over a stream and come back from it.
+//! An agent that is an external program. A stream carries frames in both directions.
 //!
-//! Each message has its length before it; numbers have their highest byte first.
+//! Each message is preceded by its length. Numbers are in network byte order.
 //!
 //! ```text
 //! hello   0 | version 1 | ports: u16 | each: number u32, hardware address 6 bytes      from us, first
@@ -8,8 +8,10 @@
 //! send    2 | 0 | metadata: u16 | output: u32 | each: id u32, value 16 bytes | frame    to us
 //! ```
 //!
-//! What a send names is the output of Inject that the frame takes. Invariant: nothing waits for the program;
-//! what it does not take in time is dropped and counted, and frames that come while it is not there too.
+//! The output in a send message is the output of Inject that the frame takes.
+//!
+//! Invariant: the element never waits for the program. Frames that the program does not read in time, or that arrive
+//! while it is not connected, are dropped and counted.
 
 use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
@@ -18,22 +20,22 @@ use super::wire::{Inbox, Outbox, Wire};
 use super::{Agent, Around, Fact, Sent, Setup};
 use crate::lfb::told::ToldFrame;
 
-/// Events that such an agent has.
+/// Events of such an agent.
 pub const EVENTS: &[&str] = &["Connected"];
-/// The version of this way to talk.
+/// Protocol version.
 pub const VERSION: u8 = 1;
 const HELLO: u8 = 0;
 const FRAME: u8 = 1;
 const SEND: u8 = 2;
-/// Bytes of a metadatum.
+/// Bytes of a metadata item.
 const META_BYTES: usize = 20;
-/// Metadata of one message.
+/// Maximum number of metadata items in a message.
 const META_MAX: usize = 64;
 
 /// The agent.
 #[derive(Debug)]
 pub struct Process {
-    /// Frames that may wait for the program.
+    /// Maximum number of frames that wait for the program.
     queue_max: usize,
     is_connected: bool,
     outbox: Outbox,
@@ -41,7 +43,7 @@ pub struct Process {
     counters: Counters,
 }
 
-/// Frames by what became of them.
+/// Frames by outcome.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counters {
     connections: u64,
@@ -52,7 +54,7 @@ struct Counters {
 }
 
 impl Process {
-    /// As the program says.
+    /// Creates the agent from its settings.
     pub fn new(setup: &mut Setup<'_>) -> Option<Process> {
         let own = setup.own(&["queue"]);
         setup.elements(&[]);
@@ -75,7 +77,7 @@ impl Process {
     }
 }
 
-/// A frame that a message has put in.
+/// Parses a send message.
 fn sent(message: &[u8]) -> Result<Sent, String> {
     let short = || format!("a message of {} bytes is too short", message.len());
     let (head, rest) = message.split_first_chunk::<8>().ok_or_else(short)?;
@@ -218,7 +220,7 @@ mod tests {
         let one = &bytes[4..bytes.len() / 3];
         assert_eq!((one[0], &one[2..4], &one[32..]), (FRAME, &[0, 1][..], &b"frame"[..]));
         assert_eq!((one[15], one[31]), (1, 7), "{one:?}");
-        // The same as a message to us, but for kind and output in the place of the moment.
+        // The same message in the other direction, with another kind and an output instead of the time.
         let mut back = vec![SEND, 0, 0, 1, 0, 0, 0, 4];
         back.extend(&one[12..]);
         let whole = [&(back.len() as u32).to_be_bytes()[..], &back].concat();

@@ -1,4 +1,4 @@
-//! What a program sets an agent to: attributes and elements, read with every problem told.
+//! Settings of an agent in a program. Reading attributes and elements reports all problems.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use packet::header::ethernet::{self, Mac};
 use crate::problem::{Code, Place, Problems};
 use crate::program::{self, AgentSetting, Program};
 
-/// An agent's part of a program, and where problems go.
+/// The declaration of an agent, and the list of problems.
 pub struct Setup<'a> {
     /// The program.
     pub program: &'a Program,
@@ -18,7 +18,7 @@ pub struct Setup<'a> {
     wrong: bool,
 }
 
-/// Attributes of one element.
+/// Attributes of an element.
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
     element: &'a str,
@@ -35,12 +35,12 @@ impl<'a> Setup<'a> {
         Setup { program, agent, problems, wrong: false }
     }
 
-    /// The agent's name.
+    /// Returns the name of the agent.
     pub fn name(&self) -> &'a str {
         &self.agent.name
     }
 
-    /// Whether a problem was told.
+    /// Returns true if a problem was reported.
     pub fn is_wrong(&self) -> bool {
         self.wrong
     }
@@ -51,7 +51,7 @@ impl<'a> Setup<'a> {
         self.add(Code::Value, &self.agent.place, what, &format!("types are {known}"));
     }
 
-    /// The agent's own attributes, of which these are known.
+    /// Returns the agent's own attributes. Unknown names are problems.
     pub fn own(&mut self, known: &[&str]) -> Fields<'a> {
         let agent = self.agent;
         let fields =
@@ -60,7 +60,7 @@ impl<'a> Setup<'a> {
         fields
     }
 
-    /// The elements in it; those with other names than these are problems.
+    /// Returns the child elements. Unknown names are problems.
     pub fn elements(&mut self, known: &[&str]) -> Vec<&'a AgentSetting> {
         let mut elements = Vec::new();
         for setting in &self.agent.settings {
@@ -78,7 +78,7 @@ impl<'a> Setup<'a> {
         elements
     }
 
-    /// The attributes of an element, of which these are known.
+    /// Returns the attributes of an element. Unknown names are problems.
     pub fn fields(&mut self, of: &'a AgentSetting, known: &[&str]) -> Fields<'a> {
         let fields = Fields { element: &of.name, attributes: &of.attributes, place: &of.place };
         self.only(fields, known);
@@ -95,13 +95,13 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Says that something is wrong with an attribute.
+    /// Reports a problem with an attribute.
     pub fn wrong(&mut self, fields: Fields<'a>, name: &str, what: impl Display, hint: &str) {
         let what = format!("{name} of <{}>: {what}", fields.element);
         self.add(Code::Value, fields.place, what, hint);
     }
 
-    /// Says that the agent as a whole lacks something.
+    /// Reports that the agent lacks a setting.
     pub fn lacks(&mut self, what: &str, hint: &str) {
         self.add(Code::Value, &self.agent.place, what.to_owned(), hint);
     }
@@ -111,7 +111,7 @@ impl<'a> Setup<'a> {
         self.problems.add(code, place, format!("agent {}", self.agent.name), what, hint);
     }
 
-    /// An attribute that must be there.
+    /// Returns a mandatory attribute.
     pub fn needed(&mut self, fields: Fields<'a>, name: &str) -> Option<&'a str> {
         let value = fields.text(name);
         if value.is_none() {
@@ -121,7 +121,7 @@ impl<'a> Setup<'a> {
         value
     }
 
-    /// A number in a range; what holds without it, where that is something.
+    /// Returns a number in a range, or the default if there is one.
     pub fn number(
         &mut self,
         fields: Fields<'a>,
@@ -142,7 +142,7 @@ impl<'a> Setup<'a> {
         fits
     }
 
-    /// Something that is read from text, if the attribute is there.
+    /// Parses an optional attribute.
     pub fn parsed<T: FromStr>(&mut self, fields: Fields<'a>, name: &str, hint: &str) -> Option<T> {
         let text = fields.text(name)?;
         let value = text.parse().ok();
@@ -152,7 +152,7 @@ impl<'a> Setup<'a> {
         value
     }
 
-    /// A station's hardware address, if the attribute is there.
+    /// Returns the unicast hardware address in an optional attribute.
     pub fn mac(&mut self, fields: Fields<'a>, name: &str) -> Option<Mac> {
         let text = fields.text(name)?;
         let mac = ethernet::mac_from_text(text).filter(|mac| !ethernet::is_group(mac));
@@ -162,7 +162,7 @@ impl<'a> Setup<'a> {
         mac
     }
 
-    /// A port that the program declares.
+    /// Returns a port that the program declares.
     pub fn port(&mut self, fields: Fields<'a>) -> Option<u32> {
         let number = self.number(fields, "port", None, 0..=u32::MAX.into())? as u32;
         let is_there = self.program.ports.iter().any(|port| port.number == number);
@@ -177,7 +177,7 @@ impl<'a> Setup<'a> {
         is_there.then_some(number)
     }
 
-    /// The name of an instance of a class, if the attribute is there.
+    /// Returns the name of an instance of a class in an optional attribute.
     pub fn instance(&mut self, fields: Fields<'a>, name: &str, class: u32) -> Option<String> {
         let text = fields.text(name)?;
         let found = self.program.find(text);
@@ -192,7 +192,7 @@ impl<'a> Setup<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// An attribute, if it is there.
+    /// Returns an optional attribute.
     pub fn text(&self, name: &str) -> Option<&'a str> {
         let found = self.attributes.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())

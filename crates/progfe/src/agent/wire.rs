@@ -1,45 +1,45 @@
-//! What an agent says to a program outside, and hears from it: bytes of a stream that somebody else carries.
+//! Byte streams between an agent and an external program. The caller transports the bytes.
 //!
-//! Both directions are bounded: what finds no room in the [`Outbox`] is dropped whole and counted, and a message
-//! that says more than [`MESSAGE_BYTES_MAX`] ends the conversation.
+//! Both directions are bounded. A message that does not fit into the [`Outbox`] is dropped as a whole and counted. A
+//! message longer than [`MESSAGE_BYTES_MAX`] closes the connection.
 
 use std::collections::VecDeque;
 
 use super::Around;
 
-/// Bytes of one message.
+/// Maximum size of a message in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
-/// Bytes that wait to be carried.
+/// Maximum number of bytes that wait for transport.
 pub const OUTBOX_BYTES_MAX: usize = 1 << 20;
 
-/// The end of a stream of bytes.
+/// An agent's end of a byte stream.
 pub trait Wire {
-    /// Somebody is at the other end now.
+    /// Handles a new connection.
     fn connected(&mut self, around: &mut Around<'_>);
 
-    /// Whether it was told of somebody at the other end, who is there still.
+    /// Returns true while the stream is connected.
     fn is_connected(&self) -> bool;
 
-    /// Bytes came. An error ends the conversation.
+    /// Processes received bytes. An error closes the connection.
     fn received(&mut self, bytes: &[u8], around: &mut Around<'_>) -> Result<(), String>;
 
-    /// Nobody is at the other end any more.
+    /// Handles the end of the connection.
     fn closed(&mut self);
 
-    /// What is to be carried.
+    /// Returns the outgoing data.
     fn outbox(&mut self) -> &mut Outbox;
 }
 
-/// Messages that wait to be carried, each with its length before it (four bytes, the highest first).
+/// Messages that wait for transport, each preceded by its length (four bytes, big-endian).
 #[derive(Debug, Default)]
 pub struct Outbox {
     bytes: VecDeque<u8>,
-    /// Bytes of each message that waits, the first one less what is carried already.
+    /// Size of each waiting message; the first one without the bytes already transported.
     messages: VecDeque<usize>,
 }
 
 impl Outbox {
-    /// Adds a message, unless so many wait already or it has no room.
+    /// Appends a message, unless too many are waiting or there is no room.
     pub fn put(&mut self, message: &[u8], messages_max: usize) -> bool {
         let whole = message.len() + 4;
         let fits = self.messages.len() < messages_max
@@ -53,17 +53,17 @@ impl Outbox {
         fits
     }
 
-    /// Messages that wait, a part of one among them.
+    /// Returns the number of waiting messages, including a partially sent one.
     pub fn waiting(&self) -> usize {
         self.messages.len()
     }
 
-    /// The first bytes that are to be carried.
+    /// Returns the next bytes to transport.
     pub fn front(&self) -> &[u8] {
         self.bytes.as_slices().0
     }
 
-    /// So many bytes were carried.
+    /// Removes bytes that were transported.
     pub fn carried(&mut self, mut count: usize) {
         self.bytes.drain(..count);
         while count > 0
@@ -77,14 +77,14 @@ impl Outbox {
         }
     }
 
-    /// Forgets all of it.
+    /// Discards all data.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.messages.clear();
     }
 }
 
-/// Messages out of bytes that come in parts.
+/// Reassembles messages from received bytes.
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
@@ -92,13 +92,13 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Bytes came.
+    /// Appends received bytes.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.bytes.drain(..std::mem::take(&mut self.at));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole message.
+    /// Returns the next complete message.
     pub fn next_message(&mut self) -> Result<Option<Vec<u8>>, String> {
         let rest = &self.bytes[self.at..];
         let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
@@ -111,7 +111,7 @@ impl Inbox {
         Ok(Some(message.to_vec()))
     }
 
-    /// Forgets what came.
+    /// Discards all data.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.at = 0;

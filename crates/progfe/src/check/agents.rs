@@ -1,10 +1,10 @@
-//! Service agents: their types, what they are set to, and events of theirs that are watched.
+//! Service agents: types, settings and watched events.
 
 use crate::agent::{KINDS, made};
 use crate::problem::{Code, Problems};
 use crate::program::{Program, Source};
 
-/// Adds what is wrong with agents.
+/// Adds problems of agents.
 pub fn check(program: &Program, problems: &mut Problems) {
     for agent in &program.agents {
         made(program, agent, problems);

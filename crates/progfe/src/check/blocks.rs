@@ -1,4 +1,4 @@
-//! What our own blocks are set to: conditions, keys, patterns, transitions, agents.
+//! Settings of this crate's blocks: conditions, keys, patterns, transitions, agents.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::condition::{Choice, Operand};
 use crate::problem::{Code, Problems};
 use crate::program::{Program, class_id, text};
 
-/// Adds what is wrong with blocks but Edit.
+/// Adds problems of all blocks except Edit.
 pub fn check(program: &Program, problems: &mut Problems) {
     for at in 0..program.instances.len() {
         let mut block = Block { program, at, about: About::new(program, at, problems) };
@@ -49,7 +49,7 @@ impl Block<'_> {
         }
     }
 
-    /// The operands of a component that names some.
+    /// Returns the operands in a component.
     fn key(&mut self, name: &str) -> Option<Vec<Operand>> {
         let id = self.id(name);
         let found = text::key(&self.text(name), &self.program.frames, &self.program.catalog);
@@ -75,7 +75,7 @@ impl Block<'_> {
         }
     }
 
-    /// Tells of a row whose key says the same as one before, though it is written otherwise.
+    /// Reports a row whose key equals a previous one but is written differently.
     fn same_key(
         &mut self,
         path: [u32; 3],
@@ -86,7 +86,7 @@ impl Block<'_> {
         let bounds = key.0.iter().zip(key.1).map(|(of, choice)| choice.bounds(of.bits()));
         let bounds: Vec<(u128, u128)> = bounds.collect();
         match seen.get(&bounds) {
-            // The same text is told of as the content key that it is.
+            // The content key check reports equal texts.
             Some((_, before)) if before == text => {}
             Some((first, _)) => {
                 let what = format!("row {first} has the same key");

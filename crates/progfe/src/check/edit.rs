@@ -1,4 +1,4 @@
-//! Operations of Edit: what they name is there, what they write fits, what they push has room.
+//! Operations of Edit: fields exist, values fit, and frames have room for pushed headers.
 
 use std::collections::BTreeMap;
 
@@ -13,43 +13,43 @@ use crate::frames::{FieldRef, FormatId, FrameSet, Part, bits};
 use crate::problem::{Code, Problems};
 use crate::program::{Program, base_id, class_id, text};
 
-/// Bytes of a packet that networks carry usually.
+/// MTU that networks usually support, in bytes.
 const USUAL_MTU: usize = 1500;
 
-/// What an operation does, by the numbers of `EditDoType`.
+/// An operation, by the values of `EditDoType`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Fresh headers behind another, or in front of all.
+    /// Pushes new headers after another header, or at the front.
     Push {
-        /// The headers, the outermost first.
+        /// New headers, outermost first.
         formats: Vec<FormatId>,
-        /// The one before them.
+        /// The header before them.
         after: Option<FieldRef>,
     },
-    /// Headers removed, one behind the other.
+    /// Pops consecutive headers.
     Pop {
-        /// The first of them.
+        /// The first header.
         first: FieldRef,
-        /// The formats of all.
+        /// Formats of all headers.
         formats: Vec<FormatId>,
-        /// What the header before says of what follows, where the headers do not.
+        /// Next-header value for the preceding header, if the headers do not give it.
         next: Option<u128>,
     },
-    /// A value written.
+    /// Sets a field to a value.
     Set(FieldRef, u128),
-    /// A value added, modulo the width.
+    /// Adds a value, modulo the width.
     Add(FieldRef, u128),
-    /// A field or metadatum written to a field.
+    /// Copies a field or metadata item to a field.
     Copy(FieldRef, Operand),
-    /// A checksum made anew, whatever it was.
+    /// Recomputes a checksum, regardless of its value.
     Checksum(FieldRef),
 }
 
-/// What is wrong with an operation: the field of the row, what and how to mend it.
+/// Problem of an operation: field of the row, code, description, hint.
 pub type OperationFault = (u32, Code, String, &'static str);
 
 impl Operation {
-    /// Reads a row of Edit's table `Ops`.
+    /// Parses a row of Edit's table `Ops`.
     pub fn read(row: &Value, program: &Program) -> Result<Operation, OperationFault> {
         let frames = &program.frames;
         let text = |field| row.step(field).and_then(Value::text).unwrap_or_default().trim();
@@ -128,7 +128,7 @@ impl Operation {
     }
 }
 
-/// The formats of headers that are named one after the other.
+/// Returns the formats of a list of headers.
 fn formats(frames: &FrameSet, names: &str) -> Result<Vec<FormatId>, String> {
     let headers: Vec<FieldRef> =
         names.split_whitespace().map(|name| frames.resolve(name)).collect::<Result<_, _>>()?;
@@ -141,7 +141,7 @@ fn formats(frames: &FrameSet, names: &str) -> Result<Vec<FormatId>, String> {
     }
 }
 
-/// Every pushed header can be told from the one before it, and its length is settled.
+/// Checks that each pushed header can follow the one before it and has a determined length.
 fn linked(
     frames: &FrameSet,
     formats: &[FormatId],
@@ -171,7 +171,7 @@ fn linked(
     Ok(())
 }
 
-/// Adds blocks before which, on one way at least, others have used up the room for what they push.
+/// Adds blocks that lack room for a push, because other blocks on some path use it.
 pub fn ways(program: &Program, problems: &mut Problems) {
     let out = links_out(program);
     let own: Vec<usize> = (0..program.instances.len()).map(|at| growth(program, at)).collect();
@@ -182,8 +182,8 @@ pub fn ways(program: &Program, problems: &mut Problems) {
     while let Some(at) = waiting.pop() {
         let behind = grown[at].unwrap_or(0) + own[at];
         if behind > HEADROOM {
-            // What is behind it is not looked at, so that there is an end even where queues make
-            // rounds; a block that pushes too much by itself is told of by itself.
+            // The search stops here, so that it ends even if queues form cycles. A block that pushes too much by
+            // itself has another problem.
             if own[at] <= HEADROOM && !std::mem::replace(&mut told[at], true) {
                 let what = format!("{behind} bytes are pushed on a way that ends here");
                 let hint = "a frame has room for 64 bytes more";
@@ -210,7 +210,7 @@ pub fn ways(program: &Program, problems: &mut Problems) {
     }
 }
 
-/// Notes an EtherMACOut whose MTU is set, and too small for what comes to it.
+/// Records an EtherMACOut whose configured MTU is too small for its frames.
 fn mtu(program: &Program, at: usize, behind: usize, mtus: &mut BTreeMap<usize, (u64, usize)>) {
     let Some(component) = program.class_of(at).component("MTU") else { return };
     let set = program.instances[at].components.get(&component.id).and_then(Value::unsigned);
@@ -219,7 +219,7 @@ fn mtu(program: &Program, at: usize, behind: usize, mtus: &mut BTreeMap<usize, (
     }
 }
 
-/// Bytes that an instance adds to a frame.
+/// Returns the number of bytes that an instance adds to a frame.
 fn growth(program: &Program, at: usize) -> usize {
     if program.instances[at].class != class_id::EDIT {
         return 0;
@@ -243,7 +243,7 @@ fn growth(program: &Program, at: usize) -> usize {
     pushed.saturating_sub(popped)
 }
 
-/// Adds what is wrong with the operations of all instances.
+/// Adds problems of the operations of all instances.
 pub fn check(program: &Program, problems: &mut Problems) {
     for at in 0..program.instances.len() {
         if program.instances[at].class != class_id::EDIT {

@@ -1,31 +1,30 @@
-//! Cycles, and what no frame reaches.
+//! Cycles and unreachable blocks.
 //!
-//! A frame that comes back to a block it was in could go round for ever within one batch; only where a
-//! queue stands on the cycle does it end (`GenericScheduler`). A port's two directions are no way
-//! through it.
+//! A frame that returns to a block could loop forever within one batch. Only a queue on the cycle
+//! (`GenericScheduler`) prevents this. The two directions of a port are not connected.
 
 use crate::problem::{Code, Problems};
 use crate::program::{Program, base_id};
 
-/// Adds cycles and what is never reached.
+/// Adds cycles and unreachable blocks.
 pub fn check(program: &Program, problems: &mut Problems) {
     cycles(program, problems);
     unreachable(program, problems);
 }
 
-/// Whether what comes in at an instance goes on to its outputs at once.
+/// Returns true if the input of an instance continues to its outputs immediately.
 fn passes(program: &Program, instance: usize) -> bool {
     !matches!(program.instances[instance].class, base_id::PHY | base_id::SCHEDULER)
 }
 
-/// Whether frames begin at an instance.
+/// Returns true if frames start at an instance.
 pub fn begins(program: &Program, instance: usize) -> bool {
     let class = program.class_of(instance);
     program.instances[instance].class == base_id::PHY
         || (class.inputs.is_empty() && !class.outputs.is_empty())
 }
 
-/// Links out of each instance.
+/// Returns the outgoing links of each instance.
 pub fn links_out(program: &Program) -> Vec<Vec<usize>> {
     let mut out = vec![Vec::new(); program.instances.len()];
     for (at, link) in program.links.iter().enumerate() {
@@ -48,7 +47,7 @@ fn cycles(program: &Program, problems: &mut Problems) {
         if marks[start] != Mark::Fresh {
             continue;
         }
-        // Instances on the way, each with how many of its links were followed.
+        // Instances on the current path, each with the number of its links that were followed.
         let mut way: Vec<(usize, usize)> = vec![(start, 0)];
         marks[start] = Mark::Open;
         while let Some((at, followed)) = way.last_mut() {
@@ -92,7 +91,7 @@ fn cycles(program: &Program, problems: &mut Problems) {
     }
 }
 
-/// Names on a way; of a long one the first and the last.
+/// Formats the names on a path. A long path is abbreviated in the middle.
 pub fn shown(names: &[String]) -> String {
     const NAMES_MAX: usize = 32;
     if names.len() <= NAMES_MAX {

@@ -1,20 +1,19 @@
-//! Which kinds of frames arrive where.
+//! Frame types at inputs.
 //!
-//! Classes say which frames their inputs take and their outputs give (RFC 5812 section 4.8.3): a link
-//! between the two must have a kind in common. Kinds that hold others (RFC 6956 section 4.3) are
-//! taken with what they hold; `Arbitrary` holds all.
+//! Classes declare the frame types of their inputs and outputs (RFC 5812 section 4.8.3). The two ends of a link must
+//! have a type in common. Some types contain others (RFC 6956 section 4.3); `Arbitrary` contains all.
 
 use crate::problem::{Code, Problems};
 use crate::program::Program;
 
-/// Kinds with those that they hold.
+/// Types with the types that they contain.
 const HOLDS: &[(&str, &[&str])] = &[
     ("EthernetAll", &["EthernetII"]),
     ("IPv4", &["IPv4Unicast", "IPv4Multicast"]),
     ("IPv6", &["IPv6Unicast", "IPv6Multicast"]),
 ];
 
-/// Adds links on which nothing can pass.
+/// Adds links on which no frame can pass.
 pub fn check(program: &Program, problems: &mut Problems) {
     for link in &program.links {
         let given = &program.class_of(link.from.instance).outputs[link.from.port as usize].frames;

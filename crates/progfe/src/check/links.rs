@@ -1,8 +1,8 @@
-//! Links and outputs without one.
+//! Links, and outputs without one.
 //!
-//! An output leads to one input (RFC 5812 section 3.2.1); any number of outputs may lead to an input.
-//! What goes to an output without a link is dropped: on purpose where the output is for what went
-//! wrong, or behind Count; anywhere else the author is asked.
+//! An output leads to one input (RFC 5812 section 3.2.1). An input may have several links. Frames at an output
+//! without a link are dropped. This is intended for failure outputs and after Count; any other unlinked output causes
+//! a warning.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use forces::Value;
 use crate::problem::{Code, Problems};
 use crate::program::{End, Program, base_id, class_id};
 
-/// Outputs at which frames are dropped on purpose.
+/// Outputs at which drops are intended.
 const DROPS: &[&str] = &[
     "ExceptionOut",
     "FailOut",
@@ -23,7 +23,7 @@ const DROPS: &[&str] = &[
     "ECMPOut",
 ];
 
-/// Adds what is wrong with links.
+/// Adds problems of links.
 pub fn check(program: &Program, problems: &mut Problems) {
     let mut first: BTreeMap<End, usize> = BTreeMap::new();
     for (at, link) in program.links.iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn check(program: &Program, problems: &mut Problems) {
     }
 }
 
-/// Whether an output of EtherMACIn is not in use.
+/// Returns true if an output of EtherMACIn is not in use.
 fn is_off(program: &Program, instance: usize, output: &str) -> bool {
     let enabled = program.component(instance, "L2BridgingPathEnable");
     output == "L2BridgingPathOut" && enabled != Some(Value::Boolean(true))

@@ -1,10 +1,12 @@
-//! Which metadata arrive where.
+//! Metadata at inputs.
 //!
-//! What an input needs must have been produced on every way to it (RFC 5812 section 4.8.3); metadata
-//! stay with a frame from block to block. Beside what classes declare, what instances are set to
-//! counts: the metadatum of a dispatch, the fields of a key, the metadatum that a search sets. What is
-//! produced only sometimes counts as produced. Frames from a control element or an agent bring the
-//! metadata that these say.
+//! Every path to an input must produce the metadata that it needs (RFC 5812 section 4.8.3). Metadata remain with a
+//! frame from block to block.
+//!
+//! - Settings count in addition to class declarations: the item of a dispatch, the fields of a key, the item that a
+//!   search sets.
+//! - An item that a block produces only sometimes counts as produced.
+//! - The sender sets the metadata of frames from a control element or an agent.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,13 +18,13 @@ use crate::condition::Operand;
 use crate::problem::{Code, Problems};
 use crate::program::{End, Program, base_id, class_id, text};
 
-/// Metadata that frames have for certain; `None` is all that there are.
+/// Metadata that all frames certainly have; `None` means all metadata.
 type Known = Option<BTreeSet<u32>>;
 
-/// A need of an instance: the metadatum and the component that says so, if one does.
+/// A requirement of an instance: the metadata item, and the component that causes it, if any.
 type Need = (u32, Vec<u32>);
 
-/// Adds what is missing.
+/// Adds missing metadata.
 pub fn check(program: &Program, problems: &mut Problems) {
     let out = links_out(program);
     let rules = Rules::of(program);
@@ -62,7 +64,7 @@ fn has(known: &Known, produced: &Known, id: u32) -> bool {
     in_set(known) || in_set(produced)
 }
 
-/// What is known of all frames that come to each instance; `None` where none come, or where all is.
+/// Returns the metadata of all frames that reach each instance; `None` if none reach it or all are known.
 fn flow(program: &Program, out: &[Vec<usize>], produced: &[Known]) -> Vec<Known> {
     let starts = |at: usize| begins(program, at).then(BTreeSet::new);
     let mut known: Vec<Known> = (0..program.instances.len()).map(starts).collect();
@@ -88,7 +90,7 @@ fn flow(program: &Program, out: &[Vec<usize>], produced: &[Known]) -> Vec<Known>
     known
 }
 
-/// A way on which a metadatum is not produced, in words.
+/// Describes a path that does not produce a metadata item.
 fn way_without(
     program: &Program,
     out: &[Vec<usize>],
@@ -121,7 +123,7 @@ fn way_without(
     shown(&names)
 }
 
-/// What frames get at an output; `None` for all metadata.
+/// Returns the metadata that frames get at an output; `None` for all metadata.
 fn produces(program: &Program, rules: &Rules, from: End) -> Known {
     let class = program.class_of(from.instance);
     if matches!(class.id, base_id::REDIRECT_IN | class_id::INJECT) {
@@ -144,8 +146,8 @@ fn produces(program: &Program, rules: &Rules, from: End) -> Known {
     Some(set)
 }
 
-/// The metadatum that all rules of an output of Match set, by instance and index; none where one sets
-/// no metadatum or another.
+/// The metadata item that all rules of a Match output set, by instance and index; none if a rule sets none or
+/// another.
 struct Rules(BTreeMap<(usize, u32), Option<u32>>);
 
 impl Rules {
@@ -182,11 +184,11 @@ fn add(program: &Program, produced: &Produced, set: &mut BTreeSet<u32>) {
     }
 }
 
-/// Metadata that an input needs and frames do not have.
+/// Returns the metadata that an input needs and frames do not have.
 fn missing(program: &Program, needs: &[Need], to: End, has: impl Fn(u32) -> bool) -> Vec<Need> {
     let class = program.class_of(to.instance);
     let mut needs: Vec<Need> = needs.to_vec();
-    // An EtherMACOut sends to the port that it is linked to, whatever the metadatum says.
+    // An EtherMACOut sends to the port that it is linked to, regardless of the metadata.
     if class.id != base_id::MAC_OUT {
         for expected in &class.inputs[to.port as usize].metadata {
             if let Some(id) = unmet(program, expected, &has) {
@@ -198,7 +200,7 @@ fn missing(program: &Program, needs: &[Need], to: End, has: impl Fn(u32) -> bool
     needs
 }
 
-/// The first metadatum for want of which an expectation is not met.
+/// Returns the first missing metadata item of an unmet expectation.
 fn unmet(program: &Program, expected: &Expected, has: &impl Fn(u32) -> bool) -> Option<u32> {
     match expected {
         Expected::One { optional: true, .. } => None,
@@ -213,7 +215,7 @@ fn unmet(program: &Program, expected: &Expected, has: &impl Fn(u32) -> bool) -> 
     }
 }
 
-/// Metadata that an instance needs by what it is set to.
+/// Returns the metadata that an instance needs because of its settings.
 fn needs(program: &Program, instance: usize) -> Vec<Need> {
     let class = program.class_of(instance);
     let mut needs = Vec::new();

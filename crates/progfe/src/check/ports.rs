@@ -1,13 +1,13 @@
-//! Ports and what they are bound to.
+//! Ports and their devices.
 //!
-//! `EtherPHYCop` number n is port n. A port is declared once and has a device of its own.
+//! `EtherPHYCop` number n is port n. Each port is declared once and has its own device.
 
 use std::collections::BTreeMap;
 
 use crate::problem::{Code, Problems};
 use crate::program::{Program, base_id};
 
-/// Adds what is wrong with ports.
+/// Adds problems of ports.
 pub fn check(program: &Program, problems: &mut Problems) {
     let mut numbers = BTreeMap::new();
     let mut devices = BTreeMap::new();
@@ -47,7 +47,7 @@ pub fn check(program: &Program, problems: &mut Problems) {
     }
 }
 
-/// Adds devices that are not there, for whoever can say which are.
+/// Adds devices that do not exist; `exists` tests a name.
 pub fn devices(program: &Program, exists: &dyn Fn(&str) -> bool, problems: &mut Problems) {
     for port in program.ports.iter().filter(|port| !port.device.is_empty() && !exists(&port.device))
     {

@@ -1,7 +1,7 @@
-//! Memory that a program takes, before it takes it.
+//! Memory of a program, estimated before allocation.
 //!
-//! An estimate from above of what the tables of each instance can grow to: rows that are set, entries
-//! that it may learn, patterns. A program beyond [`BYTES_MAX`] is refused.
+//! The estimate is an upper bound for the tables of each instance: configured rows, entries that it may learn,
+//! patterns. A program that exceeds [`BYTES_MAX`] is rejected.
 
 use forces::Value;
 
@@ -9,16 +9,16 @@ use super::About;
 use crate::problem::{Code, Problems};
 use crate::program::{Program, class_id, text};
 
-/// Bytes that all tables of a program may have.
+/// Maximum size of all tables of a program in bytes.
 pub const BYTES_MAX: u64 = 4 << 30;
 /// Bytes of a block without tables: ports, counters, names.
 const BLOCK_BYTES: u64 = 1024;
-/// Bytes of a row or entry, with its place in an index.
+/// Bytes of a row or entry with its index.
 const ROW_BYTES: u64 = 96;
-/// Bytes of a state of the automaton that looks for patterns.
+/// Bytes of a state of the pattern automaton.
 const STATE_BYTES: u64 = 1024;
 
-/// Bytes that the tables of each instance can grow to.
+/// Returns the maximum size of each instance's tables in bytes.
 pub fn estimate(program: &Program) -> Vec<u64> {
     (0..program.instances.len()).map(|at| bytes_of(program, at)).collect()
 }
@@ -50,7 +50,7 @@ fn bytes_of(program: &Program, at: usize) -> u64 {
     bytes
 }
 
-/// Adds a program that takes too much, at the instance that takes most.
+/// Adds a problem if the program is too large, at the largest instance.
 pub fn check(program: &Program, problems: &mut Problems) {
     let bytes = estimate(program);
     let sum = bytes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));

@@ -1,7 +1,7 @@
-//! What tables say of outputs and keys.
+//! Outputs and keys in tables.
 //!
-//! No two rows of a table share a content key (RFC 5812 section 4.5.3), and a row that sends frames to
-//! an output of a group names one that is linked: elsewhere they would be lost in silence.
+//! - The rows of a table have different content keys (RFC 5812 section 4.5.3).
+//! - A row that sends frames to an output of a group refers to a linked one. Otherwise frames would be lost silently.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::About;
 use crate::problem::{Code, Problems};
 use crate::program::{End, Program};
 
-/// Fields that name an output of a group.
+/// Fields that refer to an output of a group.
 const INDICES: &[&str] = &["OutputIndex", "LFBOutputSelectIndex"];
 
 /// Adds rows with the same content key.
@@ -29,7 +29,7 @@ pub fn keys(program: &Program, problems: &mut Problems) {
     }
 }
 
-/// Adds rows and components that name outputs without a link.
+/// Adds rows and components that refer to outputs without a link.
 pub fn outputs(program: &Program, problems: &mut Problems) {
     let linked: BTreeSet<End> = program.links.iter().map(|link| link.from).collect();
     for (at, instance) in program.instances.iter().enumerate() {

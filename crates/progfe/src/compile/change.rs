@@ -1,34 +1,33 @@
-//! What a frame's bytes become, worked out when the program is compiled.
+//! Changes of a frame's bytes, computed when the program is compiled.
 //!
-//! A [`Change`] says by how many bytes a frame grows or shrinks in front, which of its first bytes move, and
-//! what is written. A frame that leaves unchanged has an empty one.
+//! A [`Change`] contains the number of bytes added or removed at the front, the moves of first bytes, and the bytes
+//! to write. The change of an unmodified frame is empty.
 
 use packet::frame::Frame;
 use packet::header::ipv4;
 
 use super::view::{Byte, View};
 
-/// What a frame's bytes become.
+/// A change of a frame's bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Bytes that it has more in front afterwards; fewer if negative.
+    /// Number of bytes added at the front; negative if bytes are removed.
     pub grown: i32,
-    /// Bytes that move: from, to, how many. Places are those of the longer one of the frame before and
-    /// the frame behind.
+    /// Moves of bytes: from, to, count. Offsets refer to the longer of the frames before and after the change.
     moves: Vec<(u16, u16, u16)>,
-    /// Bits that are written, by words of eight bytes: where, which bits stay, what is put around them.
+    /// Writes of eight-byte words: offset, mask of bits to preserve, bits to set.
     words: Vec<(u16, u64, u64)>,
-    /// The same by bytes, where no word fits.
+    /// Writes of single bytes, where no word fits.
     bytes: Vec<(u16, u8, u8)>,
-    /// IPv4 headers whose time to live goes down: where they are behind.
+    /// Offsets after the change of IPv4 headers whose TTL is decremented.
     lessened: Vec<u16>,
-    /// Bytes that are looked at or written, from the first one on.
+    /// Number of leading bytes that are read or written.
     reach: u16,
 }
 
 impl Change {
-    /// What makes a view's frame, which has so many bytes at least, of the one that came; `None` where that
-    /// takes more than moves in one direction.
+    /// Computes the change from the received frame to the frame of a view, which has at least `least` bytes. Returns
+    /// `None` if moves in both directions are necessary.
     pub fn of(view: &View, least: usize) -> Option<Change> {
         let mut change = Change { grown: view.grown, ..Change::default() };
         let grown = view.grown;
@@ -57,8 +56,8 @@ impl Change {
             if from == to {
                 continue;
             }
-            // Forward in a frame that grew, backward in one that shrank: what moves is read before it
-            // is overwritten.
+            // Moves go forward in a growing frame and backward in a shrinking one, so each byte is read before it is
+            // overwritten.
             if (grown > 0 && from < to) || (grown < 0 && from > to) || grown == 0 {
                 return None;
             }
@@ -79,7 +78,7 @@ impl Change {
         Some(change)
     }
 
-    /// Makes words of bytes, within so many of the frame.
+    /// Combines byte writes into words within the first `least` bytes.
     fn gather(&mut self, least: usize) {
         if least < 8 {
             return;
@@ -107,20 +106,20 @@ impl Change {
         }
     }
 
-    /// Whether the frame stays as it is.
+    /// Returns true if the frame does not change.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.reach == 0 && self.grown == 0
     }
 
-    /// Bytes that are looked at or written, in the longer one of the frames before and behind.
+    /// Returns the number of bytes read or written, in the longer of the frames before and after the change.
     #[inline]
     pub fn reach(&self) -> usize {
         usize::from(self.reach) + (-self.grown).max(0) as usize
     }
 
-    /// Changes a frame, which has all the bytes that this is about and room for more. False if the frame
-    /// would become too long; then it is as it was.
+    /// Applies the change to a frame, which must have all affected bytes. Returns false and leaves the frame
+    /// unchanged if it would become too long.
     #[inline]
     pub fn apply(&self, frame: &mut Frame) -> bool {
         if self.is_none() {
@@ -136,13 +135,13 @@ impl Change {
         true
     }
 
-    /// The same for bytes that are the longer one of the frames before and behind: these begin behind as
-    /// many bytes as the frame shrinks by.
+    /// Applies the change to the longer of the frames before and after the change. If the frame shrinks, the changed
+    /// frame starts after the removed bytes.
     #[inline]
     pub fn rewrite(&self, bytes: &mut [u8]) {
         for &(from, to, count) in &self.moves {
             let (from, to, count) = (usize::from(from), usize::from(to), usize::from(count));
-            // Two words hold what is neither shorter nor longer than addresses are.
+            // Two overlapping words cover 8 to 16 bytes, such as the addresses.
             let word = |bytes: &[u8], at: usize| bytes.get(at..at + 8)?.first_chunk::<8>().copied();
             if let (8..=16, Some(first), Some(last)) =
                 (count, word(bytes, from), word(bytes, from + count.max(8) - 8))
@@ -173,7 +172,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    /// A frame that holds its offsets.
+    /// A frame in which each byte equals its offset.
     fn frame() -> Frame {
         Frame::from_bytes(&(0..60).collect::<Vec<u8>>())
     }

@@ -1,7 +1,6 @@
-//! Rules of conditions as decisions.
+//! Rules with conditions as decisions.
 //!
-//! What a rule needs to know is asked for, and what the others ask of the same field with it: a field is
-//! read once, and its values are told apart as far as any rule does.
+//! The tree reads each field once for all rules and divides its values into the groups that the rules distinguish.
 
 use super::grow::Grower;
 use super::parse::Place;
@@ -12,32 +11,32 @@ use crate::condition::normal::Atom;
 use crate::condition::{Condition, Operand, Relation};
 use crate::frames::{FormatId, Part};
 
-/// What is known of a condition.
+/// Knowledge about a condition.
 enum Truth {
     Holds,
     Fails,
-    /// A field has to be read.
+    /// A field must be read.
     Reads(Field),
-    /// The next header has to be known.
+    /// The next header must be known.
     Header,
-    /// Whoever has the frame finds out.
+    /// Only the frame itself gives the result.
     Hidden,
 }
 
-/// What is known of an operand.
+/// Knowledge about an operand.
 enum Operated {
     Nowhere,
-    /// It is there, as a number if it is one.
+    /// It is present, with its number if it has one.
     There(Option<Read>),
     Header,
     Hidden,
 }
 
-/// What goes on behind the rule at a place, or behind none.
+/// Continuation after the rule with an index, or after none.
 pub type ThenRule<'t, 'a> = &'t mut dyn FnMut(&mut Grower<'a>, Way, Option<usize>) -> NodeId;
 
 impl<'a> Grower<'a> {
-    /// Goes on by the first rule that holds.
+    /// Branches on the first rule that holds.
     pub fn first_of(
         &mut self,
         mut way: Way,
@@ -169,7 +168,7 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Values of a field that rules do not tell apart, together.
+    /// Groups the values of a field that the rules do not distinguish.
     fn groups(&self, way: &Way, field: Field, rules: &[&Condition]) -> Vec<Ranges> {
         let mut tests: Vec<Ranges> = Vec::new();
         for rule in rules {
@@ -194,7 +193,7 @@ impl<'a> Grower<'a> {
         groups.into_iter().map(|(_, ranges)| ranges).collect()
     }
 
-    /// What a condition accepts of a field, test by test.
+    /// Collects the values of a field that each test of a condition accepts.
     fn tests(&self, way: &Way, field: Field, condition: &Condition, into: &mut Vec<Ranges>) {
         match condition {
             Condition::Any | Condition::Present(_) => {}
@@ -213,7 +212,7 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// The numbers for which a test holds; `None` where they are none that ranges of words tell.
+/// Returns the values for which a test holds. Returns `None` if they are not ranges of 64-bit words.
 fn accepted(operand: &Operand, relation: &Relation) -> Option<Ranges> {
     let test = Condition::Test(operand.clone(), relation.clone());
     let mut ranges = Ranges::new();
@@ -227,7 +226,7 @@ fn accepted(operand: &Operand, relation: &Relation) -> Option<Ranges> {
             }
         }
     }
-    // Ranges that overlap or touch are one.
+    // Merges ranges that overlap or touch.
     let gaps = others(&ranges, u64::MAX);
     Some(others(&gaps, u64::MAX))
 }

@@ -1,9 +1,8 @@
 //! Edits as decisions.
 //!
-//! A header that is pushed or popped where lengths and checksums around do not notice, and a field written
-//! that says nothing of what follows, are what most programs do to most frames. What the
-//! [`Editor`](crate::frames::edit::Editor) would do to these is known beforehand; it does all else, and all
-//! that can fail.
+//! Most programs push or pop a header without effect on outer lengths and checksums, or write a field on which
+//! nothing else depends. The compiler computes the result of these edits in advance. The
+//! [`Editor`](crate::frames::edit::Editor) performs all other edits, including all that can fail.
 
 use packet::frame::FRAME_BYTES_MAX;
 
@@ -16,7 +15,7 @@ use crate::frames::{FieldRef, Format, FormatId, Item, On, Part, Variable, Width}
 use crate::lfb::edit::Operation;
 
 impl<'a> Grower<'a> {
-    /// Goes on with frames to which all of some operations were done.
+    /// Applies operations to the frames of a path and continues.
     pub fn edit(&mut self, mut way: Way, operations: &[Operation], done: Then<'_, 'a>) -> NodeId {
         let Some((operation, rest)) = operations.split_first() else { return done(self, way) };
         if way.start.is_none() {
@@ -51,7 +50,7 @@ impl<'a> Grower<'a> {
         if !outer.iter().all(|header| is_plain(self.frames.format(header.format))) {
             return self.stand(way);
         }
-        // Whether there is room, and what lengths say, is asked before anything changes.
+        // Before any change, test for room and for header lengths.
         let most = FRAME_BYTES_MAX - crate::frames::edit::PUSH_BYTES_MAX;
         let done = std::cell::RefCell::new(done);
         let fits = &mut |grower: &mut Grower<'a>, way: Way| {
@@ -74,13 +73,13 @@ impl<'a> Grower<'a> {
         self.length(way, most + 1, &mut |grower, way| grower.stand(way), fits)
     }
 
-    /// The same with the next header known.
+    /// Continues an edit after the next header is known.
     fn edit_further(&mut self, way: Way, operations: &[Operation], done: Then<'_, 'a>) -> NodeId {
         let all = vec![true; self.frames.formats().count()];
         self.next_header(way, &all, &mut |grower, way| grower.edit(way, operations, done))
     }
 
-    /// Whether there are surely no more headers than are looked at, one more included.
+    /// Returns true if the number of headers plus one is certainly within the limit.
     fn has_bound(&self, way: &Way) -> bool {
         let more = match way.headers.next {
             Next::Nothing => Some(0),
@@ -90,7 +89,7 @@ impl<'a> Grower<'a> {
         more.is_some_and(|more| way.headers.list.len() + more < HEADERS_MAX)
     }
 
-    /// Puts a header behind another one that tells what follows as the new one does.
+    /// Pushes a header after another one with the same encoding of the next header.
     fn push(&self, way: &mut Way, previous: &Header, fresh: FormatId) -> bool {
         let (format, before) = (self.frames.format(fresh), self.frames.format(previous.format));
         let mut push = || {
@@ -118,7 +117,7 @@ impl<'a> Grower<'a> {
         push().is_some()
     }
 
-    /// Takes a header out from behind another one that tells what follows as it does.
+    /// Pops a header after another one with the same encoding of the next header.
     fn pop(&self, way: &mut Way, previous: &Header, header: &Header) -> bool {
         let mut pop = || {
             let (format, before) =
@@ -139,7 +138,7 @@ impl<'a> Grower<'a> {
         pop().is_some()
     }
 
-    /// Writes a field of the header at a place, if nothing else follows from it.
+    /// Writes a field of a header if nothing else depends on it.
     fn write(&self, way: &mut Way, at: usize, field: FieldRef, value: u128) -> bool {
         let outer = &way.headers.list[..=at];
         let has_sum = |header: &Header| {
@@ -159,8 +158,8 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// Whether neither lengths nor checksums notice what a header of a format encloses, and checksums behind it
-/// do not cover it.
+/// Returns true if neither a length nor a checksum of a format depends on its payload, and no payload checksum covers
+/// its fields.
 fn is_plain(format: &Format) -> bool {
     let plain =
         |item: &Item| item.field().is_some_and(|field| field.checksum.is_none() && !field.pseudo);
@@ -169,7 +168,7 @@ fn is_plain(format: &Format) -> bool {
         && format.items.iter().all(plain)
 }
 
-/// Whether two formats say by one field, with the same numbers, what follows them.
+/// Returns true if two formats encode the next header in one field with the same numbers.
 fn tell_alike(grower: &Grower<'_>, one: FormatId, other: FormatId) -> bool {
     let frames = grower.frames;
     let ([a], [b]) = (&frames.format(one).next[..], &frames.format(other).next[..]) else {
@@ -187,7 +186,7 @@ fn tell_alike(grower: &Grower<'_>, one: FormatId, other: FormatId) -> bool {
         && cases(a) == cases(b)
 }
 
-/// Whether something of a header, or what follows it, depends on an item.
+/// Returns true if another part of a header, or the next header, depends on an item.
 fn says_more(format: &Format, item: u16) -> bool {
     let mut says = format.next.iter().any(|next| next.on == On::Field(item));
     let mut look = |variable: Variable| says |= variable == Variable::Item(item);

@@ -1,12 +1,12 @@
-//! How a program's graph becomes a tree of decisions.
+//! Compilation of a program's graph into a decision tree.
 //!
-//! Blocks say what they do with frames of which so much is known ([`Block::grow`](crate::lfb::Block::grow)):
-//! they ask the [`Grower`] for a decision and go on in each of its ways, by one of their outputs in the end. What
-//! a block cannot say so, and what would make the tree too large, is left to the rows of frames: frames
-//! [stand](Grower::stand) in front of that block then.
+//! Blocks describe their processing of frames with partial knowledge in [`Block::grow`](crate::lfb::Block::grow).
+//! They request a decision from the [`Grower`] and continue on each branch, finally at one of their outputs.
+//! Processing that a block cannot describe, and anything that would make the tree too large, is left to the slow
+//! path: frames [leave the tree](Grower::stand) in front of that block.
 //!
-//! Invariant: a table that learns is asked for the frames of a row in the order in which they came, and if one
-//! of them comes to it later, as a frame, all do.
+//! Invariant: a learning table processes the frames of a batch in arrival order. If one of them reaches the table
+//! later, outside the tree, all do.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,11 +27,11 @@ use crate::lfb::{Lfb, Reason, Slots};
 use crate::loaded::Loaded;
 use crate::program::{Program, base_id};
 
-/// Questions and blocks on one way.
+/// Maximum number of decisions and blocks on one path.
 const DEPTH_MAX: usize = 160;
-/// Values that are compared one after the other.
+/// Maximum number of values in a linear comparison.
 const VALUES_MAX: usize = 8;
-/// What bounds a tree. The first that suffice are taken, and frames beyond them stand.
+/// Limits of a tree. The compiler uses the first set that suffices; beyond the last, frames leave the tree.
 const LIMITS: [Limits; 6] = [
     Limits { hits: 2, headers: 4, nodes: 1 << 12, joins: false },
     Limits { hits: u32::MAX, headers: 4, nodes: 1 << 14, joins: true },
@@ -41,58 +41,58 @@ const LIMITS: [Limits; 6] = [
     Limits { hits: 0, headers: 2, nodes: 1 << 13, joins: false },
 ];
 
-/// What bounds a tree.
+/// Limits of a tree.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Rules that a frame may match on one way, or between two joins.
+    /// Maximum number of matched rules on one path, or between two joins.
     hits: u32,
-    /// Headers that are looked at one after the other.
+    /// Maximum number of consecutive headers.
     headers: usize,
-    /// Questions and ends of all ports together.
+    /// Maximum number of nodes over all ports.
     nodes: usize,
-    /// Whether ways meet again.
+    /// Whether paths may join.
     joins: bool,
 }
 
-/// A tree that grows.
+/// A tree under construction.
 pub struct Grower<'a> {
     /// The program.
     pub program: &'a Program,
-    /// How frames are read.
+    /// Frame formats.
     pub frames: &'a FrameSet,
-    /// Where metadata are.
+    /// Slots of the metadata.
     pub slots: &'a Slots,
     graph: &'a Graph,
     blocks: &'a [Option<&'a Lfb>],
     watched: &'a [bool],
     pub(super) tree: Tree,
-    /// Blocks in front of which every frame stands.
+    /// Blocks at which every frame leaves the tree.
     banned: BTreeSet<usize>,
-    /// Tables that learn, and how many tables are asked before them.
+    /// Learning tables, with the number of lookups before them.
     learning: BTreeMap<usize, u32>,
-    /// Ends where frames stand: the node, in front of which block, and how many tables were asked before.
+    /// Ends where frames leave the tree: node, next block, number of lookups before.
     stands: Vec<(NodeId, usize, u32)>,
     limits: Limits,
-    /// Blocks behind which ways meet.
+    /// Blocks at which paths may join.
     joining: BTreeSet<usize>,
-    /// Those of them where some did.
+    /// Blocks at which paths did join.
     pub(super) met_again: BTreeSet<usize>,
     pub(super) joins: Joins,
-    /// For formats that were asked for, which ones can be followed by them.
+    /// Cache: for each format, the formats that it can follow.
     leading: RefCell<BTreeMap<FormatId, Rc<[bool]>>>,
-    /// For formats that were asked for, how many headers there can be from one on.
+    /// Cache: for each format, the maximum number of headers from it on.
     pub(super) depths: RefCell<BTreeMap<FormatId, Option<usize>>>,
-    /// What expressions come to.
+    /// Cache of evaluated expressions.
     pub(super) tried: RefCell<Tried>,
     depth: usize,
     is_full: bool,
 }
 
-/// What goes on in a way.
+/// Continuation on a path.
 pub type Then<'t, 'a> = &'t mut dyn FnMut(&mut Grower<'a>, Way) -> NodeId;
 
 impl Tree {
-    /// The tree of a program, of which `running` may still have some blocks.
+    /// Compiles the tree of a program. Some of its blocks may still be in `running`.
     pub fn of(loaded: &Loaded, running: Option<&Loaded>) -> Tree {
         let program = &*loaded.program;
         let count = program.instances.len();
@@ -133,7 +133,7 @@ impl Tree {
             } else if grower.banned.len() > banned.len() {
                 banned = grower.banned;
             } else if grower.met_again.len() < joining.len() {
-                // Where none meet, none need a count.
+                // Only blocks where paths join need a counter.
                 joining = grower.met_again;
             } else {
                 return grower.tree;
@@ -142,7 +142,7 @@ impl Tree {
     }
 }
 
-/// Blocks to which more than one link leads.
+/// Returns the blocks with more than one incoming link.
 fn meeting(program: &Program) -> BTreeSet<usize> {
     let mut once = BTreeSet::new();
     let ends = program.links.iter().map(|link| link.to.instance);
@@ -150,7 +150,7 @@ fn meeting(program: &Program) -> BTreeSet<usize> {
 }
 
 impl<'a> Grower<'a> {
-    /// Grows the tree of a port.
+    /// Compiles the tree of a port.
     fn port(&mut self, port: PortNo) {
         let Some(instance) = self.graph.port(port) else { return };
         let Some(Lfb::Phy(phy)) = self.blocks[instance] else { return };
@@ -160,7 +160,7 @@ impl<'a> Grower<'a> {
         let way = Way::new(instance, self.slots.ids().len(), self.frames.start);
         let root = phy.grow_received(way, self);
         self.keep_order();
-        // A tree that only says that frames go on as frames saves nothing.
+        // A tree that only sends frames to the slow path has no benefit.
         let says_nothing = self.tree.nodes.len() - before <= 1
             && self.tree.ends.last().is_some_and(|end| end.fate == Fate::Goes);
         let roots = &mut self.tree.roots;
@@ -171,8 +171,9 @@ impl<'a> Grower<'a> {
         roots[port as usize] = if says_nothing { NONE } else { root };
     }
 
-    /// Sees to it that tables that learn get the frames of a row in order, although some of these stand and
-    /// come to them later: then all that would ask stand too. That some do has to be known before.
+    /// Ensures that learning tables get the frames of a batch in order, although some frames reach them later on the
+    /// slow path. In that case all frames of the batch must use the slow path, which must be known before the first
+    /// lookup.
     fn keep_order(&mut self) {
         let mut known: BTreeMap<(usize, usize), bool> = BTreeMap::new();
         for (node, from, asked) in std::mem::take(&mut self.stands) {
@@ -192,7 +193,7 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Whether a frame that stands in front of one block can come to another one.
+    /// Returns true if a frame that leaves the tree at one block can reach another block.
     fn reaches(&self, from: usize, to: usize) -> bool {
         let mut seen = BTreeSet::from([from]);
         let mut next = vec![from];
@@ -209,18 +210,18 @@ impl<'a> Grower<'a> {
         false
     }
 
-    /// Which formats can be followed by one, near or far, or are it.
+    /// Returns the formats that can precede a format, directly or indirectly, and the format itself.
     pub(super) fn leading(&self, format: FormatId) -> Rc<[bool]> {
         let mut known = self.leading.borrow_mut();
         known.entry(format).or_insert_with(|| self.frames.reaching(format).into()).clone()
     }
 
-    /// Whether somebody watches events of a way's block.
+    /// Returns true if events of the path's block have a subscriber.
     pub fn is_watched(&self, way: &Way) -> bool {
         self.watched[way.instance]
     }
 
-    /// Numbers of the element's ports.
+    /// Returns the port numbers of the element.
     pub fn ports(&self) -> impl Iterator<Item = PortNo> + '_ {
         let ports = self.program.instances.iter();
         ports.filter(|it| it.class == base_id::PHY).map(|it| it.number)
@@ -232,7 +233,7 @@ impl<'a> Grower<'a> {
         self.tree.nodes.len() as NodeId - 1
     }
 
-    /// A node for a question that a table is asked.
+    /// Adds a node for a table lookup.
     pub fn ask(&mut self, question: super::tree::Question) -> NodeId {
         self.node(Node::Ask(Box::new(question)))
     }
@@ -248,7 +249,7 @@ impl<'a> Grower<'a> {
         self.node(Node::End(end))
     }
 
-    /// Frames go on as frames from the block on that they are about to enter.
+    /// Ends the path: frames continue on the slow path at the block that they are about to enter.
     pub fn stand(&mut self, way: Way) -> NodeId {
         let steps = way.all_steps();
         let node = self.end(Fate::Goes, Change::default(), &way, steps);
@@ -256,7 +257,7 @@ impl<'a> Grower<'a> {
         node
     }
 
-    /// Frames leave by a port, of which their block is in charge.
+    /// Ends the path: frames leave by a port, which belongs to the current block.
     pub fn leave(&mut self, way: Way, port: PortNo) -> NodeId {
         let grown = way.view.grown;
         let Some(change) = Change::of(&way.view, way.least()) else {
@@ -266,7 +267,7 @@ impl<'a> Grower<'a> {
             let (fate, steps) = (Fate::Leaves(port, way.instance as u32), way.all_steps());
             grower.end(fate, change.clone(), &way, steps)
         };
-        // In the longer one of the frames before and behind.
+        // In the longer of the frames before and after the change.
         let least = way.lengths().0.max(way.least());
         if change.reach() > VIEW_BYTES || least < change.reach() {
             return self.stand(way);
@@ -274,25 +275,25 @@ impl<'a> Grower<'a> {
         if grown <= 0 {
             return leave(self, way);
         }
-        // Those that would become too long are looked at by who changes them.
+        // The slow path handles frames that would become too long.
         let most = FRAME_BYTES_MAX + 1;
         self.length(way, most, &mut |grower, way| grower.stand(way), leave)
     }
 
-    /// Frames go no further than the block that they are in.
+    /// Ends the path: the current block drops the frames.
     pub fn drop(&mut self, mut way: Way, reason: Reason, output: u32) -> NodeId {
         let effect = Effect::Drop(way.instance as u32, reason, output);
         way.effects.push(effect);
         self.end(Fate::Gone, Change::default(), &way, Vec::new())
     }
 
-    /// Has the block count each frame as something that it calls by a number.
+    /// Counts each frame for a counter of the current block.
     pub fn meet(&self, way: &mut Way, what: u32) {
         let effect = Effect::Met(way.instance as u32, what, way.view.grown);
         way.effects.push(effect);
     }
 
-    /// Puts a header in front of all.
+    /// Prepends a header to the frame.
     pub fn prepend(&mut self, way: &mut Way, header: &[u8]) -> bool {
         let done = way.view.insert(0, header);
         if done {
@@ -308,7 +309,7 @@ impl<'a> Grower<'a> {
         done
     }
 
-    /// Frames go by an output.
+    /// Sends frames out of an output.
     pub fn go(&mut self, mut way: Way, output: u32, index: u32) -> NodeId {
         let Some(link) = self.graph.link(way.instance, output, index) else {
             return self.drop(way, Reason::Unlinked, output);
@@ -325,7 +326,7 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Frames enter a block.
+    /// Enters a block.
     pub(super) fn enter(&mut self, way: Way, block: &'a Lfb) -> NodeId {
         self.depth += 1;
         let grown = block.grow(way.clone(), self);
@@ -333,19 +334,19 @@ impl<'a> Grower<'a> {
         grown.unwrap_or_else(|| self.stand(way))
     }
 
-    /// Whether a way that matched another rule is still followed.
+    /// Records a rule match on a path. Returns false if the limit is exceeded.
     pub fn hit(&mut self, way: &mut Way) -> bool {
         way.hits += 1;
         way.hits <= self.limits.hits
     }
 
-    /// Headers that are looked at one after the other.
+    /// Returns the maximum number of consecutive headers.
     pub(super) fn headers_max(&self) -> usize {
         self.limits.headers
     }
 
-    /// Notes that a table that learns is asked. False if it must not be: frames would come to it in
-    /// another order than they came in.
+    /// Records a lookup in a learning table. Returns false if it is not allowed because frames would reach the table
+    /// out of order.
     pub fn learns(&mut self, way: &mut Way) -> bool {
         let asked = *self.learning.entry(way.instance).or_insert(way.asked);
         if asked != way.asked {
@@ -355,7 +356,7 @@ impl<'a> Grower<'a> {
         asked + 1 == way.asked
     }
 
-    /// Goes on by whether the frame has so many bytes now.
+    /// Branches on whether the frame currently has at least `least` bytes.
     pub fn length(
         &mut self,
         way: Way,
@@ -379,7 +380,7 @@ impl<'a> Grower<'a> {
         })
     }
 
-    /// Goes on by whether a field and so much more is at most the bytes that the frame came with.
+    /// Branches on whether a field plus `more` is at most the length of the received frame.
     pub fn fits(
         &mut self,
         way: Way,
@@ -400,7 +401,7 @@ impl<'a> Grower<'a> {
         })
     }
 
-    /// Goes on by which of some groups of values, that leave none out, what is read belongs to.
+    /// Branches on the group of values that contains the value read. The groups must cover all values.
     pub fn choose(
         &mut self,
         way: Way,
@@ -446,13 +447,13 @@ impl<'a> Grower<'a> {
         self.depth -= 1;
         ends.sort_unstable();
         match &ends[..] {
-            // Ways met again: it does not matter.
+            // The paths joined again, so the decision is unnecessary.
             [(.., one), others @ ..] if others.iter().all(|(.., other)| other == one) => *one,
             _ => self.node(decision(field, &ends)),
         }
     }
 
-    /// Goes on by whether what is read is a value.
+    /// Branches on whether the value read equals a value.
     pub fn is(
         &mut self,
         way: Way,
@@ -469,14 +470,14 @@ impl<'a> Grower<'a> {
         })
     }
 
-    /// Goes on by what is found of the IPv4 header that the frame begins with.
+    /// Branches on the validation result of the IPv4 header at the start of the frame.
     pub fn ipv4(
         &mut self,
         way: Way,
         found: usize,
         then: &mut dyn FnMut(&mut Grower<'a>, Way, usize) -> NodeId,
     ) -> Option<NodeId> {
-        // It is looked at where it came, so it has to be there as it was.
+        // The header is validated at its received position, so it must be unchanged.
         let (Some(Read::Field(first)), Some(Read::Field(last))) =
             (way.view.read(0, 8), way.view.read(59 * 8, 8))
         else {
@@ -494,7 +495,7 @@ impl<'a> Grower<'a> {
         }))
     }
 
-    /// A node whose ways are grown one level deeper.
+    /// Adds a node whose branches are one level deeper.
     fn question(&mut self, way: Way, grow: impl FnOnce(&mut Grower<'a>, Way) -> Node) -> NodeId {
         if self.is_full || self.depth >= DEPTH_MAX {
             return self.stand(way);
@@ -506,7 +507,7 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// The question that tells ranges of a field's values apart; values between them do not come.
+/// Creates the decision between ranges of a field's values. Values between the ranges do not occur.
 fn decision(field: Field, ends: &[(u64, u64, NodeId)]) -> Node {
     let word = Word::of(field);
     let mut ways: Vec<(u64, NodeId)> = Vec::new();
@@ -516,7 +517,7 @@ fn decision(field: Field, ends: &[(u64, u64, NodeId)]) -> Node {
             _ => ways.push((high, node)),
         }
     }
-    // Values that stand alone, in the order in which they were named, and one way for all others.
+    // Single values in the given order, and one branch for all others.
     let mut ones: Vec<(u64, NodeId)> = Vec::new();
     let mut rest: Vec<NodeId> = Vec::new();
     for (low, high, node) in ends {
@@ -553,7 +554,7 @@ fn decision(field: Field, ends: &[(u64, u64, NodeId)]) -> Node {
     Node::Table(word, (0..=field.most()).map(|value| way(value).map_or(0, |it| it.1)).collect())
 }
 
-/// Whether a table by value is not much larger than a list of them.
+/// Returns true if a table indexed by value is not much larger than a list.
 fn is_dense(ones: &[(u64, NodeId)]) -> bool {
     let values = ones.iter().map(|(value, _)| *value);
     let span = values.clone().max().unwrap_or(0) - values.min().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Frames that are decided while they stay where they lie, by their first bytes.
+//! Decisions for frames that stay in the receive buffer, by their first bytes.
 
 use dataplane::forwarder::{Decided, Decision, Outputs, SIGHTS_MAX, Sight};
 use packet::frame::{Frame, PortNo};
@@ -9,7 +9,7 @@ use super::tree::{End, Fate};
 use super::view::VIEW_BYTES;
 
 impl Compiled {
-    /// As [`dataplane::forwarder::Forwarder::decide`]: all of a row, or none of it.
+    /// See [`dataplane::forwarder::Forwarder::decide`]. Decides all frames of a batch or none.
     pub(super) fn decide_in_place(
         &mut self,
         port: PortNo,
@@ -22,7 +22,7 @@ impl Compiled {
             _ => return self.leave_it(),
         };
         let is_seen = |sight: &Sight<'_>| sight.head.len() >= sight.bytes.min(VIEW_BYTES);
-        // Those that are ahead have been looked at.
+        // Frames in `ahead` have been checked already.
         if !self.has_room(told_max, sights.len())
             || !(self.is_ahead || sights.iter().all(is_seen))
             || !next.iter().all(is_seen)
@@ -61,7 +61,7 @@ impl Compiled {
             }
             if let Decision::Output(to) = decision {
                 left += (place - first) as u64;
-                // What leaves by the port that it came by needs a buffer of its own.
+                // A frame that leaves by its ingress port needs a separate buffer.
                 can_stay &= to != port;
                 changes |= !change.is_none();
             }
@@ -77,25 +77,25 @@ impl Compiled {
         Decided::Done(sights.len())
     }
 
-    /// Frames go the way of all frames.
+    /// Declines the batch. Its frames then arrive in `forward`.
     pub(super) fn leave_it(&mut self) -> Decided {
         self.is_ahead = false;
         Decided::Done(0)
     }
 
-    /// As [`dataplane::forwarder::Forwarder::resume`].
+    /// See [`dataplane::forwarder::Forwarder::resume`].
     pub(super) fn resume_in_place(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         self.go_on(frames, now, out);
         self.serve(now, out);
     }
 
-    /// As [`dataplane::forwarder::Forwarder::grows`].
+    /// See [`dataplane::forwarder::Forwarder::grows`].
     #[inline]
     pub(super) fn grows_in_place(&self, place: usize) -> isize {
         self.tree.ends[self.row.end(place) as usize].change.grown as isize
     }
 
-    /// As [`dataplane::forwarder::Forwarder::rewrite`].
+    /// See [`dataplane::forwarder::Forwarder::rewrite`].
     #[inline]
     pub(super) fn rewrite_in_place(&self, place: usize, head: &mut [u8], bytes: usize) -> usize {
         let change = &self.tree.ends[self.row.end(place) as usize].change;

@@ -1,11 +1,11 @@
-//! Where ways meet again.
+//! Joins of paths in the tree.
 //!
-//! Behind a block to which several links lead, ways often go on alike. There a tree is grown once for all
-//! that came with the same bytes, metadata and changes, and that know as much at least about whatever is
-//! asked behind it. What they know besides is forgotten; what each has counted so far is told where they
-//! meet ([`Node::Join`]), since it is not the same.
+//! After a block with several incoming links, paths often continue in the same way. The compiler then grows one
+//! subtree for all paths with the same bytes, metadata and changes. Each path must know at least the facts that the
+//! subtree relies on. Other knowledge is discarded. Each path has its own counters, which are updated at the join
+//! ([`Node::Join`]).
 //!
-//! Invariant: whatever a tree took for known when it was grown is so for every way that comes to it.
+//! Invariant: any fact that a subtree relies on is true for every path that joins it.
 
 use std::collections::HashMap;
 
@@ -16,18 +16,18 @@ use super::way::{Headers, Known, Ranges, Way};
 use crate::frames::FormatId;
 use crate::lfb::{At, Lfb};
 
-/// Something about frames that was asked of a way.
+/// A fact that the compiler requested of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
-    /// What a field can hold.
+    /// Possible values of a field.
     Field(Field),
-    /// Whether a field and so much more is at most the frame's bytes.
+    /// Whether a field plus a constant is at most the length of the frame.
     Fits(Field, usize),
-    /// How long it is.
+    /// Length of the frame.
     Length,
 }
 
-/// What was known of that.
+/// Knowledge about such a fact.
 #[derive(Debug)]
 enum Told {
     Field(Field, Ranges),
@@ -35,7 +35,7 @@ enum Told {
     Length((usize, usize)),
 }
 
-/// What has to be the same for ways to go on alike.
+/// State that must be equal for paths to join.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     instance: usize,
@@ -47,23 +47,23 @@ pub(super) struct Place {
     steps: Vec<Step>,
 }
 
-/// A tree behind a place, and what was known when it was grown.
+/// A subtree, and the facts that it relies on.
 #[derive(Debug)]
 struct Grown {
     node: NodeId,
     told: Vec<Told>,
 }
 
-/// Trees that ways may come to.
+/// Subtrees that paths may join.
 #[derive(Debug, Default)]
 pub(super) struct Joins {
     grown: HashMap<Place, Vec<Grown>>,
-    /// Nodes in front of them, by what they count.
+    /// Nodes in front of these subtrees, by the effects that they count.
     counted: HashMap<(NodeId, Vec<Effect>), NodeId>,
 }
 
 impl Told {
-    /// What a way knows.
+    /// Returns the knowledge of a path about a fact.
     fn of(asked: Asked, way: &Way) -> Told {
         match asked {
             Asked::Field(field) => Told::Field(field, way.known(field)),
@@ -72,7 +72,7 @@ impl Told {
         }
     }
 
-    /// Whether a way knows as much at least.
+    /// Returns true if a path knows at least as much.
     fn is_known(&self, way: &Way) -> bool {
         match self {
             Told::Field(field, ranges) => {
@@ -101,10 +101,10 @@ impl Told {
 }
 
 impl<'a> Grower<'a> {
-    /// Frames enter a block that other ways lead to as well.
+    /// Enters a block with several incoming links.
     pub(super) fn join(&mut self, mut way: Way, block: &'a Lfb) -> NodeId {
         let effects = std::mem::take(&mut way.effects);
-        // What was found of headers is found again, from what is known of fields.
+        // Headers are parsed again, from the known values of fields.
         way.headers = Headers::from(way.start);
         way.hits = 0;
         let place = Place {
@@ -136,7 +136,7 @@ impl<'a> Grower<'a> {
         self.counted(node, effects)
     }
 
-    /// A node that counts what a way has met so far, in front of another one.
+    /// Adds a node that counts the effects of a path in front of another node.
     fn counted(&mut self, next: NodeId, effects: Vec<Effect>) -> NodeId {
         if effects.is_empty() {
             return next;

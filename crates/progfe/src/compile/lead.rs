@@ -1,7 +1,7 @@
-//! Rows of frames led through the questions of a tree.
+//! Traversal of a tree with batches of frames.
 //!
-//! A question is put to all frames of a row that came to it before the next one is: what it asks is looked
-//! up once, and frames that are alike, as most in a row are, stay together to the end.
+//! All frames of a batch that reach a node take its decision together. Each test is evaluated once, and similar
+//! frames, which are common in a batch, stay together until the end.
 
 use dataplane::forwarder::{SIGHTS_MAX, Sight};
 use packet::frame::PortNo;
@@ -9,11 +9,11 @@ use packet::frame::PortNo;
 use super::run::Row;
 use super::tree::{Node, NodeId, Tree};
 
-/// Fewer frames that go one way go it each by itself.
+/// Groups with fewer frames than this are traversed frame by frame.
 const TOGETHER_MIN: u32 = 3;
 
 impl Row {
-    /// Brings frames on from the first node, those that may by a shortcut.
+    /// Moves frames on from the root, by a shortcut if possible.
     pub(super) fn take_shortcuts(
         &mut self,
         tree: &mut Tree,
@@ -37,7 +37,7 @@ impl Row {
         tree.shortcuts[port as usize] = shortcuts;
     }
 
-    /// Notes that frames pass a join.
+    /// Records that frames pass a join.
     #[inline]
     fn pass(&mut self, join: u32, these: u32, sights: &[Sight<'_>]) {
         let bytes = places(these).map(|place| sights[place].bytes as u64).sum::<u64>();
@@ -50,10 +50,10 @@ impl Row {
         }
     }
 
-    /// Brings frames from a node to the next table, or to their ends: together as long as they go the same
-    /// way, a few each by itself.
+    /// Moves frames from a node to the next table lookup or to their ends. Frames on the same branch move together,
+    /// small groups one by one.
     pub(super) fn lead(&mut self, tree: &Tree, from: NodeId, these: u32, sights: &[Sight<'_>]) {
-        // Where some are, and who: they are apart, so there are no more than frames.
+        // Nodes with their groups of frames. Groups are disjoint, so there are at most as many groups as frames.
         let (mut nodes, mut groups) = ([0; SIGHTS_MAX], [0; SIGHTS_MAX]);
         (nodes[0], groups[0]) = (from, these);
         let mut left = 1;
@@ -91,7 +91,7 @@ impl Row {
         }
     }
 
-    /// Frames are where they wait for a table, or end.
+    /// Records that frames wait for a table lookup or have ended.
     #[inline(always)]
     fn stay(&mut self, at: &Node, node: NodeId, these: u32) {
         match these == first(self.count) {
@@ -108,7 +108,7 @@ impl Row {
         self.goes_back |= matches!(at, Node::Back(_));
     }
 
-    /// Brings one frame from a node to the next table, or to its end.
+    /// Moves one frame from a node to the next table lookup or to its end.
     #[inline]
     fn come(&mut self, tree: &Tree, from: NodeId, place: usize, sights: &[Sight<'_>]) {
         let these = 1 << place;
@@ -116,7 +116,7 @@ impl Row {
         self.stay(&tree.nodes[node as usize], node, these);
     }
 
-    /// Brings frames from the nodes where their answers led them on.
+    /// Moves frames on from the nodes that their lookups selected.
     #[inline]
     pub(super) fn go_on(&mut self, tree: &Tree, mut these: u32, sights: &[Sight<'_>]) {
         while these != 0 {
@@ -129,13 +129,13 @@ impl Row {
     }
 }
 
-/// A bit for each of the first so many.
+/// Returns a mask of the first `count` frames.
 #[inline]
 pub(super) fn first(count: usize) -> u32 {
     ((1u64 << count.min(SIGHTS_MAX)) - 1) as u32
 }
 
-/// Places whose bits are set.
+/// Returns the positions of the bits that are set.
 #[inline]
 pub(super) fn places(mut left: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Frames that leave the tree: by a port, or on as frames.
+//! Frames that leave the tree: by a port, or to the slow path.
 
 use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sent, Sight};
 use packet::frame::{Frame, PortNo};
@@ -12,13 +12,13 @@ use crate::lfb::{Lfb, Packet, Reason};
 use crate::loaded::Loaded;
 
 impl Compiled {
-    /// Whether all that so many frames can become finds room among what is told.
+    /// Returns true if the redirect queue has room for everything that these frames can produce.
     pub(super) fn has_room(&self, told_max: u64, frames: usize) -> bool {
         let room = TOLD_FRAMES_MAX.saturating_sub(self.one_by_one.told.frames.len());
         told_max.saturating_mul(frames as u64) <= room as u64
     }
 
-    /// Frames, at most [`SIGHTS_MAX`], that a port received.
+    /// Decides frames that a port received, at most [`SIGHTS_MAX`].
     pub(super) fn decide_row(
         &mut self,
         port: PortNo,
@@ -40,7 +40,7 @@ impl Compiled {
         }
     }
 
-    /// Brings the frames of the row to their ends, and says whether none has to go on as a frame.
+    /// Moves the frames of the batch to their ends. Returns true if none needs the slow path.
     #[inline]
     pub(super) fn conclude(&mut self, sights: &[Sight<'_>], now: Nanos) -> bool {
         let Compiled { row, tree, one_by_one, walk, nowhere, .. } = self;
@@ -50,7 +50,7 @@ impl Compiled {
         is_plain
     }
 
-    /// Sends the frames of a row of which none goes on as a frame.
+    /// Sends the frames of a batch that does not need the slow path.
     #[inline]
     fn send(&mut self, frames: &mut [Frame], out: &mut Outputs) {
         let Compiled { row, tree, one_by_one, walk, .. } = self;
@@ -81,7 +81,7 @@ impl Compiled {
         walk.tell_plain(one_by_one, frames.len());
     }
 
-    /// Lets the frames of a row go on as frames.
+    /// Sends the frames of a batch through the slow path.
     pub(super) fn go_on(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         let Compiled { row, tree, one_by_one, walk, plan, .. } = self;
         let Some(plan) = plan else { return };
@@ -96,7 +96,7 @@ impl Compiled {
         walk.go_on((one_by_one, plan), frames, enter, now, out);
     }
 
-    /// Serves queues that hold frames.
+    /// Serves queues that contain frames.
     pub(super) fn serve(&mut self, now: Nanos, out: &mut Outputs) {
         let Compiled { plan, one_by_one, .. } = self;
         for &queue in plan.iter().flat_map(|plan| &plan.queues) {
@@ -107,7 +107,7 @@ impl Compiled {
     }
 }
 
-/// Makes a packet what it is at an end.
+/// Applies the steps of an end to a packet.
 fn become_as(end: &End, tree: &Tree, packet: &mut Packet, loaded: &Loaded, found: u32) {
     let frames = &loaded.program.frames;
     for step in &end.steps {

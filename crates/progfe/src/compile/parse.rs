@@ -1,9 +1,8 @@
-//! Headers found one after the other, by decisions.
+//! Header parsing by decisions.
 //!
-//! What [`locate`](crate::frames::locate) does with a frame is done here with what is known of many; where
-//! it depends on a frame's bytes, the tree asks for them, and for no more than it takes to know where the
-//! headers are that somebody looks for. Headers whose length is not that of their fixed fields alone, and what is
-//! rarely met otherwise, are left to those who have the frame.
+//! [`locate`](crate::frames::locate) parses one frame; this module does the same for all frames of a path. If the
+//! result depends on bytes of the frame, the tree tests them, but only as far as necessary to locate the requested
+//! headers. Headers with variable parts, and other rare cases, are left to the slow path.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,22 +13,22 @@ use super::view::{Field, Read};
 use super::way::{Header, Limit, Next, Ranges, Way};
 use crate::frames::{Expression, FieldRef, FormatId, Item, On, Part, Variable, Width};
 
-/// Bits of a field all values of which are tried out.
+/// Maximum width of a field whose values are all evaluated.
 const TRIED_BITS_MAX: u8 = 16;
 
-/// Where something is.
+/// Location of a field or header.
 pub enum Place {
-    /// Here: the header's place among the headers, first bit and bits.
+    /// Known: index of the header, first bit, number of bits.
     Here(usize, usize, usize),
-    /// It is not there.
+    /// It is absent.
     Nowhere,
-    /// The next header has to be known first.
+    /// The next header must be known first.
     Further,
-    /// Whoever has the frame finds out.
+    /// Only the frame itself gives the location.
     Hidden,
 }
 
-/// A header that is being looked at.
+/// A header under parsing.
 #[derive(Clone)]
 struct Scan {
     format: FormatId,
@@ -38,27 +37,27 @@ struct Scan {
     items: Vec<Option<(usize, usize)>>,
 }
 
-/// What an expression comes to.
+/// Value of an expression.
 enum Outcome<K> {
     /// The same in every frame.
     Is(K),
-    /// It depends on a field: what it comes to for which of its values.
+    /// It depends on a field: results with the field values that give them.
     Depends(Field, Vec<(K, Ranges)>),
-    /// It depends on more than that.
+    /// It depends on several fields or on unknown bytes.
     Hidden,
 }
 
-/// From which number to which an expression comes to the same.
+/// A range of inputs for which an expression has the same value.
 pub(super) type Step = (u64, u64, Option<i64>);
 
-/// What expressions come to, by their places and what they read.
+/// Cache of evaluated expressions, by address and operands.
 pub(super) type Tried = HashMap<(usize, Vec<(u16, Option<Read>)>), Rc<[Step]>>;
 
-/// What follows a header.
+/// Format of the header that follows, if any.
 type Follower = Option<FormatId>;
 
 impl<'a> Grower<'a> {
-    /// Which formats may be followed by one of these, near or far, or are one.
+    /// Returns the formats that can precede one of these, directly or indirectly, and these formats themselves.
     pub fn leading_to(&self, formats: impl Iterator<Item = FormatId>) -> Vec<bool> {
         let mut all = vec![false; self.frames.formats().count()];
         for format in formats {
@@ -68,13 +67,13 @@ impl<'a> Grower<'a> {
         all
     }
 
-    /// Where a field, or a header, is in frames that come one way; it is among those that were looked for.
+    /// Returns the location of a field or header on a path. A previous search must have included it.
     pub fn place(&self, way: &Way, of: FieldRef) -> Place {
         let mut headers = way.headers.list.iter();
         let found = headers.position(|it| (it.format, it.instance) == (of.format, of.instance));
         let Some(found) = found else {
             return match way.headers.next {
-                // Whoever asks had looked for it, or anew.
+                // Otherwise the search included it, or restarts.
                 Next::Nothing | Next::Other => Place::Nowhere,
                 Next::Maybe(next) => match self.leading(of.format)[usize::from(next.0)] {
                     true => Place::Further,
@@ -93,8 +92,8 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Goes on with the next header known, or that there is none. `wanted` says which formats somebody
-    /// looks for, or behind.
+    /// Continues when the next header is known, or known to be absent. `wanted` marks the formats that are requested
+    /// or can precede a requested one.
     pub fn next_header(&mut self, way: Way, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
         let Next::Maybe(format) = way.headers.next else { return then(self, way) };
         if way.headers.list.len() >= self.headers_max() {
@@ -105,13 +104,13 @@ impl<'a> Grower<'a> {
         self.scan(way, scan, wanted, then)
     }
 
-    /// There is no such header.
+    /// Continues with no further header.
     fn absent(&mut self, mut way: Way, then: Then<'_, 'a>) -> NodeId {
         way.headers.next = Next::Nothing;
         then(self, way)
     }
 
-    /// Goes on by whether what is around a header has bytes up to one.
+    /// Branches on whether the enclosing data extends to byte `end`.
     fn within(&mut self, way: Way, end: usize, yes: Then<'_, 'a>, no: Then<'_, 'a>) -> NodeId {
         match way.headers.limit {
             Limit::Frame => self.length(way, end, yes, no),
@@ -126,7 +125,7 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Reads the items of a header from the first one on that is not read yet.
+    /// Reads the remaining items of a header.
     fn scan(&mut self, way: Way, mut scan: Scan, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
         let format = self.frames.format(scan.format);
         while let Some(item) = format.items.get(scan.items.len()) {
@@ -171,7 +170,7 @@ impl<'a> Grower<'a> {
                         Outcome::Is(Some(bytes)) => bytes as usize * 8,
                         Outcome::Hidden => return self.stand(way),
                         Outcome::Depends(field, groups) => {
-                            // Most headers have none of what may be there or not.
+                            // Most headers have no optional parts.
                             let groups = groups
                                 .into_iter()
                                 .map(|(bytes, ranges)| (bytes.is_some_and(|it| it > 0), ranges));
@@ -184,7 +183,7 @@ impl<'a> Grower<'a> {
             scan.bit += bits;
         }
         let end = scan.bit.div_ceil(8);
-        // Both ways go on with the same thing.
+        // Both branches continue in the same way.
         let then = std::cell::RefCell::new(then);
         let whole = &mut |grower: &mut Grower<'a>, way: Way| {
             grower.constants(way, &scan, 0, wanted, &mut **then.borrow_mut())
@@ -194,7 +193,8 @@ impl<'a> Grower<'a> {
         self.within(way, end, whole, short)
     }
 
-    /// Goes on with scanning, with it known which group a field's value is of. Frames of some groups stand.
+    /// Continues the scan after it is known which group contains the value of a field. Frames of some groups leave
+    /// the tree.
     fn settle(
         &mut self,
         way: Way,
@@ -219,7 +219,7 @@ impl<'a> Grower<'a> {
         self.within(way, scan.bit.div_ceil(8), read, short)
     }
 
-    /// Goes on with a header that is long enough, if its constants from one on are right.
+    /// Checks the constants of a header that is long enough, from index `from` on.
     fn constants(
         &mut self,
         way: Way,
@@ -247,7 +247,7 @@ impl<'a> Grower<'a> {
         self.total(way, scan, wanted, then)
     }
 
-    /// Goes on with a header of which all is there, if what it says of its length can be.
+    /// Checks the total length that a complete header specifies.
     fn total(&mut self, way: Way, scan: &Scan, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
         let Some(total) = &self.frames.format(scan.format).total else {
             return self.follow(way, scan, 0, wanted, then);
@@ -277,7 +277,7 @@ impl<'a> Grower<'a> {
         })
     }
 
-    /// The one field that an expression is, and how many bytes more, counted from the frame's first.
+    /// Returns an expression as one field plus a constant, relative to the start of the frame.
     fn line(&self, way: &Way, scan: &Scan, of: &Expression) -> Option<(Field, usize)> {
         let (Variable::Item(item), 1, constant) = of.linear()? else { return None };
         let (at, bits) = scan.items[usize::from(item)]?;
@@ -285,7 +285,7 @@ impl<'a> Grower<'a> {
         Some((field, usize::try_from(scan.at as i64 + constant).ok()?))
     }
 
-    /// Goes on by what a header says follows it, by the rules from one on.
+    /// Branches on the next header, with the rules from index `from` on.
     fn follow(
         &mut self,
         way: Way,
@@ -328,7 +328,7 @@ impl<'a> Grower<'a> {
         let Some(read) = way.read(at, bits) else { return self.stand(way) };
         let mut groups: Vec<(Follower, Ranges)> = Vec::new();
         let mut add = |to: Follower, range: (u64, u64)| {
-            // Those that nobody looks for are told apart from none, but not from each other.
+            // Formats that are not wanted differ from "none", but not from each other.
             let alike = |it: &Follower| match (*it, to) {
                 (Some(it), Some(to)) => {
                     let wants = |it: FormatId| wanted[usize::from(it.0)];
@@ -366,7 +366,7 @@ impl<'a> Grower<'a> {
         self.within(way, (at + bits).div_ceil(8), known, short)
     }
 
-    /// A header is there, and what follows it is known.
+    /// Adds a header whose next header is known.
     fn found(
         &mut self,
         mut way: Way,
@@ -382,7 +382,7 @@ impl<'a> Grower<'a> {
             Some(_) => Next::Other,
         };
         if let (Some(ends), Next::Maybe(_)) = (&format.ends, way.headers.next) {
-            // It may say nothing; what it says otherwise is rare in front of further headers.
+            // The length may be absent. Other lengths are rare in front of further headers.
             match self.outcome(&way, scan, ends, |value| is_ignored(value, scan)) {
                 Outcome::Is(true) => {}
                 Outcome::Depends(field, groups) => {
@@ -408,7 +408,7 @@ impl<'a> Grower<'a> {
         then(self, way)
     }
 
-    /// Goes on with frames in which none of some headers says where what it encloses ends.
+    /// Continues with frames in which none of these headers limits its payload.
     pub(super) fn unlimited(&mut self, way: Way, headers: &[Header], then: Then<'_, 'a>) -> NodeId {
         let Some((header, rest)) = headers.split_first() else { return then(self, way) };
         let Some(ends) = &self.frames.format(header.format).ends else {
@@ -430,7 +430,7 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// What an expression over a header's fields comes to, by the kind of its value.
+    /// Evaluates an expression over the fields of a header and maps its value.
     fn outcome<K: PartialEq>(
         &self,
         way: &Way,
@@ -442,7 +442,7 @@ impl<'a> Grower<'a> {
         let mut hidden = false;
         of.fields(&mut |variable| match variable {
             Variable::Item(item) if reads.iter().all(|(known, _)| *known != item) => {
-                // What is not there has no value.
+                // An absent field has no value.
                 let span = scan.items.get(usize::from(item)).copied().flatten();
                 let read = span.map(|(at, bits)| way.read(at, bits));
                 hidden |= matches!(read, Some(None)) || span.is_some_and(|(_, bits)| bits > 32);
@@ -507,12 +507,12 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// How many headers there can be from one of a format on; none if there is no bound.
+    /// Returns the maximum number of headers from a format on; none if there is no bound.
     pub(super) fn depth_of(&self, format: FormatId) -> Option<usize> {
         if let Some(known) = self.depths.borrow().get(&format) {
             return *known;
         }
-        // What leads to itself has no bound: so it is found here on its own way.
+        // A format that leads to itself has no bound; the recursion then finds this entry.
         self.depths.borrow_mut().insert(format, None);
         let next = self.frames.format(format).next.iter();
         let depths: Option<Vec<usize>> =
@@ -523,7 +523,7 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// What a function of numbers comes to, up to one: from where to where it is the same.
+/// Evaluates a function for inputs up to `most` and merges equal neighbours into ranges.
 fn steps(most: u64, value: impl Fn(u64) -> Option<i64>) -> Rc<[Step]> {
     let mut steps: Vec<Step> = Vec::new();
     for at in 0..=most {
@@ -536,7 +536,7 @@ fn steps(most: u64, value: impl Fn(u64) -> Option<i64>) -> Rc<[Step]> {
     steps.into()
 }
 
-/// Whether a length that a header says of what it encloses is one that is ignored, whatever the frame.
+/// Returns true if a payload length of a header is ignored in every frame.
 fn is_ignored(value: Option<i64>, scan: &Scan) -> bool {
     let header = (scan.bit.div_ceil(8) - scan.at) as i64;
     value.is_none_or(|value| value < header)

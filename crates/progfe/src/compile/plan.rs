@@ -1,8 +1,8 @@
-//! In which order blocks get their frames when many go through a graph together.
+//! Order in which blocks process batches of frames.
 //!
-//! Every block comes after all that lead to it, so that it gets all of its frames at once; a queue
-//! breaks the way, since what it holds goes on later. Where there is no such order, or where one block's
-//! frames could not be kept apart from another's, there is no plan, and frames go one by one.
+//! Every block comes after all its predecessors, so that it gets all its frames together. A queue breaks the order,
+//! because its frames continue later. There is no plan if no such order exists or frames of different blocks could
+//! not be separated. Frames are then processed one by one.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use crate::interpret::STEPS_MAX;
 use crate::lfb::{At, Lfb};
 use crate::program::{Program, base_id, class_id};
 
-/// In which order blocks get their frames.
+/// Order of the blocks.
 #[derive(Debug)]
 pub struct Plan {
-    /// Blocks in that order.
+    /// Blocks in order.
     pub order: Vec<u32>,
-    /// For each link: the place in the order that it leads to, and the input.
+    /// For each link: position of the target block in the order, and the input.
     pub targets: Vec<(u32, At)>,
     /// Blocks in which frames wait.
     pub queues: Vec<usize>,
-    /// Frames for control elements and agents that one frame can become.
+    /// Maximum number of redirected frames that one frame can produce.
     pub told_max: u64,
 }
 
-/// What a frame can become behind a block.
+/// Maximum effect of one frame after a block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reach {
     steps: u64,
@@ -49,7 +49,7 @@ impl Reach {
 }
 
 impl Plan {
-    /// The order of a program's blocks, if there is one.
+    /// Returns the order of a program's blocks, if there is one.
     pub fn of(program: &Program, graph: &Graph) -> Option<Plan> {
         let count = program.instances.len();
         let classes: Vec<u32> = (0..count).map(|at| runs_as(program, at)).collect();
@@ -61,7 +61,7 @@ impl Plan {
                 return None;
             }
         }
-        // Frames that come out of these do not belong to what is under way.
+        // Frames from these blocks do not belong to the current batch.
         let begins = |at: usize| [base_id::PHY, base_id::SCHEDULER].contains(&classes[at]);
         let mut waits = vec![0u32; count];
         for link in &program.links {
@@ -133,7 +133,7 @@ impl Plan {
     }
 }
 
-/// The class as which an instance's block runs; zero if none does.
+/// Returns the class that implements an instance's block; zero if there is none.
 fn runs_as(program: &Program, instance: usize) -> u32 {
     let class = program.class_of(instance);
     let known = std::iter::once(class.id).chain(class.parents.iter().copied());

@@ -1,11 +1,10 @@
-//! Frames that go through a program's tree together, where they lie.
+//! A batch of frames that goes through a program's tree together, in place.
 //!
-//! All go as far as the first table that they ask; what the tables will read is fetched for all of them, then
-//! each gets its answer and goes on to the next one. A frame that asks the same as the one before it gets
-//! the same answer.
+//! All frames move to their first table lookup. The data that the lookups read is prefetched for all frames, then
+//! each frame gets its result and moves to the next lookup. A frame with the same key as the previous one gets the
+//! same result.
 //!
-//! Invariant: a row is of frames that one port received, in the order in which they came, and tables that
-//! learn are asked in this order.
+//! Invariant: a batch contains frames of one port in arrival order, and learning tables process them in this order.
 
 use core::net::Ipv4Addr;
 
@@ -21,28 +20,28 @@ use crate::interpret::Interpreter;
 use crate::lfb::{Env, Lfb, Told};
 use crate::loaded::Loaded;
 
-/// Frames in the tree.
+/// A batch of frames in the tree.
 #[derive(Debug)]
 pub struct Row {
-    /// Where each is.
+    /// Current node of each frame.
     pub(super) at: [NodeId; SIGHTS_MAX],
     pub(super) count: usize,
-    /// A bit for each that asks a table.
+    /// Mask of frames that wait for a table lookup.
     pub(super) asking: u32,
-    /// What all of these ask, if it is the same.
+    /// The common node of these frames, if it is the same.
     pub(super) asks: Option<NodeId>,
-    /// Whether one stands where frames come to a table that learns.
+    /// Whether a frame left the tree at a block from which frames reach a learning table.
     pub(super) goes_back: bool,
     asked: [Asked; SIGHTS_MAX],
-    /// What a table knew for each.
+    /// Result of the last table lookup of each frame.
     found: [u32; SIGHTS_MAX],
-    /// Joins that frames passed, with frames and bytes.
+    /// Passed joins, with frames and bytes.
     pub(super) passed: Vec<(u32, u64, u64)>,
-    /// Places of those by whom events happened.
+    /// Positions of the frames that caused events.
     pub(super) happened_by: Vec<u32>,
 }
 
-/// What a frame asks of a bridge's table, and how far the lookups have come.
+/// Keys of a frame for a bridge table, with prefetch state of the lookups.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     learn: MacKey,
@@ -78,7 +77,7 @@ impl MacAt {
 }
 
 impl Row {
-    /// Takes in frames that a port received, and asks for what their first lookups will read first.
+    /// Takes frames that a port received, and prefetches the first data of their lookups.
     #[inline]
     pub fn see(
         &mut self,
@@ -98,7 +97,7 @@ impl Row {
         self.prepare(tree, sights, inner);
     }
 
-    /// The next frames that ask the same, of those that ask: their node, and a bit for each.
+    /// Returns the next waiting frames with the same lookup: node and mask.
     #[inline]
     fn run(&self, asking: u32) -> (NodeId, u32) {
         if let Some(node) = self.asks {
@@ -117,7 +116,7 @@ impl Row {
         (node, these)
     }
 
-    /// Reads what frames ask tables, and asks for what the lookups will read first.
+    /// Reads the keys of waiting frames, and prefetches the first data of their lookups.
     #[inline]
     fn prepare(&mut self, tree: &Tree, sights: &[Sight<'_>], inner: &Interpreter) {
         let mut left = self.asking;
@@ -128,7 +127,7 @@ impl Row {
                 foresee(tree, node, these, sights, inner);
                 continue;
             };
-            // Frames of one station in a row are many, and so are those for one.
+            // A batch often has many frames from one station, or to one station.
             let mut last = [(MacKey::new([0; 6], 0), Hint::NONE); 2];
             if let Some(head) = sights.get(these.trailing_zeros() as usize).map(|it| it.head) {
                 last = [of.learn.key(head), of.search.key(head)].map(|key| (key, table.hint(key)));
@@ -149,7 +148,7 @@ impl Row {
         }
     }
 
-    /// Asks for what lookups will read then.
+    /// Prefetches the second data of the lookups.
     #[inline]
     pub fn guess(&mut self, tree: &Tree, inner: &Interpreter) {
         let mut left = self.asking;
@@ -174,7 +173,7 @@ impl Row {
         }
     }
 
-    /// Brings all frames to their ends, and says whether none has to go on as a frame.
+    /// Moves all frames to their ends. Returns true if none needs the slow path.
     #[inline]
     pub fn conclude(
         &mut self,
@@ -210,7 +209,7 @@ impl Row {
         is_plain
     }
 
-    /// Gives every frame that asks an answer, and brings it to its next table or its end.
+    /// Performs the lookup of each waiting frame, and moves it to its next lookup or its end.
     #[inline]
     fn answer(
         &mut self,
@@ -242,7 +241,7 @@ impl Row {
         }
     }
 
-    /// Has a bridge's table learn from some frames and answer them, one after the other.
+    /// Learns from frames in a bridge table and looks up their destinations, in order.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "they are what a block has at hand, apart")]
     fn learn(
@@ -272,7 +271,7 @@ impl Row {
             copies_told: 0,
         };
         let all = these;
-        // The last answer, as long as it would be the same.
+        // Last result, while it remains valid.
         let mut last: Option<(MacKey, MacKey, NodeId, u32)> = None;
         while these != 0 {
             let place = these.trailing_zeros() as usize;
@@ -305,7 +304,7 @@ impl Row {
         self.go_on(tree, all, sights);
     }
 
-    /// Finds the routes of all frames that ask one block, and returns those that asked another one.
+    /// Looks up the routes of all frames that wait for one block. Returns the other waiting frames.
     #[inline]
     fn answer_routes(
         &mut self,
@@ -350,26 +349,26 @@ impl Row {
         others
     }
 
-    /// The end that the frame at a place came to.
+    /// Returns the end of a frame.
     #[inline]
     pub fn end(&self, place: usize) -> u32 {
         self.at[place]
     }
 
-    /// What the table that the frame at a place asked last knew.
+    /// Returns the result of the last table lookup of a frame.
     #[inline]
     pub fn found(&self, place: usize) -> u32 {
         self.found[place]
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
 }
 
-/// Asks for what lookups of routes will read first, if it is these that frames ask at a node.
+/// Prefetches the first data of route lookups, if frames wait for them at a node.
 #[inline]
 fn foresee(tree: &Tree, node: NodeId, these: u32, sights: &[Sight<'_>], inner: &Interpreter) {
     let Node::Ask(question) = &tree.nodes[node as usize] else { return };
@@ -381,7 +380,7 @@ fn foresee(tree: &Tree, node: NodeId, these: u32, sights: &[Sight<'_>], inner: &
     }
 }
 
-/// The question that a bridge's table is asked at a node, and the table's block.
+/// Returns the bridge table lookup of a node, and the table.
 #[inline]
 fn learning<'t>(
     tree: &'t Tree,

@@ -1,47 +1,50 @@
-//! Frames that hold the same wherever it was asked go the same way.
+//! Shortcuts for frames that repeat the path of an earlier frame.
 //!
-//! Of a frame that came a long way through a tree it is noted which bits decided it: all of a field that had a
-//! value, the first bit by which it has not, as many leading ones as tell on which side of a bound it is.
-//! Whoever holds the same in these bits is brought to where that frame came, by one comparison of words, however
-//! many rules were found not to hold on the way.
+//! After a frame took a long path through the tree, a shortcut records the bits that decided the path:
 //!
-//! Invariant: where a shortcut leads, and which joins it passes, is what the tree says of each frame that it
-//! fits.
+//! - all bits of a field that equals a value,
+//! - the highest bit that differs, for a field that does not equal a value,
+//! - as many leading bits as determine the side of a bound.
+//!
+//! One comparison of words then moves a frame with the same bits directly to the end of that path, even if many rules
+//! failed on the way.
+//!
+//! Invariant: for each frame that matches a shortcut, its target and its joins are those that the tree gives.
 
 use dataplane::forwarder::Sight;
 
 use super::lead::places;
 use super::tree::{Node, NodeId, Tree, Word};
 
-/// First bytes of a frame that are compared; frames have as many at least.
+/// Number of first bytes that are compared. Frames must have at least as many.
 const BYTES: usize = 60;
-/// Where the words begin that cover them: the last two overlap.
+/// Offsets of the words that cover these bytes. The last two overlap.
 const WORDS: [usize; 8] = [0, 8, 16, 24, 32, 40, 48, 52];
-/// Shortcuts of one port.
+/// Maximum number of shortcuts per port.
 const SHORTCUTS_MAX: usize = 4;
-/// Fewer questions are asked as quickly.
+/// Minimum number of decisions in a shortcut. Fewer are as fast without one.
 const QUESTIONS_MIN: u32 = 6;
-/// After so many frames it is seen how many found none.
+/// Number of frames after which the miss rate is evaluated.
 const WINDOW_FRAMES: u32 = 1024;
-/// Shortcuts that are made anew among these.
+/// Maximum number of new shortcuts in this window.
 const LEARNT_MAX: u32 = 8;
-/// For so many frames none is looked for, where too few were found.
+/// Number of frames without shortcuts after too many misses.
 const REST_FRAMES: u32 = 1 << 16;
 
-/// A way that frames went, and which of them will go it again.
+/// A path that a frame took, and the bits that identify it.
 #[derive(Debug)]
 pub(super) struct Shortcut {
-    /// Bits that were asked, by words.
+    /// Mask of tested bits, by word.
     asked: [u64; WORDS.len()],
-    /// What they held.
+    /// Values of these bits.
     held: [u64; WORDS.len()],
-    /// Bytes that a frame has at least and at most.
+    /// Minimum and maximum length of a frame.
     lengths: (usize, usize),
-    /// Where it leads.
+    /// Node at the end of the path.
     pub(super) node: NodeId,
-    /// Joins on the way.
+    /// Joins on the path.
     pub(super) joins: Box<[u32]>,
-    /// Frames that took it lately.
+    /// Number of recent frames that took the shortcut.
     taken: u32,
 }
 
@@ -49,7 +52,7 @@ pub(super) struct Shortcut {
 #[derive(Debug, Default)]
 pub(super) struct Shortcuts {
     all: Vec<Shortcut>,
-    /// Frames that are let pass before any is looked for.
+    /// Number of frames to pass before shortcuts are tried again.
     rest: u32,
     tried: u32,
     missed: u32,
@@ -57,7 +60,7 @@ pub(super) struct Shortcuts {
 }
 
 impl Shortcuts {
-    /// Whether frames, so many, may find one.
+    /// Returns true if these frames should try shortcuts.
     #[inline]
     pub(super) fn are_on(&mut self, frames: usize) -> bool {
         let is_on = self.rest == 0;
@@ -65,13 +68,13 @@ impl Shortcuts {
         is_on
     }
 
-    /// All of them.
+    /// Returns all shortcuts.
     #[inline]
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Shortcut> {
         self.all.iter_mut()
     }
 
-    /// Notes which frames of some found none, and makes one for one of these.
+    /// Records which frames missed, and creates a shortcut for one of them.
     #[inline]
     pub(super) fn close(&mut self, tree: &Tree, root: NodeId, sights: &[Sight<'_>], missed: u32) {
         self.tried += sights.len() as u32;
@@ -108,7 +111,7 @@ impl Shortcuts {
             self.all.clear();
             self.rest = REST_FRAMES;
         }
-        // A few that find none are not worth another one.
+        // A low miss rate does not justify new shortcuts.
         self.learnt = if self.missed > self.tried / 8 { 0 } else { LEARNT_MAX };
         (self.tried, self.missed) = (0, 0);
         self.all.sort_by_key(|it| std::cmp::Reverse(it.taken));
@@ -117,7 +120,7 @@ impl Shortcuts {
 }
 
 impl Shortcut {
-    /// Which of some frames take it.
+    /// Returns the frames that match the shortcut.
     #[inline]
     pub(super) fn take(&mut self, these: u32, sights: &[Sight<'_>]) -> u32 {
         let fits = |sight: &Sight<'_>| {
@@ -137,7 +140,7 @@ impl Shortcut {
         other == 0 && self.lengths.0 <= bytes && bytes <= self.lengths.1
     }
 
-    /// The way of a frame as far as it can be foretold, if that is long.
+    /// Follows a frame through the tree as far as possible. Returns a shortcut if the path is long.
     fn of(tree: &Tree, root: NodeId, sight: Sight<'_>) -> Option<Shortcut> {
         let head = sight.head.first_chunk::<BYTES>()?;
         let mut way = Way { bits: [0; BYTES], lengths: (0, usize::MAX), joins: Vec::new() };
@@ -166,7 +169,7 @@ fn word(bytes: &[u8; BYTES], at: usize) -> u64 {
     bytes[at..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word))
 }
 
-/// What decided a frame so far.
+/// Bits and lengths that decided the path so far.
 struct Way {
     bits: [u8; BYTES],
     lengths: (usize, usize),
@@ -174,7 +177,7 @@ struct Way {
 }
 
 impl Way {
-    /// Where a frame goes on from a node, with what decided that noted; none if it cannot be foretold.
+    /// Returns the next node of a frame, and records the bits that decided it. Returns none if it is not predictable.
     fn follow(&mut self, node: &Node, head: &[u8; BYTES], sight: Sight<'_>) -> Option<NodeId> {
         let way = |yes: bool, ways: &[NodeId; 2]| ways[usize::from(!yes)];
         Some(match node {
@@ -251,7 +254,7 @@ impl Way {
         })
     }
 
-    /// Notes whether a frame of so many bytes has others at least, and says it.
+    /// Compares the frame length with `least` and records the bound.
     fn limit(&mut self, least: usize, bytes: usize) -> bool {
         match bytes >= least {
             true => self.lengths.0 = self.lengths.0.max(least),
@@ -260,7 +263,7 @@ impl Way {
         bytes >= least
     }
 
-    /// Notes that some bits of a field were asked. None, and no change, if they are too far behind.
+    /// Records tested bits of a field. Returns none, without a change, if they are beyond the compared bytes.
     fn note(&mut self, word: Word, bits: u64) -> Option<()> {
         let bits = (bits << word.shift).to_be_bytes();
         let end = 8 - bits.iter().rev().take_while(|byte| **byte == 0).count();
@@ -269,7 +272,7 @@ impl Way {
         Some(())
     }
 
-    /// Notes a bit by which a field is another than a value.
+    /// Records one bit by which a field differs from a value.
     fn differs(&mut self, word: Word, held: u64, value: u64) -> Option<()> {
         let bits = held ^ value;
         if bits & !word.mask != 0 || bits & word.read(&self.bits) != 0 {
@@ -278,7 +281,7 @@ impl Way {
         self.note(word, 1 << bits.ilog2())
     }
 
-    /// Notes as many leading bits of a field as tell that it is within bounds.
+    /// Records as many leading bits of a field as prove that it is within bounds.
     fn within(&mut self, word: Word, held: u64, (low, high): (u64, u64)) -> Option<()> {
         let mut free = word.mask;
         while free & !held > high - held || free & held > held - low {
@@ -311,7 +314,7 @@ mod tests {
         assert_eq!(noted(|way, port| way.within(port, 0x1234, (0x1000, 0x1fff))), 0xf000);
         assert_eq!(noted(|way, port| way.within(port, 0x1234, (0x1234, 0x1235))), 0xfffe);
         assert_eq!(noted(|way, port| way.within(port, 0x1234, (0x1233, 0x1234))), 0xffff);
-        // A bit that is noted already tells others apart too.
+        // A bit that is recorded already may suffice.
         let twice = |way: &mut Way, port: Word| {
             way.differs(port, 0x1234, 0x1334)?;
             way.differs(port, 0x1234, 0x0f00)

@@ -1,14 +1,12 @@
-//! A program as decisions over the bytes of a frame that stays where it lies.
+//! A program as a decision tree over the bytes of a frame in place.
 //!
-//! From each port's block on, the graph is unfolded into a tree: whatever is the same for all frames that
-//! come this way (settings, metadata, headers that were put on) is worked out when it
-//! [grows](super::grow), and what is left are questions about the frame's bytes and about tables. An
-//! [`End`] is where a frame leaves, is dropped, or enters a block that only knows frames. All that
-//! blocks and links count on the way to an end is told by that end's own count. Where unfolding takes too
-//! much, ways that may go on alike [meet](Node::Join), and what was counted of each before is told there.
+//! The tree starts at each port's block and unfolds the graph. The [compiler](super::grow) evaluates everything that
+//! is the same for all frames of a path: settings, metadata, prepended headers. The remaining decisions test bytes of
+//! the frame or look up tables. At an [`End`] a frame leaves by a port, is dropped, or enters a block that needs the
+//! frame itself. Each end has one counter for all counters of blocks and links on its path. If the tree would become
+//! too large, similar paths [join](Node::Join), and the join counts the path before it.
 //!
-//! Invariant: whoever has gone through [`Tree::settle`] finds every counter as the interpreter would have
-//! it.
+//! Invariant: after [`Tree::settle`] every counter has the value that the interpreter would give it.
 
 use dataplane::forwarder::{SIGHTS_MAX, Sight};
 use packet::frame::PortNo;
@@ -20,13 +18,13 @@ use super::view::Field;
 use crate::interpret::Interpreter;
 use crate::lfb::{Lfb, Reason, ipv4_validator};
 
-/// The place of a node among the nodes.
+/// Index of a node.
 pub type NodeId = u32;
 
 /// No node, no effect.
 pub const NONE: u32 = u32::MAX;
 
-/// Where a field's bits are, to be read at once.
+/// Position of a field's bits, for a single read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Word {
     pub(super) byte: u16,
@@ -35,14 +33,14 @@ pub struct Word {
 }
 
 impl Word {
-    /// How a field is read.
+    /// Computes how to read a field.
     pub fn of(field: Field) -> Word {
         let inside = field.at % 8;
         let shift = 64 - inside as u8 - field.bits;
         Word { byte: field.at / 8, shift, mask: field.most() }
     }
 
-    /// The field of a frame that begins with these bytes; what is not there is zero.
+    /// Reads the field from the first bytes of a frame. Missing bytes count as zero.
     #[inline(always)]
     pub fn read(self, head: &[u8]) -> u64 {
         let at = usize::from(self.byte);
@@ -54,7 +52,7 @@ impl Word {
     }
 }
 
-/// A word at the end of the bytes.
+/// Reads a word at the end of the bytes.
 #[cold]
 fn short(head: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
@@ -64,104 +62,104 @@ fn short(head: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(word)
 }
 
-/// A question, or an end.
+/// A decision or an end.
 #[derive(Debug)]
 pub enum Node {
-    /// The way ends here.
+    /// End of a path.
     End(u32),
-    /// The same, in front of a block from which frames come to a table that learns.
+    /// End in front of a block from which frames reach a learning table.
     Back(u32),
-    /// Ways meet: what is counted of the one that came here, and where they go on.
+    /// Join of paths: counter of the path, and next node.
     Join(u32, NodeId),
-    /// Whether the frame has so many bytes: yes, no.
+    /// Whether the frame has at least this length: yes, no.
     Length(u32, [NodeId; 2]),
-    /// Whether a field has this value: yes, no.
+    /// Whether a field equals a value: yes, no.
     Is(Word, u64, [NodeId; 2]),
-    /// Whether a field has this value at most: yes, no.
+    /// Whether a field is at most a value: yes, no.
     AtMost(Word, u64, [NodeId; 2]),
-    /// Which way for each of some values, and for all others.
+    /// Branch for each of some values, and for all others.
     Values(Word, Box<[(u64, NodeId)]>, NodeId),
-    /// Which way for each value from one on, and for all others.
+    /// Branch for each value from a base value on, and for all others.
     Dense(Word, u64, Box<[NodeId]>, NodeId),
-    /// Which way for each value of a small field.
+    /// Branch for each value of a small field.
     Table(Word, Box<[NodeId]>),
-    /// Which way up to each of some values, in ascending order.
+    /// Branch up to each of some values, in ascending order.
     Ranges(Word, Box<[(u64, NodeId)]>),
-    /// Whether the first field, and so much more, is at most the frame's bytes: yes, no.
+    /// Whether a field plus a constant is at most the frame's length: yes, no.
     Fits(Word, u32, [NodeId; 2]),
-    /// What is found of an IPv4 header at a byte, by the number of what is found.
+    /// Branch by the validation result of the IPv4 header at an offset.
     Ipv4(u16, Box<[NodeId]>),
-    /// What a table knows: this takes time.
+    /// Table lookup, which takes time.
     Ask(Box<Question>),
 }
 
-/// What a block's table is asked.
+/// A lookup in a block's table.
 #[derive(Debug)]
 pub enum Question {
-    /// A bridge's table.
+    /// Bridge table.
     Learn(LearnQuestion),
     /// Routes.
     Route(RouteQuestion),
 }
 
-/// A bridge's key: an address, and a VLAN.
+/// Key of a bridge table: address and VLAN.
 #[derive(Debug, Clone, Copy)]
 pub struct MacAt {
     /// The address.
     pub mac: Word,
-    /// The VLAN, if it belongs to the key.
+    /// The VLAN, if it is part of the key.
     pub vid: Option<Word>,
 }
 
-/// A bridge's table learns one key, and is asked for another.
+/// Learning of one key and lookup of another in a bridge table.
 #[derive(Debug)]
 pub struct LearnQuestion {
-    /// The block.
+    /// Index of the block.
     pub instance: u32,
-    /// The key that is learnt.
+    /// The key to learn.
     pub learn: MacAt,
-    /// With which value; none is learnt if that is no port.
+    /// The value to learn; none if it is not a port.
     pub value: Option<u32>,
-    /// The key that is asked for.
+    /// The key to look up.
     pub search: MacAt,
-    /// Where it is not known.
+    /// Branch for an unknown key.
     pub unknown: NodeId,
-    /// Where it is known, by the value.
+    /// Branches by the value of a known key.
     pub known: Box<[NodeId]>,
-    /// Where it is known with a greater one, which the frame carries on.
+    /// Branch for a known key with a larger value, which the frame carries as the lookup result.
     pub other: NodeId,
-    /// Where frames go on as frames to ask, since others do that come to the table.
+    /// Branch to the slow path, for frames that must not overtake others to the table.
     pub stand: NodeId,
 }
 
-/// A table of routes is asked.
+/// Lookup in a routing table.
 #[derive(Debug)]
 pub struct RouteQuestion {
-    /// The block.
+    /// Index of the block.
     pub instance: u32,
-    /// The destination.
+    /// The destination address.
     pub address: Word,
-    /// By the number of the next hop.
+    /// Branches by the number of the next hop.
     pub hops: Box<[NodeId]>,
-    /// Where none is found.
+    /// Branch if no route matches.
     pub none: NodeId,
-    /// Where the next hop has a greater number.
+    /// Branch if the next hop has a larger number.
     pub other: NodeId,
 }
 
-/// What is counted for each frame that came this way.
+/// A counter update for each frame of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// It went over a link, with so many bytes more than it came with.
+    /// A link, and the difference in bytes from the received frame.
     Link(u32, i32),
-    /// It met what a block calls by a number, with so many bytes more than it came with.
+    /// A block, the number of its counter, and the difference in bytes from the received frame.
     Met(u32, u32, i32),
-    /// A block let it go no further.
+    /// A drop in a block.
     Drop(u32, Reason, u32),
 }
 
 impl Node {
-    /// Where a frame goes on from a question; from what is none, it goes nowhere.
+    /// Returns the next node of a frame. Returns [`NONE`] for nodes without a decision.
     #[inline(always)]
     pub(super) fn answer(&self, &Sight { head, bytes }: &Sight<'_>) -> NodeId {
         let way = |yes: bool, ways: &[NodeId; 2]| ways[usize::from(!yes)];
@@ -186,7 +184,7 @@ impl Node {
         }
     }
 
-    /// One of the ways of a question, and which of some frames go it: there are some.
+    /// Returns one branch of a decision and the frames that take it, at least one.
     #[inline]
     pub(super) fn part(&self, these: u32, sights: &[Sight<'_>]) -> (NodeId, u32) {
         let two = |ways: &[NodeId; 2], yes: u32| match yes {
@@ -227,13 +225,13 @@ impl Node {
         }
     }
 
-    /// The way of the first one of some frames, and who goes with it.
+    /// Returns the branch of the first frame, and the frames that take the same one.
     fn with_first(&self, these: u32, sights: &[Sight<'_>]) -> (NodeId, u32) {
         let to = self.answer(&sights[these.trailing_zeros() as usize]);
         (to, which(these, sights, |it| self.answer(it) == to))
     }
 
-    /// The way for a value of a field that has several.
+    /// Returns the branch for a value of a field with several branches.
     #[inline]
     fn way_of(&self, value: u64) -> NodeId {
         match self {
@@ -255,7 +253,7 @@ impl Node {
         }
     }
 
-    /// The second way of a question that has two.
+    /// Returns the second branch of a decision with two branches.
     #[inline]
     pub(super) fn no(&self) -> Option<NodeId> {
         match self {
@@ -265,7 +263,7 @@ impl Node {
     }
 }
 
-/// Which of some frames something holds for.
+/// Returns the frames for which a predicate holds.
 #[inline(always)]
 fn which(these: u32, sights: &[Sight<'_>], holds: impl Fn(&Sight<'_>) -> bool) -> u32 {
     if these == first(sights.len()) {
@@ -275,74 +273,74 @@ fn which(these: u32, sights: &[Sight<'_>], holds: impl Fn(&Sight<'_>) -> bool) -
     places(these).fold(0, |which, place| which | u32::from(holds(&sights[place])) << place)
 }
 
-/// What is counted at one place for each frame that passes it.
+/// Counter for all effects of frames that pass one place.
 #[derive(Debug)]
 pub struct Tally {
-    /// Links that it went over, each with so many bytes more than it came with.
+    /// Links, each with the difference in bytes from the received frame.
     pub links: Box<[(u32, i32)]>,
-    /// What it met: the block, what this calls it, bytes more than it came with.
+    /// Counters of blocks: block, counter number, difference in bytes.
     pub met: Box<[(u32, u32, i32)]>,
-    /// Frames that are not counted yet, and the bytes that they came with.
+    /// Frames not yet transferred to the counters, and their received bytes.
     frames: u64,
     bytes: u64,
 }
 
-/// What becomes of a frame.
+/// What happens to a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes no further.
+    /// It is dropped.
     Gone,
-    /// It leaves by a port, of which a block is in charge.
+    /// It leaves by a port, which belongs to a block.
     Leaves(PortNo, u32),
-    /// It goes on as a frame.
+    /// It continues on the slow path.
     Goes,
 }
 
-/// How a frame that goes on as a frame becomes what it is where it stands.
+/// A step that brings a frame into its state at the end of a path, before the slow path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// A header of so many bytes is taken off.
+    /// Removes a number of bytes at the front.
     Strip(u16),
-    /// A header is put on: its place among the tree's.
+    /// Prepends a header, by its index in the tree.
     Prepend(u32),
-    /// One off the time to live of the IPv4 header that it begins with.
+    /// Decrements the TTL of the IPv4 header at the start.
     Lessen,
-    /// What a block does with it.
+    /// Applies the edit of a block.
     Edit(u32),
-    /// A metadatum is set, by its slot.
+    /// Sets a metadata item, by its slot.
     Meta(u16, Value),
 }
 
-/// The value of a metadatum.
+/// Value of a metadata item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// It is the same for every frame.
+    /// The same for every frame.
     Constant(u128),
-    /// It came with the frame.
+    /// Read from the received frame.
     Field(Word),
-    /// What a table knew.
+    /// Result of a table lookup.
     Found,
 }
 
-/// Where a way ends.
+/// End of a path.
 #[derive(Debug)]
 pub struct End {
-    /// What becomes of a frame.
+    /// What happens to a frame.
     pub fate: Fate,
-    /// What is counted of the way from the last join on.
+    /// Counter for the path since the last join.
     pub tally: Tally,
-    /// Which block let it go no further, why, and by which output.
+    /// Block, reason and output of a drop.
     pub dropped: Option<(u32, Reason, u32)>,
-    /// The link by which it came last.
+    /// The last link of the path.
     pub link: u32,
-    /// What its bytes become where it leaves.
+    /// Change of the bytes, if the frame leaves.
     pub change: Change,
-    /// How it becomes what it is where it stands.
+    /// Steps before the slow path, if the frame continues there.
     pub steps: Box<[Step]>,
 }
 
 impl Tally {
-    /// What counts effects, of none yet.
+    /// Creates a counter for effects, starting at zero.
     pub fn of(effects: &[Effect]) -> Tally {
         let links = effects.iter().filter_map(|effect| match *effect {
             Effect::Link(link, more) => Some((link, more)),
@@ -355,7 +353,7 @@ impl Tally {
         Tally { links: links.collect(), met: met.collect(), frames: 0, bytes: 0 }
     }
 
-    /// Counts frames of so many bytes together, and says whether these are the first.
+    /// Counts frames and their total bytes. Returns true if these are the first since the last transfer.
     #[inline]
     fn add(&mut self, frames: u64, bytes: u64) -> bool {
         let is_first = self.frames == 0;
@@ -364,7 +362,7 @@ impl Tally {
         is_first
     }
 
-    /// Tells blocks and links what is not counted yet, and says how many frames that were.
+    /// Transfers the counts to blocks and links. Returns the number of frames.
     #[inline]
     fn settle(&mut self, inner: &mut Interpreter) -> u64 {
         let (frames, bytes) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.bytes));
@@ -384,7 +382,7 @@ impl Tally {
 }
 
 impl End {
-    /// An end that no frame has reached, behind some effects.
+    /// Creates an end for a path with these effects.
     pub fn new(fate: Fate, effects: &[Effect], link: u32, change: Change, steps: Vec<Step>) -> End {
         let dropped = effects.iter().find_map(|effect| match *effect {
             Effect::Drop(instance, reason, output) => Some((instance, reason, output)),
@@ -394,57 +392,56 @@ impl End {
     }
 }
 
-/// A program as decisions.
+/// A program as a decision tree.
 #[derive(Debug, Default)]
 pub struct Tree {
     pub(super) nodes: Vec<Node>,
     pub(super) ends: Vec<End>,
-    /// Headers that are put on.
+    /// Headers that paths prepend.
     pub(super) headers: Vec<Vec<u8>>,
-    /// The first node for each port.
+    /// Root node of each port.
     pub(super) roots: Vec<NodeId>,
     /// Ports that frames leave by.
     pub(super) exits: Vec<PortNo>,
-    /// What is counted where ways meet.
+    /// Counters of the joins.
     pub(super) joins: Vec<Tally>,
-    /// Ends that have frames that are not counted yet.
+    /// Ends with counts not yet transferred.
     touched: Vec<u32>,
-    /// Joins that have.
+    /// Joins with counts not yet transferred.
     passed: Vec<u32>,
-    /// Ways that frames of each port went.
+    /// Shortcuts of each port.
     pub(super) shortcuts: Vec<Shortcuts>,
 }
 
 impl Tree {
-    /// The first node for frames that a port received; `None` if these have to go on as frames at once.
+    /// Returns the root node of a port; `None` if its frames always take the slow path.
     #[inline]
     pub fn root(&self, port: PortNo) -> Option<NodeId> {
         self.roots.get(port as usize).copied().filter(|root| *root != NONE)
     }
 
-    /// Whether frames leave by none but some ports.
+    /// Returns true if all ports that frames leave by are in the list.
     #[inline]
     pub(super) fn leaves_by(&self, ports: &[PortNo]) -> bool {
         self.exits.iter().all(|port| ports.contains(port))
     }
 
-    /// How many questions and ends there are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many places there are where ways meet.
+    /// Returns the number of joins.
     pub fn joins(&self) -> usize {
         self.joins.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if the tree has no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Brings a frame from a node to the next one that takes time, or is an end, and says which joins it
-    /// passes.
+    /// Moves a frame from a node to the next table lookup or end, and reports the joins that it passes.
     #[inline]
     pub(super) fn descend(
         &self,
@@ -464,7 +461,7 @@ impl Tree {
         }
     }
 
-    /// Counts frames of so many bytes together at an end, and says what becomes of them.
+    /// Counts frames and their total bytes at an end. Returns what happens to them.
     #[inline]
     pub(super) fn count(&mut self, end: u32, frames: u64, bytes: u64) -> Fate {
         let of = &mut self.ends[end as usize];
@@ -474,7 +471,7 @@ impl Tree {
         of.fate
     }
 
-    /// Counts frames of so many bytes together that pass a join.
+    /// Counts frames and their total bytes at a join.
     #[inline]
     pub(super) fn pass(&mut self, join: u32, frames: u64, bytes: u64) {
         if self.joins[join as usize].add(frames, bytes) {
@@ -482,7 +479,7 @@ impl Tree {
         }
     }
 
-    /// Tells blocks and links what is not counted yet.
+    /// Transfers all pending counts to blocks and links.
     #[inline]
     pub(super) fn settle(&mut self, inner: &mut Interpreter) {
         while let Some(join) = self.passed.pop() {

@@ -1,61 +1,60 @@
-//! A frame's first bytes as a compiler knows them: which byte of the frame that came each one is, or what
-//! was written there.
+//! Symbolic first bytes of a frame: each byte refers to a byte of the received frame or to a written value.
 //!
-//! Offsets are of the frame as it would be at this point of its way; what is read is told as a place in
-//! the frame as it came, since that is the one that is there when the program runs.
+//! Offsets refer to the frame in its current state on the path. Reads return a position in the received frame,
+//! because that is what exists at run time.
 
 use std::rc::Rc;
 
-/// Bytes of a frame that are looked at where it lies.
+/// Number of first bytes that are represented.
 pub const VIEW_BYTES: usize = 128;
 
 /// One byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Byte {
-    /// Bits under `keep` of a byte that came, and the bits of `put`.
+    /// A received byte masked with `keep`, combined with the bits of `put`.
     Known {
-        /// The byte's place in the frame that came.
+        /// Offset in the received frame.
         from: u16,
-        /// Which of its bits are there still.
+        /// Mask of the preserved bits.
         keep: u8,
-        /// What was written around these.
+        /// Bits that were written.
         put: u8,
     },
-    /// A time to live that came at this place, less one.
+    /// The decremented TTL from this offset.
     Lessened(u16),
-    /// A checksum that follows such a change, of which this is one byte.
+    /// One byte of the checksum updated for such a change.
     Summed(u16),
 }
 
-/// Bits of a frame as it came.
+/// Bits of a received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Field {
-    /// The first one.
+    /// Offset of the first bit.
     pub at: u16,
-    /// How many, at most 64 with those before it in its first byte.
+    /// Number of bits, at most 64 including those before it in its first byte.
     pub bits: u8,
 }
 
-/// What is read somewhere.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Read {
-    /// It is the same in every frame.
+    /// The same in every frame.
     Constant(u64),
-    /// It came with the frame.
+    /// A field of the received frame.
     Field(Field),
 }
 
-/// A frame's first bytes.
+/// The first bytes of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct View {
-    /// Shared until they change: ways are many, changes few.
+    /// Shared until a change: there are many paths but few changes.
     bytes: Rc<Vec<Byte>>,
-    /// Bytes that it has more than it came with; fewer if negative.
+    /// Number of bytes added at the front; negative if bytes were removed.
     pub grown: i32,
 }
 
 impl Field {
-    /// The greatest number that fits.
+    /// Returns the maximum value that fits.
     pub fn most(self) -> u64 {
         if self.bits >= 64 { u64::MAX } else { (1 << self.bits) - 1 }
     }
@@ -72,17 +71,17 @@ impl Byte {
 }
 
 impl View {
-    /// A frame as it came.
+    /// Creates the view of a received frame.
     pub fn new() -> View {
         View { bytes: Rc::new((0..VIEW_BYTES as u16).map(Byte::came).collect()), grown: 0 }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[Byte] {
         &self.bytes
     }
 
-    /// What some bits hold; `None` if that is not known, or more than a word.
+    /// Reads bits. Returns `None` if they are unknown or more than a word.
     pub fn read(&self, at: usize, bits: usize) -> Option<Read> {
         let (first, inside) = (at / 8, at % 8);
         if bits == 0 || inside + bits > 64 {
@@ -109,7 +108,7 @@ impl View {
         all_came.then(|| Read::Field(Field { at: (origin * 8 + inside) as u16, bits: bits as u8 }))
     }
 
-    /// Writes bits. False, and no change, where nothing is known of the bytes.
+    /// Writes bits. Returns false without a change where the bytes are unknown.
     pub fn write(&mut self, at: usize, bits: usize, value: u64) -> bool {
         let Some(bytes) = Rc::make_mut(&mut self.bytes).get_mut(at / 8..(at + bits).div_ceil(8))
         else {
@@ -131,7 +130,7 @@ impl View {
         true
     }
 
-    /// Makes some bytes the same as others. False, and no change, beyond what is known.
+    /// Copies bytes. Returns false without a change beyond the known bytes.
     pub fn copy(&mut self, from: usize, to: usize, count: usize) -> bool {
         let Some(bytes) = self.bytes.get(from..from + count).map(<[Byte]>::to_vec) else {
             return false;
@@ -140,7 +139,7 @@ impl View {
         there.map(|there| there.copy_from_slice(&bytes)).is_some()
     }
 
-    /// Puts fresh bytes in. False, and no change, beyond what is known.
+    /// Inserts bytes. Returns false without a change beyond the known bytes.
     pub fn insert(&mut self, at: usize, fresh: &[u8]) -> bool {
         let fits = at <= self.bytes.len();
         if fits {
@@ -150,7 +149,7 @@ impl View {
         fits
     }
 
-    /// Takes bytes out. False, and no change, beyond what is known.
+    /// Removes bytes. Returns false without a change beyond the known bytes.
     pub fn remove(&mut self, at: usize, count: usize) -> bool {
         let fits = at + count <= self.bytes.len();
         if fits {
@@ -160,8 +159,8 @@ impl View {
         fits
     }
 
-    /// Takes one off the time to live of the IPv4 header at a place, and has its checksum follow. False,
-    /// and no change, unless the header came as it is.
+    /// Decrements the TTL of the IPv4 header at an offset and updates its checksum. Returns false without a change
+    /// unless the header is as received.
     pub fn lessen(&mut self, header: usize) -> bool {
         use packet::header::ipv4::{CHECKSUM_AT, TTL_AT};
         let places = [header + TTL_AT, header + CHECKSUM_AT, header + CHECKSUM_AT + 1];
@@ -200,12 +199,12 @@ mod tests {
         assert!(view.write(116, 12, 0x7f5));
         assert_eq!(view.read(112, 16), Some(Read::Constant(0x07f5)));
         assert_eq!(view.read(115, 4), Some(Read::Constant(3)));
-        // Half of it came, half of it was written.
+        // One half was received, the other half written.
         assert!(view.write(148, 4, 5));
         assert_eq!(view.read(144, 8), None);
         assert_eq!(view.read(144, 4), Some(Read::Field(Field { at: 112, bits: 4 })));
         assert_eq!(view.read(148, 4), Some(Read::Constant(5)));
-        // Bytes that were not side by side.
+        // Bytes that were not adjacent.
         assert_eq!(view.read(88, 16), None);
         assert!(view.remove(0, 16));
         assert_eq!(view.read(8, 8), Some(Read::Field(Field { at: 104, bits: 8 })));

@@ -1,8 +1,8 @@
-//! Rows of frames on their way through the blocks.
+//! Batches of frames on their way through the blocks.
 //!
-//! Every frame has a name, and names have an order: that in which the interpreter would come to them. A
-//! copy goes its way before the frame that it was made of goes on, which gets a new name then, behind those
-//! of its copies; what happened to it before keeps its place by the old one.
+//! Each frame has a name (a number), and names are ordered as the interpreter would process the frames. A copy is
+//! processed before the frame that it was made from. The original frame then gets a new name after those of its
+//! copies. Its earlier events retain their position under the old name.
 
 use dataplane::counter::Traffic;
 use dataplane::forwarder::{Outputs, SIGHTS_MAX};
@@ -14,50 +14,50 @@ use crate::interpret::Interpreter;
 use crate::lfb::{At, Env, Lfb, Packet, Reason, Row, Told, Verdict};
 use crate::loaded::Loaded;
 
-/// Events that may happen to one row of frames.
+/// Maximum number of events from one batch of frames.
 const HAPPENINGS_MAX: usize = 1 << 20;
 
-/// Frames on their way.
+/// A batch of frames in the graph.
 #[derive(Debug)]
 pub struct Walk {
-    /// Frames, and room for more.
+    /// Packets, including unused ones.
     packets: Vec<Packet>,
-    /// How many of them are under way or were.
+    /// Number of packets in use.
     used: usize,
-    /// The name of each.
+    /// Name of each packet.
     names: Vec<u32>,
-    /// The link that each came by last.
+    /// Last link of each packet.
     links: Vec<u32>,
-    /// The place of each name in the order.
+    /// Rank of each name.
     ranks: Vec<u32>,
-    /// Names in their order.
+    /// Names in order.
     order: Vec<u32>,
-    /// Room for the next order.
+    /// Buffer for the next order.
     reordered: Vec<u32>,
-    /// For each block in the plan's order, who waits for it.
+    /// Waiting packets by position of their block in the plan.
     waiting: Vec<Waiting>,
-    /// Blocks for which somebody waits, a bit for each.
+    /// Bit mask of blocks for which packets wait.
     due: Vec<u64>,
     members: Vec<u32>,
     verdicts: [Verdict; SIGHTS_MAX],
-    /// Copies that a block made: of which member, by which output, the copy.
+    /// Copies from a block: member, output, packet.
     copies: Vec<(u32, (u32, u32), Packet)>,
     told: Told,
-    /// Names of those to whom it happened that they were told.
+    /// Names of the redirected frames.
     told_by: Vec<u32>,
-    /// Names of those by whom events happened.
+    /// Names of the frames that caused events.
     happened_by: Vec<u32>,
 }
 
-/// Who waits for a block.
+/// Packets that wait for a block.
 #[derive(Debug, Clone, Default)]
 struct Waiting {
     members: Vec<u32>,
-    /// Whether their names are not in their order.
+    /// Whether the packets are out of name order.
     is_unordered: bool,
 }
 
-/// Where a block's frames enter it.
+/// How frames enter a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
     Port,
@@ -87,7 +87,7 @@ impl Default for Walk {
 }
 
 impl Walk {
-    /// Sends frames that a port received, at most [`SIGHTS_MAX`], through the graph from its block on.
+    /// Sends frames that a port received, at most [`SIGHTS_MAX`], through the graph, starting at the port's block.
     pub fn receive(
         &mut self,
         (inner, plan): (&mut Interpreter, &Plan),
@@ -105,8 +105,8 @@ impl Walk {
         self.run((inner, plan), now, out);
     }
 
-    /// Sends frames that a port received, at most [`SIGHTS_MAX`], on from where the tree left them, each as
-    /// `enter` makes it there and by the link that this gives; none for those that go no further.
+    /// Sends frames that a port received, at most [`SIGHTS_MAX`], on from the point where they left the tree. `enter`
+    /// brings each packet into its state there and returns its link; none for dropped frames.
     pub fn go_on(
         &mut self,
         (inner, plan): (&mut Interpreter, &Plan),
@@ -124,7 +124,7 @@ impl Walk {
         self.run((inner, plan), now, out);
     }
 
-    /// What happened to frames of which none goes on as a frame.
+    /// Reports the events of a batch that does not need the slow path.
     pub fn tell_plain(&mut self, inner: &mut Interpreter, frames: usize) {
         if !self.happened_by.is_empty() {
             self.ranks.clear();
@@ -133,16 +133,16 @@ impl Walk {
         }
     }
 
-    /// Where tables tell what happened to frames, and by which of them.
+    /// Returns the queues for events of tables, and the list of frames that caused them.
     pub fn told(&mut self) -> (&mut Told, &mut Vec<u32>) {
         (&mut self.told, &mut self.happened_by)
     }
 
-    /// Visits blocks until nobody waits.
+    /// Runs blocks until no packets wait.
     fn run(&mut self, (inner, plan): (&mut Interpreter, &Plan), now: Nanos, out: &mut Outputs) {
         let mut members = std::mem::take(&mut self.members);
         for word in 0..self.due.len() {
-            // Whoever is led on comes to a block behind this one.
+            // Packets move only to blocks later in the order.
             while self.due[word] != 0 {
                 let place = word * 64 + self.due[word].trailing_zeros() as usize;
                 self.due[word] &= self.due[word] - 1;
@@ -187,7 +187,7 @@ impl Walk {
         inner.account.received += frames.len() as u64;
     }
 
-    /// Some frames, at most [`SIGHTS_MAX`], in one block.
+    /// Processes at most [`SIGHTS_MAX`] packets in one block.
     fn visit(
         &mut self,
         (inner, plan): (&mut Interpreter, &Plan),
@@ -249,7 +249,7 @@ impl Walk {
         self.lead(inner, plan, instance, members);
     }
 
-    /// Gives names to copies, and to those that they were made of, and leads the copies on.
+    /// Assigns names to copies and new names to their originals, and moves the copies to their next blocks.
     fn lead_copies(
         &mut self,
         inner: &mut Interpreter,
@@ -259,7 +259,7 @@ impl Walk {
     ) {
         let mut copies = std::mem::take(&mut self.copies);
         let first = self.used;
-        // Members are in the order of their names, and copies in that of the members.
+        // Members are in name order, and copies in member order.
         let mut news = copies.iter().map(|(place, ..)| members[*place as usize]).peekable();
         let mut name = self.order.len() as u32;
         self.reordered.clear();
@@ -309,10 +309,10 @@ impl Walk {
         self.copies = copies;
     }
 
-    /// Brings each member where its verdict says.
+    /// Moves each member according to its verdict.
     fn lead(&mut self, inner: &mut Interpreter, plan: &Plan, instance: usize, members: &[u32]) {
         let (mut left, mut told) = (0, 0);
-        // Frames that go by one output after the other are looked up and counted once.
+        // Consecutive frames with the same output are looked up and counted together.
         let mut way: Option<(u32, u32, u32)> = None;
         let mut sum = Traffic::default();
         for (place, &member) in members.iter().enumerate() {
@@ -348,14 +348,14 @@ impl Walk {
         inner.account.told += told;
     }
 
-    /// Lets a frame wait for the block that a link leads to.
+    /// Lets a packet wait for the target block of a link.
     #[inline]
     fn wait(&mut self, plan: &Plan, link: u32, member: u32) {
         self.links[member as usize] = link;
         let place = plan.targets[link as usize].0 as usize;
         let waiting = &mut self.waiting[place];
         if let Some(&last) = waiting.members.last() {
-            // As long as nobody made a copy, places are names and ranks.
+            // Without copies, positions, names and ranks are equal.
             waiting.is_unordered |= if self.order.len() == self.used {
                 member < last
             } else {
@@ -367,7 +367,7 @@ impl Walk {
         self.due[place / 64] |= 1 << (place % 64);
     }
 
-    /// Tells what is to be told, in the order of names.
+    /// Delivers redirected frames and events in name order.
     fn tell(&mut self, inner: &mut Interpreter) {
         if !self.told_by.is_empty() {
             let frames = self.told.frames.drain(..);
@@ -382,14 +382,14 @@ impl Walk {
     }
 }
 
-/// Adds what was counted, and begins to count anew.
+/// Adds a partial sum to a counter and resets the sum.
 fn add(traffic: &mut Traffic, sum: &mut Traffic) {
     traffic.frames += sum.frames;
     traffic.bytes += sum.bytes;
     *sum = Traffic::default();
 }
 
-/// Gives things on in the order of the names that they are by.
+/// Passes items on in the order of the names that caused them.
 fn in_order<T>(ranks: &[u32], names: &[u32], all: impl Iterator<Item = T>, give: impl FnMut(T)) {
     let rank = |name: &u32| ranks[*name as usize];
     let mut all: Vec<(u32, T)> = names.iter().map(rank).zip(all).collect();

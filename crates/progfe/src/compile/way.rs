@@ -1,7 +1,5 @@
-//! What is known, when a program is compiled, of the frames that come one way.
-//!
-//! Metadata, bytes, which values fields that were asked for can still have, and how long the frame is:
-//! what is known is not asked again.
+//! Knowledge of the compiler about the frames of one path: metadata, bytes, possible values of tested fields, length.
+//! A known fact is not tested again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,121 +12,121 @@ use super::view::{Field, Read, View};
 use crate::frames::FormatId;
 use crate::lfb::At;
 
-/// Ranges of numbers, ascending, none of which touch.
+/// Ranges of numbers, ascending, that do not touch.
 pub type Ranges = Vec<(u64, u64)>;
 
-/// What a metadatum is.
+/// Value of a metadata item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Known {
     /// The same for every frame.
     Constant(u128),
-    /// It came with the frame.
+    /// A field of the received frame.
     Field(Field),
-    /// What the table that was asked last knew.
+    /// Result of the last table lookup.
     Found,
 }
 
-/// A header that is there for certain.
+/// A header that is certainly present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its format.
+    /// Format.
     pub format: FormatId,
-    /// Which one of its format.
+    /// Occurrence number within the format.
     pub instance: u8,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub at: usize,
-    /// The byte behind its last.
+    /// Offset after its last byte.
     pub end: usize,
-    /// First bit and bits of each item that is there.
+    /// First bit and number of bits of each item that is present.
     pub items: Vec<Option<(usize, usize)>>,
 }
 
-/// How far what headers enclose goes.
+/// Limit of the data that headers enclose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// As far as the frame.
+    /// End of the frame.
     Frame,
-    /// To the byte that a field and so much more says.
+    /// The byte given by a field plus a constant.
     Field(Field, usize),
 }
 
-/// How far the headers are known.
+/// Knowledge about the next header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// This one may follow, at the end of the last one.
+    /// This format may follow the last header.
     Maybe(FormatId),
-    /// One may follow for which nobody asked yet.
+    /// A header of a format that is not requested may follow.
     Other,
-    /// There are no more.
+    /// No further header follows.
     Nothing,
 }
 
-/// What is known of the headers.
+/// Knowledge about the headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headers {
-    /// Those that are there, the outermost first.
+    /// Headers that are present, outermost first.
     pub list: Rc<Vec<Header>>,
-    /// What follows.
+    /// The next header.
     pub next: Next,
-    /// How far what the last one encloses goes.
+    /// Limit of the payload of the last header.
     pub limit: Limit,
 }
 
-/// What is known of the frames that come one way.
+/// Knowledge about the frames of one path.
 #[derive(Debug, Clone)]
 pub struct Way {
-    /// The block that they enter.
+    /// Index of the block that they enter.
     pub instance: usize,
-    /// By which input.
+    /// Input of the block.
     pub at: At,
     /// Metadata by slot.
     pub meta: Vec<Option<Known>>,
     /// Their bytes.
     pub view: View,
-    /// Their headers, as far as somebody asked.
+    /// Their headers, as far as requested.
     pub headers: Headers,
-    /// The format of the first byte, where frames of the set begin; `None` where a header was taken off.
+    /// Format of the first header, at the start format of the frame set; `None` after a header was removed.
     pub start: Option<FormatId>,
-    /// Rules that they matched on the way.
+    /// Number of rules matched on the path.
     pub hits: u32,
-    /// Tables that were asked on the way.
+    /// Number of table lookups on the path.
     pub asked: u32,
     pub(super) link: u32,
     pub(super) effects: Vec<Effect>,
     pub(super) steps: Vec<Step>,
-    /// What fields of the frame that came can still hold.
+    /// Possible values of fields of the received frame.
     facts: Vec<(Field, Rc<Ranges>)>,
-    /// Whether a field and so much more is at most the frame's bytes.
+    /// Whether a field plus a constant is at most the frame's length.
     fitting: Vec<(Field, usize, bool)>,
-    /// Bytes that the frame had at least, and at most, when it came.
+    /// Minimum and maximum length of the received frame.
     lengths: (usize, usize),
-    /// What was asked of all these, of any way of the tree.
+    /// Log of requested facts, shared by all paths of the tree.
     log: Rc<RefCell<Log>>,
 }
 
-/// What was asked while a tree grew.
+/// Facts requested during compilation.
 #[derive(Debug, Default)]
 struct Log {
     all: Vec<Asked>,
-    /// Since when: before that others asked.
+    /// Start of the current section of the log.
     from: usize,
 }
 
 impl Headers {
-    /// Nothing is known but with which one a frame begins.
+    /// Creates headers with only the start format known.
     pub fn from(start: Option<FormatId>) -> Headers {
         let next = start.map_or(Next::Nothing, Next::Maybe);
         Headers { list: Rc::default(), next, limit: Limit::Frame }
     }
 
-    /// The byte behind the last one.
+    /// Returns the offset after the last header.
     pub fn end(&self) -> usize {
         self.list.last().map_or(0, |header| header.end)
     }
 }
 
 impl Way {
-    /// Frames that come in by a block.
+    /// Creates the path of frames that enter at a block.
     pub(super) fn new(instance: usize, slots: usize, start: Option<FormatId>) -> Way {
         Way {
             instance,
@@ -149,19 +147,19 @@ impl Way {
         }
     }
 
-    /// What a field can hold.
+    /// Returns the possible values of a field, and logs the request.
     pub fn ranges(&self, field: Field) -> Ranges {
         self.ask(Asked::Field(field));
         self.known(field)
     }
 
-    /// The same for those who keep account of what is asked.
+    /// Returns the possible values of a field, without logging.
     pub(super) fn known(&self, field: Field) -> Ranges {
         let known = self.facts.iter().find(|(known, _)| *known == field);
         known.map_or_else(|| vec![(0, field.most())], |(_, ranges)| Ranges::clone(ranges))
     }
 
-    /// Notes what a field can hold.
+    /// Records the possible values of a field.
     pub fn learn(&mut self, field: Field, ranges: Ranges) {
         match self.facts.iter_mut().find(|(known, _)| *known == field) {
             Some((_, known)) => *known = Rc::new(ranges),
@@ -169,7 +167,7 @@ impl Way {
         }
     }
 
-    /// What is read at some bits; a field of which one value is left is a constant.
+    /// Reads bits. A field with only one possible value is a constant.
     pub fn read(&self, at: usize, bits: usize) -> Option<Read> {
         match self.view.read(at, bits)? {
             Read::Field(field) => match self.ranges(field)[..] {
@@ -180,7 +178,7 @@ impl Way {
         }
     }
 
-    /// Whether a field and so much more is at most the bytes that the frame came with, if that is known.
+    /// Returns whether a field plus `more` is at most the length of the received frame, if known.
     pub fn fits(&self, field: Field, more: usize) -> Option<bool> {
         self.ask(Asked::Fits(field, more));
         let (ranges, (shortest, longest)) = (self.ranges(field), self.lengths());
@@ -191,13 +189,13 @@ impl Way {
         self.told_to_fit(field, more).or(surely).or(never)
     }
 
-    /// The same as far as it was noted.
+    /// Returns this fact only as recorded, without logging.
     pub(super) fn told_to_fit(&self, field: Field, more: usize) -> Option<bool> {
         let told = self.fitting.iter().find(|(of, by, _)| (*of, *by) == (field, more));
         told.map(|(_, _, fits)| *fits)
     }
 
-    /// Notes that.
+    /// Records this fact.
     pub fn learn_fits(&mut self, field: Field, more: usize, fits: bool) {
         if fits {
             let least = self.ranges(field).first().map_or(0, |(low, _)| *low as usize);
@@ -206,40 +204,40 @@ impl Way {
         self.fitting.push((field, more, fits));
     }
 
-    /// Bytes that the frame had at least, and at most, when it came.
+    /// Returns the minimum and maximum length of the received frame, and logs the request.
     pub(super) fn lengths(&self) -> (usize, usize) {
         self.ask(Asked::Length);
         self.lengths
     }
 
-    /// The same for those who keep account of what is asked.
+    /// Returns these lengths without logging.
     pub(super) fn known_lengths(&self) -> (usize, usize) {
         self.lengths
     }
 
-    /// The same way with these.
+    /// Returns the path with other lengths.
     pub(super) fn with_lengths(self, least: usize, most: usize) -> Way {
         Way { lengths: (least, most), ..self }
     }
 
-    /// Notes that something was asked.
+    /// Logs the request of a fact.
     pub(super) fn ask(&self, asked: Asked) {
         let mut log = self.log.borrow_mut();
-        // What was asked just now need not be said again.
+        // A recent duplicate need not be logged.
         let since = log.all[log.from..].iter().rev().take(8).any(|known| *known == asked);
         if !since {
             log.all.push(asked);
         }
     }
 
-    /// Keeps what is asked from now on apart; returns since when this was done before.
+    /// Starts a new section of the log. Returns the start of the previous section.
     pub(super) fn begin_asking(&self) -> usize {
         let mut log = self.log.borrow_mut();
         let now = log.all.len();
         std::mem::replace(&mut log.from, now)
     }
 
-    /// What was asked since then, each once. It is asked by those before, too.
+    /// Ends the section. Returns its requests without duplicates, which also belong to the previous section.
     pub(super) fn end_asking(&self, before: usize) -> Vec<Asked> {
         let mut log = self.log.borrow_mut();
         let mut seen = HashSet::new();
@@ -249,17 +247,17 @@ impl Way {
         since
     }
 
-    /// Bytes that the frame has at least now.
+    /// Returns the current minimum length of the frame.
     pub fn least(&self) -> usize {
         self.lengths().0.saturating_add_signed(self.view.grown as isize)
     }
 
-    /// Bytes that the frame has at most now.
+    /// Returns the current maximum length of the frame.
     pub fn most(&self) -> usize {
         self.lengths().1.saturating_add_signed(self.view.grown as isize)
     }
 
-    /// Takes the first bytes off; with which format the others begin whoever has the frame finds out.
+    /// Removes the first bytes. The format of the remaining bytes is unknown to the compiler.
     pub fn strip(&mut self, count: usize) -> bool {
         let done = self.view.remove(0, count);
         if done {
@@ -270,8 +268,8 @@ impl Way {
         done
     }
 
-    /// Takes one off the time to live of the IPv4 header that the frame begins with. False, and nothing is
-    /// done, if that is not as it came.
+    /// Decrements the TTL of the IPv4 header at the start. Returns false without a change if the header is not as
+    /// received.
     pub fn lessen(&mut self) -> bool {
         let done = self.view.lessen(0);
         if done {
@@ -280,20 +278,20 @@ impl Way {
         done
     }
 
-    /// Notes that all was done to the frame that its block does: its bytes are as the view says.
+    /// Records that the edit of the current block was applied. The view has the resulting bytes.
     pub fn edited(&mut self) {
         self.steps.push(Step::Edit(self.instance as u32));
         self.headers = Headers::from(self.start);
     }
 
-    /// Sets a metadatum.
+    /// Sets a metadata item.
     pub fn set(&mut self, slot: Option<usize>, value: Known) {
         if let Some(meta) = slot.and_then(|slot| self.meta.get_mut(slot)) {
             *meta = Some(value);
         }
     }
 
-    /// How a frame that goes on as a frame becomes what it is here.
+    /// Returns the steps that bring a frame into its state here, for the slow path.
     pub(super) fn all_steps(&self) -> Vec<Step> {
         let metas = self.meta.iter().enumerate().filter_map(|(slot, known)| {
             let value = match (*known)? {
@@ -308,7 +306,7 @@ impl Way {
     }
 }
 
-/// Types that stand in front of a tag.
+/// Returns the EtherTypes of VLAN tags.
 pub fn tags() -> Ranges {
     static TAGS: LazyLock<Ranges> = LazyLock::new(|| {
         let types = (0..=u16::MAX).filter(|of| packet::header::vlan::is_tag(*of));
@@ -317,7 +315,7 @@ pub fn tags() -> Ranges {
     TAGS.clone()
 }
 
-/// What both hold.
+/// Returns the intersection.
 pub fn both(a: &[(u64, u64)], b: &[(u64, u64)]) -> Ranges {
     let mut all = Ranges::new();
     for &(low, high) in a {
@@ -328,7 +326,7 @@ pub fn both(a: &[(u64, u64)], b: &[(u64, u64)]) -> Ranges {
     all
 }
 
-/// What some ranges do not hold of the numbers up to `most`.
+/// Returns the complement of ranges, up to `most`.
 pub fn others(ranges: &[(u64, u64)], most: u64) -> Ranges {
     let mut sorted: Ranges = ranges.to_vec();
     sorted.sort_unstable();

@@ -1,18 +1,18 @@
-//! Values as people write them: decimal, `0x...`, MAC, IPv4 and IPv6 addresses.
+//! Literals: decimal, `0x...`, MAC, IPv4 and IPv6 addresses.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
 
-/// A value, and how it was written.
+/// A value with its notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Literal {
     /// The value.
     pub value: u128,
-    /// How it was written, and is shown.
+    /// Notation in input and output.
     pub form: Form,
 }
 
-/// Ways to write a value.
+/// Notation of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     /// `40`.
@@ -28,7 +28,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Bits of what is written so; none if it says nothing about that.
+    /// Returns the width of an address notation; none for numbers.
     pub fn bits(self) -> Option<u32> {
         match self {
             Form::Decimal | Form::Hex => None,
@@ -39,7 +39,7 @@ impl Form {
     }
 }
 
-/// The value that a word writes.
+/// Parses a word.
 pub fn read(word: &str) -> Option<Literal> {
     if let Some(value) = crate::xml::number(word) {
         let hex = word.trim().starts_with("0x") || word.trim().starts_with("0X");

@@ -1,41 +1,40 @@
-//! Conditions as alternatives of simple tests, for compilers.
+//! Normal form of conditions, for compilers.
 //!
-//! A condition becomes a list of conjunctions of which one must hold; a conjunction holds if all its
-//! tests do. Tests of one operand are merged, and conjunctions that can never hold are left out: an
-//! empty list never holds. Conditions that would need more than [`CONJUNCTIONS_MAX`] have no such form
-//! and are evaluated as trees.
+//! A condition becomes a disjunction of conjunctions of tests. Tests of the same operand are merged. Conjunctions
+//! that are never true are omitted, so an empty list is never true. A condition that needs more than
+//! [`CONJUNCTIONS_MAX`] conjunctions has no normal form and is evaluated as a tree.
 
 use super::{Choice, Condition, Facts, Operand, Relation};
 use crate::frames::bits;
 
-/// Conjunctions of a condition.
+/// Maximum number of conjunctions of a condition.
 pub const CONJUNCTIONS_MAX: usize = 1024;
 
-/// Tests that are put together to find them.
+/// Maximum number of test combinations during normalization.
 const WORK_MAX: usize = 1 << 17;
 
-/// Tests that must all hold, in the order of the operands.
+/// A conjunction of tests, ordered by operand.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Conjunction {
-    /// What is looked at, and what it must be.
+    /// Operands with their tests.
     pub tests: Vec<(Operand, Atom)>,
 }
 
-/// What an operand must be.
+/// A test of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Atom {
-    /// There.
+    /// Present.
     There,
-    /// Not there.
+    /// Absent.
     Absent,
-    /// There, and from the one to the other.
+    /// Present and in a range.
     Range(u128, u128),
-    /// There, and such under a mask: value, mask.
+    /// Present and equal under a mask: value, mask.
     Mask(u128, u128),
 }
 
 impl Condition {
-    /// The conjunctions of which one must hold; `None` if they would be too many.
+    /// Returns the disjunction of conjunctions; `None` if there are too many.
     pub fn normal(&self) -> Option<Vec<Conjunction>> {
         let mut work = WORK_MAX;
         normal(self, false, &mut work)
@@ -43,7 +42,7 @@ impl Condition {
 }
 
 impl Conjunction {
-    /// Whether it holds for a frame.
+    /// Evaluates the conjunction for a frame.
     pub fn holds(&self, facts: &Facts<'_>) -> bool {
         self.tests.iter().all(|(operand, atom)| match *atom {
             Atom::There => facts.has(operand),
@@ -59,7 +58,7 @@ impl Conjunction {
         Conjunction { tests: vec![(operand.clone(), atom)] }
     }
 
-    /// Both; `None` if they contradict each other.
+    /// Combines two conjunctions. Returns `None` if they contradict each other.
     fn and(&self, other: &Conjunction) -> Option<Conjunction> {
         let mut tests = self.tests.clone();
         for (operand, atom) in &other.tests {
@@ -83,15 +82,15 @@ impl Conjunction {
     }
 }
 
-/// Two tests of one operand together.
+/// Combination of two tests of one operand.
 enum Both {
-    /// They are one test.
+    /// Merged into one test.
     One(Atom),
-    /// They stay two.
+    /// Both tests remain.
     Each,
 }
 
-/// Two tests of one operand; `None` if they contradict each other.
+/// Combines two tests of one operand. Returns `None` if they contradict each other.
 fn both(a: Atom, b: Atom) -> Option<Both> {
     match (a, b) {
         (Atom::Absent, Atom::Absent) => Some(Both::One(Atom::Absent)),
@@ -179,7 +178,7 @@ fn test(
     if !negated {
         return Some(positive.into_iter().map(|atom| Conjunction::of(operand, atom)).collect());
     }
-    // None of the atoms holds, or the operand is not there.
+    // No atom is true, or the operand is absent.
     let mut left = vec![Conjunction::of(operand, Atom::There)];
     for atom in positive {
         let others = complement(atom, width);
@@ -194,7 +193,7 @@ fn test(
     Some(left)
 }
 
-/// A choice as one test: a range where its mask is a prefix.
+/// Converts a choice to one test. A prefix mask becomes a range.
 fn atom(choice: &Choice, width: u32) -> Atom {
     match choice {
         Choice::One(one) => Atom::Range(one.value, one.value),
@@ -211,7 +210,7 @@ fn atom(choice: &Choice, width: u32) -> Atom {
     }
 }
 
-/// Tests of which one holds where this one does not, for an operand that is there.
+/// Returns the complement of a test as a disjunction, for an operand that is present.
 fn complement(atom: Atom, width: u32) -> Vec<Atom> {
     let most = bits::most(width);
     match atom {
@@ -223,7 +222,7 @@ fn complement(atom: Atom, width: u32) -> Vec<Atom> {
             below.into_iter().chain(above).collect()
         }
         Atom::Mask(value, mask) => {
-            // The first bit under the mask that differs is this one.
+            // This bit is the first under the mask that differs.
             let bits = (0..width).rev().map(|bit| 1u128 << bit).filter(|bit| mask & bit != 0);
             bits.map(|bit| {
                 let upper = mask & !(bit | (bit - 1));

@@ -1,38 +1,38 @@
-//! Conditions read from text, with the byte at which something is wrong.
+//! Parser for conditions. Errors have a byte offset.
 
 use crate::frames::{FrameSet, Part, Width, bits};
 
 use super::{Choice, Condition, Form, Literal, Operand, Relation, literal};
 
-/// Bytes of a condition's text.
+/// Maximum size of the text of a condition in bytes.
 pub const TEXT_BYTES_MAX: usize = 4096;
-/// Parentheses and `not` within each other.
+/// Maximum nesting of parentheses and `not`.
 const DEPTH_MAX: usize = 32;
-/// Operands and values of a condition.
+/// Maximum number of operands and values in a condition.
 const PARTS_MAX: usize = 512;
 
-/// What is wrong with a condition, and at which byte of its text.
+/// Syntax error in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionError {
-    /// Byte of the text.
+    /// Byte offset in the text.
     pub at: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
-    /// How to mend it; may be empty.
+    /// Hint for a fix; may be empty.
     pub hint: &'static str,
 }
 
-/// A metadatum that a name means.
+/// A metadata item that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadatum {
-    /// Its number.
+    /// Id of the item.
     pub id: u32,
-    /// Its bits.
+    /// Width in bits.
     pub bits: u32,
 }
 
 impl Condition {
-    /// Reads a condition about frames of a set. `meta` knows the metadata.
+    /// Parses a condition on frames of a set. `meta` resolves metadata names.
     pub fn parse(
         text: &str,
         set: &FrameSet,
@@ -52,7 +52,7 @@ impl Condition {
 }
 
 impl Operand {
-    /// Reads one operand.
+    /// Parses one operand.
     pub fn parse(
         text: &str,
         set: &FrameSet,
@@ -63,7 +63,7 @@ impl Operand {
 }
 
 impl Choice {
-    /// Reads what an operand is compared with: a value, a range, a value under a mask.
+    /// Parses a right-hand side: a value, a range or a masked value.
     pub fn parse(text: &str, operand: &Operand) -> Result<Choice, ConditionError> {
         let set = FrameSet::default();
         Parser { text, at: 0, depth: 0, parts: 0, set: &set, meta: &|_| None }
@@ -85,7 +85,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// The next word or sign and where it stands; empty at the end.
+    /// Returns the next token and its position; empty at the end.
     fn peek(&self) -> (usize, &'a str) {
         let sign = |c: char| matches!(c, '(' | ')' | '{' | '}' | ',' | '=');
         let rest = &self.text[self.at..];

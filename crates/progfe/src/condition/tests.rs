@@ -1,4 +1,4 @@
-//! Conditions read, shown, evaluated and in their normal form; every fault with its byte.
+//! Tests of parsing, display, evaluation and normal form, and of every error with its offset.
 
 use proptest::prelude::*;
 

@@ -1,8 +1,9 @@
 //! Instances and links as FEObject's tables LFBSelectors and LFBTopology (RFC 5812 section 5.1).
 //!
-//! Rows have indices that stay as long as the instance or link does; one that a control element makes
-//! has the index that it was given, others get the smallest that was never used. A row that is made
-//! makes the instance or link, one that is taken away takes it away; none is changed in place.
+//! - The index of a row is stable while its instance or link exists.
+//! - A control element chooses the index of a row that it creates. Other new rows get the index after the largest
+//!   existing one.
+//! - Creating a row creates the instance or link, and deleting the row deletes it. Rows cannot be changed in place.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +15,19 @@ use super::code_of;
 use crate::element::Draft;
 use crate::program::{End, INSTANCES_MAX, LINKS_MAX, Program};
 
-/// FEObject's class.
+/// Class id of FEObject.
 pub const FE_OBJECT: u32 = 1;
-/// Its component LFBTopology.
+/// Component id of LFBTopology.
 const TOPOLOGY: u32 = 1;
-/// Its component LFBSelectors.
+/// Component id of LFBSelectors.
 const SELECTORS: u32 = 2;
 
-/// An instance, by class and number.
+/// An instance: class and number.
 type Named = (u32, u32);
 /// An output: instance, port group, index.
 type Output = (Named, u32, u32);
 
-/// Which row each instance and each link has.
+/// Row index of each instance and link.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
     selectors: BTreeMap<u32, Named>,
@@ -38,7 +39,7 @@ fn named(program: &Program, end: End) -> Output {
     ((instance.class, instance.number), end.port, end.index)
 }
 
-/// Drops rows of what is gone and gives rows to what is new.
+/// Deletes rows of removed items and assigns rows to new ones.
 fn follow<T: Ord + Copy>(rows: &mut BTreeMap<u32, T>, all: impl Iterator<Item = T>) {
     let mut new: std::collections::BTreeSet<T> = all.collect();
     rows.retain(|_, known| new.remove(known));
@@ -50,7 +51,7 @@ fn follow<T: Ord + Copy>(rows: &mut BTreeMap<u32, T>, all: impl Iterator<Item = 
 }
 
 impl Numbers {
-    /// Goes on with a program.
+    /// Updates the rows to a program.
     pub fn follow(&mut self, program: &Program) {
         follow(&mut self.selectors, program.instances.iter().map(|it| (it.class, it.number)));
         let links = program.links.iter();
@@ -58,7 +59,7 @@ impl Numbers {
         follow(&mut self.links, links);
     }
 
-    /// What stands at a path of FEObject.
+    /// Returns the value at a path of FEObject.
     pub fn get(&self, program: &Program, path: &[u32]) -> Result<Value, ResultCode> {
         let mut numbers = self.clone();
         numbers.follow(program);
@@ -119,7 +120,7 @@ pub fn stage(draft: &mut Draft, numbers: &mut Numbers, change: Change) -> Result
                 _ => numbers.links.keys().copied().collect(),
             };
             let rows = value.rows().ok_or(ResultCode::INVALID_PARAMETERS)?;
-            // What stays as it is keeps what it holds.
+            // Unchanged rows retain their state.
             for index in gone.iter().filter(|index| !rows.contains_key(index)) {
                 remove(draft, numbers, table, *index)?;
             }
@@ -133,7 +134,7 @@ pub fn stage(draft: &mut Draft, numbers: &mut Numbers, change: Change) -> Result
             add(draft, numbers, table, index, &value)
         }
         (Some((&table, &[index])), Change::Delete { .. }) => remove(draft, numbers, table, index),
-        // A part of a row would be another instance or link.
+        // A changed part of a row would denote another instance or link.
         _ => Err(ResultCode::NOT_SUPPORTED),
     }
 }

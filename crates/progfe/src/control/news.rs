@@ -1,4 +1,4 @@
-//! What is told to control elements by itself: events, and packets that leave by RedirectOut.
+//! Unsolicited messages to control elements: events, and packets from RedirectOut.
 
 use forces::Value;
 use forces::association::Happening;
@@ -10,7 +10,7 @@ use crate::lfb;
 use crate::lfb::told::ToldFrame;
 use crate::program::Program;
 
-/// An event as an association knows it; none if the instance is gone meanwhile.
+/// Converts an event for an association. Returns none if the instance no longer exists.
 pub fn happening(program: &Program, it: &lfb::Happening) -> Option<Happening> {
     let instance = program.instances.get(it.instance)?;
     let value = it.reports.first().map(|(_, value)| value.clone());
@@ -24,7 +24,7 @@ pub fn happening(program: &Program, it: &lfb::Happening) -> Option<Happening> {
     })
 }
 
-/// An agent's event as an association knows it, with particulars as JSON.
+/// Converts an agent's event for an association, with details as JSON.
 pub fn agent(report: &Report, facts: &str) -> Happening {
     let Report { agent, occurred, untold } = report;
     let text = |text: &str, octets| Value::Text(whole::cut(text, octets).to_owned());
@@ -45,7 +45,7 @@ pub fn agent(report: &Report, facts: &str) -> Happening {
     }
 }
 
-/// A packet with its metadata, each as wide as its type; those of types that are no numbers are left out.
+/// Converts a packet with its metadata, each as wide as its type. Metadata of non-numeric types is omitted.
 pub fn redirect(program: &Program, told: &ToldFrame) -> Redirect {
     let one = |(id, value): &(u32, u128)| {
         let metadata = program.catalog.metadata_by_id(*id)?;

@@ -1,4 +1,4 @@
-//! An element that is asked and changed by class, number and path, as an association does it.
+//! Tests that read and change an element by class, number and path, as an association does.
 
 use forces::association::{Change as Staged, Element as _, Place as At};
 use forces::value::Value;
@@ -63,7 +63,7 @@ impl Rig {
         speaker.commit()
     }
 
-    /// How many frames leave by each port when one comes in by port 1.
+    /// Returns the number of frames that leave each port when one arrives at port 1.
     fn arrive(&mut self, to: u8) -> [usize; 2] {
         let mut frame = vec![2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, 1, 0x90, 0];
         frame.resize(60, 0);
@@ -97,7 +97,7 @@ fn numbers<const N: usize>(all: [u32; N]) -> Value {
     Value::struct_of((1..).zip(all.map(|it| Value::Unsigned(it.into()))))
 }
 
-/// A row of LFBTopology.
+/// Returns a row of LFBTopology.
 fn link(from: (u32, u32), port: u32, index: u32, to: (u32, u32)) -> Value {
     let number = |number: u32| Value::Unsigned(number.into());
     let select = |(class, instance)| numbers([class, instance]);
@@ -118,7 +118,7 @@ fn components_of_instances_are_read_and_set_by_path() {
     assert_eq!(rig.get(LEARN_SEARCH, 2, &[5]), Err(ResultCode::COMPONENT_DOES_NOT_EXIST));
     assert_eq!(rig.get(LEARN_SEARCH, 1, &[8, 0, 2]), Ok(Value::Unsigned(2)));
     assert_eq!(rig.get(LEARN_SEARCH, 1, &[8, 7]), Err(ResultCode::COMPONENT_DOES_NOT_EXIST));
-    // All of what is staged, or nothing.
+    // A commit applies all staged changes or none.
     let age = set(LEARN_SEARCH, 1, &[5], Value::Unsigned(60));
     assert_eq!(
         rig.commit(&[age.clone(), set(LEARN_SEARCH, 1, &[8, 0, 2], Value::Text("x".into()))]),
@@ -131,7 +131,7 @@ fn components_of_instances_are_read_and_set_by_path() {
     assert_eq!(rig.get(LEARN_SEARCH, 1, &[5]), Ok(Value::Unsigned(300)));
     assert!(rig.commit(&[delete(LEARN_SEARCH, 1, &[8, 0])]).is_success());
     assert_eq!(rig.get(LEARN_SEARCH, 1, &[8]), Ok(Value::rows_of([])));
-    // What the transaction was about stays once it is complete.
+    // A completed transaction cannot be rolled back.
     rig.speaker().complete();
     rig.speaker().roll_back();
     assert_eq!(rig.get(LEARN_SEARCH, 1, &[8]), Ok(Value::rows_of([])));
@@ -144,7 +144,7 @@ fn instances_and_links_are_made_and_taken_away_while_frames_pass() {
     let selectors = rig.get(FE_OBJECT, 1, &[2]).unwrap();
     let rows = selectors.rows().unwrap();
     let count = rows.iter().find(|(_, row)| **row == numbers([COUNT, 1])).map(|(index, _)| *index);
-    // A mirror in place of the counter.
+    // Replace the counter with a mirror.
     let output = |rig: &mut Rig, from: Value| {
         let links = rig.get(FE_OBJECT, 1, &[1]).unwrap();
         let mut rows = links.rows().unwrap().iter();
@@ -186,7 +186,7 @@ fn a_graph_that_cannot_be_is_refused_and_nothing_changes() {
         ),
         (set(FE_OBJECT, 1, &[1, 9], link((14, 1), 4, 0, (3, 1))), ResultCode::NOT_FOUND),
         (set(FE_OBJECT, 1, &[1, 9], link((14, 1), 0, 70_000, (3, 1))), ResultCode::NOT_FOUND),
-        // A cycle without a queue: each row can be, the graph cannot.
+        // A cycle without a queue: each row is valid, but the graph is not.
         (
             set(FE_OBJECT, 1, &[1, 9], link((LEARN_SEARCH, 1), 2, 0, (LEARN_SEARCH, 1))),
             ResultCode::INVALID_PARAMETERS,
@@ -225,7 +225,7 @@ fn a_whole_program_is_a_component_in_parts() {
     assert!(rig.commit(&parts).is_success());
     assert_eq!(rig.get(whole::CLASS, 1, &[name]), Ok(Value::Text("q".into())));
     assert_eq!(rig.arrive(9), [1, 0]);
-    // What runs can be read, and is the same program when it is set again.
+    // The running document can be read, and setting it again gives the same program.
     let told = rig.get(whole::CLASS, 1, &[document]).unwrap();
     assert!(rig.commit(&[set(whole::CLASS, 1, &[document], told.clone())]).is_success());
     assert_eq!(rig.get(whole::CLASS, 1, &[document]), Ok(told));
@@ -285,7 +285,7 @@ fn events_are_told_of_instances_that_somebody_watches() {
     rig.arrive(9);
     assert!(rig.element.next_happening().is_none());
     rig.element.watch_also([(LEARN_SEARCH, 1)].into());
-    // Another program: the same instance is watched still.
+    // After a program change the subscription to the same instance remains.
     assert!(rig.commit(&[set(LEARN_SEARCH, 1, &[5], Value::Unsigned(60))]).is_success());
     rig.element.settle();
     let mut batch = Batch::new(1);
@@ -312,7 +312,7 @@ fn what_was_learnt_is_a_row_and_can_be_taken_away() {
     let (Some(index), 2) = learnt(&mut rig) else { panic!("one is set, one is learnt") };
     let key = Value::struct_of([(1, Value::Text("02:00:00:00:00:01".into()))]);
     assert_eq!(rig.speaker().find(&place(LEARN_SEARCH, 1, &[8]), 1, &key), Ok(index));
-    // What is only staged is there still.
+    // A staged deletion has no effect before the commit.
     assert!(rig.speaker().stage(delete(LEARN_SEARCH, 1, &[8, index])).is_success());
     assert_eq!(learnt(&mut rig), (Some(index), 2));
     assert!(rig.speaker().commit().is_success());
@@ -349,7 +349,7 @@ fn what_was_staged_for_another_program_is_not_committed() {
 /// IPv4UcastLPM.
 const LPM: u32 = 10;
 
-/// An element with the router of the examples.
+/// Creates an element with the example router.
 fn router() -> Rig {
     let text = include_str!("../../../../examples/progfe/router.fe.xml");
     let (program, problems) = Program::load(&Source::new("router", text), &no_files);
@@ -370,7 +370,7 @@ fn route(number: u32, hop: u32) -> Value {
     ])
 }
 
-/// Whether the block looks up by the rows that are set, and nothing else.
+/// Asserts that the block looks up exactly the configured rows.
 fn is_as_set(rig: &mut Rig) {
     let program = rig.element.program().clone();
     let at = program.place_of_instance(LPM, 1).unwrap();
@@ -385,7 +385,7 @@ fn is_as_set(rig: &mut Rig) {
         panic!("the block is there");
     };
     let known = block.routes().iter().map(|(prefix, hop)| {
-        // What is looked up is what is listed.
+        // Lookups match the listed routes.
         let found = block.routes().lookup(prefix.last()).map(|id| block.routes().hop(id));
         assert_eq!(found, Some(hop), "{prefix}");
         (prefix.address().octets().to_vec(), prefix.length().into(), hop.selector)
@@ -401,7 +401,7 @@ fn a_table_of_prefixes_follows_its_rows_through_commits_and_what_is_taken_back()
         value: Value::Array(rows.map(|number| (number + 10, route(number, hop))).collect()),
     };
     is_as_set(&mut rig);
-    // More than is done ahead at once, twice over the same rows.
+    // More rows than one step in advance, with overlap.
     assert!(rig.commit(&[table(0..3000, 7), table(2000..5000, 6)]).is_success());
     is_as_set(&mut rig);
     rig.speaker().roll_back();
@@ -409,7 +409,7 @@ fn a_table_of_prefixes_follows_its_rows_through_commits_and_what_is_taken_back()
     assert!(rig.commit(&[table(0..3000, 7)]).is_success());
     rig.speaker().complete();
     is_as_set(&mut rig);
-    // What is staged and taken back leaves the table as it was, however often.
+    // Staging and unstaging repeatedly leaves the table unchanged.
     for _ in 0..3 {
         assert!(rig.speaker().stage(table(0..3000, 6)).is_success());
         rig.speaker().unstage();
@@ -425,7 +425,7 @@ fn a_table_of_prefixes_follows_its_rows_through_commits_and_what_is_taken_back()
         rig.speaker().complete();
         is_as_set(&mut rig);
     }
-    // Two rows that change places, and two that would be one.
+    // Two rows that swap prefixes, and two that would become equal.
     let swapped = [set(LPM, 1, &[1, 20], route(11, 7)), set(LPM, 1, &[1, 21], route(10, 7))];
     assert!(rig.commit(&swapped).is_success());
     rig.speaker().complete();

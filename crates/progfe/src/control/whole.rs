@@ -1,9 +1,10 @@
-//! Ext-PG-Program: the program as a whole, as the one instance of a class that stands in no graph.
+//! Ext-PG-Program: the whole program as the only instance of a class that is not part of the graph.
 //!
-//! A document of any length is set as rows of at most [`PART_OCTETS`] each, in one transaction; the
-//! commit puts them together, checks the program and swaps it in, all or nothing. What is wrong with one
-//! that was refused can be read until the next. A frame that is set is traced as if a port had received
-//! it, and so is forwarded; what happened to it, block by block, can be read then.
+//! - A control element sets a document of any length as rows of at most [`PART_OCTETS`] each, in one transaction. The
+//!   commit joins them, checks the program and swaps it in, all or nothing.
+//! - The problems of a rejected program can be read until the next one is loaded.
+//! - A frame that a control element sets is traced as if a port had received it, and is also forwarded. Its trace can
+//!   be read afterwards, block by block.
 
 use forces::association::{Change, Place};
 use forces::value::{Rows, Value};
@@ -17,43 +18,43 @@ use crate::program::document::no_files;
 use crate::trace::Trace;
 use crate::xml::{Source, TEXT_BYTES_MAX};
 
-/// The class.
+/// Class id.
 pub const CLASS: u32 = 0x5047_0100;
-/// Octets of a part of a document.
+/// Maximum octets of a part of a document.
 pub const PART_OCTETS: usize = 32 << 10;
 
-/// Components.
+/// Component ids.
 pub mod component {
-    /// The program's name.
+    /// Name of the program.
     pub const NAME: u32 = 1;
-    /// Which version of it.
+    /// Revision of the program.
     pub const REVISION: u32 = 2;
-    /// Which one it is of those that this element ran.
+    /// Generation of the program in this element.
     pub const GENERATION: u32 = 3;
     /// The document, in parts.
     pub const DOCUMENT: u32 = 4;
-    /// What was wrong with the last one that was refused.
+    /// Problems of the last rejected program.
     pub const PROBLEMS: u32 = 5;
     /// Instances with their names.
     pub const INSTANCES: u32 = 6;
-    /// Links with what went over them.
+    /// Links with their traffic.
     pub const LINKS: u32 = 7;
-    /// Frames that blocks let go no further.
+    /// Dropped frames by block.
     pub const DROPS: u32 = 8;
-    /// A frame to be traced.
+    /// A frame to trace.
     pub const TRACE_FRAME: u32 = 9;
-    /// What happened to it.
+    /// Trace of that frame.
     pub const TRACE: u32 = 10;
-    /// Frames by what became of them.
+    /// Frame accounting.
     pub const ACCOUNT: u32 = 11;
     /// The last event of an agent.
     pub const AGENT_EVENT: u32 = 12;
 }
 
-/// The event that an agent said something.
+/// Event id: an agent reported an event.
 pub const AGENT_SAID: u32 = 1;
 
-/// What the instance knows beside the element.
+/// State of the instance that is not in the element.
 #[derive(Debug, Default)]
 pub struct Whole {
     problems: Vec<String>,
@@ -61,11 +62,11 @@ pub struct Whole {
     pub agent_event: Option<Value>,
     /// The last trace, as rows.
     pub traced: Rows,
-    /// Packets from control elements for which there is no RedirectIn.
+    /// Number of packets from control elements that were lost because there is no RedirectIn.
     pub redirects_lost: u64,
 }
 
-/// What is staged of it.
+/// Staged changes of the instance.
 #[derive(Debug, Default)]
 pub struct Staged {
     document: Option<Rows>,
@@ -114,11 +115,11 @@ impl Staged {
     }
 }
 
-/// A document that is to be loaded, and a frame that is to be traced.
+/// A document to load, and a frame to trace.
 type Wanted = (Option<String>, Option<(PortNo, Frame)>);
 
 impl Whole {
-    /// What a commit asks for.
+    /// Takes the staged document and frame for a commit.
     pub fn take(&mut self, staged: Staged) -> Result<Wanted, ResultCode> {
         let document = match staged.document {
             None => None,
@@ -140,7 +141,7 @@ impl Whole {
         Ok((document, traced))
     }
 
-    /// Makes a document ready to replace what runs.
+    /// Loads a document as the next program.
     pub fn load<E: Enforcer>(
         &mut self,
         text: &str,
@@ -163,12 +164,12 @@ impl Whole {
         }
     }
 
-    /// Keeps why something was refused.
+    /// Stores the reason of a rejection.
     pub fn note(&mut self, error: &ElementError) {
         self.problems = error.to_string().lines().map(str::to_owned).collect();
     }
 
-    /// What stands at a path.
+    /// Returns the value at a path.
     pub fn get<E: Enforcer>(
         &self,
         element: &Element<E>,
@@ -242,7 +243,7 @@ impl Whole {
     }
 }
 
-/// The beginning of a text, as many octets as its type holds.
+/// Cuts a text to the octets that its type allows.
 pub(super) fn cut(text: &str, octets: usize) -> &str {
     let mut end = text.len().min(octets);
     while !text.is_char_boundary(end) {
@@ -251,7 +252,7 @@ pub(super) fn cut(text: &str, octets: usize) -> &str {
     &text[..end]
 }
 
-/// A trace as rows.
+/// Returns a trace as rows.
 pub fn steps(program: &Program, trace: &Trace) -> Rows {
     let row = |step: &crate::trace::Step| {
         let metadata: Vec<String> = step

@@ -1,7 +1,7 @@
-//! A program as it is to be: a copy of one that runs, changed step by step until it takes its place.
+//! A draft program: a copy of a running program that changes step by step until it replaces it.
 //!
-//! Each change is looked at by itself when it is made, so that whoever makes many learns which one
-//! cannot be; what concerns the graph as a whole is [checked](crate::check) when the draft is made ready.
+//! Each change is checked individually when it is made, so that a caller with many changes learns which one is
+//! invalid. Properties of the whole graph are [checked](crate::check) when the draft is loaded.
 
 use std::collections::BTreeMap;
 
@@ -14,49 +14,49 @@ use crate::lfb::learn_search::LEARNT_FROM;
 use crate::problem::Place;
 use crate::program::{End, Instance, Link, PREFIX, Program, Source};
 
-/// A program that is being changed.
+/// A program under change.
 #[derive(Debug)]
 pub struct Draft {
-    /// As it is so far.
+    /// Current state of the draft.
     pub program: Program,
-    /// Counters that are set back with it: instances by name, and components.
+    /// Counters to reset on activation: instance names and component ids.
     pub(super) resets: Vec<(String, u32)>,
-    /// Rows that blocks are to forget: instances by name, components, indices.
+    /// Learned rows to delete on activation: instance names, component ids, row indices.
     pub(super) forgets: Vec<(String, u32, u32)>,
-    /// Components that were changed, by the instance's name.
+    /// Changed components, by instance name.
     touched: BTreeMap<(String, u32), Part>,
-    /// Blocks that are made ahead, by the instance's name; none where that cannot be.
+    /// Successor blocks updated in advance, by instance name; none if that is not possible.
     pub(super) ahead: BTreeMap<String, Option<Following>>,
-    /// Whether instances or links are others.
+    /// Whether instances or links changed.
     is_other_graph: bool,
 }
 
-/// What of a component was changed.
+/// The changed part of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    /// Whole rows of a table, each looked at when it was changed.
+    /// Whole rows of a table, each checked when it changed.
     Rows,
-    /// Anything else.
+    /// Any other part.
     Fields,
 }
 
-/// A block that follows one that runs, as far as it has come.
+/// A successor of a running block, updated in advance.
 #[derive(Debug)]
 pub(super) struct Following {
     block: Lfb,
-    /// The one component whose rows change.
+    /// The only component whose rows change.
     component: u32,
-    /// The rows that the block has.
+    /// Rows that the block has.
     rows: Rows,
 }
 
 impl Following {
-    /// The block, as it is to run.
+    /// Returns the updated block.
     pub(super) fn block(self) -> Option<Lfb> {
         Some(self.block)
     }
 
-    /// Goes on to other rows; false if it cannot.
+    /// Updates the block to other rows. Returns false on failure.
     fn go_on(&mut self, rows: &Rows) -> bool {
         let Following { block, component, rows: before } = self;
         let mut done = true;
@@ -68,19 +68,19 @@ impl Following {
     }
 }
 
-/// The type of a component.
+/// Returns the type of a component.
 fn data_type_of(class: &Class, id: u32) -> Option<&DataType> {
     class.component_by_id(id).map(|component| &*component.data_type)
 }
 
-/// A counter: its instance, by place, and its component.
+/// A counter: index of the instance, component id.
 type Counter = (usize, u32);
 
-/// A row: its instance, by place, its component and its index.
+/// A row: index of the instance, component id, row index.
 type Row = (usize, u32, u32);
 
 impl Draft {
-    /// One that changes nothing yet.
+    /// Creates a draft without changes.
     pub fn of(program: &Program) -> Draft {
         Draft {
             program: program.clone(),
@@ -92,8 +92,8 @@ impl Draft {
         }
     }
 
-    /// Whether all that is changed is rows that blocks follow: whatever else was checked of the program holds
-    /// still.
+    /// Returns true if the only changes are rows of blocks with successors. All other checks of the program then
+    /// remain valid.
     pub(super) fn changes_rows_only(&self) -> bool {
         let is_followed = |((name, _), part): (&(String, u32), &Part)| {
             *part == Part::Rows && self.ahead.get(name).is_some_and(Option::is_some)
@@ -101,7 +101,7 @@ impl Draft {
         !self.is_other_graph && self.touched.iter().all(is_followed)
     }
 
-    /// Makes one change of what an instance is set to.
+    /// Changes a setting of an instance.
     pub fn change(&mut self, change: Change) -> Result<(), ElementError> {
         let (Change::Set { instance, path, .. }
         | Change::Merge { instance, path, .. }
@@ -165,8 +165,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds an instance of a class, with what the class says. Its name is made of the class's and its
-    /// number.
+    /// Adds an instance of a class with default settings. Its name consists of the class name and its number.
     pub fn add_instance(&mut self, class: u32, number: u32) -> Result<(), ElementError> {
         let known = self.program.catalog.class_by_id(class).ok_or(ElementError::NotThere)?;
         let short = known.name.strip_prefix(PREFIX).unwrap_or(&known.name);
@@ -189,7 +188,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes an instance away, with its links and watches (RFC 5812 section 5.1).
+    /// Removes an instance with its links and watches (RFC 5812 section 5.1).
     pub fn remove_instance(&mut self, class: u32, number: u32) -> Result<(), ElementError> {
         let Program { instances, links, watches, .. } = &mut self.program;
         let at = instances.iter().position(|it| (it.class, it.number) == (class, number));
@@ -233,7 +232,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes the link of an output away.
+    /// Removes the link of an output.
     pub fn remove_link(&mut self, from: End) -> Result<(), ElementError> {
         let at = self.program.link_of(from).ok_or(ElementError::NotThere)?;
         self.is_other_graph = true;
@@ -241,8 +240,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Brings blocks whose tables were changed to what these are now. `follow` gives one that follows the
-    /// block at a place of the program that runs.
+    /// Updates successors of blocks whose tables changed. `follow` creates the successor of the block with an index
+    /// in the running program.
     pub(super) fn go_ahead(&mut self, running: &Program, follow: impl Fn(usize) -> Option<Lfb>) {
         for (name, id) in self.touched.keys() {
             let rows_of = |program: &Program| {
@@ -261,7 +260,7 @@ impl Draft {
         }
     }
 
-    /// The counters to set back and the rows to forget, by the places of their instances.
+    /// Returns the counters to reset and the rows to delete, with instance indices.
     pub(super) fn places(&self) -> (Vec<Counter>, Vec<Row>) {
         let find = |name: &str| self.program.find(name);
         let resets = self.resets.iter().filter_map(|(name, id)| Some((find(name)?, *id)));
@@ -270,7 +269,7 @@ impl Draft {
         (resets.collect(), forgets.collect())
     }
 
-    /// Looks at what was changed as a whole: keys, and parts that must not be missing.
+    /// Checks changed components as a whole: keys and mandatory parts.
     pub(super) fn is_whole(&self, before: &Program) -> Result<(), ElementError> {
         for ((name, id), part) in &self.touched {
             let Some(instance) = self.program.find(name) else { continue };

@@ -1,6 +1,6 @@
-//! What would become of what blocks learnt and counted if another program took the place of the one that runs.
+//! Preview of the fate of learned and counted state if another program replaces the running one.
 //!
-//! The program is made ready as if it were to run, and thrown away: what is told is what would happen.
+//! The program is loaded as for a swap and then discarded, so the preview equals the real result.
 
 use std::sync::Arc;
 
@@ -13,42 +13,42 @@ use crate::loaded::{Ahead, Kept};
 use crate::problem::Problems;
 use crate::program::{Program, base_id};
 
-/// What a block holds, and what would become of it.
+/// State of a block, and its fate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
-    /// The block's name.
+    /// Name of the block.
     pub instance: String,
-    /// What it learnt and counted: names of components, and a number or how many rows.
+    /// Learned and counted state: component names with a number or a row count.
     pub holds: Vec<(String, Held)>,
-    /// Frames that it let go no further.
+    /// Number of frames that the block dropped.
     pub drops: u64,
-    /// What would become of all that.
+    /// Fate of this state.
     pub fate: Fate,
 }
 
-/// What would become of what a block holds.
+/// Fate of the state of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is there still.
+    /// It is preserved.
     Kept,
-    /// As much of it as fits the block's new settings.
+    /// The part that fits the block's new settings is preserved.
     AsItFits,
-    /// It is gone.
+    /// It is lost.
     Lost,
 }
 
-/// What a component holds.
+/// Contents of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
-    /// A number that is not zero.
+    /// A number other than zero.
     Number(u64),
-    /// Rows.
+    /// Number of rows.
     Rows(usize),
 }
 
 impl<E: Enforcer> Element<E> {
-    /// Blocks that hold something, with what would become of it under another program, and how many links would
-    /// lose their counters. Every problem of a program that could not be run.
+    /// Returns blocks with state and its fate under another program, and the number of links whose counters would be
+    /// lost. Returns all problems if the program cannot run.
     pub fn foresee(&self, program: Program, now: Nanos) -> Result<(Vec<Holding>, usize), Problems> {
         let problems = check(&program);
         if problems.refuses() {
@@ -80,12 +80,12 @@ impl<E: Enforcer> Element<E> {
         Ok((all, (0..running.links.len()).filter(lost).count()))
     }
 
-    /// What a block itself writes, but what the program says.
+    /// Returns the state that a block writes itself, without configured values.
     fn holds(&self, at: usize, now: Nanos) -> Vec<(String, Held)> {
         let program = self.enforcer.program();
         let Some(block) = self.enforcer.block(at) else { return Vec::new() };
         let class = program.class_of(at);
-        // What a port says is of its link, not learnt.
+        // Components of a port describe its link; they are not learned.
         if class.is_a(base_id::PHY) {
             return Vec::new();
         }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(fate, Fate::AsItFits);
         let (_, fate, _) = told(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
         assert_eq!(fate, Fate::Lost);
-        // From the port into the table, and from the table.
+        // One link from the port into the table, one from the table.
         let (_, fate, links) = told(&element, &TEXT.replace("fdb", "table"));
         assert_eq!((fate, links), (Fate::Lost, 2));
         assert_eq!(element.generation(), 1);

@@ -1,6 +1,7 @@
-//! Frames of an element that somebody looks at, and what its blocks cost: asked for, and told.
+//! Requests to trace frames of an element and to measure the cost of its blocks.
 //!
-//! There is one of each at a time: a second one who asks is told how long the first one goes on.
+//! At most one trace and one measurement are active at the same time. A second request fails until the first has
+//! ended.
 
 use packet::time::Nanos;
 
@@ -10,8 +11,8 @@ use crate::observe::cost::Counter;
 use crate::observe::{Costs, Tracing, Wanted};
 
 impl<E: Enforcer> Element<E> {
-    /// Looks at what blocks cost, by a counter, with one frame of `every`, until a moment. False if somebody does so
-    /// already.
+    /// Measures the cost of blocks with a counter, for one of `every` frames, until a deadline. Returns false if a
+    /// measurement is running.
     pub fn measure_costs(
         &mut self,
         counter: Counter,
@@ -28,13 +29,12 @@ impl<E: Enforcer> Element<E> {
         is_free
     }
 
-    /// What blocks cost, as far as somebody asked.
+    /// Returns the measured costs, if a measurement was requested.
     pub fn costs(&self) -> Option<&Costs> {
         self.observing.as_ref()?.costs.as_ref()
     }
 
-    /// Notes what becomes of the next frames of some kind, and returns the number by which they are
-    /// [found](Element::tracing).
+    /// Starts to trace the next frames that match. Returns the id for [`Element::tracing`].
     pub fn trace_next(&mut self, wanted: &Wanted, now: Nanos) -> Result<u64, String> {
         let program = self.enforcer.program().clone();
         let observing = self.observing.get_or_insert_default();
@@ -48,18 +48,18 @@ impl<E: Enforcer> Element<E> {
         Ok(id)
     }
 
-    /// The frames that were noted, unless others were asked for since.
+    /// Returns the trace with this id, unless a newer request replaced it.
     pub fn tracing(&mut self, id: u64) -> Option<&mut Tracing> {
         self.observing.as_mut()?.tracing.as_mut().filter(|tracing| tracing.id == id)
     }
 
-    /// Forgets the frames that were noted: nobody waits for them any more.
+    /// Discards the trace with this id.
     pub fn end_tracing(&mut self, id: u64) {
         let Some(observing) = &mut self.observing else { return };
         observing.tracing.take_if(|tracing| tracing.id == id);
     }
 
-    /// Another program runs.
+    /// Updates subscriptions, trace and measurement after a program change.
     pub(super) fn program_changed(&mut self) {
         self.set_watched();
         let program = self.enforcer.program();

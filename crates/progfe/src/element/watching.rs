@@ -1,20 +1,24 @@
-//! Events that are watched, and how often they are told.
+//! Watched events and their report rate.
 //!
-//! A watch names an event of an instance and may ask for at most one report in an interval, for one of
-//! so many events, or for those that bring a value over a threshold (RFC 5812 section 4.8.5). Several
-//! of these hold together.
+//! A watch names an event of an instance. It may limit reports (RFC 5812 section 4.8.5):
+//!
+//! - to one per interval,
+//! - to one per number of events,
+//! - to events whose value crosses a threshold.
+//!
+//! The limits can be combined.
 
 use packet::time::Nanos;
 
 use crate::lfb::Happening;
 use crate::program::{self, Program, Source};
 
-/// An event that is told.
+/// A reported event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// What happened.
+    /// The event.
     pub happening: Happening,
-    /// Events of this kind that were not told since the last report.
+    /// Number of events of this kind that were suppressed since the last report.
     pub untold: u64,
 }
 
@@ -27,26 +31,26 @@ pub struct Watching {
 #[derive(Debug, Clone)]
 struct Watch {
     instance: usize,
-    /// The instance's name, by which a watch of the next program is the same.
+    /// Name of the instance, which identifies the same watch in the next program.
     name: String,
     event: u32,
     pace: Pace,
 }
 
-/// How often an event is told, and when it was.
+/// Report rate of an event, and the time of the last report.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pace {
     interval: Option<Nanos>,
     count: Option<u32>,
     threshold: Option<u32>,
     told_at: Option<Nanos>,
-    /// Events since the last report.
+    /// Number of events since the last report.
     since: u64,
     was_above: bool,
 }
 
 impl Pace {
-    /// As a program asks for it.
+    /// Creates the state from a watch of a program.
     pub(crate) fn of(watch: &program::Watch) -> Pace {
         Pace {
             interval: watch.interval_ms.map(|ms| Nanos::from_millis(ms.into())),
@@ -56,12 +60,12 @@ impl Pace {
         }
     }
 
-    /// Keeps what one before it knows.
+    /// Takes over the state of a previous watch.
     pub(crate) fn keep(&mut self, old: &Pace) {
         (self.told_at, self.since, self.was_above) = (old.told_at, old.since, old.was_above);
     }
 
-    /// Whether an event, which may bring a value, is told, and then how many before it were not.
+    /// Decides whether to report an event, with its value if any. Returns the number of events suppressed before it.
     pub(crate) fn told(&mut self, at: Nanos, value: Option<u64>) -> Option<u64> {
         if let Some(threshold) = self.threshold {
             let is_above = value.is_some_and(|value| value > threshold.into());
@@ -83,7 +87,7 @@ impl Pace {
 }
 
 impl Watching {
-    /// The watches of a program's blocks; those of agents are the dispatcher's.
+    /// Returns the watches of a program's blocks. The dispatcher has those of agents.
     pub fn of(program: &Program) -> Watching {
         let watches = program.watches.iter().filter_map(|watch| {
             let Source::Instance(instance) = watch.source else { return None };
@@ -97,7 +101,7 @@ impl Watching {
         Watching { watches: watches.collect() }
     }
 
-    /// Goes on with other watches; those that are as before keep what they know.
+    /// Switches to other watches. Unchanged watches retain their state.
     pub fn become_like(&mut self, other: Watching) {
         let olds = std::mem::replace(self, other).watches;
         for watch in &mut self.watches {
@@ -108,7 +112,7 @@ impl Watching {
         }
     }
 
-    /// The report of an event, if its watch wants one now.
+    /// Returns a report of an event if its watch requires one now.
     pub fn report(&mut self, happening: Happening) -> Option<Report> {
         let watched = |watch: &&mut Watch| {
             (watch.instance, watch.event) == (happening.instance, happening.event)

@@ -1,6 +1,6 @@
-//! Up to 128 bits anywhere in bytes, the most significant bit of the first byte first.
+//! Access to up to 128 bits at any bit offset, most significant bit first.
 
-/// The `bits` (at most 128) that begin at bit `at`; `None` past the end.
+/// Reads `bits` (at most 128) from bit `at`. Returns `None` past the end.
 pub fn read(bytes: &[u8], at: usize, bits: usize) -> Option<u128> {
     let end = at.checked_add(bits)?;
     if bits > 128 || end > bytes.len().checked_mul(8)? {
@@ -18,7 +18,7 @@ pub fn read(bytes: &[u8], at: usize, bits: usize) -> Option<u128> {
     Some(value)
 }
 
-/// Writes the low `bits` (at most 128) of `value` at bit `at`. False, and no change, past the end.
+/// Writes the low `bits` (at most 128) of `value` at bit `at`. Returns false without a change past the end.
 pub fn write(bytes: &mut [u8], at: usize, bits: usize, value: u128) -> bool {
     let Some(end) = at.checked_add(bits) else { return false };
     if bits > 128 || end > bytes.len().saturating_mul(8) {
@@ -37,7 +37,7 @@ pub fn write(bytes: &mut [u8], at: usize, bits: usize, value: u128) -> bool {
     true
 }
 
-/// The greatest value of `bits` bits.
+/// Returns the maximum value of `bits` bits.
 pub fn most(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }

@@ -1,8 +1,9 @@
-//! What a definition must hold before a frame is walked by it.
+//! Checks of frame definitions before any frame is parsed:
 //!
-//! Headers consist of whole octets; no length can pass the buffer, whatever the bytes are; values
-//! fit their fields and lead to one format each; and no format can follow itself, directly or
-//! through others, without consuming a byte.
+//! - Headers consist of whole octets.
+//! - No length can exceed the buffer, for any input.
+//! - Values fit their fields, and each leads to one format.
+//! - No format can follow itself, directly or indirectly, without consuming a byte.
 
 use super::{
     Expression, FIELD_BITS_MAX, Field, Format, FormatId, FrameSet, Item, Next, On, Repeat,
@@ -10,10 +11,10 @@ use super::{
 };
 use crate::problem::{Code, Place, Problems};
 
-/// Bytes that a header, and each part of it, may be defined to have.
+/// Maximum size of a header, and of each part of it, in bytes.
 pub const HEADER_BYTES_MAX: i64 = packet::frame::FRAME_BYTES_MAX as i64;
 
-/// Adds what is wrong with a set.
+/// Adds all problems of a set.
 pub fn check(set: &FrameSet, problems: &mut Problems) {
     for (_, format) in set.formats() {
         let mut one = One { format, problems };
@@ -61,7 +62,7 @@ impl One<'_> {
                 }
                 Item::Repeat(repeat) => self.repeat(repeat),
             }
-            // What is too long by itself is told of by itself.
+            // An item that is too long has another problem.
             let bits = range(format, item).1;
             most = most.saturating_add(if bits > HEADER_BYTES_MAX * 8 { 0 } else { bits });
         }
@@ -156,7 +157,7 @@ impl One<'_> {
         }
     }
 
-    /// Bits add up to octets before every part of bytes, and before a part that may be absent.
+    /// Checks that bits add up to octets before every part in bytes, and before every optional part.
     fn octets(&mut self) {
         let format = self.format;
         let whole: Vec<&Field> = format.items.iter().filter_map(Item::field).collect();
@@ -220,7 +221,7 @@ impl One<'_> {
     }
 }
 
-/// Formats that can follow themselves though none of them needs a byte.
+/// Finds formats that can follow themselves without consuming a byte.
 fn loops(set: &FrameSet, problems: &mut Problems) {
     let empty: Vec<bool> = set.formats().map(|(_, format)| least_bits(format) == 0).collect();
     for (id, format) in set.formats().filter(|(id, _)| empty[usize::from(id.0)]) {
@@ -245,12 +246,12 @@ fn loops(set: &FrameSet, problems: &mut Problems) {
     }
 }
 
-/// The fewest bits of a header.
+/// Returns the minimum size of a header in bits.
 pub fn least_bits(format: &Format) -> i64 {
     format.items.iter().map(|item| range(format, item).0).sum()
 }
 
-/// Fewest and most bits of an item.
+/// Returns minimum and maximum size of an item in bits.
 fn range(format: &Format, item: &Item) -> (i64, i64) {
     match item {
         Item::Field(field) => field_range(format, None, field),
@@ -280,7 +281,7 @@ fn round_range(format: &Format, repeat: &Repeat) -> (i64, i64) {
     })
 }
 
-/// Fewest and most bits of a field.
+/// Returns minimum and maximum size of a field in bits.
 fn field_range(format: &Format, round: Option<&[Field]>, field: &Field) -> (i64, i64) {
     let (low, high) = match &field.width {
         Width::Bits(bits) => (i64::from(*bits), i64::from(*bits)),
@@ -294,7 +295,7 @@ fn field_range(format: &Format, round: Option<&[Field]>, field: &Field) -> (i64,
     (if field.when.is_some() { 0 } else { low }, high)
 }
 
-/// The least and greatest value of an expression over the fields of a format.
+/// Returns minimum and maximum value of an expression over the fields of a format.
 fn range_of(format: &Format, round: Option<&[Field]>, of: &Expression) -> (i64, i64) {
     of.range(&|variable| {
         let field = match variable {

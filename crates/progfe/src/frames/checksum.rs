@@ -1,8 +1,8 @@
-//! Sums over what a checksum covers.
+//! Checksum computation.
 //!
-//! A checksum is made anew only for a header that was pushed. In a header that came with the frame
-//! it is changed by what changed under it (RFC 1624), so that a wrong checksum stays wrong and a
-//! fragment, which does not hold all that its checksum covers, keeps a right one.
+//! Only the checksum of a pushed header is computed from scratch. The checksum of a received header is updated
+//! incrementally (RFC 1624). A wrong checksum therefore remains wrong. A fragment, which lacks a part of the covered
+//! data, retains a correct checksum.
 
 use packet::checksum::{Sum, update_u16, update_udp_u16};
 
@@ -11,25 +11,25 @@ use super::{Checksum, Cover, FrameSet, Item, Located};
 /// A checksum field of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Site {
-    /// Its first byte.
+    /// Offset of its first byte.
     pub at: usize,
-    /// Its kind.
+    /// Kind.
     pub kind: Checksum,
 }
 
 impl Site {
-    /// What it holds.
+    /// Reads the value.
     pub fn value(self, bytes: &[u8]) -> u16 {
         u16::from_be_bytes([bytes[self.at], bytes[self.at + 1]])
     }
 
-    /// What it must hold after the sum under it went from `old` to `new`.
+    /// Returns the value after the sum of the covered data changed from `old` to `new`.
     pub fn updated(self, bytes: &[u8], old: u16, new: u16) -> u16 {
         let update = if self.kind.optional { update_udp_u16 } else { update_u16 };
         if old == new { self.value(bytes) } else { update(self.value(bytes), old, new) }
     }
 
-    /// What it must hold over a sum.
+    /// Returns the value for a sum.
     pub fn fresh(self, sum: u16) -> u16 {
         let sum = Sum::default().u16(sum);
         if self.kind.optional { sum.checksum_udp() } else { sum.checksum() }
@@ -37,7 +37,7 @@ impl Site {
 }
 
 impl FrameSet {
-    /// The checksum field of a header, the place of which among the headers is given.
+    /// Returns the checksum field of a header, by its index among the headers.
     pub fn checksum_site(&self, located: &Located, position: usize) -> Option<Site> {
         let header = located.headers.get(position)?;
         let items = self.format(header.format).items.iter().enumerate();
@@ -50,8 +50,8 @@ impl FrameSet {
         Some(Site { at: span.at as usize / 8, kind })
     }
 
-    /// The sum of all that a header's checksum covers but itself; `None` without checksum, or
-    /// without the header whose pseudo-header it needs.
+    /// Sums all data that a header's checksum covers, except the checksum itself. Returns `None` without a checksum,
+    /// or without the header of its pseudo-header.
     pub fn checksum_sum(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<u16> {
         let site = self.checksum_site(located, position)?;
         let header = &located.headers[position];
@@ -65,7 +65,7 @@ impl FrameSet {
         Some(sum.fold())
     }
 
-    /// The sum of the marked fields of the nearest header outside that has such.
+    /// Sums the marked fields of the nearest enclosing header that has any.
     fn pseudo(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<Sum> {
         located.headers[..position].iter().rev().find_map(|header| {
             let items = self.format(header.format).items.iter().enumerate();
@@ -78,7 +78,7 @@ impl FrameSet {
         })
     }
 
-    /// Whether a header's checksum is right; `None` where there is none to check.
+    /// Returns whether a header's checksum is correct; `None` if there is none to verify.
     pub fn checksum_holds(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<bool> {
         let site = self.checksum_site(located, position)?;
         let value = site.value(bytes);

@@ -1,4 +1,4 @@
-//! Definitions read from XML, and written.
+//! Reader and writer for definitions in XML.
 //!
 //! ```xml
 //! <frames start="Eth">
@@ -13,12 +13,14 @@
 //! </frames>
 //! ```
 //!
-//! `f` takes `b` (bits), `bytes` (an expression over earlier fields) or `rest="true"`; `is` is a
-//! constant, `set` what a pushed header holds first, `when` makes it optional, `pseudo="true"` puts it
-//! into pseudo-headers. `next` looks at a field (`on`), at the bits behind the header (`peek`), or at
-//! nothing (`frame`); `like` takes the cases of another frame's first `next`. `extend` adds cases to a
-//! frame that another document defines. Documents of one set are read in order, and names are resolved
-//! when all are there.
+//! - `f` has the width `b` (bits), `bytes` (an expression over earlier fields) or `rest="true"`. `is` is a constant,
+//!   `set` the initial value in a pushed header. `when` makes the field optional, and `pseudo="true"` adds it to
+//!   pseudo-headers.
+//! - `next` tests a field (`on`), the bits after the header (`peek`), or nothing (`frame`). `like` takes the cases of
+//!   another frame's first `next`.
+//! - `extend` adds cases to a frame that another document defines.
+//!
+//! Documents of a set are read in order. Names are resolved after all documents.
 
 use roxmltree::Node;
 
@@ -32,12 +34,12 @@ use crate::xml::{Reader, Source};
 
 /// Fields and repeated parts.
 mod fields;
-/// Definitions written as XML.
+/// Writer for definitions in XML.
 mod write;
 
 use fields::{expression, field, is_name, repeat};
 
-/// The name space of frame definitions and programs.
+/// XML namespace of frame definitions and programs.
 pub const NAMESPACE: &str = "urn:progfe:fe:1";
 
 /// A set that is being read.
@@ -49,7 +51,7 @@ pub struct Draft {
     start: Option<(String, Place)>,
 }
 
-/// A name that some value leads to.
+/// A name that some values lead to.
 #[derive(Debug)]
 struct Follow {
     format: usize,
@@ -68,7 +70,7 @@ enum Kind {
 }
 
 impl FrameSet {
-    /// Reads documents whose root is `<frames>`, as one set.
+    /// Reads documents with the root `<frames>` as one set.
     pub fn read(sources: &[Source<'_>]) -> (FrameSet, Problems) {
         let mut problems = Problems::default();
         let mut draft = Draft::default();
@@ -92,7 +94,7 @@ impl FrameSet {
         (set, problems)
     }
 
-    /// The definitions that ship.
+    /// Returns the built-in definitions.
     pub fn ethernet() -> FrameSet {
         let (set, problems) = FrameSet::read(&[Source::new("ethernet.frames.xml", ETHERNET)]);
         debug_assert!(problems.is_empty(), "{problems}");
@@ -101,7 +103,7 @@ impl FrameSet {
 }
 
 impl Draft {
-    /// Whether nothing was read.
+    /// Returns true if nothing was read.
     pub fn is_empty(&self) -> bool {
         self.formats.is_empty()
     }
@@ -170,7 +172,7 @@ impl Draft {
         self.formats.push(Format { name: name.to_owned(), items, total, ends, next, place });
     }
 
-    /// Reads a `<next>`; the names in it are resolved at the end.
+    /// Reads a `<next>`. Its names are resolved at the end.
     fn next(
         &mut self,
         reader: &mut Reader<'_, '_>,
@@ -240,7 +242,7 @@ impl Draft {
         self.extensions.push((frame.to_owned(), reader.place_of(node, "frame"), found));
     }
 
-    /// The set: names resolved and everything checked.
+    /// Resolves names, checks everything and returns the set.
     pub fn finish(mut self, problems: &mut Problems) -> FrameSet {
         let find = |formats: &[Format], name: &str| formats.iter().position(|f| f.name == name);
         for (name, place, mut follows) in std::mem::take(&mut self.extensions) {
@@ -269,7 +271,7 @@ impl Draft {
                 );
                 continue;
             };
-            // A `next` that could not be read has had its problem already.
+            // An invalid `next` already has a problem.
             let Some(next) = self.formats[follow.format].next.get_mut(follow.next) else {
                 continue;
             };
@@ -302,7 +304,7 @@ impl Draft {
         set
     }
 
-    /// Gives every `like` the cases that the other has by itself.
+    /// Gives every `like` the cases that the other format itself defines.
     fn take_over(&mut self, likes: &[(usize, usize, usize, Place)], problems: &mut Problems) {
         let mut cases =
             self.formats.iter().flat_map(|f| &f.next).map(|n| n.cases.len()).sum::<usize>();
@@ -377,7 +379,7 @@ fn follows(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, at: (usize, usize)) 
     found
 }
 
-/// A value, or two with `..` between them.
+/// Parses a value, or a range with `..`.
 fn span(text: &str) -> Option<(u128, u128)> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     let (low, high) = (literal::read(low.trim())?.value, literal::read(high.trim())?.value);

@@ -1,10 +1,11 @@
-//! Fields written, headers pushed and popped, lengths and checksums kept right.
+//! Modification of frames: sets fields, pushes and pops headers, and updates lengths and checksums.
 //!
-//! An [`Editor`] works on one frame. After each step the frame is walked anew, so that a header that
-//! was pushed can be written at once. What follows a header is told by its `next` field, which is set
-//! as the definitions say: where two headers count what follows alike (`like`) the value is handed
-//! on, elsewhere the first value that leads to what stands there is taken. Lengths around what was
-//! pushed or popped follow. [`Editor::finish`] brings the checksums up to date.
+//! - An [`Editor`] works on one frame. It parses the frame again after each step, so that a pushed header can be
+//!   modified immediately.
+//! - The `next` field of a header gives the format that follows. If two headers use the same numbers (`like`), a push
+//!   or pop transfers the value. Otherwise it uses the first value that leads to the following format.
+//! - Lengths of enclosing headers are updated.
+//! - [`Editor::finish`] updates the checksums.
 
 use packet::frame::Frame;
 
@@ -15,42 +16,42 @@ use super::{
     Width,
 };
 
-/// Bytes that one push may add.
+/// Maximum number of bytes that one push may add.
 pub const PUSH_BYTES_MAX: usize = 256;
 
-/// Why a step was not done; the frame is as it was before the step.
+/// Reason why a step failed. The frame is as it was before the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditFault {
-    /// The header or field is not there.
+    /// The header or field is absent.
     NotThere,
     /// The value has more bits than the field.
     TooWide,
-    /// The frame has no room for more.
+    /// The frame has no room.
     NoRoom,
-    /// No value of the header before leads to what follows.
+    /// No value in the preceding header leads to the next one.
     Unlinked,
-    /// A header whose length its own presets do not settle.
+    /// The length of a header does not follow from its presets.
     NoLength,
 }
 
-/// A frame that is being changed.
+/// A frame under modification.
 pub struct Editor<'a> {
     set: &'a FrameSet,
-    /// The format of the frame's first byte.
+    /// Format of the first byte.
     start: Option<FormatId>,
     frame: &'a mut Frame,
     located: Located,
-    /// The sums under the checksums of each header, as they were when it came; none for pushed ones.
+    /// Original sum under the checksum of each header; none for pushed headers.
     before: Vec<Option<u16>>,
 }
 
 impl<'a> Editor<'a> {
-    /// Begins to change a frame.
+    /// Starts to modify a frame.
     pub fn new(set: &'a FrameSet, frame: &'a mut Frame) -> Self {
         Editor::from(set, set.start, frame)
     }
 
-    /// Begins to change a frame whose first byte is of another format.
+    /// Starts to modify a frame whose first byte has another format.
     pub fn from(set: &'a FrameSet, start: Option<FormatId>, frame: &'a mut Frame) -> Self {
         let located = set.locate_from(start, frame.bytes());
         let sums = 0..located.headers.len();
@@ -58,22 +59,22 @@ impl<'a> Editor<'a> {
         Editor { set, start, frame, located, before }
     }
 
-    /// The headers as they are now.
+    /// Returns the current headers.
     pub fn located(&self) -> &Located {
         &self.located
     }
 
-    /// The frame as it is now; checksums are not up to date.
+    /// Returns the current frame; its checksums are not updated yet.
     pub fn bytes(&self) -> &[u8] {
         self.frame.bytes()
     }
 
-    /// The number that a field holds.
+    /// Reads a field.
     pub fn read(&self, field: FieldRef) -> Result<u128, EditFault> {
         self.located.read(self.frame.bytes(), field).ok_or(EditFault::NotThere)
     }
 
-    /// Writes a field.
+    /// Sets a field.
     pub fn set(&mut self, field: FieldRef, value: u128) -> Result<(), EditFault> {
         let span = self.located.span(field).ok_or(EditFault::NotThere)?;
         if span.bits > 128 || value > bits::most(span.bits) {
@@ -84,14 +85,14 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Adds to a field, modulo its width; to subtract one, add all ones.
+    /// Adds to a field, modulo its width. To subtract one, add all ones.
     pub fn add(&mut self, field: FieldRef, value: u128) -> Result<(), EditFault> {
         let span = self.located.span(field).ok_or(EditFault::NotThere)?;
         let sum = self.read(field)?.wrapping_add(value) & bits::most(span.bits);
         self.set(field, sum)
     }
 
-    /// Puts fresh headers behind the one at `after` among the headers, or in front of all.
+    /// Pushes new headers after the header with index `after`, or at the front.
     pub fn push(&mut self, formats: &[FormatId], after: Option<usize>) -> Result<(), EditFault> {
         let previous = after.map(|at| self.header(at)).transpose()?.cloned();
         let follower = self.located.headers.get(after.map_or(0, |at| at + 1)).cloned();
@@ -109,7 +110,7 @@ impl<'a> Editor<'a> {
             let format = self.set.format(pair[0]);
             link(format, pair[1], &mut fresh[starts[at]..]).ok_or(EditFault::Unlinked)?;
         }
-        // What followed is told by the last fresh header now.
+        // The last new header now leads to what followed.
         let told = previous.as_ref().and_then(|header| self.told_by(header));
         let tail = &mut fresh[starts[starts.len() - 1]..];
         let format = self.set.format(*last);
@@ -123,7 +124,7 @@ impl<'a> Editor<'a> {
                 set_next(format, value, tail).ok_or(EditFault::Unlinked)?
             }
             (_, Some(follower)) => {
-                // Where nothing says it, the presets do, or a later step.
+                // If no value leads to it, presets or a later step determine it.
                 let _ = link(format, follower.format, tail);
             }
             _ => {}
@@ -153,8 +154,8 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Removes `count` headers from the one at `first` on. `next` says what the header before them
-    /// says of what follows, where the headers themselves do not.
+    /// Removes `count` headers from index `first` on. `next` is the value for the preceding header, if the headers
+    /// themselves do not give it.
     pub fn pop(&mut self, first: usize, count: usize, next: Option<u128>) -> Result<(), EditFault> {
         if count == 0 {
             return Ok(());
@@ -186,7 +187,7 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Has a checksum made anew in the end, over all that it covers, whatever it held.
+    /// Requests a complete recomputation of a checksum in `finish`.
     pub fn renew_checksum(&mut self, field: FieldRef) -> Result<(), EditFault> {
         let position = self.located.position(field).ok_or(EditFault::NotThere)?;
         self.set.checksum_site(&self.located, position).ok_or(EditFault::NotThere)?;
@@ -196,7 +197,7 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Brings the checksums up to date, the innermost first, because others cover it.
+    /// Updates the checksums, innermost first, because outer checksums cover inner ones.
     pub fn finish(self) {
         for position in (0..self.located.headers.len()).rev() {
             let bytes = self.frame.bytes();
@@ -218,15 +219,15 @@ impl<'a> Editor<'a> {
         self.located.headers.get(at).ok_or(EditFault::NotThere)
     }
 
-    /// What a header's first `next` field holds.
+    /// Reads the first `next` field of a header.
     fn told_by(&self, header: &Header) -> Option<u128> {
         let item = self.set.format(header.format).next_field()?;
         let span = header.item(item)?;
         bits::read(self.frame.bytes(), span.at as usize, span.bits as usize)
     }
 
-    /// The length fields of the first `count` headers that count the byte at `at`, with what they
-    /// must hold after `change` more bytes.
+    /// Returns the length fields of the first `count` headers that cover the byte at `at`, with their values after
+    /// `change` more bytes.
     fn lengths(&self, count: usize, at: usize, change: i64) -> Result<Vec<Length>, EditFault> {
         let mut lengths = Vec::new();
         for header in self.located.headers.iter().take(count).filter(|header| at <= header.limit) {
@@ -248,7 +249,7 @@ impl<'a> Editor<'a> {
         Ok(lengths)
     }
 
-    /// Sets the length that a fresh header says of itself.
+    /// Sets the length field of a new header.
     fn own_length(&mut self, format: FormatId, at: usize, limit: usize) {
         let format = self.set.format(format);
         for of in [&format.total, &format.ends].into_iter().flatten() {
@@ -262,7 +263,7 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// A length field: first bit, bits, what it must hold.
+/// A length field: first bit, number of bits, new value.
 type Length = (usize, usize, u128);
 
 fn write_lengths(bytes: &mut [u8], lengths: &[Length]) {
@@ -271,8 +272,7 @@ fn write_lengths(bytes: &mut [u8], lengths: &[Length]) {
     }
 }
 
-/// Makes the header in `bytes` lead to `target`: by the first `next` that can, with those before it
-/// made to say nothing.
+/// Makes the header in `bytes` lead to `target`, by the first suitable `next`. Disables the rules before it.
 fn link(format: &Format, target: FormatId, bytes: &mut [u8]) -> Option<()> {
     let (next, value) = format.leads_to(target)?;
     for earlier in format.next.iter().take_while(|earlier| !std::ptr::eq(*earlier, next)) {
@@ -292,7 +292,7 @@ fn link(format: &Format, target: FormatId, bytes: &mut [u8]) -> Option<()> {
     }
 }
 
-/// Writes what the header in `bytes` says of what follows.
+/// Sets the `next` field of the header in `bytes`.
 fn set_next(format: &Format, value: u128, bytes: &mut [u8]) -> Option<()> {
     write_item(format, format.next_field()?, value, bytes)
 }
@@ -304,7 +304,7 @@ fn write_item(format: &Format, item: u16, value: u128, bytes: &mut [u8]) -> Opti
 }
 
 impl Format {
-    /// The field that its first `next` by a field looks at.
+    /// Returns the field of the first `next` that tests a field.
     pub fn next_field(&self) -> Option<u16> {
         self.next.iter().find_map(|next| match next.on {
             On::Field(item) => Some(item),
@@ -314,14 +314,14 @@ impl Format {
 }
 
 impl FrameSet {
-    /// The format by whose `next` the values in a format's `next` field are counted.
+    /// Returns the format that defines the numbers in a format's `next` field.
     pub fn number_space(&self, id: FormatId) -> Option<FormatId> {
         let next = self.format(id).next.iter().find(|next| matches!(next.on, On::Field(_)))?;
         Some(next.like.unwrap_or(id))
     }
 
-    /// A header as it is pushed: constants and presets, all else zero. `None` if its length is not
-    /// settled by these.
+    /// Returns a new header: constants and presets, otherwise zero. Returns `None` if these do not determine its
+    /// length.
     pub fn blank(&self, id: FormatId) -> Option<Vec<u8>> {
         let format = self.format(id);
         let mut bytes: Vec<u8> = Vec::new();
@@ -368,7 +368,7 @@ impl FrameSet {
         (bytes.len() <= PUSH_BYTES_MAX).then_some(bytes)
     }
 
-    /// The header, by format and place among the headers, that a reference to a header means.
+    /// Returns a reference to a header by its index among the headers.
     pub fn header_reference(&self, located: &Located, position: usize) -> Option<FieldRef> {
         let header = located.headers.get(position)?;
         Some(FieldRef { format: header.format, instance: header.instance, part: Part::Header })

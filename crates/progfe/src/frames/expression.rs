@@ -1,43 +1,45 @@
-//! Whole numbers that are computed from the fields of a header: lengths, and whether a part is there.
+//! Integer expressions over the fields of a header: lengths, and the presence of parts.
 //!
-//! `ihl * 4 - 20`, `flags / 128`, `kind gt 1 and not (len = 0)`: literals, names of earlier fields,
-//! `+ - * / %`, comparisons by words (so that no XML escapes are needed) which give 0 or 1, `and`,
-//! `or`, `not` and parentheses. Computation is in 64 bits and checked: what overflows or divides by
-//! zero has no value, and a header whose expression has no value is not there.
+//! Examples: `ihl * 4 - 20`, `flags / 128`, `kind gt 1 and not (len = 0)`.
 //!
-//! [`Expression::range`] bounds what an expression can be for any frame, so that a length that can
-//! pass the buffer is found when a format is checked, not when a frame comes.
+//! - Expressions consist of literals, names of earlier fields, `+ - * / %`, `and`, `or`, `not` and parentheses.
+//! - Comparisons are words, which need no XML escapes, and return 0 or 1.
+//! - Computation uses checked 64-bit integers. Overflow and division by zero have no value. A header whose expression
+//!   has no value is absent.
+//!
+//! [`Expression::range`] bounds the values for any frame. A length that can exceed the buffer is therefore found when
+//! a format is checked, before any frame arrives.
 
 use std::fmt;
 
-/// Bytes of an expression's text.
+/// Maximum size of the text of an expression in bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 256;
-/// Parentheses and signs within each other.
+/// Maximum nesting of parentheses and signs.
 const DEPTH_MAX: usize = 32;
 
-/// Which field an expression means.
+/// A field in an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Variable {
-    /// An item of the header, by its place in the format.
+    /// An item of the header, by its index in the format.
     Item(u16),
-    /// A field of the same round of a repeated part, by its place there.
+    /// A field of the same round of a repeated part, by its index there.
     Round(u16),
 }
 
-/// A whole number, computed.
+/// An integer expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
     /// A literal.
     Number(i64),
-    /// A field's value, by the name that the text calls it.
+    /// The value of a field, with its name in the text.
     Field(Variable, String),
     /// One if the operand is zero, else zero.
     Not(Box<Expression>),
-    /// Two operands.
+    /// A binary operation.
     Two(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// What is done with two operands.
+/// A binary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// One if either is not zero.
@@ -68,7 +70,7 @@ pub enum Operator {
     Rem,
 }
 
-/// Words of the operators with their strengths; a stronger one binds closer.
+/// Operators with their words and precedence; a higher precedence binds tighter.
 const OPERATORS: &[(Operator, &str, u8)] = &[
     (Operator::Or, "or", 1),
     (Operator::And, "and", 2),
@@ -111,17 +113,17 @@ impl Operator {
     }
 }
 
-/// What is wrong with an expression's text, and at which byte of it.
+/// Syntax error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpressionError {
-    /// Byte of the text.
+    /// Byte offset in the text.
     pub at: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
 }
 
 impl Expression {
-    /// Reads an expression. `resolve` says which field a name means, or why none.
+    /// Parses an expression. `resolve` maps a name to a field or returns an error.
     pub fn parse(
         text: &str,
         resolve: &dyn Fn(&str) -> Result<Variable, String>,
@@ -138,7 +140,7 @@ impl Expression {
         }
     }
 
-    /// The value, where `field` says what the fields hold. `None` if one is absent or the
+    /// Evaluates the expression with field values from `field`. Returns `None` if a field is absent or the
     /// computation has no result.
     pub fn value(&self, field: &impl Fn(Variable) -> Option<i64>) -> Option<i64> {
         match self {
@@ -149,8 +151,8 @@ impl Expression {
         }
     }
 
-    /// The least and the greatest value that it can have, where `field` says what fields can hold.
-    /// The bounds are never too narrow, but may be too wide.
+    /// Returns bounds of the value, with field bounds from `field`. The bounds may be too wide but are never too
+    /// narrow.
     pub fn range(&self, field: &impl Fn(Variable) -> (i64, i64)) -> (i64, i64) {
         let (operator, a, b) = match self {
             Expression::Number(number) => return (*number, *number),
@@ -169,7 +171,7 @@ impl Expression {
             Operator::Add => corners(|a, b| a + b),
             Operator::Sub => corners(|a, b| a - b),
             Operator::Mul => corners(|a, b| a * b),
-            // A quotient is no larger than its dividend, whatever the divisor.
+            // The magnitude of a quotient does not exceed that of its dividend.
             Operator::Div if b.0 > 0 => corners(|a, b| a / b),
             Operator::Div => magnitude(a.0.unsigned_abs().max(a.1.unsigned_abs())),
             Operator::Rem => {
@@ -182,7 +184,7 @@ impl Expression {
         }
     }
 
-    /// `(field, factor, constant)` if the value is that field times the factor plus the constant.
+    /// Returns `(field, factor, constant)` if the value is that field times the factor plus the constant.
     pub fn linear(&self) -> Option<(Variable, i64, i64)> {
         let (variable, factor, constant) = self.line()?;
         variable.filter(|_| factor != 0).map(|variable| (variable, factor, constant))
@@ -212,7 +214,7 @@ impl Expression {
         }
     }
 
-    /// Calls `each` with every field that it needs.
+    /// Calls `each` for every field in the expression.
     pub fn fields(&self, each: &mut dyn FnMut(Variable)) {
         match self {
             Expression::Number(_) => {}
@@ -247,7 +249,7 @@ impl Expression {
     }
 }
 
-/// From minus to plus `most`.
+/// Returns the range from minus to plus `most`.
 fn magnitude(most: u64) -> (i64, i64) {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     (-most, most)
@@ -267,7 +269,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// The next word or sign and where it stands; empty at the end.
+    /// Returns the next token and its position; empty at the end.
     fn peek(&self) -> (usize, &'a str) {
         let rest = &self.text[self.at..];
         let start = self.at + (rest.len() - rest.trim_start().len());

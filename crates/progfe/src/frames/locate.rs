@@ -1,10 +1,14 @@
-//! Where in a frame its headers and fields are.
+//! Positions of headers and fields in a frame.
 //!
-//! A walk begins with the set's first format at the frame's first byte and goes on with what each
-//! header says follows. It ends where nothing is said, or at the first header that is not there:
-//! too few bytes, a constant with another value, a length that cannot be. It looks at
-//! [`HEADERS_MAX`] headers at most, and every offset that it gives lies in the frame, whatever the
-//! bytes are. A set that [`check`](super::check) accepts consumes bytes on every cycle.
+//! The parser starts with the set's first format at the first byte and follows the `next` rules of each header. It
+//! ends when no format follows, or at the first header that is absent. Reasons for absence are too few bytes, a
+//! constant with another value, or an invalid length.
+//!
+//! Invariants:
+//!
+//! - The parser visits at most [`HEADERS_MAX`] headers.
+//! - Every returned offset is within the frame, for any input.
+//! - A set that [`check`](super::check) accepts consumes bytes on every cycle.
 
 use super::bits;
 use super::{
@@ -12,34 +16,34 @@ use super::{
     Part, Repeat, Variable, Width,
 };
 
-/// Headers that are looked at in one frame.
+/// Maximum number of headers that are parsed in a frame.
 pub const HEADERS_MAX: usize = 32;
-/// Bytes of a frame that are looked at.
+/// Maximum number of bytes of a frame that are parsed.
 pub const WALK_BYTES_MAX: usize = packet::frame::FRAME_BYTES_MAX;
 
-/// Bits of a frame, counted from its first.
+/// A range of bits in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The first one.
+    /// First bit.
     pub at: u32,
-    /// How many.
+    /// Number of bits.
     pub bits: u32,
 }
 
-/// A header that is there.
+/// A header in a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// How it is read.
+    /// Format.
     pub format: FormatId,
-    /// Which one of its format, the outermost first.
+    /// Occurrence number within the format, outermost first.
     pub instance: u8,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub at: usize,
-    /// The byte behind its last.
+    /// Offset after its last byte.
     pub end: usize,
-    /// The byte behind all that it encloses, as it says or as what is around it says.
+    /// Offset after its payload, limited by its own length and by the enclosing data.
     pub limit: usize,
-    /// Where its items are, those that are there; a repeated part's rounds together.
+    /// Positions of the items that are present; all rounds of a repeated part are one range.
     spans: Vec<Option<Span>>,
     rounds: Vec<Round>,
 }
@@ -53,48 +57,48 @@ struct Round {
 }
 
 impl Header {
-    /// Where an item is, if it is there.
+    /// Returns the position of an item, if it is present.
     pub fn item(&self, item: u16) -> Option<Span> {
         *self.spans.get(usize::from(item))?
     }
 }
 
-/// Why a walk ended before the definitions did.
+/// Reason why parsing ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The header needs more bytes than there are.
+    /// The header needs more bytes than available.
     Truncated,
     /// A constant has another value.
     Constant,
-    /// A length is negative, beyond its bound, or no number.
+    /// A length is negative, out of bounds or has no value.
     Length,
-    /// More headers than are looked at.
+    /// The frame has more headers than the limit.
     TooMany,
 }
 
-/// The headers of a frame, the outermost first.
+/// Headers of a frame, outermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
-    /// Those that are there.
+    /// Headers that are present.
     pub headers: Vec<Header>,
-    /// The format that was expected but is not there, where, and why.
+    /// The expected format that is absent, its position, and the reason.
     pub fault: Option<(FormatId, usize, Fault)>,
 }
 
 impl Located {
-    /// The header that a reference is about.
+    /// Returns the header that a reference denotes.
     pub fn header(&self, reference: FieldRef) -> Option<&Header> {
         self.position(reference).map(|at| &self.headers[at])
     }
 
-    /// Its place among the headers.
+    /// Returns the index of that header.
     pub fn position(&self, reference: FieldRef) -> Option<usize> {
         self.headers.iter().position(|header| {
             header.format == reference.format && header.instance == reference.instance
         })
     }
 
-    /// Where what is meant is, if it is there.
+    /// Returns the position of the referenced part, if it is present.
     pub fn span(&self, reference: FieldRef) -> Option<Span> {
         let header = self.header(reference)?;
         match reference.part {
@@ -114,18 +118,18 @@ impl Located {
         }
     }
 
-    /// Whether what is meant is there.
+    /// Returns true if the referenced part is present.
     pub fn has(&self, reference: FieldRef) -> bool {
         self.span(reference).is_some()
     }
 
-    /// The number that a field holds; `None` if it is not there or longer than 128 bits.
+    /// Reads the number in a field. Returns `None` if it is absent or longer than 128 bits.
     pub fn read(&self, bytes: &[u8], reference: FieldRef) -> Option<u128> {
         let span = self.span(reference)?;
         bits::read(bytes, span.at as usize, span.bits as usize)
     }
 
-    /// The bytes of a field, if it is there and consists of whole ones.
+    /// Returns the bytes of a field, if it is present and consists of whole bytes.
     pub fn bytes<'b>(&self, bytes: &'b [u8], reference: FieldRef) -> Option<&'b [u8]> {
         let span = self.span(reference)?;
         if span.at % 8 != 0 || span.bits % 8 != 0 {
@@ -134,19 +138,19 @@ impl Located {
         bytes.get(span.at as usize / 8..(span.at + span.bits) as usize / 8)
     }
 
-    /// The first byte behind the last header.
+    /// Returns the offset after the last header.
     pub fn payload_at(&self) -> usize {
         self.headers.last().map_or(0, |header| header.end)
     }
 }
 
 impl FrameSet {
-    /// Walks a frame from the set's first format.
+    /// Parses a frame from the set's first format.
     pub fn locate(&self, bytes: &[u8]) -> Located {
         self.locate_from(self.start, bytes)
     }
 
-    /// Walks bytes that begin with another format; without one they have no headers.
+    /// Parses bytes that start with another format. Without a format they have no headers.
     pub fn locate_from(&self, start: Option<FormatId>, bytes: &[u8]) -> Located {
         let mut located = Located { headers: Vec::new(), fault: None };
         let mut limit = bytes.len().min(WALK_BYTES_MAX);
@@ -175,15 +179,15 @@ impl FrameSet {
     }
 }
 
-/// Reading one header.
+/// Parser state of one header.
 struct Walk<'a> {
     format: &'a Format,
-    /// What is around the header, from the frame's first byte.
+    /// Data that encloses the header, from the first byte of the frame.
     bytes: &'a [u8],
     at: usize,
-    /// The next bit.
+    /// Next bit.
     bit: usize,
-    /// The byte behind what the header encloses.
+    /// Offset after the payload of the header.
     limit: usize,
     spans: Vec<Option<Span>>,
     rounds: Vec<Round>,
@@ -209,7 +213,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// Reads one field, which moves on unless it is not there.
+    /// Reads one field and advances, unless the field is absent.
     fn field(&mut self, field: &Field, round: &[Option<Span>]) -> Result<Option<Span>, Fault> {
         if let Some(when) = &field.when
             && self.value(when, round).ok_or(Fault::Length)? == 0
@@ -240,8 +244,8 @@ impl<'a> Walk<'a> {
         Ok(Some(span))
     }
 
-    /// Reads a repeated part. Within a given length, a round that does not fit ends the rounds and
-    /// leaves the header as it is; without one, it means that the header is not there.
+    /// Reads a repeated part. With a given length, a round that does not fit ends the rounds and the header remains
+    /// valid. Without a length, it makes the header absent.
     fn repeat(&mut self, item: u16, repeat: &Repeat) -> Result<(), Fault> {
         let length = |walk: &Self, of: &Option<Expression>| match of {
             None => Ok(None),
@@ -291,7 +295,7 @@ impl<'a> Walk<'a> {
         outcome
     }
 
-    /// One round, and whether it is the last.
+    /// Reads one round. Returns whether it is the last.
     fn round(&mut self, repeat: &Repeat) -> Result<(Vec<Option<Span>>, bool), Fault> {
         let mut spans = Vec::with_capacity(repeat.fields.len());
         for field in &repeat.fields {
@@ -305,7 +309,7 @@ impl<'a> Walk<'a> {
         Ok((spans, last))
     }
 
-    /// What an expression is, by the fields that were read.
+    /// Evaluates an expression with the fields read so far.
     fn value(&self, of: &Expression, round: &[Option<Span>]) -> Option<i64> {
         of.value(&|variable| {
             let span = match variable {
@@ -321,7 +325,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// How far what it encloses goes, by its own lengths.
+    /// Limits the payload by the header's own lengths.
     fn bound(&mut self) -> Result<(), Fault> {
         let end = self.bit.div_ceil(8);
         for (length, strict) in [(&self.format.total, true), (&self.format.ends, false)] {
@@ -337,7 +341,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Which format follows.
+    /// Returns the format that follows.
     fn follows(&self) -> Option<FormatId> {
         self.format.next.iter().find_map(|next| self.answer(next))
     }

@@ -1,50 +1,50 @@
-//! Which field of which header a name means: `IPv4.dscp`, `Vlan[1].vid`, `IPv4.options[0].kind`.
+//! Names of fields and headers: `IPv4.dscp`, `Vlan[1].vid`, `IPv4.options[0].kind`.
 //!
-//! Headers of one format are counted from the outermost, which is number zero and may be left out.
+//! Headers of the same format are numbered from the outermost, which is number zero and may omit the index.
 
 use super::{Field, FormatId, FrameSet, Item, ROUNDS_MAX};
 
-/// Headers of one format that a name can tell apart.
+/// Maximum number of headers of one format that a name can denote.
 pub const INSTANCES_MAX: u8 = 32;
 
-/// A header of a frame, or something in it.
+/// A header of a frame, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldRef {
-    /// Which format.
+    /// Format.
     pub format: FormatId,
-    /// Which header of that format, the outermost first.
+    /// Occurrence number within the format, outermost first.
     pub instance: u8,
-    /// What of it.
+    /// Part of the header.
     pub part: Part,
 }
 
 /// A part of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// The header itself.
+    /// The whole header.
     Header,
-    /// A field, by its place in the format.
+    /// A field, by its index in the format.
     Item(u16),
-    /// A field of a round of a repeated part.
+    /// A field in a round of a repeated part.
     Round {
-        /// The repeated part, by its place in the format.
+        /// Index of the repeated part in the format.
         item: u16,
-        /// Which round, from zero.
+        /// Number of the round, from zero.
         round: u16,
-        /// The field, by its place in the round; none means the round itself.
+        /// Index of the field in the round; none denotes the whole round.
         field: Option<u16>,
     },
 }
 
 impl FieldRef {
-    /// The header that the field is in.
+    /// Returns the reference to the header of the field.
     pub fn header(self) -> FieldRef {
         FieldRef { part: Part::Header, ..self }
     }
 }
 
 impl FrameSet {
-    /// What a name means, or why it means nothing.
+    /// Resolves a name. Returns the reason if it is invalid.
     pub fn resolve(&self, name: &str) -> Result<FieldRef, String> {
         let mut pieces = name.split('.');
         let (format_name, instance) = indexed(pieces.next().unwrap_or_default())?;
@@ -85,7 +85,7 @@ impl FrameSet {
         }
     }
 
-    /// The name that means this.
+    /// Returns the name of a reference.
     pub fn name_of(&self, reference: FieldRef) -> String {
         let format = self.format(reference.format);
         let mut name = format.name.clone();
@@ -110,7 +110,7 @@ impl FrameSet {
         name
     }
 
-    /// The definition of the field that is meant; `None` for a header or a round as such.
+    /// Returns the definition of the field; `None` for a header or a round.
     pub fn field(&self, reference: FieldRef) -> Option<&Field> {
         let format = self.format(reference.format);
         match reference.part {
@@ -128,7 +128,7 @@ fn bounded(round: u16) -> Result<u16, String> {
     if round < ROUNDS_MAX { Ok(round) } else { Err(format!("rounds go to {}", ROUNDS_MAX - 1)) }
 }
 
-/// `name[3]` in its parts.
+/// Splits `name[3]` into name and index.
 fn indexed(piece: &str) -> Result<(&str, Option<u16>), String> {
     let Some((name, index)) = piece.split_once('[') else { return Ok((piece, None)) };
     let digits = index

@@ -1,12 +1,12 @@
-//! A made-up protocol read, changed and refused: nothing in the code knows any other.
+//! Tests with an invented protocol, because the code itself knows none.
 
 use super::*;
 use crate::problem::Problems;
 use crate::xml::Source;
 use packet::frame::Frame;
 
-/// A protocol that nobody speaks: constants, bits across octets, an optional mark, TLVs, a length of
-/// its own, a checksum and what follows by ranges.
+/// An invented protocol: constants, bits across octets, an optional mark, TLVs, a length field, a checksum and next
+/// formats by ranges.
 const MADE_UP: &str = r#"<frames start="Opt">
   <frame name="Opt" total="len">
     <f n="ver" b="4" is="9"/><f n="more" b="1"/><f n="flow" b="11"/>
@@ -24,7 +24,7 @@ fn made_up() -> FrameSet {
     set
 }
 
-/// A header with mark and two TLVs (`1: aa bb`, `0`), and an `In` of nine bytes behind it.
+/// A header with mark and two TLVs (`1: aa bb`, `0`), followed by an `In` of nine bytes.
 fn frame() -> Vec<u8> {
     let mut bytes =
         vec![0x98, 0x05, 2, 5, 0, 27, 0, 0, 0xca, 0xfe, 0xba, 0xbe, 1, 2, 0xaa, 0xbb, 0];
@@ -163,7 +163,7 @@ fn problems_of(frames: &str) -> Problems {
     FrameSet::read(&[Source::new("f.xml", &format!("<frames>{frames}</frames>"))]).1
 }
 
-/// Every family of faults, each with its code, its column (the text is in line one) and its words.
+/// Every kind of fault, with its code, its column (the text is in line one) and its words.
 #[test]
 fn definitions_that_loop_or_read_past_the_end_are_refused() {
     let cases = [

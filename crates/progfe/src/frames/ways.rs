@@ -1,10 +1,9 @@
-//! Where fields are for certain, whatever the frame: for compilers.
+//! Fixed positions of fields, for compilers.
 //!
-//! A [`Way`] is one row of headers that leads to a field, each of a length that is known, so that the
-//! field has a fixed offset; its guards are fixed bits that say whether a frame goes this way. Parts
-//! that may be there or not are taken as absent (IPv4 without options), and guarded. What a way says
-//! of a frame to which it applies is what [`FrameSet::locate`] finds; frames to which none applies
-//! have to be walked, unless the ways are all there are.
+//! A [`Way`] is a sequence of headers of known length that leads to a field, so the field has a fixed offset. Its
+//! guards are fixed bits that determine whether a frame takes this way. Optional parts count as absent (IPv4 without
+//! options) and have a guard. For a frame that matches a way, its positions equal those of [`FrameSet::locate`].
+//! Frames that match no way must be parsed, unless the list of ways is complete.
 
 use super::locate::{HEADERS_MAX, Span, WALK_BYTES_MAX};
 use super::{
@@ -12,42 +11,42 @@ use super::{
 };
 use super::{bits, check};
 
-/// Ways to one field.
+/// Maximum number of ways to a field.
 pub const WAYS_MAX: usize = 64;
-/// Headers that are looked at to find them.
+/// Maximum number of headers that the search visits.
 const VISITS_MAX: usize = 4096;
 
-/// Bits that have one of these values on a way.
+/// Bits that must have one of these values on a way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// Which bits.
+    /// Position of the bits.
     pub span: Span,
-    /// The values, in ascending ranges.
+    /// Permitted values as ascending ranges.
     pub ranges: Vec<(u128, u128)>,
 }
 
-/// A row of headers of known lengths.
+/// A sequence of headers of known length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
-    /// The headers, the outermost first, with first byte and the byte behind the last.
+    /// Headers, outermost first, with first byte and the byte after the last.
     pub headers: Vec<(FormatId, u32, u32)>,
-    /// What all have to hold.
+    /// Guards. All of them must hold.
     pub guards: Vec<Guard>,
-    /// Where what is looked for is; a whole header for a header.
+    /// Position of the field, or of the whole header.
     pub span: Span,
 }
 
-/// Ways to one field.
+/// Ways to a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// Those with fixed offsets.
+    /// Ways with fixed offsets.
     pub list: Vec<Way>,
-    /// Whether there are no others: a frame to which none applies does not have the field.
+    /// Whether the list is complete: a frame that matches none does not have the field.
     pub complete: bool,
 }
 
 impl Guard {
-    /// Whether a frame has such a value there.
+    /// Returns true if the bits of a frame have a permitted value.
     pub fn holds(&self, bytes: &[u8]) -> bool {
         let value = bits::read(bytes, self.span.at as usize, self.span.bits as usize);
         value.is_some_and(|value| {
@@ -57,7 +56,7 @@ impl Guard {
 }
 
 impl Way {
-    /// Whether a frame goes this way: all guards hold, and every header fits into what is around it.
+    /// Returns true if a frame takes this way: all guards hold, and every header fits into the enclosing data.
     pub fn applies(&self, set: &FrameSet, bytes: &[u8]) -> bool {
         let mut limit = bytes.len().min(WALK_BYTES_MAX);
         for (format, at, end) in &self.headers {
@@ -86,7 +85,7 @@ impl Way {
 }
 
 impl FrameSet {
-    /// The ways to a field or header over at most `headers` headers.
+    /// Returns the ways to a field or header over at most `headers` headers.
     pub fn ways(&self, target: FieldRef, headers: usize) -> Ways {
         let mut search = Search {
             set: self,
@@ -104,7 +103,7 @@ impl FrameSet {
         search.ways
     }
 
-    /// Which formats can be followed by the target, near or far, or are it.
+    /// Returns the formats that can precede the target, directly or indirectly, and the target itself.
     pub(crate) fn reaching(&self, target: FormatId) -> Vec<bool> {
         let mut reaches: Vec<bool> = self.formats().map(|(id, _)| id == target).collect();
         loop {
@@ -135,7 +134,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Goes on with a header at byte `at`, `seen` headers of the target's format before it.
+    /// Continues with a header at byte `at`, after `seen` headers of the target's format.
     fn visit(&mut self, id: FormatId, at: u32, seen: u8) {
         if !self.reaches[usize::from(id.0)] {
             return;
@@ -175,12 +174,12 @@ impl Search<'_> {
                 let (headers, guards) = (self.way.clone(), self.guards.clone());
                 self.ways.list.push(Way { headers, guards, span });
             }
-            // It is in a part that this way takes as absent.
+            // The field is in a part that this way treats as absent.
             None => self.ways.complete = false,
         }
     }
 
-    /// Where the items of a header at byte `at` are, and the byte behind it.
+    /// Computes the positions of the items of a header at byte `at`, and the offset after it.
     fn lay(&mut self, format: &Format, at: u32) -> Option<(Vec<Option<Span>>, u32)> {
         let mut spans: Vec<Option<Span>> = Vec::with_capacity(format.items.len());
         let mut bit = at * 8;
@@ -197,7 +196,7 @@ impl Search<'_> {
                     Width::Bits(_) | Width::Bytes { .. } => (None, field.when.as_ref()),
                 },
             };
-            // A part that is there sometimes is taken as not there: its flag, or its length, is zero.
+            // An optional part counts as absent: its flag, or its length, is zero.
             if let Some(nothing) = when.or(length) {
                 let (Variable::Item(of), factor, constant) = nothing.linear()? else { return None };
                 let value = u128::try_from(-constant / factor).ok()?;
@@ -232,7 +231,7 @@ impl Search<'_> {
                     break;
                 };
                 self.guards.push(Guard { span, ranges: vec![(0, 0)] });
-                // Where the flag is set, a later `next` may say what follows.
+                // If the flag is set, a later `next` may apply.
                 if format.next.len() > 1 {
                     self.ways.complete = false;
                 }
@@ -255,7 +254,7 @@ impl Search<'_> {
             targets.sort_unstable();
             targets.dedup();
             for target in targets {
-                // Bits that are peeked at must be the next header's, or its end says nothing of them.
+                // Peeked bits must be inside the next header; otherwise its end does not bound them.
                 let least = check::least_bits(self.set.format(target));
                 if matches!(next.on, On::Peek(bits) if i64::from(bits) > least) {
                     self.ways.complete = false;
@@ -281,7 +280,7 @@ impl Search<'_> {
     }
 }
 
-/// The values of so many bits that no case names.
+/// Returns the values of `width` bits that no case names.
 pub fn others(next: &Next, width: u32) -> Vec<(u128, u128)> {
     let mut ranges = Vec::new();
     let mut from = 0u128;

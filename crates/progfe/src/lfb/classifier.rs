@@ -1,9 +1,11 @@
-//! EtherClassifier (RFC 6956 section 5.1.3): link-layer headers taken off, an output by what they say.
+//! EtherClassifier (RFC 6956 section 5.1.3): removes link-layer headers and selects an output by their fields.
 //!
-//! The outermost tag, if there is one, goes with the header; its VLAN and priority are metadata. An
-//! untagged frame is of VLAN 0. VlanInputTable gives the logical port by port and VLAN; where it has
-//! no row, what came as LogicalPortID, else 0. EtherDispatchTable gives the output by logical port and
-//! type. The headers stay on a frame that takes ExceptionOut, as whoever looks at it needs them.
+//! - The outermost tag, if present, is removed with the header. Its VLAN and priority become metadata. An untagged
+//!   frame belongs to VLAN 0.
+//! - VlanInputTable maps port and VLAN to the logical port. Without a row, the incoming LogicalPortID remains, or
+//!   else 0.
+//! - EtherDispatchTable maps logical port and EtherType to the output.
+//! - Frames that take ExceptionOut retain their headers, because the receiver needs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,26 +25,25 @@ const CLASSIFIED: u32 = 0;
 const EXCEPTION: u32 = 1;
 /// The component EtherClassifyStats.
 const STATS: u32 = 3;
-/// Types that are counted apart: as many as there are tables' rows would be too many to trust a
-/// stranger with.
+/// Maximum number of separately counted EtherTypes without a row. It bounds the memory that a sender can cause.
 const STATS_TYPES_MAX: usize = 256;
 
-/// Link-layer headers taken off.
+/// The EtherClassifier block.
 #[derive(Debug)]
 pub struct Classifier {
-    /// Output by logical port and type.
+    /// Output by logical port and EtherType.
     dispatch: BTreeMap<(u32, u16), u32>,
     /// Logical port by port and VLAN.
     logical: BTreeMap<(u32, u16), u32>,
-    /// Types of the dispatch table.
+    /// EtherTypes in the dispatch table.
     types: BTreeSet<u16>,
     frames: BTreeMap<u16, u64>,
-    /// Frames of types that are not in it.
+    /// Frames with EtherTypes that are not in the dispatch table.
     others: BTreeMap<u16, u64>,
 }
 
 impl Classifier {
-    /// Types of the dispatch table are counted always, others as long as there are few.
+    /// Counts frames. EtherTypes in the dispatch table always have a counter, others only up to the limit.
     fn count(&mut self, ether_type: u16, frames: u64) {
         let (known, counted) = match self.types.contains(&ether_type) {
             true => (true, &mut self.frames),
@@ -53,8 +54,8 @@ impl Classifier {
         }
     }
 
-    /// Goes on with frames of a tag or none by the type behind it, and by the logical port. Where there is
-    /// none, `tagged` goes on with frames of a tag.
+    /// Branches on the EtherType after the header, for one logical port. If the header is untagged, `tagged`
+    /// continues with tagged frames.
     fn classify<'a>(
         &self,
         way: Way,
@@ -83,7 +84,7 @@ impl Classifier {
                 Read::Constant(value) => Some(Known::Constant(value.into())),
                 Read::Field(field) => Some(Known::Field(field)),
             };
-            // Types without a row are counted by whoever sees them.
+            // The slow path counts EtherTypes without a row.
             let (Some((of, output)), Some(destination), Some(source)) =
                 (rows.get(at), field(0, 48), field(48, 48))
             else {
@@ -222,7 +223,7 @@ impl Block for Classifier {
     }
 
     fn keep(&mut self, old: &mut Self) {
-        // The tables may differ, and what is counted always with them.
+        // The dispatch tables may differ, so each block classifies the counters that it gets again.
         let all = |it: &mut Self| {
             let mut all = std::mem::take(&mut it.frames);
             all.append(&mut it.others);

@@ -1,4 +1,4 @@
-//! Ext-PG-Count: frames and bytes are counted. Without a link behind it, frames end here on purpose.
+//! Ext-PG-Count: counts frames and bytes. If the output has no link, frames intentionally end here.
 
 use forces::Value;
 use packet::time::Nanos;
@@ -8,13 +8,13 @@ use crate::compile::grow::Grower;
 use crate::compile::tree::NodeId;
 use crate::compile::way::Way;
 
-/// Components.
+/// Component ids.
 const PACKETS: u32 = 1;
 const BYTES: u32 = 2;
 /// The event PacketsOver.
 const PACKETS_OVER: u32 = 1;
 
-/// Frames and bytes are counted.
+/// The Count block.
 #[derive(Debug)]
 pub struct Count {
     packets: u64,
@@ -36,7 +36,7 @@ impl Block for Count {
     }
 
     fn grow(&self, mut way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
-        // Who watches is told of each frame.
+        // Subscribers get an event for each frame.
         if grower.is_watched(&way) {
             return None;
         }

@@ -1,7 +1,7 @@
-//! Ext-PG-Divert: frames for a service agent.
+//! Ext-PG-Divert: diverts frames to a service agent.
 //!
-//! At most RatePps frames a second are told to the agent (a second's worth at once); with Copy the
-//! frame goes on by PassOut, else only those beyond the rate do.
+//! The agent gets at most RatePps frames per second, with a burst of one second's frames. With Copy, every frame also
+//! continues at PassOut. Without Copy, only frames above the rate do.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::redirect_out::tell;
 use super::{At, Block, Env, Packet, Reason, Setup, ToldTo, Verdict, meta_id};
 
 const PASS: u32 = 0;
-/// Components.
+/// Component ids.
 const DIVERTED: u32 = 5;
 const LIMITED: u32 = 6;
 
-/// To a service agent.
+/// The Divert block.
 #[derive(Debug)]
 pub struct Divert {
     agent: Arc<str>,
     bucket: Bucket,
     copies: bool,
     stamps: bool,
-    /// Whether anything follows PassOut.
+    /// Whether PassOut has a link.
     passes: bool,
     diverted: u64,
     limited: u64,
@@ -70,7 +70,7 @@ impl Block for Divert {
             self.diverted += 1;
             return Verdict::Told;
         }
-        // The agent's is a copy: it is made by the one who counts copies.
+        // The agent gets a copy, which `copies_told` counts.
         let mut copy = env.fresh();
         copy.copy_from(packet);
         if tell(ToldTo::Agent(self.agent.clone()), &mut copy, env) {

@@ -1,7 +1,7 @@
-//! Ext-PG-Edit: frames are changed.
+//! Ext-PG-Edit: modifies frames.
 //!
-//! Operations are done in the order of their indices; lengths and checksums follow. A frame on which one
-//! of them cannot be done leaves by ExceptionOut as it came.
+//! Operations apply in index order, and lengths and checksums are updated. If an operation fails, the frame leaves by
+//! ExceptionOut unchanged.
 
 use forces::Value;
 use packet::frame::Frame;
@@ -18,41 +18,41 @@ use crate::problem::Code;
 
 const OUT: u32 = 0;
 const EXCEPTION: u32 = 1;
-/// Components.
+/// Component ids.
 const CHANGED: u32 = 2;
 const FAILED: u32 = 3;
 
-/// Frames are changed.
+/// The Edit block.
 #[derive(Debug)]
 pub struct Edit {
     operations: Vec<Operation>,
     changed: u64,
     failed: u64,
-    /// The frame as it came.
+    /// The frame before the operations.
     before: Frame,
 }
 
-/// What is done with a frame.
+/// An operation on a frame.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// Fresh headers behind another, or in front of all.
+    /// Pushes new headers after another header, or at the front.
     Push(Vec<FormatId>, Option<FieldRef>),
-    /// A row of headers removed, and what the header before them says of what follows.
+    /// Pops consecutive headers, with the next-header value for the header before them.
     Pop(Vec<FieldRef>, Option<u128>),
-    /// A value written.
+    /// Sets a field to a value.
     Set(FieldRef, u128),
-    /// A value added.
+    /// Adds a value to a field.
     Add(FieldRef, u128),
-    /// A field copied.
+    /// Copies a field.
     CopyField(FieldRef, FieldRef),
-    /// A metadatum copied, by its slot.
+    /// Copies a metadata item, by its slot.
     CopyMeta(FieldRef, usize),
-    /// A checksum made right over what is there.
+    /// Recomputes a checksum.
     Checksum(FieldRef),
 }
 
 impl Edit {
-    /// Does it; says whether all of it could be done. If not, the frame may be half changed.
+    /// Applies all operations. Returns false on failure; the frame may then be partly modified.
     pub fn apply(&self, packet: &mut Packet, frames: &FrameSet) -> bool {
         let (start, meta) = (packet.start(), packet.meta.clone());
         let mut editor = Editor::from(frames, start, packet.frame_mut());
@@ -63,7 +63,7 @@ impl Edit {
         done.is_ok()
     }
 
-    /// What is done.
+    /// Returns the operations.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
@@ -102,7 +102,7 @@ impl Operation {
     }
 }
 
-/// Reads one row of operations; `None` after a problem.
+/// Parses a row of operations. Returns `None` after a problem.
 fn operation(setup: &mut Setup<'_>, row: &super::setting::Row<'_>) -> Option<Operation> {
     let frames = setup.frames();
     let (names, field, path) = (row.text(2), row.text(4), row.path.clone());

@@ -1,11 +1,11 @@
-//! EtherEncap (RFC 6956 section 5.1.4): link-layer headers put on.
+//! EtherEncap (RFC 6956 section 5.1.4): adds link-layer headers.
 //!
-//! MediaEncapInfoIndex is the row of EncapTable. A tag is put where its VLAN, or VlanPriority, is not
-//! zero. The type is that of what stands in the frame: IPv4 or IPv6, by the first four bits.
-//!
-//! Where no row has that index, the header is that of the neighbour whom an agent found behind L3PortID under the
-//! address of the next hop, or of the packet's destination where the next hop is zero. In EncapTable such
-//! neighbours are rows from [`NEIGHBOUR_ROWS`] on.
+//! - MediaEncapInfoIndex selects the row of EncapTable.
+//! - The header is tagged if its VLAN or VlanPriority is not zero.
+//! - The EtherType follows from the packet: IPv4 or IPv6, by its first four bits.
+//! - Without such a row, the header is that of a neighbour that an agent resolved. The key is L3PortID and the next
+//!   hop, or the destination of the packet if the next hop is zero. EncapTable lists such neighbours as rows from
+//!   [`NEIGHBOUR_ROWS`] on.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -26,14 +26,14 @@ const EXCEPTION: u32 = 1;
 /// The component EncapTable.
 const TABLE: u32 = 1;
 
-/// The first index of rows that agents found.
+/// First row index of neighbours that an agent resolved.
 pub const NEIGHBOUR_ROWS: u32 = 0x8000_0000;
 
-/// Link-layer headers put on.
+/// The EtherEncap block.
 #[derive(Debug)]
 pub struct Encap {
     rows: BTreeMap<u32, Header>,
-    /// Those that an agent found, by port and address.
+    /// Neighbours that an agent resolved, by port and address.
     neighbours: BTreeMap<(u32, IpAddr), Header>,
 }
 
@@ -46,7 +46,7 @@ struct Header {
 }
 
 impl Header {
-    /// What stands in front of a packet of a type and a priority.
+    /// Builds the header for a packet with an EtherType and a priority.
     fn bytes(&self, priority: u16, ether_type: u16) -> Vec<u8> {
         let mut bytes = [&self.destination[..], &self.source].concat();
         if self.vid != 0 || priority != 0 {
@@ -59,7 +59,7 @@ impl Header {
 }
 
 impl Encap {
-    /// Says the header of a neighbour, destination, source and VLAN, or that there is none any more.
+    /// Sets the header of a neighbour (destination, source, VLAN), or removes it.
     pub fn set_neighbour(&mut self, at: (u32, IpAddr), header: Option<(Mac, Mac, u16)>) {
         match header {
             None => drop(self.neighbours.remove(&at)),
@@ -70,7 +70,7 @@ impl Encap {
         }
     }
 
-    /// Forgets all neighbours.
+    /// Removes all neighbours.
     pub fn clear_neighbours(&mut self) {
         self.neighbours.clear();
     }
@@ -155,7 +155,7 @@ impl Block for Encap {
             return Some(fail(grower, way, exception::ENCAP_INDEX_INVALID));
         };
         let row = u32::try_from(index).ok().and_then(|index| self.rows.get(&index));
-        // An agent may find a neighbour at any time.
+        // An agent may resolve a neighbour at any time.
         let Some(row) = row else { return Some(grower.stand(way)) };
         let version = way.view.read(0, 4)?;
         let groups = [vec![(4, 4)], vec![(6, 6)], vec![(0, 3), (5, 5), (7, u64::MAX)]];
@@ -167,7 +167,7 @@ impl Block for Encap {
                     _ => return fail(grower, way, exception::ANY),
                 };
                 let header = row.bytes(priority, ether_type);
-                // Whether there is room is found out in front of the block.
+                // Test for room in front of the block.
                 let most = FRAME_BYTES_MAX - header.len();
                 if way.most() > most || !grower.prepend(&mut way, &header) {
                     return grower.stand(way);

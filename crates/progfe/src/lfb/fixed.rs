@@ -1,36 +1,36 @@
-//! Operands that are read at fixed places.
+//! Operands at fixed offsets.
 //!
-//! A field of the first header is at the same place in every frame if what is before it is always as
-//! long; then nothing has to be located. [`Reader`] gives the same numbers as [`Packet::number`].
+//! A field of the first header has the same offset in every frame if all parts before it have a fixed length. Such a
+//! read needs no header parsing. [`Reader`] returns the same numbers as [`Packet::number`].
 
 use super::{Packet, Slots};
 use crate::condition::Operand;
 use crate::frames::{FormatId, FrameSet, Part, bits};
 
-/// How an operand is read.
+/// How to read an operand.
 #[derive(Debug, Clone)]
 pub enum Reader {
-    /// From a slot of metadata.
+    /// From a metadata slot.
     Slot(usize),
-    /// From the bits at a place of frames that begin with a format and are as long as its header.
+    /// From fixed bits of frames that start with a format and contain its whole header.
     Place {
-        /// The format.
+        /// Start format.
         start: FormatId,
         /// Bytes of its header.
         header: usize,
-        /// The first bit.
+        /// First bit.
         at: usize,
-        /// How many.
+        /// Number of bits.
         bits: usize,
-        /// What it is, for frames that begin otherwise.
+        /// The operand, for frames with another start format.
         operand: Operand,
     },
-    /// As the frame's headers say.
+    /// By parsing the headers of the frame.
     Located(Operand),
 }
 
 impl Reader {
-    /// How an operand is read.
+    /// Determines how to read an operand.
     pub fn of(operand: &Operand, frames: &FrameSet, slots: &Slots) -> Reader {
         let fixed = match operand {
             Operand::Meta { id, .. } => slots.slot(*id).map(Reader::Slot),
@@ -44,7 +44,7 @@ impl Reader {
         let Part::Item(item) = reference.part else { return None };
         let start = frames.start.filter(|it| (*it, 0) == (reference.format, reference.instance))?;
         let format = frames.format(start);
-        // Such a header is there if, and only if, the frame has as many bytes.
+        // Such a header is present if and only if the frame has enough bytes.
         let is_plain = format.total.is_none()
             && format.items.iter().all(|it| it.field().is_some_and(|field| field.is.is_none()));
         let header = format.fixed_offset(format.items.len() as u16)?.div_ceil(8) as usize;
@@ -54,7 +54,7 @@ impl Reader {
         is_plain.then_some(Reader::Place { start, header, at, bits, operand })
     }
 
-    /// The number that the operand holds.
+    /// Reads the number of the operand.
     #[inline]
     pub fn number(&self, packet: &mut Packet, frames: &FrameSet, slots: &Slots) -> Option<u128> {
         match self {

@@ -1,16 +1,16 @@
-//! Ext-PG-Hash: an output by a hash of fields.
+//! Ext-PG-Hash: selects an output by a hash of fields.
 //!
-//! Frames with the same values take the same output. Buckets have shares by weight; without rows every
-//! linked output has one. Fields that are not there count as nothing.
+//! Frames with the same values take the same output. Buckets have weights; without rows, every linked output has one
+//! bucket. Absent fields have a distinct value.
 
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict, keyed};
 use crate::condition::Operand;
 
-/// An output by a hash of fields.
+/// The Hash block.
 #[derive(Debug)]
 pub struct Hash {
     key: Vec<Operand>,
-    /// Outputs, each with the sum of weights up to and with it.
+    /// Outputs with cumulative weights.
     buckets: Vec<(u32, u64)>,
     result: Option<usize>,
     seed: u64,
@@ -40,7 +40,7 @@ impl Block for Hash {
     fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
         self.scratch.clear();
         for operand in &self.key {
-            // Absent and zero differ, so that a field cannot stand for the one beside it.
+            // Absent and zero must differ, so that fields are not confused with their neighbours.
             let number = packet.number(operand, env.frames, env.slots);
             self.scratch.extend([u128::from(number.is_some()), number.unwrap_or(0)]);
         }
@@ -49,7 +49,7 @@ impl Block for Hash {
             packet.meta.set(slot, hash.into());
         }
         let sum = self.buckets.last().map_or(0, |(_, sum)| *sum);
-        // The upper half of the product is even over all shares (Lemire's reduction).
+        // The upper half of the product is uniform over all weights (Lemire's reduction).
         let place = (u128::from(hash) * u128::from(sum)) >> 32;
         let chosen = self.buckets.iter().find(|(_, end)| place < u128::from(*end));
         match chosen {

@@ -1,6 +1,6 @@
-//! Ext-PG-Inject: frames of a service agent.
+//! Ext-PG-Inject: injects frames of a service agent.
 //!
-//! RedirectIndex says by which output, and is taken off, as for RedirectIn.
+//! RedirectIndex selects the output and is then removed, as in RedirectIn.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{At, Block, Env, Packet, Reason, Setup, Verdict, meta_id};
 /// The component Injected.
 const INJECTED: u32 = 2;
 
-/// From a service agent.
+/// The Inject block.
 #[derive(Debug)]
 pub struct Inject {
     agent: Arc<str>,
@@ -20,7 +20,7 @@ pub struct Inject {
 }
 
 impl Inject {
-    /// The agent's name.
+    /// Returns the name of the agent.
     pub fn agent(&self) -> &str {
         &self.agent
     }

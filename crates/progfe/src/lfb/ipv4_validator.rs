@@ -1,8 +1,8 @@
-//! IPv4Validator (RFC 6956 section 5.2.1): IPv4 headers checked as RFC 1812 section 5.2.2 asks.
+//! IPv4Validator (RFC 6956 section 5.2.1): validates IPv4 headers by RFC 1812 section 5.2.2.
 //!
-//! A header that contradicts itself or its packet goes to FailOut with ValidateErrorID; one that a
-//! router's software has to look at (options, a time to live that would not last) to ExceptionOut
-//! with ExceptionID. Padding behind the packet's own length stays.
+//! - An invalid header, or one that contradicts its packet, goes to FailOut with ValidateErrorID.
+//! - A packet that needs software processing (options, expiring TTL) goes to ExceptionOut with ExceptionID.
+//! - Padding after the packet's total length remains.
 
 use forces::Value;
 use packet::header::ipv4::{self, View};
@@ -21,33 +21,33 @@ const FAIL: u32 = 3;
 /// The component IPv4ValidatorStats.
 const STATS: u32 = 1;
 
-/// What a counter counts.
+/// Counter indices.
 const BAD_HEADER: u8 = 0;
 const BAD_TOTAL_LENGTH: u8 = 1;
 const BAD_TTL: u8 = 2;
 const BAD_CHECKSUM: u8 = 3;
 
-/// IPv4 headers checked.
+/// The IPv4Validator block.
 #[derive(Debug)]
 pub struct Ipv4Validator {
     bad: [u64; 4],
 }
 
-/// What a header is found to be.
+/// Result of the validation of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// For one station, or for a group.
+    /// Valid, with a unicast or multicast destination.
     Good {
-        /// Whether it is for a group.
+        /// Whether the destination is multicast.
         multicast: bool,
     },
-    /// A router's software has to look at it; with ExceptionID.
+    /// The packet needs software processing; with ExceptionID.
     Exception(u8),
-    /// It is wrong: the place of its counter, and ValidateErrorID (RFC 6956 section 4.4).
+    /// Invalid: counter index, and ValidateErrorID (RFC 6956 section 4.4).
     Fail(u8, u8),
 }
 
-/// All that can be found.
+/// All possible results.
 const ALL: [Found; 13] = [
     Found::Good { multicast: false },
     Found::Good { multicast: true },
@@ -65,7 +65,7 @@ const ALL: [Found; 13] = [
 ];
 
 impl Found {
-    /// Its number, less than [`ALL`] are.
+    /// Returns the index of the result in [`ALL`].
     #[inline]
     pub fn number(self) -> usize {
         match self {
@@ -76,7 +76,7 @@ impl Found {
     }
 }
 
-/// What is found of a packet of so many bytes by its first ones, a header with options among them.
+/// Validates a packet by its length and its first bytes, which include header options.
 #[inline]
 pub fn look(head: &[u8], bytes: usize) -> Found {
     let Some(view) = View::new(head) else { return Found::Fail(BAD_HEADER, 1) };
@@ -94,7 +94,7 @@ pub fn look(head: &[u8], bytes: usize) -> Found {
         return Found::Fail(BAD_CHECKSUM, 5);
     }
     let (source, destination) = (view.source(), view.destination());
-    // What no packet's sender can be (RFC 1812 section 5.3.7), and what leaves no host.
+    // Addresses that are never valid as a source (RFC 1812 section 5.3.7), and destinations that never leave a host.
     if source.is_multicast() || source.is_broadcast() || source.is_loopback() {
         return Found::Fail(BAD_HEADER, 6);
     }
@@ -116,8 +116,7 @@ pub fn look(head: &[u8], bytes: usize) -> Found {
     Found::Good { multicast: destination.is_multicast() }
 }
 
-/// Whether a packet of so many bytes is one of most: without options, for one station, and nothing wrong
-/// with it. What [`look`] finds of it has the number 0 then.
+/// Returns true for a common packet: valid, without options, unicast. The result of [`look`] then has the number 0.
 #[inline(always)]
 pub fn is_plain(head: &[u8], bytes: usize) -> bool {
     let Some(header) = head.first_chunk::<{ ipv4::HEADER_BYTES }>() else { return false };
@@ -125,7 +124,7 @@ pub fn is_plain(head: &[u8], bytes: usize) -> bool {
         |at: usize| header[at..].first_chunk::<4>().map_or(0, |word| u32::from_be_bytes(*word));
     let words = [0, 4, 8, 12, 16].map(word);
     let (total, source, destination) = (words[0] as usize & 0xffff, words[3], words[4]);
-    // A sum of words is, but for carries, the sum of their halves.
+    // A sum of words equals the sum of their halves, except for carries.
     let sum: u64 = words.iter().map(|word| u64::from(*word)).sum();
     let is_station = |address: u32| {
         !matches!(address >> 24, 127 | 224..=239) && address != 0 && address != u32::MAX
@@ -193,7 +192,7 @@ impl Block for Ipv4Validator {
                     }
                     if let Read::Field(total) = total {
                         way.learn(total, vec![(20, 0xffff)]);
-                        // The total length is that of what is there at most.
+                        // The total length is at most the number of bytes.
                         way.learn_fits(total, -way.view.grown as usize, true);
                     }
                     (if multicast { MULTICAST } else { UNICAST }, None)

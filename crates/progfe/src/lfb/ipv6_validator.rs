@@ -1,8 +1,8 @@
-//! IPv6Validator (RFC 6956 section 5.2.2): IPv6 headers checked as RFC 8200 asks.
+//! IPv6Validator (RFC 6956 section 5.2.2): validates IPv6 headers by RFC 8200.
 //!
-//! A header that contradicts its packet goes to FailOut with ValidateErrorID; one that a router's
-//! software has to look at (a hop limit that would not last, options for every hop) to ExceptionOut with
-//! ExceptionID.
+//! - A header that contradicts its packet goes to FailOut with ValidateErrorID.
+//! - A packet that needs software processing (expiring hop limit, hop-by-hop options) goes to ExceptionOut with
+//!   ExceptionID.
 
 use core::net::Ipv6Addr;
 
@@ -19,18 +19,18 @@ const FAIL: u32 = 3;
 /// The component IPv6ValidatorStats.
 const STATS: u32 = 1;
 
-/// What a counter counts.
+/// Counter indices.
 const BAD_HEADER: usize = 0;
 const BAD_TOTAL_LENGTH: usize = 1;
 const BAD_HOP_LIMIT: usize = 2;
 
-/// IPv6 headers checked.
+/// The IPv6Validator block.
 #[derive(Debug)]
 pub struct Ipv6Validator {
     bad: [u64; 3],
 }
 
-/// What a header is found to be.
+/// Result of the validation of a header.
 enum Found {
     Good(u32),
     Exception(u128),
@@ -38,7 +38,7 @@ enum Found {
 }
 
 impl Ipv6Validator {
-    /// Values of ValidateErrorID are those of RFC 6956 section 4.4.
+    /// Validates a header. Values of ValidateErrorID are those of RFC 6956 section 4.4.
     fn look(&mut self, bytes: &[u8]) -> Found {
         let Some(view) = View::new(bytes) else { return self.fail(BAD_HEADER, 8) };
         if view.version() != 6 {
@@ -76,7 +76,7 @@ impl Ipv6Validator {
     }
 }
 
-/// fe80::/10, which no router passes on (RFC 4291 section 2.5.6).
+/// Returns true for fe80::/10, which routers do not forward (RFC 4291 section 2.5.6).
 fn is_link_local(address: &Ipv6Addr) -> bool {
     address.segments()[0] & 0xffc0 == 0xfe80
 }

@@ -1,8 +1,7 @@
-//! Keys of operands, and entries that are found by them and forgotten in time.
+//! Keys of operands, and a table of keyed entries that age out.
 //!
-//! A key is the numbers of a few operands. Entries have numbers; a map says which one a key has,
-//! and a [wheel](dataplane::wheel) which of them has been silent for too long. Memory has a limit that
-//! frames cannot pass: a full table takes nothing new.
+//! A key consists of the numbers of a few operands. A map returns the index of a key's entry. A [timer
+//! wheel](dataplane::wheel) finds idle entries. Memory is bounded: a full table accepts no new entries.
 
 use std::collections::HashMap;
 
@@ -17,7 +16,7 @@ use crate::frames::FrameSet;
 /// The numbers of some operands.
 pub type Key = Box<[u128]>;
 
-/// Reads the key of a packet into `into`; false if one of the operands is not there.
+/// Reads the key of a packet into `into`. Returns false if an operand is absent.
 pub fn read_key(
     operands: &[Operand],
     packet: &mut Packet,
@@ -34,7 +33,7 @@ pub fn read_key(
     true
 }
 
-/// A key as text, each number as suits its operand: addresses as such.
+/// Formats a key, each number in the form of its operand, such as an address.
 pub fn key_text(operands: &[Operand], key: &[u128]) -> String {
     use crate::condition::Form;
     let one = |(operand, value): (&Operand, &u128)| {
@@ -49,12 +48,12 @@ pub fn key_text(operands: &[Operand], key: &[u128]) -> String {
     operands.iter().zip(key).map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// A hash of some numbers.
+/// Hashes some numbers.
 pub fn hash(numbers: &[u128], seed: u64) -> u64 {
     numbers.iter().fold(seed, |sum, number| mix(*number as u64, mix((*number >> 64) as u64, sum)))
 }
 
-/// Entries by key.
+/// A table of entries by key.
 #[derive(Debug)]
 pub struct Keyed<V> {
     places: HashMap<Key, u32, Seeded>,
@@ -62,47 +61,47 @@ pub struct Keyed<V> {
     free: Vec<u32>,
     wheel: Wheel,
     entries_max: usize,
-    /// None where nothing is forgotten.
+    /// Idle timeout; none if entries do not age.
     idle: Option<Nanos>,
 }
 
 /// An entry.
 #[derive(Debug)]
 pub struct Entry<V> {
-    /// Its key.
+    /// The key.
     pub key: Key,
-    /// What it holds.
+    /// The value.
     pub value: V,
-    /// When it was last touched.
+    /// Time of the last use.
     pub touched: Nanos,
-    /// Whether it stays although nothing touches it.
+    /// Whether the entry never ages.
     pub is_static: bool,
 }
 
 impl<V> Keyed<V> {
-    /// An empty table of so many entries that forgets silent ones.
+    /// Creates an empty table with a capacity and an idle timeout.
     pub fn new(entries_max: usize, idle: Option<Nanos>, seed: u64) -> Keyed<V> {
         let places = HashMap::with_capacity_and_hasher(entries_max.min(1 << 20), Seeded(seed));
         let (free, wheel) = (Vec::new(), Wheel::default());
         Keyed { places, entries: Vec::new(), free, wheel, entries_max, idle }
     }
 
-    /// Whether another table has the same limits.
+    /// Returns true if another table has the same limits.
     pub fn is_like(&self, other: &Keyed<V>) -> bool {
         (self.entries_max, self.idle) == (other.entries_max, other.idle)
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if the table is empty.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The place of a key, unless it was silent for too long.
+    /// Returns the index of a key, unless its entry has timed out.
     pub fn find(&self, key: &[u128], now: Nanos) -> Option<u32> {
         let place = *self.places.get(key)?;
         let entry = self.entries[place as usize].as_ref()?;
@@ -111,17 +110,17 @@ impl<V> Keyed<V> {
         (!is_old).then_some(place)
     }
 
-    /// The entry at a place that [`Keyed::find`] gave.
+    /// Returns the entry at an index from [`Keyed::find`].
     pub fn entry(&self, place: u32) -> &Entry<V> {
         self.entries[place as usize].as_ref().expect("a place that was found has an entry")
     }
 
-    /// The same, to be changed.
+    /// Returns the entry at an index from [`Keyed::find`], mutable.
     pub fn entry_mut(&mut self, place: u32) -> &mut Entry<V> {
         self.entries[place as usize].as_mut().expect("a place that was found has an entry")
     }
 
-    /// Adds an entry, or replaces the one with this key; `None` if the table is full.
+    /// Adds or replaces an entry. Returns `None` if the table is full.
     pub fn insert(&mut self, key: &[u128], value: V, now: Nanos, is_static: bool) -> Option<u32> {
         let place = match self.places.get(key) {
             Some(place) => *place,
@@ -152,8 +151,8 @@ impl<V> Keyed<V> {
         Some(entry)
     }
 
-    /// Forgets silent entries, of at most `steps` that it looks at; `forgot` is told of each. When to
-    /// come back, if ever.
+    /// Removes idle entries and calls `forgot` for each. Examines at most `steps` entries. Returns the time of the
+    /// next call, if any.
     pub fn age(
         &mut self,
         now: Nanos,
@@ -173,18 +172,18 @@ impl<V> Keyed<V> {
         self.wheel.next()
     }
 
-    /// Every entry, in the order of their places.
+    /// Returns all entries in index order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry<V>> {
         self.entries.iter().flatten()
     }
 
-    /// Every entry with its place, which is its own as long as it is there.
+    /// Returns all entries with their indices, which are stable during their lifetime.
     pub fn iter_placed(&self) -> impl Iterator<Item = (u32, &Entry<V>)> {
         let placed = (0..).zip(&self.entries);
         placed.filter_map(|(place, entry)| Some((place, entry.as_ref()?)))
     }
 
-    /// Takes everything out.
+    /// Removes and returns all entries.
     pub fn drain(&mut self) -> impl Iterator<Item = Entry<V>> + '_ {
         self.places.clear();
         self.free.clear();
@@ -205,7 +204,7 @@ mod tests {
         assert_eq!(table.insert(&[2], 20, Nanos::ZERO, true), Some(1));
         assert_eq!(table.insert(&[3], 30, Nanos::ZERO, false), None);
         assert_eq!(table.find(&[1], Nanos::ZERO), Some(0));
-        // Found no more as soon as it is old, and gone after the next look.
+        // An expired entry is not found, and the next call of `age` removes it.
         assert_eq!(table.find(&[1], second), None);
         let mut gone = Vec::new();
         let later = second.saturating_add(second);

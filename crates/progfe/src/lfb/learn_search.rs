@@ -1,8 +1,8 @@
-//! Ext-PG-LearnSearch: a table that learns from the frames.
+//! Ext-PG-LearnSearch: a table that learns from frames.
 //!
-//! A frame's LearnKey is learnt with its LearnValue, then its SearchKey is looked up. A bridge's keys,
-//! link-layer addresses with or without a VLAN, learnt with the port, are in the table that our bridge
-//! has; any others in one that hashes them. Group addresses are neither learnt nor known.
+//! The block learns LearnKey with LearnValue from a frame and then looks up SearchKey. Bridge keys use the MAC table
+//! of the built-in bridge. These are link-layer addresses with or without a VLAN, learned with the port. Other keys
+//! use a hash table. Group addresses are neither learned nor found.
 
 use std::collections::BTreeSet;
 
@@ -28,34 +28,34 @@ const KNOWN: u32 = 0;
 const UNKNOWN: u32 = 1;
 const SAME_PORT: u32 = 2;
 
-/// Components.
+/// Component ids.
 const ENTRIES: u32 = 8;
 const LEARNED: u32 = 9;
 const MOVED: u32 = 10;
 const FULL: u32 = 11;
 
-/// Events.
+/// Event ids.
 const ENTRY_LEARNED: u32 = 1;
 const ENTRY_MOVED: u32 = 2;
 const ENTRY_FORGOTTEN: u32 = 3;
 const TABLE_FULL: u32 = 4;
 
-/// Values for which a tree has ways of their own are less.
+/// Limit of the values that have branches of their own in a tree.
 const KNOWN_WAYS_MAX: u32 = 4096;
-/// Indices of rows that were learnt; below are those that are set.
+/// First index of learned rows. Configured rows have lower indices.
 pub const LEARNT_FROM: u32 = 1 << 31;
-/// Most entries that one can be made for.
+/// Maximum capacity of a table.
 pub const ENTRIES_MAX: u32 = 1 << 24;
-/// Entries that one tick looks at.
+/// Maximum number of entries that one tick examines.
 const AGE_STEPS: usize = 256;
 
-/// A table that learns.
+/// The LearnSearch block.
 #[derive(Debug)]
 pub struct LearnSearch {
     learn_key: Vec<Operand>,
     learn_value: Option<Operand>,
     search_key: Vec<Operand>,
-    /// How both keys and the value are read.
+    /// Readers of both keys and the value.
     readers: Readers,
     result: Option<usize>,
     value_limit: u32,
@@ -63,14 +63,14 @@ pub struct LearnSearch {
     statics: Vec<(Vec<u128>, u32, u32)>,
     limits: (u32, Option<Nanos>),
     table: Table,
-    /// Learnt, moved, full.
+    /// Counters: learned, moved, full.
     counts: [u64; 3],
-    /// When a frame came last.
+    /// Time of the last frame.
     now: Nanos,
     scratch: Vec<u128>,
 }
 
-/// How keys and values are read.
+/// Readers of keys and values.
 #[derive(Debug)]
 struct Readers {
     learn: Vec<Reader>,
@@ -78,18 +78,18 @@ struct Readers {
     search: Vec<Reader>,
 }
 
-/// What rows of frames look up in a bridge's table: how far it has come.
+/// Lookup state of a frame in a bridge table.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
-    /// The key that is learnt, with its value.
+    /// The key to learn, with its value.
     learn: Option<(MacKey, u32)>,
     search: Option<MacKey>,
     hints: [Hint; 2],
-    /// The value as it is read, for whoever compares it.
+    /// The value as read, for comparison.
     own: Option<u128>,
 }
 
-/// Where entries are.
+/// Storage of the entries.
 #[derive(Debug)]
 enum Table {
     Mac(MacTable),
@@ -147,7 +147,7 @@ impl Table {
         }
     }
 
-    /// Entries that were learnt with a value.
+    /// Returns the number of entries learned with a value.
     fn count_of(&self, value: u32, now: Nanos) -> usize {
         match self {
             Table::Mac(table) => {
@@ -159,7 +159,7 @@ impl Table {
         }
     }
 
-    /// What was learnt: key, value, when it was seen last.
+    /// Returns the learned entries: key, value, time of the last use.
     fn learnt(&self, wide: bool, now: Nanos) -> Vec<(Vec<u128>, u32, Nanos)> {
         match self {
             Table::Mac(table) => {
@@ -176,7 +176,7 @@ impl Table {
         }
     }
 
-    /// Every entry: key, value, whether it is static, its number.
+    /// Returns all entries: key, value, whether it is static, number.
     fn entries(&self, wide: bool, now: Nanos) -> Vec<(Vec<u128>, u32, bool, u32)> {
         match self {
             Table::Mac(table) => {
@@ -198,24 +198,24 @@ impl Table {
     }
 }
 
-/// An address, and a VLAN if there are two numbers, as a key.
+/// Returns an address, and a VLAN if `wide`, as the numbers of a key.
 fn numbers_of(mac: Mac, vid: u16, wide: bool) -> Vec<u128> {
     let mac = mac.iter().fold(0u128, |sum, byte| sum << 8 | u128::from(*byte));
     if wide { vec![mac, vid.into()] } else { vec![mac] }
 }
 
-/// A bridge's key: an address, and a VLAN if there are two numbers.
+/// Converts the numbers of a key to a bridge key: address, and VLAN if there are two numbers.
 fn mac_key(key: &[u128]) -> MacKey {
     let [_, _, mac @ ..] = (key[0] as u64).to_be_bytes();
     MacKey::new(mac, key.get(1).map_or(0, |vid| *vid as u16))
 }
 
-/// Whether a key begins with the address of a group.
+/// Returns true if a key starts with a group address.
 fn is_group(operands: &[Operand], key: &[u128]) -> bool {
     operands.first().is_some_and(|of| of.bits() == 48) && key[0] >> 40 & 1 == 1
 }
 
-/// Where a key is in frames that come one way, and the bytes that they must have for it.
+/// Returns the position of a key in the frames of a path, and the frame length that it requires.
 fn mac_at(readers: &[Reader], way: &Way) -> Option<(MacAt, usize)> {
     let mut words = [None; 2];
     let mut bytes = 0;
@@ -231,7 +231,7 @@ fn mac_at(readers: &[Reader], way: &Way) -> Option<(MacAt, usize)> {
     Some((MacAt { mac: words[0]?, vid: words[1] }, bytes))
 }
 
-/// The numbers of a bridge's key.
+/// Converts a bridge key to the numbers of a key.
 fn mac_numbers(key: MacKey, wide: bool, into: &mut Vec<u128>) {
     into.clear();
     into.push(key.mac().iter().fold(0u128, |sum, byte| sum << 8 | u128::from(*byte)));
@@ -243,7 +243,7 @@ impl Asked {
 }
 
 impl Readers {
-    /// What a frame asks of a bridge's table, and the first step of both lookups.
+    /// Reads the keys of a frame for a bridge table, and starts both lookups.
     #[inline]
     fn ask(&self, packet: &mut Packet, env: &Env<'_>, table: &MacTable) -> Asked {
         let own = self.value.as_ref().and_then(|of| of.number(packet, env.frames, env.slots));
@@ -264,7 +264,7 @@ impl Readers {
 }
 
 impl LearnSearch {
-    /// Entries that are known, static ones included.
+    /// Returns the number of entries, including static ones.
     pub fn known(&self) -> usize {
         match &self.table {
             Table::Mac(table) => table.len(),
@@ -272,7 +272,7 @@ impl LearnSearch {
         }
     }
 
-    /// A bridge's table, if it is one.
+    /// Returns the bridge table, if the keys are bridge keys.
     #[inline]
     pub fn stations(&self) -> Option<&MacTable> {
         match &self.table {
@@ -281,8 +281,7 @@ impl LearnSearch {
         }
     }
 
-    /// Learns a bridge's key with a value, if it is a station's, and says whether nothing happens if
-    /// that is done again.
+    /// Learns a bridge key with a value, if it is a unicast address. Returns true if learning it again has no effect.
     #[inline]
     pub fn learn_key(
         &mut self,
@@ -304,7 +303,7 @@ impl LearnSearch {
         learned != Learned::Full
     }
 
-    /// The value of a bridge's key, if it is a station's and known.
+    /// Looks up the value of a bridge key, if it is a unicast address.
     #[inline]
     pub fn find_key(&self, key: MacKey, hint: Hint, now: Nanos) -> Option<u32> {
         match &self.table {
@@ -313,7 +312,7 @@ impl LearnSearch {
         }
     }
 
-    /// The value that is known for an address, and a VLAN where the key has one.
+    /// Returns the value of an address, and a VLAN if the key has one.
     pub fn station(&self, mac: Mac, vid: u16, now: Nanos) -> Option<u32> {
         let widths = self.learn_key.iter().map(Operand::bits).collect::<Vec<_>>();
         matches!(widths[..], [48] | [48, 12]).then_some(())?;
@@ -338,7 +337,7 @@ impl LearnSearch {
         self.note(learned, value, env);
     }
 
-    /// Counts, and tells, what became of the key in `scratch`.
+    /// Counts and reports what happened to the key in `scratch`.
     fn note(&mut self, learned: Learned, value: u32, env: &mut Env<'_>) {
         let (count, event) = match learned {
             Learned::Known | Learned::Static => return,
@@ -487,7 +486,7 @@ impl Block for LearnSearch {
                     if let Some(slot) = result {
                         row.packets[row.members[place] as usize].meta.set(slot, value.into());
                     }
-                    // What is learnt is read again: the result may have been put in its place.
+                    // The learned value is read again, because the result may have replaced it.
                     let is_own = match (&self.readers.value, result) {
                         (Some(Reader::Slot(own)), Some(slot)) if *own == slot => true,
                         _ => asked.own == Some(value.into()),
@@ -545,7 +544,7 @@ impl Block for LearnSearch {
                 stand,
             }))
         };
-        // Without a header there is neither key.
+        // Without a complete header there is no key.
         let short = &mut |grower: &mut Grower<'_>, way: Way| grower.go(way, UNKNOWN, 0);
         Some(grower.length(way, header.max(other), ask, short))
     }
@@ -562,7 +561,7 @@ impl Block for LearnSearch {
             std::mem::swap(&mut self.table, &mut old.table);
             return;
         }
-        // Another size, age or set of static entries: what was learnt is learnt again, as long ago.
+        // Capacity, timeout or static entries differ: learn the entries again with their old times.
         for (key, value, touched) in old.table.learnt(self.learn_key.len() > 1, old.now) {
             self.table.learn(&key, value, touched, true);
         }

@@ -1,8 +1,9 @@
-//! EtherMACIn (RFC 6956 section 5.1.2): which received frames are taken, and by which path they go.
+//! EtherMACIn (RFC 6956 section 5.1.2): accepts received frames and selects their path.
 //!
-//! A frame is taken if it is for a group, for one of the local addresses, or if the port is
-//! promiscuous or bridges. Where bridging is enabled, frames for a local address take the normal path and
-//! all others the bridging path; where it is not, all that are taken take the normal path.
+//! - A frame is accepted if its destination is a group or a local address, or if the port is promiscuous or bridging
+//!   is enabled.
+//! - With bridging, frames to a local address take the normal path, and all others take the bridging path.
+//! - Without bridging, all accepted frames take the normal path.
 
 use forces::Value;
 use packet::header::ethernet::{self, Mac};
@@ -19,7 +20,7 @@ const BRIDGING: u32 = 1;
 /// The component MACInStats.
 const STATS: u32 = 7;
 
-/// Which received frames are taken.
+/// The EtherMACIn block.
 #[derive(Debug)]
 pub struct MacIn {
     is_enabled: bool,
@@ -53,7 +54,7 @@ impl MacIn {
     }
 }
 
-/// What is counted of frames that go through a tree: taken, or not.
+/// Counters for frames in a tree: accepted, or not.
 const TAKEN: u32 = 0;
 const LEFT_OUT: u32 = 1;
 

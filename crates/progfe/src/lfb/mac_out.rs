@@ -1,9 +1,9 @@
-//! EtherMACOut (RFC 6956 section 5.1.5): what is sent by a port.
+//! EtherMACOut (RFC 6956 section 5.1.5): sends frames to a port.
 //!
-//! An instance stands before the port of its own number, and PHYPortID says so behind it. Its
-//! AdminStatus is an alias of that of the EtherMACIn of the same number; where there is none, or where it
-//! is set itself, it has its own. A frame whose payload is longer than MTU, unless that is zero, is
-//! dropped.
+//! - An instance feeds the port with its own number, and sets PHYPortID to it.
+//! - AdminStatus is an alias of that of the EtherMACIn with the same number. If there is none, or if the program sets
+//!   it, the instance has its own.
+//! - A frame whose payload is longer than a nonzero MTU is dropped.
 
 use forces::Value;
 use packet::header::{ethernet, u16_at, vlan};
@@ -19,7 +19,7 @@ use crate::program::base_id;
 /// The component MACOutStats.
 const STATS: u32 = 5;
 
-/// What is sent by a port.
+/// The EtherMACOut block.
 #[derive(Debug)]
 pub struct MacOut {
     port: u32,
@@ -43,7 +43,7 @@ impl MacOut {
     }
 }
 
-/// What is counted of frames that go through a tree: sent on, or not.
+/// Counters for frames in a tree: sent, or not.
 const PASSED: u32 = 0;
 const LEFT_OUT: u32 = 1;
 

@@ -1,6 +1,6 @@
-//! Ext-PG-Match: rules of conditions choose the output.
+//! Ext-PG-Match: selects the output by rules with conditions.
 //!
-//! The greatest priority comes first, then the smallest index. A rule may set a metadatum as well.
+//! The highest priority comes first, then the smallest index. A rule may also set a metadata item.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,10 +23,10 @@ const HITS: u32 = 2;
 /// The component Misses.
 const MISSES: u32 = 3;
 
-/// What is counted of frames that go through a tree, where it is no rule's place.
+/// Counter number of misses in a tree. It is no valid rule index.
 const MISSED: u32 = u32::MAX;
 
-/// Rules of conditions.
+/// The Match block.
 #[derive(Debug)]
 pub struct Match {
     rules: Vec<Rule>,
@@ -37,18 +37,18 @@ pub struct Match {
 /// A rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its index.
+    /// Index of the rule.
     pub index: u32,
-    /// Which frames it is for.
+    /// Condition of matching frames.
     pub when: Condition,
-    /// Which of the outputs they take.
+    /// Index of the output.
     pub output: u32,
-    /// The slot that it sets, and to what.
+    /// Metadata slot and value to set.
     pub set: Option<(usize, u128)>,
 }
 
 impl Match {
-    /// The rules, in the order in which they are tried.
+    /// Returns the rules in matching order.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -122,7 +122,7 @@ impl Block for Match {
     }
 
     fn keep(&mut self, old: &mut Self) {
-        // Counts of rules that are others now would lie.
+        // Counts of changed rules would be wrong.
         let same = |a: &Rule, b: &Rule| (a.index, &a.when) == (b.index, &b.when);
         let is_same = self.rules.len() == old.rules.len()
             && self.rules.iter().zip(&old.rules).all(|(a, b)| same(a, b));

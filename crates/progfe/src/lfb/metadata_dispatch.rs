@@ -1,4 +1,4 @@
-//! BasicMetadataDispatch (RFC 6956 section 5.5.1): an output by the value of a metadatum.
+//! BasicMetadataDispatch (RFC 6956 section 5.5.1): selects an output by the value of a metadata item.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::problem::Code;
 const OUT: u32 = 0;
 const EXCEPTION: u32 = 1;
 
-/// An output by a metadatum.
+/// The BasicMetadataDispatch block.
 #[derive(Debug)]
 pub struct Dispatch {
     slot: Option<usize>,

@@ -1,7 +1,7 @@
-//! Ext-PG-Meter: too fast, or not.
+//! Ext-PG-Meter: meters frames with two token buckets, one for bits and one for frames.
 //!
-//! Two token buckets, of bits and of frames; a frame conforms if both have enough, and takes from
-//! neither if one has not. A rate of zero is any.
+//! A frame conforms if both buckets have enough tokens; otherwise it takes tokens from neither. A rate of zero is
+//! unlimited.
 
 use forces::Value;
 use packet::time::Nanos;
@@ -10,29 +10,29 @@ use super::{At, Block, Env, Packet, Setup, Verdict};
 
 const CONFORM: u32 = 0;
 const EXCEED: u32 = 1;
-/// Components.
+/// Component ids.
 const CONFORMED: u32 = 5;
 const EXCEEDED: u32 = 6;
 
-/// What may come at once, and how fast it grows again.
+/// A token bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// Units a second; 0 is any number.
+    /// Units per second; 0 is unlimited.
     rate: u64,
-    /// Units that may come at once, in billionths.
+    /// Burst size, in billionths of a unit.
     burst: u128,
     level: u128,
     at: Nanos,
 }
 
 impl Bucket {
-    /// A full bucket.
+    /// Creates a full bucket.
     pub fn new(rate: u64, burst: u64) -> Bucket {
         let burst = u128::from(burst) * 1_000_000_000;
         Bucket { rate, burst, level: burst, at: Nanos::ZERO }
     }
 
-    /// Whether so many units may come now; they are not taken yet.
+    /// Returns true if the bucket has this many units, without taking them.
     pub fn has(&mut self, units: u64, now: Nanos) -> bool {
         if self.rate == 0 {
             return true;
@@ -43,12 +43,12 @@ impl Bucket {
         self.level >= u128::from(units) * 1_000_000_000
     }
 
-    /// Takes units that [`Bucket::has`] said may come.
+    /// Takes units after [`Bucket::has`] returned true.
     pub fn take(&mut self, units: u64) {
         self.level = self.level.saturating_sub(u128::from(units) * 1_000_000_000);
     }
 
-    /// Takes over how full another one is, if both have the same rate.
+    /// Takes over the fill level of another bucket with the same rate and burst.
     pub fn keep(&mut self, old: &mut Bucket) {
         if (self.rate, self.burst) == (old.rate, old.burst) {
             std::mem::swap(self, old);
@@ -56,7 +56,7 @@ impl Bucket {
     }
 }
 
-/// Too fast, or not.
+/// The Meter block.
 #[derive(Debug)]
 pub struct Meter {
     bits: Bucket,

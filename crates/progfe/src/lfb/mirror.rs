@@ -1,4 +1,4 @@
-//! Ext-PG-Mirror: a copy aside, of one frame of so many, whole or its first bytes.
+//! Ext-PG-Mirror: copies one of every `sample` frames to a second output, complete or truncated.
 
 use forces::Value;
 use packet::time::Nanos;
@@ -10,12 +10,12 @@ const COPY: u32 = 1;
 /// The component Copies.
 const COPIES: u32 = 3;
 
-/// A copy aside.
+/// The Mirror block.
 #[derive(Debug)]
 pub struct Mirror {
     sample: u32,
     truncate: usize,
-    /// Frames since the last one that was copied.
+    /// Number of frames since the last copy.
     since: u32,
     copies: u64,
 }

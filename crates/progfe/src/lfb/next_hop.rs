@@ -1,8 +1,8 @@
-//! IPv4NextHop and IPv6NextHop (RFC 6956 sections 5.3.2 and 5.3.4): a packet is made ready for its next
-//! hop, and its time to live goes down by one.
+//! IPv4NextHop and IPv6NextHop (RFC 6956 sections 5.3.2 and 5.3.4): prepare a packet for its next hop and decrement
+//! its TTL or hop limit.
 //!
-//! HopSelector is the row of the table. A packet longer than the row's MTU, unless that is zero, is an
-//! exception: whoever handles it fragments it or says that it was too big.
+//! HopSelector selects the row of the table. A packet longer than the row's nonzero MTU is an exception; its handler
+//! fragments it or reports that it is too big.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use crate::compile::way::{Known, Way, others};
 const SUCCESS: u32 = 0;
 const EXCEPTION: u32 = 1;
 
-/// IPv4NextHop.
+/// The IPv4NextHop block.
 #[derive(Debug)]
 pub struct Ipv4NextHop {
     rows: BTreeMap<u32, Row>,
 }
 
-/// IPv6NextHop.
+/// The IPv6NextHop block.
 #[derive(Debug)]
 pub struct Ipv6NextHop {
     rows: BTreeMap<u32, Row>,
 }
 
-/// A next hop, its address as a number.
+/// A next hop, with its address as a number.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     port: u32,
@@ -50,7 +50,7 @@ fn rows(
     setup.rows(1).into_iter().map(row).collect()
 }
 
-/// The row of a packet of so many bytes.
+/// Returns the row for a packet and its length.
 fn chosen(
     rows: &BTreeMap<u32, Row>,
     packet: &Packet,

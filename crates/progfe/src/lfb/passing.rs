@@ -1,8 +1,8 @@
-//! A frame under way: bytes, metadata, where its headers are.
+//! A packet in the graph: bytes, metadata and header positions.
 //!
-//! Metadata lie side by side, each in the slot that [`Slots`] has for its number, so that no block
-//! searches for them. Headers are located when somebody asks, and again after the bytes changed. Once
-//! a link-layer header is taken off, bytes begin with another format: `start` says with which.
+//! - Each metadata item has a fixed slot from [`Slots`], so blocks need no search.
+//! - Headers are located on demand, and again after the bytes changed.
+//! - After a link-layer header was removed, the bytes start with another format, which `start` contains.
 
 use forces::Catalog;
 use packet::frame::Frame;
@@ -11,27 +11,27 @@ use packet::time::Nanos;
 use crate::condition::{Facts, Operand};
 use crate::frames::{FormatId, FrameSet, Located};
 
-/// Metadata that a program's libraries may define.
+/// Maximum number of metadata items in a program's libraries.
 pub const METADATA_MAX: usize = 64;
 
-/// Which metadatum is where.
+/// Slots of metadata items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slots {
     ids: Vec<u32>,
 }
 
 impl Slots {
-    /// A slot for each metadatum of a catalog; `None` if there are more than [`METADATA_MAX`].
+    /// Assigns a slot to each metadata item of a catalog. Returns `None` if there are more than [`METADATA_MAX`].
     pub fn of(catalog: &Catalog) -> Option<Slots> {
         let mut ids: Vec<u32> = catalog.all_metadata().map(|metadata| metadata.id).collect();
         ids.sort_unstable();
         (ids.len() <= METADATA_MAX).then_some(Slots { ids })
     }
 
-    /// The slot of a metadatum.
+    /// Returns the slot of a metadata item.
     #[inline]
     pub fn slot(&self, id: u32) -> Option<usize> {
-        // The numbers of RFC 6956 begin with 1 and have no gaps.
+        // The ids of RFC 6956 start with 1 and have no gaps.
         let guess = (id as usize).wrapping_sub(1);
         if self.ids.get(guess) == Some(&id) {
             return Some(guess);
@@ -39,13 +39,13 @@ impl Slots {
         self.ids.binary_search(&id).ok()
     }
 
-    /// Metadata in the order of their slots.
+    /// Returns the metadata ids in slot order.
     pub fn ids(&self) -> &[u32] {
         &self.ids
     }
 }
 
-/// Values of metadata: numbers, addresses as numbers with the first octet first.
+/// Values of metadata: numbers, or addresses as big-endian numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
     set: u64,
@@ -53,7 +53,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The value in a slot, if it is set.
+    /// Returns the value in a slot, if it is set.
     #[inline]
     pub fn get(&self, slot: usize) -> Option<u128> {
         (self.set >> slot & 1 == 1).then(|| self.values[slot])
@@ -66,43 +66,43 @@ impl Meta {
         self.set |= 1 << slot;
     }
 
-    /// Empties a slot.
+    /// Clears a slot.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         self.set &= !(1 << slot);
     }
 
-    /// What is set, in the order of the slots.
+    /// Returns the values that are set, in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u128)> + '_ {
         (0..self.values.len()).filter_map(|slot| Some((slot, self.get(slot)?)))
     }
 }
 
-/// A frame under way.
+/// A packet in the graph.
 #[derive(Debug)]
 pub struct Packet {
-    /// Its bytes.
+    /// Bytes of the packet.
     frame: Frame,
-    /// What blocks said about it.
+    /// Metadata that blocks set.
     pub meta: Meta,
-    /// The format of its first byte; none if that is not known.
+    /// Format of the first byte; none if unknown.
     start: Option<FormatId>,
     located: Option<Located>,
-    /// When the element got it.
+    /// Receive time.
     pub came: Nanos,
-    /// The generation of the program that it entered.
+    /// Generation of the program that it entered.
     pub generation: u64,
 }
 
 impl Packet {
-    /// An empty one.
+    /// Creates an empty packet.
     pub fn new(slots: &Slots) -> Packet {
         let meta = Meta { set: 0, values: vec![0; slots.ids.len()] };
         let (frame, came) = (Frame::default(), Nanos::ZERO);
         Packet { frame, meta, start: None, located: None, came, generation: 0 }
     }
 
-    /// Makes it a frame that just came, by swapping buffers.
+    /// Takes a received frame by swapping buffers.
     pub fn begin(&mut self, frame: &mut Frame, start: Option<FormatId>, slots: usize, came: Nanos) {
         std::mem::swap(&mut self.frame, frame);
         self.meta.set = 0;
@@ -110,7 +110,7 @@ impl Packet {
         (self.start, self.located, self.came) = (start, None, came);
     }
 
-    /// Makes it the same as another.
+    /// Copies another packet.
     pub fn copy_from(&mut self, other: &Packet) {
         self.frame.copy_from(&other.frame);
         self.meta.clone_from(&other.meta);
@@ -118,35 +118,35 @@ impl Packet {
         (self.start, self.came, self.generation) = (other.start, other.came, other.generation);
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.frame.bytes()
     }
 
-    /// The frame.
+    /// Returns the frame.
     pub fn frame(&self) -> &Frame {
         &self.frame
     }
 
-    /// The frame, to be changed: headers are located anew afterwards.
+    /// Returns the frame, mutable. Headers are located again afterwards.
     pub fn frame_mut(&mut self) -> &mut Frame {
         self.located = None;
         &mut self.frame
     }
 
-    /// The format of its first byte.
+    /// Returns the format of the first byte.
     pub fn start(&self) -> Option<FormatId> {
         self.start
     }
 
-    /// Where its headers are.
+    /// Locates the headers.
     pub fn located(&mut self, frames: &FrameSet) -> &Located {
         let Packet { frame, start, located, .. } = self;
         located.get_or_insert_with(|| frames.locate_from(*start, frame.bytes()))
     }
 
-    /// Takes the first bytes off; what is left begins with the header that stood there.
+    /// Removes the first bytes. The packet then starts with the header at that position.
     pub fn strip(&mut self, count: usize, frames: &FrameSet) -> bool {
         let told = self.start.and_then(|start| frames.told(start, self.bytes(), count));
         let inner = told.unwrap_or_else(|| {
@@ -160,7 +160,7 @@ impl Packet {
         done
     }
 
-    /// Puts a header in front; the frame begins as frames of the set do. False without room.
+    /// Prepends a header; the frame then starts with the start format of the set. Returns false without room.
     pub fn prepend(&mut self, header: &[u8], frames: &FrameSet) -> bool {
         let frame = self.frame_mut();
         if !frame.insert(0, header.len()) {
@@ -171,13 +171,13 @@ impl Packet {
         true
     }
 
-    /// A metadatum, if it is set.
+    /// Returns a metadata item, if it is set.
     #[inline]
     pub fn meta(&self, slots: &Slots, id: u32) -> Option<u128> {
         self.meta.get(slots.slot(id)?)
     }
 
-    /// Sets a metadatum, if any library defines it.
+    /// Sets a metadata item, if a library defines it.
     #[inline]
     pub fn set_meta(&mut self, slots: &Slots, id: u32, value: u128) {
         if let Some(slot) = slots.slot(id) {
@@ -185,7 +185,7 @@ impl Packet {
         }
     }
 
-    /// What conditions ask for.
+    /// Calls a function with the inputs of conditions.
     pub fn facts<R>(
         &mut self,
         frames: &FrameSet,
@@ -200,7 +200,7 @@ impl Packet {
         ask(&Facts { bytes: self.frame.bytes(), located, meta: &read })
     }
 
-    /// The number that an operand holds.
+    /// Returns the number of an operand.
     pub fn number(&mut self, operand: &Operand, frames: &FrameSet, slots: &Slots) -> Option<u128> {
         match operand {
             Operand::Meta { id, .. } => self.meta(slots, *id),

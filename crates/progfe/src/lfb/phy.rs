@@ -1,7 +1,7 @@
 //! EtherPHYCop (RFC 6956 section 5.1.1): a port of the element.
 //!
-//! What is received goes out by EtherPHYOut with PHYPortID, the instance's number; what comes in by
-//! EtherPHYIn leaves by the port of that number. It passes nothing unless AdminStatus is Up.
+//! Received frames leave by EtherPHYOut with PHYPortID, the instance's number. Frames that arrive at EtherPHYIn leave
+//! by the port with that number. The block drops all frames unless AdminStatus is Up.
 
 use dataplane::forwarder::Sent;
 use forces::Value;
@@ -13,29 +13,29 @@ use crate::compile::grow::Grower;
 use crate::compile::tree::NodeId;
 use crate::compile::way::{Known, Way};
 
-/// PortStatusType (RFC 6956 section 4.1).
+/// Value of PortStatusType (RFC 6956 section 4.1): up.
 pub const UP: u64 = 1;
-/// The same.
+/// Value of PortStatusType (RFC 6956 section 4.1): down.
 pub const DOWN: u64 = 2;
 /// The event PHYPortStatusChanged.
 const STATUS_CHANGED: u32 = 1;
 
-/// A port of the element.
+/// The EtherPHYCop block.
 #[derive(Debug)]
 pub struct Phy {
     port: PortNo,
     is_enabled: bool,
-    /// Whether its link carries frames, as whoever runs the element says.
+    /// Whether the link is up, as the caller reports it.
     is_up: bool,
 }
 
 impl Phy {
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> PortNo {
         self.port
     }
 
-    /// Says whether the link carries frames.
+    /// Sets the link state.
     pub fn set_link(&mut self, up: bool, env: &mut Env<'_>) {
         if self.is_up != up {
             self.is_up = up;
@@ -48,7 +48,7 @@ impl Phy {
         if self.is_enabled && self.is_up { UP } else { DOWN }
     }
 
-    /// A frame that the port received.
+    /// Processes a frame that the port received.
     pub fn receive(&mut self, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
         if !self.is_enabled {
             return Verdict::Dropped(Reason::Disabled);
@@ -57,7 +57,7 @@ impl Phy {
         Verdict::Out(0, 0)
     }
 
-    /// The same for frames that come one way.
+    /// Compiles the processing of received frames on a path.
     pub fn grow_received(&self, mut way: Way, grower: &mut Grower<'_>) -> NodeId {
         if !self.is_enabled {
             return grower.drop(way, Reason::Disabled, 0);

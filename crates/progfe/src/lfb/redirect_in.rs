@@ -1,6 +1,6 @@
-//! RedirectIn (RFC 6956 section 5.4.1): packets that the control element puts into the graph.
+//! RedirectIn (RFC 6956 section 5.4.1): injects packets of the control element into the graph.
 //!
-//! RedirectIndex says by which output, and is taken off; a packet without it is dropped.
+//! RedirectIndex selects the output and is then removed. A packet without it is dropped.
 
 use forces::Value;
 use packet::time::Nanos;
@@ -10,7 +10,7 @@ use super::{At, Block, Env, Packet, Reason, Setup, Verdict, meta_id};
 /// The component NumPacketsReceived.
 const RECEIVED: u32 = 1;
 
-/// From the control element.
+/// The RedirectIn block.
 #[derive(Debug)]
 pub struct RedirectIn {
     received: u64,

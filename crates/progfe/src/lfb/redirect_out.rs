@@ -1,5 +1,4 @@
-//! RedirectOut (RFC 6956 section 5.4.2): packets for the control element, with all metadata that they
-//! have.
+//! RedirectOut (RFC 6956 section 5.4.2): sends packets with all their metadata to the control element.
 
 use forces::Value;
 use packet::time::Nanos;
@@ -10,13 +9,13 @@ use super::{At, Block, Env, Packet, Reason, Setup, ToldTo, Verdict};
 /// The component NumPacketsSent.
 const SENT: u32 = 1;
 
-/// To the control element.
+/// The RedirectOut block.
 #[derive(Debug)]
 pub struct RedirectOut {
     sent: u64,
 }
 
-/// Puts a packet into the queue of what is told; false if that is full.
+/// Appends a packet to the queue of redirected frames. Returns false if it is full.
 pub(super) fn tell(to: ToldTo, packet: &mut Packet, env: &mut Env<'_>) -> bool {
     if !env.told.has_room() {
         return false;

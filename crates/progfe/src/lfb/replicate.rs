@@ -1,7 +1,7 @@
-//! Ext-PG-Replicate: a copy to each output but the one that a metadatum says.
+//! Ext-PG-Replicate: copies a frame to every output except one that a metadata item selects.
 //!
-//! Members say which output stands for which value of ExcludeMeta; without rows output i stands for
-//! i + 1. A metadatum that is not set excludes none.
+//! Members map values of ExcludeMeta to outputs; without rows, output i has the value i + 1. If the item is not set,
+//! no output is excluded.
 
 use forces::Value;
 use packet::time::Nanos;
@@ -11,7 +11,7 @@ use super::{At, Block, Env, Packet, Reason, Setup, Verdict};
 /// The component Copies.
 const COPIES: u32 = 3;
 
-/// Copies to several outputs.
+/// The Replicate block.
 #[derive(Debug)]
 pub struct Replicate {
     exclude: Option<usize>,
@@ -21,7 +21,7 @@ pub struct Replicate {
 }
 
 impl Replicate {
-    /// Which outputs get a copy, and those that do not by the value that excludes them.
+    /// Returns the outputs, each with the value that excludes it.
     pub fn members(&self) -> &[(u32, u32)] {
         &self.members
     }
@@ -52,7 +52,7 @@ impl Block for Replicate {
             copies += 1;
         }
         self.copies += copies;
-        // The frame itself is the last of them.
+        // The last output gets the original frame.
         Verdict::Out(0, last)
     }
 

@@ -1,23 +1,23 @@
-//! Frames that a block gets together, in the order in which they came.
+//! Batches of frames that a block processes together, in arrival order.
 
 use dataplane::forwarder::SIGHTS_MAX;
 
 use super::{Packet, Verdict};
 
-/// Frames that a block gets together, at most [`SIGHTS_MAX`].
+/// A batch of frames, at most [`SIGHTS_MAX`].
 pub struct Row<'a> {
-    /// All that are under way.
+    /// All packets in the graph.
     pub packets: &'a mut [Packet],
-    /// Places of those that the block gets.
+    /// Indices of the packets in this batch.
     pub members: &'a [u32],
-    /// What becomes of each of these.
+    /// Result of each packet in this batch.
     pub verdicts: &'a mut [Verdict; SIGHTS_MAX],
-    /// For each event that was told, the place in `packets` of the frame by which it happened.
+    /// For each reported event, the index in `packets` of the frame that caused it.
     pub happened_by: &'a mut Vec<u32>,
 }
 
 impl Row<'_> {
-    /// Does something with each.
+    /// Processes each packet with a function.
     #[inline]
     pub fn each(&mut self, mut act: impl FnMut(&mut Packet) -> Verdict) {
         for (member, verdict) in self.members.iter().zip(self.verdicts.iter_mut()) {
@@ -25,7 +25,7 @@ impl Row<'_> {
         }
     }
 
-    /// Does something with each, by its place in the row.
+    /// Processes each packet with a function that also gets its position in the batch.
     #[inline]
     pub fn each_at(&mut self, mut act: impl FnMut(usize, &mut Packet) -> Verdict) {
         let mut place = 0;
@@ -35,7 +35,7 @@ impl Row<'_> {
         });
     }
 
-    /// Notes that so many events were told, the new ones by the member at a place.
+    /// Attributes new events to the member at a position; `events` is the total number of events.
     #[inline]
     pub fn happened(&mut self, place: usize, events: usize) {
         if self.happened_by.len() != events {
@@ -43,7 +43,7 @@ impl Row<'_> {
         }
     }
 
-    /// Looks at each.
+    /// Returns the packets of the batch.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
         self.members.iter().map(|member| &self.packets[*member as usize])

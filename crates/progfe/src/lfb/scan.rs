@@ -1,10 +1,10 @@
-//! Ext-PG-Scan: patterns in the bytes.
+//! Ext-PG-Scan: searches the bytes of frames for patterns.
 //!
-//! All patterns are searched for in one walk over the bytes (Aho and Corasick, CACM 1975), those that
-//! tell large letters from small ones and those that do not by an automaton each. Of several that are
-//! found the one with the smallest index says the output. With a flow key the automata go on in a
-//! flow's next frame where they stopped, so that a pattern may begin in one frame and end in another;
-//! offsets are then counted over the flow's frames.
+//! - One pass over the bytes finds all patterns (Aho and Corasick, CACM 1975). Case-sensitive and case-insensitive
+//!   patterns have an automaton each.
+//! - The matching pattern with the smallest index selects the output.
+//! - With a flow key, the automata continue in the next frame of a flow. A pattern may start in one frame and end in
+//!   another, and offsets count over all frames of the flow.
 
 use std::collections::BTreeMap;
 
@@ -31,32 +31,32 @@ const MAX_PATTERN_BYTES: u32 = 30;
 /// The event PatternHit.
 const PATTERN_HIT: u32 = 1;
 
-/// Bytes of all patterns together.
+/// Maximum total size of the patterns in bytes.
 pub const PATTERN_BYTES_MAX: usize = 256 * 1024;
-/// Most flows that one can be made for.
+/// Maximum capacity for flows.
 pub const FLOWS_MAX: u32 = 1 << 22;
-/// Time after which a flow without frames is forgotten.
+/// Idle timeout of a flow.
 const FLOW_IDLE: Nanos = Nanos::from_secs(60);
-/// Flows that one tick looks at.
+/// Maximum number of flows that one tick examines.
 const AGE_STEPS: usize = 256;
-/// Texts that are searched at once.
+/// Number of texts that are searched in parallel.
 const LANES: usize = 16;
 
-/// Patterns in the bytes.
+/// The Scan block.
 #[derive(Debug)]
 pub struct Scan {
     scope: Scope,
     depth: usize,
     flow_key: Vec<Operand>,
     patterns: Vec<Pattern>,
-    /// For patterns that tell large letters from small ones, and for those that do not.
+    /// Automata for case-sensitive and case-insensitive patterns.
     automata: [Option<Search>; 2],
     flows: Keyed<Flow>,
     hits: BTreeMap<u32, u64>,
     scratch: Vec<u128>,
 }
 
-/// Where it is searched.
+/// The part of a frame to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Frame,
@@ -73,7 +73,7 @@ struct Pattern {
     output: u32,
 }
 
-/// An automaton, and which patterns it is for.
+/// An automaton and its patterns.
 #[derive(Debug)]
 struct Search {
     dfa: DFA,
@@ -81,7 +81,7 @@ struct Search {
     patterns: Vec<usize>,
 }
 
-/// How far a flow has come.
+/// Search state of a flow.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     states: [StateID; 2],
@@ -103,8 +103,7 @@ impl Search {
         Ok(Some(Search { dfa, start, patterns: chosen }))
     }
 
-    /// Goes over bytes from a state, and says what is found as places among the patterns and bytes
-    /// behind their ends; where it came to.
+    /// Searches bytes from a state. Reports each match as pattern index and end offset. Returns the final state.
     fn walk(
         &self,
         mut state: StateID,
@@ -123,15 +122,15 @@ impl Search {
     }
 }
 
-/// What several searches at once go over, and where they are.
+/// Texts of a parallel search, with their states.
 struct Lanes<'t> {
     texts: [&'t [u8]; LANES],
     states: [StateID; LANES],
 }
 
 impl Search {
-    /// The same as [`Search::walk`] for several texts at once, each from the first state on, so that one
-    /// does not wait for the memory that another asks; `found` is told which text it is too.
+    /// Searches several texts in parallel, each from the start state, so that their memory accesses overlap. `found`
+    /// also gets the index of the text.
     fn walk_many(&self, texts: [&[u8]; LANES], mut found: impl FnMut(usize, usize, usize)) {
         let common = texts.iter().map(|text| text.len()).min().unwrap_or(0);
         let mut lanes =
@@ -156,7 +155,7 @@ impl Search {
 }
 
 impl Scan {
-    /// Whether a pattern may be where it was found, which ended so many bytes into what is searched.
+    /// Returns true if a pattern may match at the position that ends at `end` in the searched data.
     fn fits(&self, place: usize, end: u64) -> bool {
         let pattern = &self.patterns[place];
         let begin = end.saturating_sub(pattern.bytes.len() as u64);
@@ -164,7 +163,7 @@ impl Scan {
         offsets.is_none_or(|(low, high)| (u64::from(low)..=u64::from(high)).contains(&begin))
     }
 
-    /// The first pattern that is found in each of some texts that belong to no flow.
+    /// Returns the first matching pattern of each text. The texts belong to no flow.
     fn search_many(&self, texts: [&[u8]; LANES]) -> [Option<usize>; LANES] {
         let mut best = [None; LANES];
         for search in self.automata.iter().flatten() {
@@ -178,7 +177,7 @@ impl Scan {
         best
     }
 
-    /// What becomes of a frame in which this was found.
+    /// Returns the result for a frame with its best match.
     fn lead(&mut self, best: Option<usize>, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
         let Some(pattern) = best.map(|best| &self.patterns[best]) else {
             return Verdict::Out(CLEAN, 0);
@@ -191,7 +190,7 @@ impl Scan {
         Verdict::Out(MATCH, pattern.output)
     }
 
-    /// The first pattern that is found in the bytes, which begin so many bytes into the flow.
+    /// Returns the first matching pattern in the bytes of a frame, which continue a flow.
     fn search(&self, flow: &mut Flow, bytes: &[u8]) -> Option<usize> {
         let mut best: Option<usize> = None;
         for (search, state) in self.automata.iter().zip(&mut flow.states) {
@@ -213,7 +212,7 @@ impl Scan {
         Flow { states: [start(&self.automata[0]), start(&self.automata[1])], bytes: 0 }
     }
 
-    /// Which bytes are searched.
+    /// Returns the range of bytes to search.
     fn range(&self, packet: &mut Packet, env: &Env<'_>) -> Option<std::ops::Range<usize>> {
         let (from, to) = match self.scope {
             Scope::Frame => (0, packet.bytes().len()),
@@ -227,7 +226,7 @@ impl Scan {
     }
 }
 
-/// Reads what is searched for.
+/// Parses the patterns.
 fn patterns(setup: &mut Setup<'_>) -> Vec<Pattern> {
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut total = 0;
@@ -306,7 +305,7 @@ impl Block for Scan {
                 let entry = self.flows.entry_mut(place);
                 (entry.value, entry.touched) = (flow, env.now);
             }
-            // A flow for which there is no room has its frames searched one by one.
+            // If there is no room for a flow, its frames are searched individually.
             None if has_flow => drop(self.flows.insert(&self.scratch, flow, env.now, false)),
             None => {}
         }
@@ -314,7 +313,7 @@ impl Block for Scan {
     }
 
     fn process_row(&mut self, row: &mut Row<'_>, env: &mut Env<'_>) -> bool {
-        // What a frame's flow had found the frame before has to be known first.
+        // In a flow, each frame depends on the result of the previous one.
         if !self.flow_key.is_empty() {
             return false;
         }

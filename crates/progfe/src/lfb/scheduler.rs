@@ -1,8 +1,8 @@
-//! GenericScheduler (RFC 6956 section 5.5.2): a queue for each input, served in turn.
+//! GenericScheduler (RFC 6956 section 5.5.2): a queue for each input with round-robin service.
 //!
-//! The one discipline that the RFC names is round robin, a packet at a time. Queues are served when
-//! the frames at hand have gone through the graph. What follows can always take more, as links have no
-//! rate; an output port that cannot drops and counts.
+//! Round robin, packet by packet, is the only discipline that the RFC names. The engine serves queues after the
+//! current frames have passed the graph. Links have no rate, so the next block always accepts packets. A full port
+//! queue drops and counts them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,26 +11,26 @@ use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict};
 
-/// Packets of one queue.
+/// Maximum number of packets in a queue.
 pub const QUEUE_PACKETS_MAX: usize = 256;
-/// Packets that are served in one go.
+/// Maximum number of packets served in one call.
 const SERVED_MAX: u64 = 4096;
 /// The component QueueStats.
 const STATS: u32 = 2;
 /// The capability QueueLenLimit.
 const LIMIT: u32 = 30;
 
-/// Queues.
+/// The GenericScheduler block.
 #[derive(Debug)]
 pub struct Scheduler {
     queues: BTreeMap<u32, VecDeque<Packet>>,
     held: u64,
-    /// The queue that was served last.
+    /// The queue served last.
     last: u32,
 }
 
 impl Scheduler {
-    /// The next packet in turn.
+    /// Returns the next packet in round-robin order.
     fn next(&mut self) -> Option<Packet> {
         let waiting = |queues: &BTreeMap<u32, VecDeque<Packet>>, from: u32, to: u32| {
             let mut range = queues.range(from..=to);

@@ -1,8 +1,11 @@
-//! Ext-PG-Search: a table of values of fields.
+//! Ext-PG-Search: looks up field values in a table.
 //!
-//! Exact keys are hashed; for longest prefixes the last field of the key has `/length`, and there is
-//! a hash table for each length, the longest asked first; of ranges the first row by index that holds
-//! the key counts. A frame that lacks one of the fields is not found.
+//! - Exact keys use a hash table.
+//! - Longest prefix match: the last field of the key has `/length`. Each prefix length has a hash table; the longest
+//!   is searched first.
+//! - Ranges: the first row by index that contains the key matches.
+//!
+//! A frame without one of the fields does not match.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +27,7 @@ const LOOKUPS: u32 = 6;
 /// The component Misses.
 const MISSES: u32 = 7;
 
-/// A table of values of fields.
+/// The Search block.
 #[derive(Debug)]
 pub struct Search {
     operands: Vec<Operand>,
@@ -35,7 +38,7 @@ pub struct Search {
     scratch: Vec<u128>,
 }
 
-/// What a row says.
+/// Result of a row.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     value: u32,
@@ -44,13 +47,13 @@ struct Found {
 
 type Exact = HashMap<Key, Found, Seeded>;
 
-/// Rows as their kind is searched.
+/// Rows, organized by kind of search.
 #[derive(Debug)]
 enum Table {
     Exact(Exact),
-    /// By length of the last field's prefix.
+    /// By prefix length of the last field.
     Lpm(BTreeMap<u8, Exact>),
-    /// Lowest and highest number of each field.
+    /// Minimum and maximum of each field.
     Range(Vec<(Vec<Choice>, Found)>),
 }
 
@@ -80,7 +83,7 @@ impl Table {
         }
     }
 
-    /// Adds a row; what is wrong with it.
+    /// Adds a row. Returns the reason if the row is invalid.
     fn add(
         &mut self,
         choices: Vec<Choice>,

@@ -1,7 +1,7 @@
-//! An instance's components as its block reads them.
+//! Access of a block to the components of its instance.
 //!
-//! Whatever cannot be used is a problem with the place where it is set; the block goes on with
-//! something harmless, and the program is refused.
+//! An invalid value is a problem with its place in the document. The block continues with a harmless value, and the
+//! program is rejected.
 
 use forces::{Fields, Rows, Value};
 
@@ -11,50 +11,50 @@ use crate::frames::FrameSet;
 use crate::problem::{Code, Problems};
 use crate::program::{Program, text};
 
-/// What a block is made from.
+/// Inputs for the creation of a block.
 pub struct Setup<'a> {
     /// The program.
     pub program: &'a Program,
-    /// The block's place in it.
+    /// Index of the block in the program.
     pub instance: usize,
     /// Indices with a link, ascending, for each output.
     pub linked: &'a [Vec<u32>],
-    /// Where metadata are.
+    /// Slots of the metadata.
     pub slots: &'a Slots,
     /// A secret for hashing.
     pub seed: u64,
-    /// What is wrong.
+    /// Problems found so far.
     pub problems: &'a mut Problems,
 }
 
-/// A row, or a struct, with its path.
+/// A row or struct with its path.
 pub struct Row<'v> {
     /// Component and indices.
     pub path: Vec<u32>,
-    /// Its index.
+    /// Index of the row.
     pub index: u32,
     fields: Option<&'v Fields>,
 }
 
 impl<'v> Row<'v> {
-    /// A field that is a number; zero if there is none.
+    /// Returns a number field; zero if absent.
     pub fn number(&self, field: u32) -> u32 {
         let value = self.fields.and_then(|fields| fields.get(field)).and_then(Value::unsigned);
         u32::try_from(value.unwrap_or(0)).unwrap_or(u32::MAX)
     }
 
-    /// A field that is text; empty if there is none.
+    /// Returns a text field; empty if absent.
     pub fn text(&self, field: u32) -> &'v str {
         self.fields.and_then(|fields| fields.get(field)).and_then(Value::text).unwrap_or("")
     }
 
-    /// A field that is false or true.
+    /// Returns a boolean field.
     pub fn flag(&self, field: u32) -> bool {
         let value = self.fields.and_then(|fields| fields.get(field)).and_then(Value::boolean);
         value.unwrap_or(false)
     }
 
-    /// A field of so many octets; zeros if there are others.
+    /// Returns an octet field of length `N`; zeros if its length differs.
     pub fn octets<const N: usize>(&self, field: u32) -> [u8; N] {
         let value = self.fields.and_then(|fields| fields.get(field));
         value.and_then(Value::octets).unwrap_or([0; N])
@@ -62,17 +62,17 @@ impl<'v> Row<'v> {
 }
 
 impl<'a> Setup<'a> {
-    /// How frames are read.
+    /// Returns the frame formats.
     pub fn frames(&self) -> &'a FrameSet {
         &self.program.frames
     }
 
-    /// The instance's number among those of its class.
+    /// Returns the number of the instance in its class.
     pub fn number_of_instance(&self) -> u32 {
         self.program.instances[self.instance].number
     }
 
-    /// A component as it is set, or as its class says.
+    /// Returns the value of a component, or the default of its class.
     pub fn value(&self, component: u32) -> Option<Value> {
         let set = self.program.instances[self.instance].components.get(&component);
         let class = self.program.class_of(self.instance);
@@ -80,27 +80,27 @@ impl<'a> Setup<'a> {
         set.cloned().or_else(default)
     }
 
-    /// A component that is a number.
+    /// Returns a component as a number.
     pub fn unsigned(&self, component: u32) -> u64 {
         self.value(component).and_then(|value| value.unsigned()).unwrap_or(0)
     }
 
-    /// The same, of 32 bits.
+    /// Returns a component as a 32-bit number.
     pub fn number(&self, component: u32) -> u32 {
         u32::try_from(self.unsigned(component)).unwrap_or(u32::MAX)
     }
 
-    /// A component that is false or true.
+    /// Returns a component as a boolean.
     pub fn flag(&self, component: u32) -> bool {
         self.value(component).and_then(|value| value.boolean()).unwrap_or(false)
     }
 
-    /// A component that is text.
+    /// Returns a component as text.
     pub fn text(&self, component: u32) -> String {
         self.value(component).and_then(|value| Some(value.text()?.to_owned())).unwrap_or_default()
     }
 
-    /// The rows of a component, as it is set.
+    /// Returns the configured rows of a component.
     pub fn rows(&self, component: u32) -> Vec<Row<'a>> {
         static NONE: Rows = Rows::new();
         let set = self.program.instances[self.instance].components.get(&component);
@@ -113,12 +113,12 @@ impl<'a> Setup<'a> {
         rows.iter().map(row).collect()
     }
 
-    /// Says that something at a path cannot be used.
+    /// Reports an invalid value at a path.
     pub fn wrong(&mut self, path: &[u32], what: impl Into<String>, hint: &str) {
         self.refuse(Code::Value, path, what, hint);
     }
 
-    /// The same, with a code.
+    /// Reports a problem at a path, with a code.
     pub fn refuse(&mut self, code: Code, path: &[u32], what: impl Into<String>, hint: &str) {
         let program = self.program;
         let name = &program.instances[self.instance].name;
@@ -127,7 +127,7 @@ impl<'a> Setup<'a> {
         self.problems.add(code, place, format!("{name}/{shown}"), what, hint);
     }
 
-    /// The operands that a component names; none if it is empty and `optional`.
+    /// Parses the operands in a component. Returns none if it is empty and `optional`.
     pub fn key(&mut self, component: u32, optional: bool) -> Vec<Operand> {
         let text = self.text(component);
         if optional && text.trim().is_empty() {
@@ -139,7 +139,7 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// The one operand that text at a path names.
+    /// Parses one operand from the text at a path.
     pub fn operand(&mut self, path: &[u32], text: &str) -> Option<Operand> {
         match text::operand(text, &self.program.frames, &self.program.catalog) {
             Ok(operand) => Some(operand),
@@ -150,13 +150,13 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The slot of the metadatum that a component names by number; none for number 0.
+    /// Returns the slot of the metadata item whose id a component contains; none for id 0.
     pub fn meta_slot(&mut self, component: u32) -> Option<usize> {
         let id = self.number(component);
         self.slot(&[component], id)
     }
 
-    /// The slot of a metadatum; none for number 0.
+    /// Returns the slot of a metadata item; none for id 0.
     pub fn slot(&mut self, path: &[u32], id: u32) -> Option<usize> {
         let slot = self.slots.slot(id);
         if slot.is_none() && id != 0 {

@@ -1,9 +1,11 @@
-//! Ext-PG-State: a state machine for each flow.
+//! Ext-PG-State: a state machine per flow.
 //!
-//! A flow is the values of Key. It begins in the state `new`; of its state's transitions the first one,
-//! by index, whose trigger fits a frame moves it and says the output. Frames and bytes are counted since the
-//! flow entered its state, the frame at hand included, and so are seconds since then and since the
-//! last frame. Frames that lack a field of the key take the default output and no memory.
+//! - The values of Key identify a flow. It starts in the state `new`.
+//! - Of the transitions from its state, the first by index whose trigger matches a frame changes the state and
+//!   selects the output.
+//! - Frames, bytes and seconds count from the time when the flow entered its state. They include the current frame. A
+//!   further quantity is the time since the last frame.
+//! - Frames without one of the key fields take the default output and create no flow.
 
 use forces::Value;
 use packet::time::Nanos;
@@ -15,18 +17,18 @@ use crate::program::text::{Quantity, Trigger};
 
 const OUT: u32 = 0;
 const FULL_OUT: u32 = 1;
-/// Components.
+/// Component ids.
 const FLOWS: u32 = 6;
 const FULL: u32 = 7;
-/// Events.
+/// Event ids.
 const STATE_CHANGED: u32 = 1;
 const TABLE_FULL: u32 = 2;
-/// Flows that one tick looks at.
+/// Maximum number of flows that one tick examines.
 const AGE_STEPS: usize = 256;
-/// Most flows that one can be made for.
+/// Maximum capacity for flows.
 pub const FLOWS_MAX: u32 = 1 << 24;
 
-/// A state machine for each flow.
+/// The State block.
 #[derive(Debug)]
 pub struct State {
     key: Vec<Operand>,
@@ -47,7 +49,7 @@ struct Transition {
     output: u32,
 }
 
-/// What is known of a flow.
+/// State of a flow.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     state: usize,
@@ -155,7 +157,7 @@ impl Block for State {
 
     fn keep(&mut self, old: &mut Self) {
         std::mem::swap(&mut self.full, &mut old.full);
-        // States are known by their names, which may have other places now.
+        // Names identify states; their indices may have changed.
         if self.key != old.key {
             return;
         }

@@ -1,7 +1,8 @@
-//! What leaves the graph for a control element or a service agent, and what happened.
+//! Queues of redirected frames and of events.
 //!
-//! Both are queues with a limit; whoever runs the element empties them. A frame that finds no room is
-//! dropped and counted by its block, an event that finds none is counted here.
+//! Frames go to a control element or a service agent. Both queues are bounded, and the caller that runs the element
+//! empties them. If the frame queue is full, the block drops and counts the frame. If the event queue is full, the
+//! event is counted as lost here.
 
 use std::collections::VecDeque;
 
@@ -9,12 +10,12 @@ use forces::Value;
 use packet::frame::Frame;
 use packet::time::Nanos;
 
-/// Frames that may wait for control elements and agents.
+/// Maximum number of frames that wait for control elements and agents.
 pub const TOLD_FRAMES_MAX: usize = 1024;
-/// Events that may wait.
+/// Maximum number of waiting events.
 pub const HAPPENINGS_MAX: usize = 4096;
 
-/// Whom a frame is for.
+/// Receiver of a redirected frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToldTo {
     /// The control element.
@@ -23,46 +24,46 @@ pub enum ToldTo {
     Agent(std::sync::Arc<str>),
 }
 
-/// A frame that left the graph.
+/// A redirected frame.
 #[derive(Debug, Clone)]
 pub struct ToldFrame {
-    /// Whom it is for.
+    /// Receiver of the frame.
     pub to: ToldTo,
-    /// The block that it left by, by its place in the program.
+    /// Index in the program of the block that redirected it.
     pub instance: usize,
-    /// The metadata that it had, by number.
+    /// Metadata of the frame, by id.
     pub meta: Vec<(u32, u128)>,
-    /// When the element got it.
+    /// Receive time of the frame.
     pub came: Nanos,
     /// The frame.
     pub frame: Frame,
 }
 
-/// Something that a block's class declares as an event.
+/// An event that the class of a block declares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happening {
-    /// The block, by its place in the program.
+    /// Index of the block in the program.
     pub instance: usize,
-    /// The event's id.
+    /// Event id.
     pub event: u32,
-    /// Indices where the event's target has wildcards.
+    /// Indices for the wildcards of the event's target.
     pub rows: Vec<u32>,
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// Paths and what is there.
+    /// Reported paths and their values.
     pub reports: Vec<(Vec<u32>, Value)>,
 }
 
-/// What waits to be told.
+/// Queues of redirected frames and of events.
 #[derive(Debug)]
 pub struct Told {
-    /// Frames, the oldest first.
+    /// Redirected frames, oldest first.
     pub frames: VecDeque<ToldFrame>,
-    /// Events, the oldest first.
+    /// Events, oldest first.
     pub happenings: VecDeque<Happening>,
-    /// Events that found no room.
+    /// Number of events lost because the queue was full.
     pub happenings_lost: u64,
-    /// Events that find room.
+    /// Capacity of the event queue.
     pub(crate) happenings_max: usize,
 }
 
@@ -74,12 +75,12 @@ impl Default for Told {
 }
 
 impl Told {
-    /// Whether another frame finds room.
+    /// Returns true if there is room for another frame.
     pub fn has_room(&self) -> bool {
         self.frames.len() < TOLD_FRAMES_MAX
     }
 
-    /// Adds an event, or counts it as lost.
+    /// Appends an event, or counts it as lost.
     pub fn happened(&mut self, happening: Happening) {
         if self.happenings.len() < self.happenings_max {
             self.happenings.push_back(happening);

@@ -1,8 +1,8 @@
-//! IPv4UcastLPM and IPv6UcastLPM (RFC 6956 sections 5.3.1 and 5.3.3): the longest prefix that holds a
-//! destination says HopSelector.
+//! IPv4UcastLPM and IPv6UcastLPM (RFC 6956 sections 5.3.1 and 5.3.3): longest prefix match of the destination, which
+//! gives HopSelector.
 //!
-//! Prefixes of either kind are in the table that our router has. A route with
-//! ECMPFlag leaves by ECMPOut; one with DefaultRouteFlag holds every address, whatever its prefix says.
+//! Both use the route table of the built-in router. A route with ECMPFlag leaves by ECMPOut. A route with
+//! DefaultRouteFlag matches every address, regardless of its prefix.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -25,29 +25,29 @@ const EXCEPTION: u32 = 2;
 /// The component with the counters.
 const STATS: u32 = 2;
 
-/// What is counted of frames that go through a tree, by the place of its counter.
+/// Counters for frames in a tree, by index.
 const FORWARDED: u32 = 1;
 const NO_ROUTE: u32 = 2;
-/// Next hops for which a tree has ways of their own.
+/// Maximum number of next hops with branches of their own in a tree.
 const HOPS_MAX: usize = 2048;
 
-/// Where a route leads.
+/// Target of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hop {
     /// HopSelector.
     pub selector: u32,
-    /// Whether there are several ways.
+    /// Whether the route has several paths (ECMP).
     pub ecmp: bool,
 }
 
-/// IPv4UcastLPM.
+/// The IPv4UcastLPM block.
 #[derive(Debug)]
 pub struct Ipv4Lpm {
     routes: RouteTable<Hop>,
     counts: Counts,
 }
 
-/// IPv6UcastLPM.
+/// The IPv6UcastLPM block.
 #[derive(Debug)]
 pub struct Ipv6Lpm {
     routes: RouteTable<Hop, Ipv6Addr>,
@@ -59,7 +59,7 @@ pub struct Ipv6Lpm {
 struct Counts([u64; 3]);
 
 impl Counts {
-    /// Leads a packet where its route does.
+    /// Returns the result for a packet with its route.
     fn lead(&mut self, hop: Option<Hop>, packet: &mut Packet, env: &Env<'_>) -> Verdict {
         self.0[0] += 1;
         let Some(hop) = hop else {
@@ -73,7 +73,7 @@ impl Counts {
     }
 }
 
-/// The routes that are set, of addresses of so many octets.
+/// Builds the table of configured routes, for addresses of `N` octets.
 fn table<A: Net + From<[u8; N]>, const N: usize>(setup: &mut Setup<'_>) -> RouteTable<Hop, A> {
     let mut table = RouteTable::new(ROUTES_MAX_DEFAULT);
     for row in setup.rows(1) {
@@ -100,7 +100,7 @@ fn table<A: Net + From<[u8; N]>, const N: usize>(setup: &mut Setup<'_>) -> Route
     table
 }
 
-/// The route that a row says, if it says one that can be.
+/// Parses the route in a row, if it is valid.
 fn route_of<A: Net + From<[u8; N]>, const N: usize>(row: &Value) -> Option<(Prefix<A>, Hop)> {
     let number = |id: u32| row.step(id).and_then(Value::unsigned);
     let flag = |id: u32| row.step(id).and_then(Value::boolean).unwrap_or(false);
@@ -110,14 +110,14 @@ fn route_of<A: Net + From<[u8; N]>, const N: usize>(row: &Value) -> Option<(Pref
     Some((Prefix::new(A::from(address), length)?, hop))
 }
 
-/// Changes a row of a table that follows another.
+/// Changes a row of a successor's table.
 fn change_row<A: Net + From<[u8; N]>, const N: usize>(
     routes: &mut RouteTable<Hop, A>,
     before: Option<&Value>,
     after: Option<&Value>,
 ) -> bool {
     if let Some(before) = before {
-        // Who is not there was one of two rows with this prefix, or never could be.
+        // A missing route was a duplicate prefix or invalid.
         let gone = route_of(before).and_then(|(prefix, _)| routes.remove(prefix));
         if gone.is_none() {
             return false;
@@ -129,7 +129,7 @@ fn change_row<A: Net + From<[u8; N]>, const N: usize>(
 }
 
 impl Ipv4Lpm {
-    /// The routes.
+    /// Returns the routes.
     pub fn routes(&self) -> &RouteTable<Hop> {
         &self.routes
     }
@@ -176,7 +176,7 @@ impl Block for Ipv4Lpm {
             grower.go(way, EXCEPTION, 0)
         };
         let ask = &mut |grower: &mut Grower<'_>, way: Way| {
-            // More of them than a tree is to have are looked up again.
+            // Additional next hops require another lookup on the slow path.
             let other = grower.stand(way.clone());
             let mut on = way;
             on.asked += 1;

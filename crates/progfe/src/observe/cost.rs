@@ -1,12 +1,13 @@
-//! What each block costs: some frames go through the graph block by block, and a counter is read before and behind
+//! Cost of each block: sampled frames go through the graph block by block, and a counter is read before and after
 //! each block.
 //!
-//! The first [`FIRST`] frames are looked at, afterwards one of so many, so that a quiet element says something and
-//! a busy one is hardly slower. What reading the counter takes is found beforehand and left out. What the blocks
-//! cost one by one is more than their share of a compiled program, which does most of their work together: it
-//! tells blocks from each other.
+//! - The first [`FIRST`] frames are sampled, then one of `every`. An idle element still gives results, and a busy one
+//!   slows down little.
+//! - The cost of reading the counter is measured first and subtracted.
+//! - The sum of the block costs exceeds the cost of the compiled program, which combines work of several blocks. The
+//!   values serve to compare blocks.
 //!
-//! Invariant: without end nothing is looked at; with one, nothing behind it.
+//! Invariant: sampling always has a deadline, and no frame is sampled after it.
 
 use std::sync::Arc;
 
@@ -18,30 +19,30 @@ use super::{Watch, is_alike};
 use crate::enforce::Enforcer;
 use crate::program::Program;
 
-/// A counter of time that always goes on, such as the processor's cycles.
+/// A monotonic time counter, such as the processor's cycle counter.
 pub type Counter = fn() -> u64;
 
-/// Frames that are looked at in any case.
+/// Number of frames that are sampled first.
 pub const FIRST: u64 = 256;
-/// The last visits of each block that are kept, for medians.
+/// Number of recent visits per block that are stored for the median.
 const KEPT: usize = 1024;
-/// Readings by which the cost of a reading is found.
+/// Number of readings that determine the cost of a reading.
 const READINGS: usize = 64;
 
-/// What each block costs.
+/// Cost of each block.
 #[derive(Debug)]
 pub struct Costs {
     counter: Counter,
     every: u64,
     until: Nanos,
     program: Arc<Program>,
-    /// Frames that came, some of them counted twice.
+    /// Number of frames received; some are counted twice.
     seen: u64,
-    /// Frames that were looked at, and what all their blocks took together.
+    /// Number of sampled frames.
     pub frames: u64,
-    /// What two readings beside each other differ by (the median), in units of the counter.
+    /// Median difference of two consecutive readings, in units of the counter.
     pub reading: u64,
-    /// Whether another program took the place of the one that was looked at: all began again.
+    /// Whether the measurement restarted because another program replaced the measured one.
     pub began_again: bool,
     blocks: Vec<Visits>,
 }
@@ -49,15 +50,15 @@ pub struct Costs {
 /// Visits of frames to one block.
 #[derive(Debug, Clone, Default)]
 pub struct Visits {
-    /// How many there were.
+    /// Number of visits.
     pub count: u64,
-    /// What they took together, in units of the counter.
+    /// Total cost of the visits, in units of the counter.
     pub total: u64,
     recent: Vec<u32>,
 }
 
 impl Costs {
-    /// Looks at one frame of `every` until a moment, by a counter.
+    /// Starts to sample one frame of `every` until a deadline.
     pub fn new(program: &Arc<Program>, counter: Counter, every: u64, until: Nanos) -> Costs {
         let apart = |_| {
             let before = counter();
@@ -78,22 +79,22 @@ impl Costs {
         }
     }
 
-    /// Whether it is over.
+    /// Returns true if the deadline has passed.
     pub fn is_over(&self, now: Nanos) -> bool {
         now >= self.until
     }
 
-    /// One frame of how many is looked at, behind the first ones.
+    /// Returns the sampling interval in frames, after the first frames.
     pub fn every(&self) -> u64 {
         self.every
     }
 
-    /// The program whose blocks these are.
+    /// Returns the program that the blocks belong to.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// What visits to a block took.
+    /// Returns the visits to a block.
     pub fn visits(&self, instance: usize) -> Option<&Visits> {
         self.blocks.get(instance)
     }
@@ -119,13 +120,13 @@ impl Costs {
         enforcer.pass(port, frame, now, out, Watch::Costs(self));
     }
 
-    /// What the counter says.
+    /// Reads the counter.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
         (self.counter)()
     }
 
-    /// Notes that a frame has been in a block, since the counter said something.
+    /// Records a visit to a block that started at counter value `since`.
     pub(crate) fn note(&mut self, instance: usize, since: u64) {
         let took = self.read().wrapping_sub(since).saturating_sub(self.reading);
         if let Some(visits) = self.blocks.get_mut(instance) {
@@ -153,7 +154,7 @@ impl Visits {
         self.total += took;
     }
 
-    /// The median of the last visits; none if there was none.
+    /// Returns the median of the recent visits; none without visits.
     pub fn median(&self) -> Option<u32> {
         let mut sorted = self.recent.clone();
         sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! Frames that are looked at and those that are not, and what blocks cost by a counter that is known.
+//! Tests of traces, and of block costs with a known counter.
 
 use std::cell::Cell;
 
@@ -36,7 +36,7 @@ impl Bench {
         Bench(element, out)
     }
 
-    /// Frames between stations that a port receives.
+    /// Sends frames between stations into a port.
     fn receive(&mut self, port: PortNo, stations: &[(u8, u8)], now: Nanos) {
         let mut batch = Batch::new(stations.len());
         for (from, to) in stations {
@@ -135,7 +135,7 @@ thread_local! {
     static COUNTER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Goes on by seven whenever it is read.
+/// Increases by seven at each reading.
 fn counter() -> u64 {
     COUNTER.with(|counter| counter.replace(counter.get() + 7))
 }
@@ -155,7 +155,7 @@ fn blocks_cost_what_the_counter_says_less_what_reading_it_does() {
     assert_eq!((visits.count, visits.total, visits.median()), (FIRST, 0, Some(0)));
     let idle = bench.0.program().find("rx#2").unwrap();
     assert_eq!(costs.visits(idle).unwrap().median(), None);
-    // Now one of a hundred.
+    // From here on one frame of a hundred is sampled.
     for _ in 0..2000 {
         bench.receive(1, &[(1, 2)], NOW);
     }

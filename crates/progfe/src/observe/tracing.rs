@@ -1,10 +1,9 @@
-//! The next frames that somebody is interested in: as they came, what became of them block by block, and as they
-//! left.
+//! Traces of the next frames that match: bytes on arrival, steps block by block, and bytes on departure.
 //!
-//! Which frames is said by a port, by a condition as rules have them, or both. It ends by itself, after so many
-//! frames or at a moment. Frames that leave later, from queues of blocks, are not among those that left.
+//! A port, a condition (as in rules) or both select the frames. The trace ends after a number of frames or at a
+//! deadline. Frames that leave later, from queues of blocks, do not count as departures.
 //!
-//! Invariant: what nobody takes is bounded ([`KEPT_OCTETS_MAX`]); frames for which there is no room are counted.
+//! Invariant: uncollected data is bounded ([`KEPT_OCTETS_MAX`]). Frames that exceed the bound are counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,56 +19,56 @@ use crate::lfb::{Packet, Slots, meta_id};
 use crate::program::{Program, text};
 use crate::trace::{Step, Trace};
 
-/// Most frames that can be asked for at once.
+/// Maximum number of frames in one request.
 pub const FRAMES_MAX: u64 = 10_000;
-/// Octets of what was noted and not taken yet.
+/// Maximum octets of recorded data that is not yet taken.
 pub const KEPT_OCTETS_MAX: usize = 4 << 20;
-/// What a step is taken to need beside bytes that changed.
+/// Assumed size of a step without changed bytes.
 const STEP_OCTETS: usize = 256;
 
-/// Which frames somebody is interested in.
+/// Frames that a trace selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// How many, 1 to [`FRAMES_MAX`].
+    /// Number of frames, 1 to [`FRAMES_MAX`].
     pub count: u64,
-    /// Those that this port received; of any port if there is none.
+    /// Receiving port; none selects all ports.
     pub port: Option<PortNo>,
-    /// Those for which this holds, such as `IPv4.proto = 17`; an empty one always does.
+    /// Condition, such as `IPv4.proto = 17`. An empty condition is always true.
     pub when: String,
-    /// Until when.
+    /// Deadline.
     pub until: Nanos,
 }
 
-/// A frame that somebody was interested in.
+/// A traced frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traced {
-    /// When it came.
+    /// Arrival time.
     pub at: Nanos,
-    /// The port that received it.
+    /// Receiving port.
     pub port: PortNo,
-    /// Its bytes then.
+    /// Bytes on arrival.
     pub came: Vec<u8>,
-    /// What happened to it.
+    /// Steps through the blocks.
     pub trace: Trace,
-    /// What left at once: by which port, and its bytes.
+    /// Frames sent immediately: port and bytes.
     pub left: Vec<(PortNo, Vec<u8>)>,
 }
 
-/// Why no more frames are noted.
+/// Reason why a trace ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// As many as were wanted have come.
+    /// The requested number of frames was traced.
     Count,
-    /// It is later than was said.
+    /// The deadline has passed.
     Time,
     /// A program with other blocks, links or frame formats runs.
     Program,
 }
 
-/// Frames that somebody is interested in.
+/// A trace of frames.
 #[derive(Debug)]
 pub struct Tracing {
-    /// Which of those of this element.
+    /// Id of the trace in this element.
     pub id: u64,
     program: Arc<Program>,
     port: Option<PortNo>,
@@ -81,12 +80,12 @@ pub struct Tracing {
     is_stale: bool,
     kept: VecDeque<Traced>,
     kept_octets: usize,
-    /// Frames that were meant and for which there was no room.
+    /// Number of matching frames for which there was no room.
     pub missed: u64,
 }
 
 impl Tracing {
-    /// Waits for frames of a program; why not, if they cannot be told.
+    /// Creates a trace for a program. Returns the reason if the request is invalid.
     pub fn new(id: u64, program: &Arc<Program>, wanted: &Wanted) -> Result<Tracing, String> {
         let Wanted { count, port, when, until } = wanted;
         if !(1..=FRAMES_MAX).contains(count) {
@@ -127,7 +126,7 @@ impl Tracing {
         })
     }
 
-    /// Why no more frames are noted, if so.
+    /// Returns why the trace ended, if it did.
     pub fn ended(&self, now: Nanos) -> Option<Ended> {
         match self.missing {
             0 => Some(Ended::Count),
@@ -136,19 +135,19 @@ impl Tracing {
         }
     }
 
-    /// The program whose blocks and links the steps name.
+    /// Returns the program whose blocks and links the steps name.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Takes the oldest of what was noted.
+    /// Takes the oldest traced frame.
     pub fn take(&mut self) -> Option<Traced> {
         let traced = self.kept.pop_front()?;
         self.kept_octets -= octets(&traced);
         Some(traced)
     }
 
-    /// Whether more was noted than is taken.
+    /// Returns true if traced frames are waiting.
     pub fn has_more(&self) -> bool {
         !self.kept.is_empty()
     }
@@ -157,7 +156,7 @@ impl Tracing {
         self.ended(now).is_none() && self.port.is_none_or(|wanted| wanted == port)
     }
 
-    /// Whether a frame that a port received is one of them.
+    /// Returns true if a frame of a port matches.
     pub(super) fn is_meant(&mut self, port: PortNo, frame: &mut Frame) -> bool {
         if self.condition == Condition::Any {
             return true;
@@ -171,7 +170,7 @@ impl Tracing {
         is_meant
     }
 
-    /// Sends a frame through the program and notes what becomes of it.
+    /// Sends a frame through the program and records its trace.
     pub(super) fn follow<E: Enforcer>(
         &mut self,
         enforcer: &mut E,
@@ -201,7 +200,7 @@ impl Tracing {
     }
 
     pub(super) fn program_changed(&mut self, program: &Arc<Program>) {
-        // What was noted names blocks by their places in the program that ran then.
+        // Recorded steps refer to blocks by their indices in the program of that time.
         match self.is_stale || !is_alike(&self.program, program) {
             true => self.is_stale = true,
             false => self.program = program.clone(),
@@ -209,7 +208,7 @@ impl Tracing {
     }
 }
 
-/// A metadatum of a condition that is not known of a frame that just came in.
+/// Finds a metadata item in a condition that a newly received frame does not have.
 fn unknown_yet(condition: &Condition) -> Option<&str> {
     match condition {
         Condition::Any => None,
@@ -222,7 +221,7 @@ fn unknown_yet(condition: &Condition) -> Option<&str> {
     }
 }
 
-/// What a traced frame needs, roughly.
+/// Estimates the size of a traced frame.
 fn octets(traced: &Traced) -> usize {
     let step = |step: &Step| {
         let words = step.before.len() + step.after.len() + step.copies.len();

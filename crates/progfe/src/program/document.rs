@@ -1,9 +1,8 @@
-//! Programs read from XML.
+//! Reader for programs in XML.
 //!
-//! A document's root is `<fe>`; in it stand `use`, `frames`, `ports`, `instances`, `links`, `agents` and
-//! `watch`. Every problem of names, values and shapes is found here, with its place; what concerns the
-//! graph as a whole is [`check`](crate::check)ed on the program that comes out. There is none if a
-//! problem refuses the document.
+//! The root of a document is `<fe>`, with the children `use`, `frames`, `ports`, `instances`, `links`, `agents` and
+//! `watch`. The reader reports every problem of names, values and structure with its place. [`check`](crate::check)
+//! then checks the graph of the resulting program. If a problem is an error, there is no program.
 
 use std::sync::Arc;
 
@@ -20,27 +19,27 @@ use crate::xml::{Reader, Source};
 
 /// Blocks, their names and numbers.
 mod instances;
-/// What blocks are set to.
+/// Settings of blocks.
 mod settings;
-/// Links, with numbers and indices that stand for several.
+/// Links, with ranges of numbers and indices.
 mod links;
 
-/// Gives the text of a file that a document names, or says why it cannot.
+/// Loads the text of a file that a document refers to, or returns the reason for a failure.
 pub type Load<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
-/// A loader for documents that name no files but those that ship.
+/// A loader for documents that refer only to built-in files.
 pub fn no_files(_: &str) -> Result<String, String> {
     Err("files are not loaded here".to_owned())
 }
 
 impl Program {
-    /// Reads a document. `load` gives the text of files that it names.
+    /// Reads a document. `load` returns the text of files that it refers to.
     pub fn read(source: &Source<'_>, load: Load<'_>) -> (Option<Program>, Problems) {
         let (program, problems) = Program::read_what_can_be(source, load);
         (program.filter(|_| !problems.refuses()), problems)
     }
 
-    /// Reads a document as far as it goes: what a problem is about is left out of the program.
+    /// Reads a document as far as possible, without the parts that have problems.
     pub(crate) fn read_what_can_be(
         source: &Source<'_>,
         load: Load<'_>,
@@ -59,7 +58,7 @@ impl Program {
     }
 }
 
-/// The libraries that ship, ours included.
+/// Returns the built-in libraries, including that of this crate.
 pub fn shipped() -> Vec<Library> {
     let mut libraries = forces::library::shipped();
     libraries.push(forces::library::read(LIBRARY).expect("the library is read in tests"));
@@ -124,7 +123,7 @@ fn fe(reader: &mut Reader<'_, '_>, root: Node<'_, '_>, load: Load<'_>) -> Option
     Some(program)
 }
 
-/// The sections of a document.
+/// Sections of a document.
 #[derive(Default)]
 struct Parts<'n, 'i> {
     uses: Vec<Node<'n, 'i>>,
@@ -152,7 +151,7 @@ fn uses(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>]) -> Vec<Use> {
     uses
 }
 
-/// Classes and metadata: those that ship, and those of the files that the program names.
+/// Returns the classes and metadata of the built-in libraries and of files that the program refers to.
 fn catalog(reader: &mut Reader<'_, '_>, uses: &[Use], load: Load<'_>) -> Arc<Catalog> {
     let mut libraries = shipped();
     for one in uses {
@@ -208,7 +207,7 @@ fn catalog(reader: &mut Reader<'_, '_>, uses: &[Use], load: Load<'_>) -> Arc<Cat
     }
 }
 
-/// Frame definitions: those of files and those that stand in the document, as one set.
+/// Returns the frame definitions of files and of the document, as one set.
 fn frames(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>], load: Load<'_>) -> FrameSet {
     let mut draft = Draft::default();
     for node in nodes {

@@ -1,4 +1,4 @@
-//! The shipped library, the examples, and programs written and read again.
+//! Tests of the built-in library and the examples, and of writing and rereading programs.
 
 use super::*;
 use crate::problem::Problems;

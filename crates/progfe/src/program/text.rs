@@ -1,8 +1,7 @@
-//! Operands and keys that components hold as text.
+//! Text forms of operands and keys in components.
 //!
-//! Where a block looks at the frame, a component names what it looks at as conditions do: `Eth.src`,
-//! `meta:PHYPortID`; several are parted by spaces and make one key. Keys of tables are written as the
-//! values of these operands, one each: `10.0.0.0/8`, `5..9`, `10.0.0.1 53`.
+//! A component names an operand as conditions do: `Eth.src`, `meta:PHYPortID`. Several operands, separated by spaces,
+//! form a key. Keys of tables are the values of these operands, one each: `10.0.0.0/8`, `5..9`, `10.0.0.1 53`.
 
 use forces::Catalog;
 use forces::model::Kind;
@@ -10,10 +9,10 @@ use forces::model::Kind;
 use crate::condition::{Choice, Condition, ConditionError, Metadatum, Operand};
 use crate::frames::FrameSet;
 
-/// Operands of one key.
+/// Maximum number of operands in a key.
 pub const KEY_OPERANDS_MAX: usize = 8;
 
-/// The metadatum of a name, with its bits: those of a number, or of bytes up to 16.
+/// Returns the metadata item with a name, and its width. Its type is a number, or up to 16 bytes.
 pub fn metadatum(catalog: &Catalog, name: &str) -> Option<Metadatum> {
     let metadata = catalog.metadata(name)?;
     let bits = match &metadata.data_type.target().kind {
@@ -23,7 +22,7 @@ pub fn metadatum(catalog: &Catalog, name: &str) -> Option<Metadatum> {
     Some(Metadatum { id: metadata.id, bits: if bits <= 128 { bits } else { 0 } })
 }
 
-/// A condition with the names of a program.
+/// Parses a condition with the names of a program.
 pub fn condition(
     text: &str,
     frames: &FrameSet,
@@ -32,7 +31,7 @@ pub fn condition(
     Condition::parse(text, frames, &|name| metadatum(catalog, name))
 }
 
-/// One operand that holds a number.
+/// Parses one operand with a number value.
 pub fn operand(text: &str, frames: &FrameSet, catalog: &Catalog) -> Result<Operand, String> {
     let operand = Operand::parse(text.trim(), frames, &|name| metadatum(catalog, name))
         .map_err(|error| error.what)?;
@@ -42,7 +41,7 @@ pub fn operand(text: &str, frames: &FrameSet, catalog: &Catalog) -> Result<Opera
     }
 }
 
-/// The operands of a key, one or more.
+/// Parses the operands of a key, one or more.
 pub fn key(text: &str, frames: &FrameSet, catalog: &Catalog) -> Result<Vec<Operand>, String> {
     let operands: Vec<Operand> = text
         .split_whitespace()
@@ -57,7 +56,7 @@ pub fn key(text: &str, frames: &FrameSet, catalog: &Catalog) -> Result<Vec<Opera
     }
 }
 
-/// What is compared with the operands of a key, one for each.
+/// Parses the values for the operands of a key, one for each.
 pub fn key_values(text: &str, operands: &[Operand]) -> Result<Vec<Choice>, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.len() != operands.len() {
@@ -71,21 +70,21 @@ pub fn key_values(text: &str, operands: &[Operand]) -> Result<Vec<Choice>, Strin
     pairs.map(|(word, of)| Choice::parse(word, of).map_err(|error| error.what)).collect()
 }
 
-/// When a state machine goes on: `in:0`, `count ge 5`, `in:1 and idle ge 10`.
+/// Trigger of a state transition: `in:0`, `count ge 5`, `in:1 and idle ge 10`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trigger {
-    /// Only frames of this input.
+    /// Input of matching frames; none for any input.
     pub input: Option<u32>,
-    /// What has to hold as well.
+    /// Additional tests that must hold.
     pub tests: Vec<(Quantity, Comparison, u64)>,
 }
 
-/// What a state machine counts for each flow, since it entered its state.
+/// Quantity that a state machine counts per flow, since the flow entered its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Frames, this one included.
+    /// Frames, including the current one.
     Count,
-    /// Bytes, this frame's included.
+    /// Bytes, including those of the current frame.
     Bytes,
     /// Seconds since it entered the state.
     Age,
@@ -93,7 +92,7 @@ pub enum Quantity {
     Idle,
 }
 
-/// How a quantity is compared.
+/// Comparison of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`.
@@ -109,7 +108,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds.
+    /// Evaluates the comparison.
     pub fn holds(self, quantity: u64, bound: u64) -> bool {
         match self {
             Comparison::Equal => quantity == bound,
@@ -122,7 +121,7 @@ impl Comparison {
 }
 
 impl Trigger {
-    /// Reads a trigger; `any` and nothing mean every frame.
+    /// Parses a trigger. `any` and an empty text match every frame.
     pub fn parse(text: &str) -> Result<Trigger, String> {
         let mut trigger = Trigger::default();
         if matches!(text.trim(), "" | "any") {
@@ -164,7 +163,7 @@ impl Trigger {
     }
 }
 
-/// The bytes of a pattern: `\xHH`, `\\`, `\n`, `\r`, `\t`, all else as it is in UTF-8.
+/// Parses the bytes of a pattern: `\xHH`, `\\`, `\n`, `\r`, `\t`; all other text as UTF-8.
 pub fn pattern(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut letters = text.chars();
@@ -190,7 +189,7 @@ pub fn pattern(text: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// An offset: `12`, or `12..200` for the first byte of a pattern.
+/// Parses an offset: `12`, or `12..200` for the range of a pattern's first byte.
 pub fn offsets(text: &str) -> Result<Option<(u32, u32)>, String> {
     if text.trim().is_empty() {
         return Ok(None);

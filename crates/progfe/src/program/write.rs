@@ -1,4 +1,4 @@
-//! Programs written as XML; read again they are the same program.
+//! Writer for programs in XML. Reading the output gives an equal program.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::frames::document::NAMESPACE;
 use crate::xml::escape;
 
 impl Program {
-    /// The whole document. Every instance stands by itself, with all rows and their indices.
+    /// Returns the whole document. Every instance is separate, with all rows and their indices.
     pub fn to_xml(&self) -> String {
         let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let _ = write!(xml, "<fe xmlns=\"{NAMESPACE}\" name=\"{}\"", escape(&self.name));

@@ -1,9 +1,13 @@
-//! A program as a router: what has to change in its tables so that it has interfaces, neighbours and routes.
+//! A program as a router: table changes for interfaces, neighbours and routes.
 //!
-//! RFC 6956 says which block holds what: EtherMACIn the addresses that a port takes frames for, IPv4UcastLPM
-//! (5.3.1) prefixes and their HopSelector, IPv4NextHop (5.3.2) its row with MediaEncapInfoIndex, and EtherEncap
-//! (5.1.4) the row of that. A neighbour is a next hop with a link-layer header and a route to itself; a
-//! route leads to a neighbour.
+//! RFC 6956 defines which block has which table:
+//!
+//! - EtherMACIn: addresses for which a port accepts frames
+//! - IPv4UcastLPM (5.3.1): prefixes with a HopSelector
+//! - IPv4NextHop (5.3.2): rows with a MediaEncapInfoIndex
+//! - EtherEncap (5.1.4): link-layer headers by that index
+//!
+//! A neighbour is a next hop with a link-layer header and a host route. A route refers to a neighbour.
 
 use core::net::Ipv4Addr;
 use std::collections::HashMap;
@@ -16,7 +20,7 @@ use super::{inputs, only};
 use crate::element::Change;
 use crate::program::{Program, base_id};
 
-// Components and fields of the classes, by RFC 6956.
+// Component and field ids of the RFC 6956 classes.
 const LOCAL_ADDRESSES: u32 = 2;
 const TABLE: u32 = 1;
 const HOP_PORT: u32 = 1;
@@ -24,46 +28,46 @@ const HOP_ADDRESS: u32 = 3;
 const HOP_ENCAP: u32 = 4;
 const SUCCESS_OUT: u32 = 0;
 
-/// The blocks of a program that hold what a router is told.
+/// Blocks of a program that a router configuration changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routing {
     prefixes: usize,
     hops: usize,
     headers: usize,
-    /// By port, the block that takes its frames.
+    /// By port, the block that accepts its frames.
     inputs: Vec<(u32, usize)>,
-    /// The output of next hops that leads on.
+    /// The success output of next hops.
     output: u32,
 }
 
-/// A neighbour behind a port.
+/// A neighbour of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The port.
+    /// Port number.
     pub port: u32,
-    /// Its address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
-    /// Its link-layer address.
+    /// Link-layer address.
     pub mac: Mac,
-    /// Most bytes of a packet to it; 0: any number.
+    /// MTU in bytes; 0 means no limit.
     pub mtu: u32,
 }
 
 /// A route through a neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// The destinations' network.
+    /// Destination network.
     pub network: Ipv4Addr,
-    /// Bits of it that count, up to 32.
+    /// Prefix length, up to 32.
     pub length: u8,
-    /// The neighbour.
+    /// Address of the neighbour.
     pub via: Ipv4Addr,
-    /// The port that it is behind, where that has to be said.
+    /// Port of the neighbour, if it is ambiguous.
     pub port: Option<u32>,
 }
 
 impl Routing {
-    /// The blocks of a program; what it lacks or has too much of if it is no router.
+    /// Finds the blocks of a program. Returns the missing or duplicate block if the program is not a router.
     pub fn of(program: &Program) -> Result<Routing, String> {
         let hops = only(program, base_id::NEXT_HOP_V4, "IPv4NextHop")?;
         let successes = program.links.iter().map(|link| link.from);
@@ -86,7 +90,7 @@ impl Routing {
         self.inputs.iter().find(|(known, _)| *known == port).map(|(_, at)| *at)
     }
 
-    /// What is to change so that ports take frames for these addresses and no others.
+    /// Returns the changes that make ports accept frames for exactly these addresses.
     pub fn interfaces(&self, addresses: &[(u32, Mac)]) -> Result<Vec<Change>, String> {
         let change = |&(port, mac): &(u32, Mac)| {
             let instance = self.input(port).ok_or_else(|| no_port(port))?;
@@ -96,7 +100,7 @@ impl Routing {
         addresses.iter().map(change).collect()
     }
 
-    /// What is to change so that these neighbours are known too. One that is known takes the new address.
+    /// Returns the changes that add these neighbours. A known neighbour gets the new address.
     pub fn neighbours(
         &self,
         program: &Program,
@@ -141,7 +145,7 @@ impl Routing {
         ])
     }
 
-    /// What is to change so that these routes are there too. One for a prefix that is there takes its place.
+    /// Returns the changes that add these routes. A route replaces an existing one for the same prefix.
     pub fn routes(&self, program: &Program, routes: &[Route]) -> Result<Vec<Change>, String> {
         let hops = rows(program, self.hops);
         let mut prefixes = Prefixes::of(rows(program, self.prefixes));
@@ -166,7 +170,7 @@ impl Routing {
         Ok(vec![table(self.prefixes, prefixes.rows)])
     }
 
-    /// The first address that a port takes frames for.
+    /// Returns the first address for which a port accepts frames.
     fn address_of(&self, program: &Program, port: u32) -> Result<Mac, String> {
         let instance = self.input(port).ok_or_else(|| no_port(port))?;
         let set = program.instances[instance].components.get(&LOCAL_ADDRESSES);
@@ -205,7 +209,7 @@ fn is_hop(row: &Value, address: Ipv4Addr, port: Option<u32>) -> bool {
         && port.is_none_or(|port| number(row, HOP_PORT) == port)
 }
 
-/// The rows of a table of prefixes, found by their prefix.
+/// Rows of a prefix table, indexed by prefix.
 struct Prefixes {
     rows: Rows,
     places: HashMap<(u32, u8), u32>,
@@ -223,7 +227,7 @@ impl Prefixes {
         Prefixes { rows, places }
     }
 
-    /// Has a prefix lead to a hop.
+    /// Sets the hop of a prefix.
     fn lead(&mut self, network: Ipv4Addr, length: u8, hop: u32) {
         let network = masked(network.to_bits(), length);
         let place = *self.places.entry((network, length)).or_insert_with(|| next(&self.rows));

@@ -1,69 +1,73 @@
-//! Where boxes of a graph stand, and how lines go between them: in layers from left to right.
+//! Layered layout of a graph, from left to right.
 //!
-//! K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system structures",
-//! 1981: each box stands behind all that lead to it, lines that pass layers have a place in each of them, places
-//! within a layer are in the order of the middle of what they are joined to, and each then stands as near to that as
-//! the others let it. Same graph, same picture.
+//! Source: K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system structures",
+//! 1981.
 //!
-//! Boxes have a side for each of their lines to begin at, so that what a line is can stand in the box.
+//! - Each box is in a layer after all its predecessors.
+//! - A line that passes a layer has a slot in it.
+//! - Slots in a layer are ordered by the mean position of their neighbours, and placed as near to it as the other
+//!   slots permit.
+//! - The same graph always gives the same drawing.
+//!
+//! Each line starts at its own height of a box, so that the text of the line fits in the box.
 
-/// A box.
+/// Size of a box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Size {
-    /// Its width.
+    /// Width.
     pub width: f64,
-    /// Its height.
+    /// Height.
     pub height: f64,
 }
 
 /// A line from the right side of a box to the left side of another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// The box that it begins at.
+    /// Index of the source box.
     pub from: usize,
-    /// How far below that one's top.
+    /// Distance of the start below the top of the source box.
     pub below_top: f64,
-    /// The box that it leads to.
+    /// Index of the target box.
     pub to: usize,
 }
 
-/// Where all of it is.
+/// Positions of all boxes and lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Layout {
     /// Left and top of each box.
     pub boxes: Vec<(f64, f64)>,
-    /// Points that each line goes through, two or more.
+    /// Points of each line, two or more.
     pub lines: Vec<Vec<(f64, f64)>>,
-    /// How wide it is.
+    /// Total width.
     pub width: f64,
-    /// How high.
+    /// Total height.
     pub height: f64,
 }
 
-/// Between two boxes of a layer.
+/// Gap between two boxes of a layer.
 const GAP: f64 = 14.0;
-/// Between two lines that pass a layer.
+/// Gap between two lines that pass a layer.
 const LINE_GAP: f64 = 7.0;
-/// Between two layers, and more for each line that begins there.
+/// Gap between two layers, with an addition for each line that starts there.
 const LAYER_GAP: f64 = 50.0;
 const LAYER_GAP_MORE: f64 = 1.2;
 const LAYER_GAP_MAX: f64 = 140.0;
-/// Rounds of putting layers in order, and of moving what stands in them.
+/// Rounds of ordering and of moving slots.
 const ROUNDS: usize = 24;
 
-/// What has a place in a layer: a box, or a line that passes.
+/// A slot of a layer: a box or a passing line.
 #[derive(Debug, Clone, Default)]
 struct Slot {
     layer: usize,
     height: f64,
     is_box: bool,
     middle: f64,
-    /// Slots of the layer before, and how far from their middles the lines begin.
+    /// Slots of the previous layer, and the offset of the line from their middles.
     before: Vec<(usize, f64)>,
     after: Vec<(usize, f64)>,
 }
 
-/// Puts boxes in their places. Lines that lead back are led around.
+/// Computes the layout. Lines that lead back take a detour.
 pub fn layout(sizes: &[Size], lines: &[Line]) -> Layout {
     let backward = backward(sizes.len(), lines);
     let layers = layers(sizes.len(), lines, &backward);
@@ -102,13 +106,13 @@ fn join(slots: &mut [Slot], from: usize, to: usize, offset: f64) {
     slots[to].before.push((from, offset));
 }
 
-/// Which lines lead back to a box that they came from.
+/// Finds the lines that close a cycle.
 fn backward(boxes: usize, lines: &[Line]) -> Vec<bool> {
     let mut leads: Vec<Vec<usize>> = vec![Vec::new(); boxes];
     lines.iter().enumerate().for_each(|(at, line)| leads[line.from].push(at));
     let has_way_in = |at: usize| lines.iter().any(|line| line.to == at);
     let mut backward = vec![false; lines.len()];
-    // 0: not met, 1: on the way to it, 2: done with it.
+    // 0: not visited, 1: on the current path, 2: done.
     let mut state = vec![0_u8; boxes];
     let mut roots: Vec<usize> = (0..boxes).collect();
     roots.sort_by_key(|at| has_way_in(*at));
@@ -131,7 +135,7 @@ fn backward(boxes: usize, lines: &[Line]) -> Vec<bool> {
     backward
 }
 
-/// Each box behind all that lead to it.
+/// Assigns each box to a layer after all its predecessors.
 fn layers(boxes: usize, lines: &[Line], backward: &[bool]) -> Vec<usize> {
     let mut layers = vec![0; boxes];
     for _ in 0..boxes {
@@ -149,8 +153,8 @@ fn layers(boxes: usize, lines: &[Line], backward: &[bool]) -> Vec<usize> {
     layers
 }
 
-/// Puts what is in each layer in the order of the middle of what it is joined to, to and fro, and keeps the
-/// order with the fewest crossings.
+/// Orders slots in each layer by the mean position of their neighbours, in alternating sweeps. Retains the order with
+/// the fewest crossings.
 fn put_in_order(order: &mut Vec<Vec<usize>>, slots: &[Slot]) {
     let mut rank = vec![0.0; slots.len()];
     let note = |layer: &[usize], rank: &mut Vec<f64>| {
@@ -167,7 +171,7 @@ fn put_in_order(order: &mut Vec<Vec<usize>>, slots: &[Slot]) {
         for layer in layers {
             let middle = |slot: usize| {
                 let joined = if forth { &slots[slot].before } else { &slots[slot].after };
-                // Where a line begins within its box decides between those of one box.
+                // The start offset decides between lines of the same box.
                 let sum: f64 = joined.iter().map(|(to, by)| rank[*to] + by / 10_000.0).sum();
                 if joined.is_empty() { rank[slot] } else { sum / joined.len() as f64 }
             };
@@ -185,7 +189,7 @@ fn put_in_order(order: &mut Vec<Vec<usize>>, slots: &[Slot]) {
     *order = best.1;
 }
 
-/// How often lines between neighbouring layers cross.
+/// Counts crossings of lines between adjacent layers.
 fn crossings(order: &[Vec<usize>], slots: &[Slot], rank: &[f64]) -> usize {
     let between = |layer: &Vec<usize>| {
         let mut ends: Vec<(f64, f64)> = Vec::new();
@@ -200,7 +204,7 @@ fn crossings(order: &[Vec<usize>], slots: &[Slot], rank: &[f64]) -> usize {
     order.iter().map(between).sum()
 }
 
-/// Moves what stands in each layer towards what it is joined to, as far as its neighbours let it.
+/// Moves slots of each layer towards their neighbours, without overlap.
 fn place(order: &[Vec<usize>], slots: &mut [Slot]) {
     for layer in order {
         let wanted = vec![0.0; layer.len()];
@@ -229,10 +233,10 @@ fn place(order: &[Vec<usize>], slots: &mut [Slot]) {
     }
 }
 
-/// Puts what stands in a layer where it wants to be, or as near as can be in the sense of least squares: those
-/// that would overlap stand together around the mean of what they want.
+/// Places slots of a layer as near as possible to their wanted positions, by least squares. Slots that would overlap
+/// form a group around the mean of their wanted positions.
 fn settle(layer: &[usize], wanted: &[f64], slots: &mut [Slot]) {
-    // How far each stands from the first of its layer, packed.
+    // Offset of each slot from the first of its layer, without free space.
     let mut packed = Vec::with_capacity(layer.len());
     let mut end = 0.0;
     for (at, slot) in layer.iter().enumerate() {
@@ -246,7 +250,7 @@ fn settle(layer: &[usize], wanted: &[f64], slots: &mut [Slot]) {
         packed.push(end + gap + slot.height / 2.0);
         end += gap + slot.height;
     }
-    // Groups of those that touch: sum of what they want of their first one's place, and how many.
+    // Groups of adjacent slots: sum of the wanted positions of the first slot, and number of slots.
     let mut groups: Vec<(f64, f64)> = Vec::new();
     for (wanted, packed) in wanted.iter().zip(&packed) {
         let mut group = (wanted - packed, 1.0);
@@ -330,7 +334,7 @@ mod tests {
                 assert!((a.0 - b.0).abs() >= 40.0 || (a.1 - b.1).abs() >= 20.0, "{layout:?}");
             }
         }
-        // A line that passes a layer has its place there; one that leads back has none.
+        // A line that passes a layer has a slot there; a line that leads back has none.
         assert_eq!(layout.lines[4].len(), 4);
         assert_eq!(layout.lines[5].len(), 2);
         let inside = |(left, top): &(f64, f64)| *left >= 0.0 && *top >= 0.0;
@@ -340,7 +344,7 @@ mod tests {
 
     #[test]
     fn lines_that_need_not_cross_do_not() {
-        // The first two lead to the last two the other way round.
+        // The first two boxes lead to the last two in reverse order.
         let lines = [line(0, 3), line(1, 2)];
         let layout = layout(&sizes(4), &lines);
         let is_above = |one: usize, other: usize| layout.boxes[one].1 < layout.boxes[other].1;

@@ -1,8 +1,9 @@
-//! A program's graph as a picture: a box for each block with a row for each of its outputs, a line for each link.
+//! SVG drawing of a program's graph: a box for each block with a row for each output, and a line for each link.
 //!
-//! What is known of a link stands in the row that it begins at, so that no words lie between lines. Ports stand
-//! twice, at the left where frames come in and at the right where they leave. Links without frames are
-//! grey, the others the wider the more pass; a block's head is the darker the more it costs.
+//! - The text of a link is in the row where it starts, so there is no text between lines.
+//! - Each port appears twice: at the left where it receives and at the right where it sends.
+//! - Links without frames are grey. The width of other links increases with their traffic.
+//! - The header of a block is darker for a higher cost.
 
 use std::fmt::Write;
 
@@ -10,34 +11,34 @@ use super::layers::{Line, Size, layout};
 use crate::program::{Program, base_id};
 use crate::xml::escape;
 
-/// What is known of a running program, by places in it; what is not known is left out.
+/// Measured values of a running program, by index. Unknown values are omitted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Notes {
-    /// What stands below the title.
+    /// Lines below the title.
     pub lines: Vec<String>,
-    /// Of each link.
+    /// Values of each link.
     pub links: Vec<LinkNote>,
-    /// Of each block.
+    /// Values of each block.
     pub blocks: Vec<BlockNote>,
 }
 
-/// What is known of a link.
+/// Values of a link.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkNote {
-    /// In a few words, such as a rate.
+    /// Short text, such as a rate.
     pub text: String,
-    /// Its share of the busiest link's, 0 to 1.
+    /// Traffic relative to the busiest link, 0 to 1.
     pub share: f64,
 }
 
-/// What is known of a block.
+/// Values of a block.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BlockNote {
-    /// In a few words, such as what a frame costs there.
+    /// Short text, such as the cost per frame.
     pub text: String,
-    /// Its share of the dearest block's, 0 to 1.
+    /// Cost relative to the most expensive block, 0 to 1.
     pub share: f64,
-    /// What it lets go no further, a row each.
+    /// Drops of the block, one per row.
     pub drops: Vec<String>,
 }
 
@@ -47,7 +48,7 @@ const FAINT: &str = "#666666";
 const BUSY: &str = "#0072b2";
 const IDLE: &str = "#b4b4b4";
 const LOST: &str = "#d55e00";
-/// Width of a letter in the widest of the fonts, and of a bold one.
+/// Width of a character in the widest of the fonts, normal and bold.
 const LETTER: f64 = 6.7;
 const LETTER_BOLD: f64 = 7.9;
 const HEAD: f64 = 34.0;
@@ -57,13 +58,13 @@ const MARGIN: f64 = 20.0;
 const TITLE: f64 = 30.0;
 const NOTE: f64 = 16.0;
 
-/// A box: a block, or the side of a port that sends.
+/// A box: a block, or the sending side of a port.
 struct Drawn {
     name: String,
     class: String,
     cost: String,
     share: f64,
-    /// Words at the left and right, and whether it is of frames that are lost.
+    /// Left text, right text, and whether the row describes drops.
     rows: Vec<(String, String, bool)>,
     size: Size,
 }
@@ -93,7 +94,7 @@ impl Drawn {
     }
 }
 
-/// The picture.
+/// Draws the graph.
 pub fn svg(program: &Program, notes: &Notes) -> String {
     let mut boxes: Vec<Drawn> =
         (0..program.instances.len()).map(|at| head(program, at, notes)).collect();
@@ -173,7 +174,7 @@ fn opening(program: &Program, notes: &Notes, (width, height): (f64, f64)) -> Str
     text
 }
 
-/// A line through some points, level wherever it passes a layer.
+/// Draws a curve through points, horizontal where it passes a layer.
 fn curve(text: &mut String, points: &[(f64, f64)], note: Option<&LinkNote>) {
     let share = note.map_or(0.0, |note| note.share.clamp(0.0, 1.0));
     let (colour, width) = match note {
@@ -191,7 +192,7 @@ fn curve(text: &mut String, points: &[(f64, f64)], note: Option<&LinkNote>) {
             let by = (x1 - x0) * 0.5;
             let _ = write!(path, "C{:.1} {y0:.1} {:.1} {y1:.1} {x1:.1} {y1:.1}", x0 + by, x1 - by);
         } else {
-            // It leads back: around by the right, the bottom and the left.
+            // A line that leads back goes around: right, bottom, left.
             let _ = write!(
                 path,
                 "C{:.1} {:.1} {:.1} {:.1} {x1:.1} {y1:.1}",
@@ -212,7 +213,7 @@ fn curve(text: &mut String, points: &[(f64, f64)], note: Option<&LinkNote>) {
 
 fn draw(text: &mut String, drawn: &Drawn, (x, y): (f64, f64)) {
     let Size { width, height } = drawn.size;
-    // From white to the colour of what is dear.
+    // From white to the colour of high cost.
     let shade = |full: f64| (255.0 - (255.0 - full) * drawn.share.clamp(0.0, 1.0)) as u8;
     let fill = format!("#{:02x}{:02x}{:02x}", shade(250.0), shade(200.0), shade(120.0));
     let _ = writeln!(

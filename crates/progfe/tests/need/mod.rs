@@ -1,10 +1,10 @@
-//! Programs of others that a test needs: without them it says so and passes, except as root with
-//! CI set in the environment, where they have to be there.
+//! External programs that a test requires. If one is missing, the test reports that and passes. As root with CI set
+//! in the environment, the test fails instead.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
-/// Whether `program` can be run; if it has to be there, it is.
+/// Returns true if `program` is available. Panics if it is required but missing.
 #[allow(dead_code, reason = "not every test asks for one")]
 pub fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);

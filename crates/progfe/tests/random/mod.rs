@@ -7,10 +7,10 @@ use progfe::program::document::no_files;
 use progfe::xml::Source;
 use proptest::prelude::*;
 
-/// Class, settings, outputs with their groups' sizes.
+/// Class, settings, outputs with their group sizes.
 pub type Kind = (&'static str, &'static str, &'static [(&'static str, u32)]);
 
-/// Blocks that take any frames.
+/// Blocks that accept any frames.
 pub const BLOCKS: &[Kind] = &[
     ("Count", "", &[("PktsOut", 0)]),
     ("Replicate", r#"<set name="ExcludeMeta">PHYPortID</set>"#, &[("CopyOut", 3)]),
@@ -86,7 +86,7 @@ pub const BLOCKS: &[Kind] = &[
     ),
 ];
 
-/// Events that are watched where there are such blocks.
+/// Watched events of such blocks.
 const WATCHES: &[(&str, &str)] = &[
     ("Count", "PacketsOver"),
     ("LearnSearch", "EntryLearned"),
@@ -95,16 +95,16 @@ const WATCHES: &[(&str, &str)] = &[
     ("Scan", "PatternHit"),
 ];
 
-/// Ports of the element.
+/// Number of ports of the element.
 pub const PORTS: u32 = 3;
 
-/// A document: blocks by their places in the list, and where each output leads; links go forward only.
+/// Builds a document from block indices in the list and a target for each output. Links only lead forward.
 pub fn document(blocks: &[usize], leads: &[u8]) -> String {
     let mut leads = leads.iter().cycle();
     let mut links = String::new();
     let mut link = |from: String, after: usize| {
         let room = blocks.len() - after;
-        // A fifth of the outputs lead nowhere, some lead out by a port, most to a block further on.
+        // A fifth of the outputs have no link, some lead to a port, most to a later block.
         let to = match usize::from(*leads.next().expect("there is one")) {
             lead if lead % 5 == 0 => return,
             lead if lead % 5 == 1 || room == 0 => {

@@ -1,9 +1,9 @@
-//! IPv4 headers against a foreign one, and each thing that must be refused.
+//! Tests of IPv4 headers: a published header, and every reason for rejection.
 
 use super::*;
 
-/// A header with a published checksum, 0xb861 (Wikipedia, "Internet checksum", 2023), and enough
-/// payload for its total length.
+/// A header with a published checksum, 0xb861 (Wikipedia, "Internet checksum", 2023), with payload for its total
+/// length.
 fn foreign() -> Vec<u8> {
     let mut bytes = vec![
         0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,

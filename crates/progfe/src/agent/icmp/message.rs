@@ -1,8 +1,12 @@
-//! What is said of a packet that went no further, and answers to echo requests (RFC 792, RFC 4443).
+//! ICMP errors and echo replies (RFC 792, RFC 4443).
 //!
-//! Packets begin with their IP header. Invariant: nothing is said about an error, a later fragment, a packet to
-//! or from what is not one host (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4), and what is said has at
-//! most [`V4_BYTES_MAX`] or [`V6_BYTES_MAX`].
+//! Packets start with their IP header.
+//!
+//! Invariants (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4):
+//!
+//! - No error refers to an ICMP error or to a fragment other than the first.
+//! - No error refers to a packet whose source or destination is not a single host.
+//! - An error has at most [`V4_BYTES_MAX`] or [`V6_BYTES_MAX`] bytes.
 
 use core::net::IpAddr;
 
@@ -12,40 +16,40 @@ use packet::parse::{Fragment, Packet, Transport};
 
 use crate::agent::interface::is_host;
 
-/// Bytes of an error about IPv4 (RFC 1812 section 4.3.2.3).
+/// Maximum size of an ICMPv4 error in bytes (RFC 1812 section 4.3.2.3).
 pub const V4_BYTES_MAX: usize = 576;
-/// Bytes of an error about IPv6 (RFC 4443 section 2.4).
+/// Maximum size of an ICMPv6 error in bytes (RFC 4443 section 2.4).
 pub const V6_BYTES_MAX: usize = 1280;
-/// Precedence 6 of IPv4, "internetwork control".
+/// IPv4 precedence 6, "internetwork control".
 const TOS_CONTROL: u8 = 0xc0;
 
-/// Why a packet goes no further.
+/// Reason for an ICMP error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// No prefix holds its destination.
+    /// No prefix contains the destination.
     NoRoute,
-    /// Its next hop does not answer.
+    /// The next hop does not respond.
     NoHost,
-    /// It was on its way too long.
+    /// The TTL or hop limit has expired.
     TimeExceeded,
-    /// It is too long for the next link.
+    /// The packet exceeds the MTU of the next link.
     TooBig {
-        /// What that carries.
+        /// MTU of that link.
         mtu: u16,
     },
-    /// Nobody is behind its UDP port.
+    /// The UDP port is unreachable.
     NoPort,
-    /// Nobody takes its protocol.
+    /// The protocol is not supported.
     NoProtocol,
 }
 
-/// An IP packet, and what it was found in.
+/// An IP packet inside an Ethernet frame.
 pub struct Whole {
     frame: Vec<u8>,
 }
 
 impl Whole {
-    /// A packet of either IP.
+    /// Creates it from an IPv4 or IPv6 packet.
     pub fn new(packet: &[u8]) -> Option<Whole> {
         let ether_type = match packet.first()? >> 4 {
             4 => ethernet::TYPE_IPV4,
@@ -60,12 +64,12 @@ impl Whole {
         (read.ipv4().is_some() || read.ipv6().is_some()).then_some(whole)
     }
 
-    /// Its headers.
+    /// Parses the headers.
     pub fn read(&self) -> Packet<'_> {
         Packet::of(&self.frame)
     }
 
-    /// Source and destination.
+    /// Returns source and destination.
     pub fn ends(&self) -> Option<(IpAddr, IpAddr)> {
         let packet = self.read();
         match (packet.ipv4(), packet.ipv6()) {
@@ -75,7 +79,7 @@ impl Whole {
         }
     }
 
-    /// The packet's bytes, without what fills the frame up.
+    /// Returns the bytes of the packet without padding.
     fn bytes(&self) -> &[u8] {
         let packet = self.read();
         let bytes = &self.frame[ethernet::HEADER_BYTES..];
@@ -87,12 +91,12 @@ impl Whole {
         &bytes[..length.min(bytes.len())]
     }
 
-    /// Whether it must not be cut.
+    /// Returns true if the packet must not be fragmented.
     pub fn stays_whole(&self) -> bool {
         self.read().ipv4().is_none_or(|view| view.dont_fragment())
     }
 
-    /// The answer to an echo request, if it is one, whole and undamaged.
+    /// Returns the reply to an echo request, if the packet is a complete and valid one.
     pub fn echo_reply(&self) -> Option<Vec<u8>> {
         let packet = self.read();
         if packet.layers.fragment != Fragment::Whole || packet.verify_checksums().is_err() {
@@ -121,17 +125,17 @@ impl Whole {
         Some(bytes.bytes_unpadded().split_off(ethernet::HEADER_BYTES))
     }
 
-    /// What a packet for this host itself is, but for echo: who takes it.
+    /// Returns the error for a packet to this host other than echo.
     pub fn fault_here(&self) -> Option<Fault> {
         match self.read().layers.transport {
             Transport::Udp => Some(Fault::NoPort),
-            // RFC 9293: a port without anybody resets; there is no TCP here.
+            // RFC 9293: a closed port sends a reset, but there is no TCP here.
             Transport::Tcp | Transport::Icmp | Transport::Icmpv6 => None,
             _ => Some(Fault::NoProtocol),
         }
     }
 
-    /// Whether its sender may be told of errors.
+    /// Returns true if its sender may get an error.
     pub fn may_be_told(&self) -> bool {
         let Some((source, destination)) = self.ends() else { return false };
         let packet = self.read();
@@ -146,7 +150,7 @@ impl Whole {
             && !is_error
     }
 
-    /// What its sender is told, from an address.
+    /// Creates the error for the sender, with a source address.
     pub fn error(&self, fault: Fault, from: IpAddr) -> Option<Vec<u8>> {
         let builder = Builder::new([0; 6], [0; 6]);
         let quoted = |most: usize| &self.bytes()[..self.bytes().len().min(most)];
@@ -167,7 +171,7 @@ impl Whole {
     }
 }
 
-/// The type of ICMPv6 that says of a better way.
+/// ICMPv6 type of a redirect.
 const REDIRECT_V6: u8 = 137;
 
 fn v4(fault: Fault) -> icmp::Header {
@@ -182,8 +186,8 @@ fn v4(fault: Fault) -> icmp::Header {
     icmp::Header::new(kind, code, word)
 }
 
-/// Codes of RFC 4443 section 3; what is behind IPv6's last header is said with a pointer there, which is not
-/// done here.
+/// Returns type and code by RFC 4443 section 3. An unsupported next header requires a parameter problem with a
+/// pointer, which is not implemented.
 fn v6(fault: Fault) -> Option<icmpv6::Header> {
     const NO_ROUTE: u8 = 0;
     const NO_ADDRESS: u8 = 3;

@@ -1,4 +1,4 @@
-//! What a router says of packets, and what it does not.
+//! Tests of ICMP errors that a router sends, and of packets that get none.
 
 use core::net::Ipv4Addr;
 
@@ -26,7 +26,7 @@ fn empty() -> Builder {
     Builder::new([0; 6], [0; 6])
 }
 
-/// A packet comes with a reason; what is said of it, as the frame that it would be.
+/// Delivers a packet with an exception. Returns the errors as Ethernet frames.
 fn told(bench: &mut Bench, why: Option<u128>, packet: &Builder) -> Vec<Vec<u8>> {
     let meta: Vec<(u32, u128)> = why
         .map(|why| (meta_id::EXCEPTION, why))
@@ -46,7 +46,7 @@ fn echo_is_answered_for_its_own_addresses() {
     let mut bench = Bench::new(AGENT, 1);
     let request = icmp::Header::echo_request(7, 9);
     let packet = empty().ipv4(v4([10, 1, 0, 9], [10, 2, 0, 1])).icmp(request).payload(b"ping");
-    // The last hop as well: it is here.
+    // Also on the last hop, which is the router itself.
     for why in [None, Some(exception::BAD_TTL)] {
         let said = told(&mut bench, why, &packet).remove(0);
         let reply = Packet::of(&said);
@@ -122,7 +122,7 @@ fn a_packet_that_may_be_cut_is_cut() {
     assert_eq!(sizes, [596, 596, 86]);
     let rest: Vec<u8> = pieces.iter().flat_map(|piece| piece[34..].to_vec()).collect();
     assert_eq!(rest, packet.bytes_unpadded()[34..]);
-    // A link of which nobody knows how much it carries.
+    // A link with an unknown MTU.
     bench.tables.numbers.clear();
     assert!(told(&mut bench, Some(exception::FRAGMENTATION), &packet).is_empty());
 }
@@ -155,7 +155,7 @@ fn nothing_is_said_about_errors_to_groups_or_too_often() {
     let meta = [(meta_id::EXCEPTION, exception::BAD_TTL), (meta_id::DST_MAC, 0xffff_ffff_ffff)];
     let packet = udp([10, 1, 0, 9], [9, 9, 9, 9]);
     assert!(bench.told(&meta, &packet.bytes_unpadded()[14..]).is_empty());
-    // A burst of fifty, and no more at that moment.
+    // A burst of fifty errors and no more at the same time.
     let said = (0..80).filter(|_| !told(&mut bench, Some(exception::BAD_TTL), &packet).is_empty());
     assert_eq!((said.count(), bench.count("errors_limited")), (50, 30));
     bench.now += Nanos::from_millis(1);

@@ -1,4 +1,4 @@
-//! What neighbours ask each other and answer: ARP (RFC 826) and neighbour discovery (RFC 4861).
+//! Requests and replies between neighbours: ARP (RFC 826) and neighbour discovery (RFC 4861).
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -7,29 +7,28 @@ use packet::header::ethernet::{self, Mac};
 use packet::header::{arp, icmpv6, ipv6};
 use packet::parse::{Network, Packet, Transport};
 
-/// Hop limit of neighbour discovery: what came over a router has less (RFC 4861 section 7.1).
+/// Hop limit of neighbour discovery. A router would have decremented it (RFC 4861 section 7.1).
 const HOP_LIMIT: u8 = 255;
-/// Flags of an advertisement: its sender is a router, it was asked for, it takes the place of what was known.
+/// Flags of an advertisement: router, solicited, override.
 const ROUTER: u32 = 1 << 31;
 const SOLICITED: u32 = 1 << 30;
 const OVERRIDE: u32 = 1 << 29;
 
-/// What a message says.
+/// Contents of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// The sender's address; none while it has none yet.
+    /// Address of the sender; none if it does not have one yet.
     pub sender: Option<IpAddr>,
-    /// The hardware address that it says, for the sender of a question and for what an answer is about.
+    /// Hardware address in the message: of the sender of a request, of the target of a reply.
     pub mac: Option<Mac>,
-    /// Whom a question is about; whose an answer is.
+    /// Requested address, or the address that a reply refers to.
     pub target: IpAddr,
-    /// Whether it is a question.
+    /// Whether it is a request.
     pub asks: bool,
 }
 
 impl Message {
-    /// Reads an Ethernet frame; none if it is no such message, or not one that may be trusted to come
-    /// from this link.
+    /// Parses an Ethernet frame. Returns none for other messages, and for those that may not come from this link.
     pub fn read(frame: &[u8]) -> Option<Message> {
         let packet = Packet::of(frame);
         if packet.layers.network == Network::Arp {
@@ -50,7 +49,7 @@ fn of_arp(bytes: &[u8]) -> Option<Message> {
     if ethernet::is_group(&mac) || mac == [0; 6] {
         return None;
     }
-    // RFC 5227: who looks whether an address is free sends none of its own.
+    // RFC 5227: an address probe has no sender address.
     let sender = Some(message.sender_ip).filter(|address| !address.is_unspecified());
     let asks = message.operation == arp::REQUEST;
     let target = if asks { message.target_ip } else { message.sender_ip };
@@ -69,14 +68,14 @@ fn of_discovery(bytes: &[u8], source: Ipv6Addr) -> Option<Message> {
     Some(Message { sender: sender.map(IpAddr::V6), mac, target: target.into(), asks })
 }
 
-/// Who sends a message, and how.
+/// Sender of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Speaker {
-    /// Its hardware address.
+    /// Hardware address.
     pub mac: Mac,
-    /// Its address.
+    /// IP address.
     pub address: IpAddr,
-    /// Its VLAN; zero without tags.
+    /// VLAN id; zero for untagged.
     pub vid: u16,
 }
 
@@ -86,7 +85,7 @@ impl Speaker {
         if self.vid == 0 { builder } else { builder.vlan(self.vid) }
     }
 
-    /// The question who has an address: to everybody, or to one who had it.
+    /// Creates a request for an address, to all stations or to one that had the address.
     pub fn question(&self, target: IpAddr, to: Option<Mac>) -> Option<Vec<u8>> {
         match (self.address, target) {
             (IpAddr::V4(own), IpAddr::V4(target)) => {
@@ -112,7 +111,7 @@ impl Speaker {
         }
     }
 
-    /// The answer that an address is ours: to who asked, or to everybody if that one has no address yet.
+    /// Creates a reply with our address, to the requester or, if that one has no address yet, to all stations.
     pub fn answer(&self, asked: &Message) -> Option<Vec<u8>> {
         match (self.address, asked.sender) {
             (IpAddr::V4(own), sender) => {
@@ -161,7 +160,7 @@ impl Speaker {
     }
 }
 
-/// The group of who is asked for an address (RFC 4291 section 2.7.1).
+/// Returns the solicited-node multicast address (RFC 4291 section 2.7.1).
 fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     Ipv6Addr::from([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, a, b, c])
@@ -195,7 +194,7 @@ mod tests {
                 Message::read(&answer[..cut]);
             }
         }
-        // From beyond a router, or damaged.
+        // From behind a router, or corrupted.
         let mut far = speaker(2, "fd00::2").question("fd00::1".parse().unwrap(), None).unwrap();
         far[14 + ipv6::HOP_LIMIT_AT] = 254;
         assert_eq!(Message::read(&far), None);

@@ -1,10 +1,15 @@
-//! Whose hardware address is known, who is being asked, and what waits for the answer.
+//! Neighbour table: known hardware addresses, pending requests and waiting frames.
 //!
-//! RFC 1122 section 2.3.2 and RFC 4861 section 7.3: who is not known is asked once a second, three times; who
-//! is known is asked again, by himself, when his answer is a minute old, is used meanwhile, and is
-//! forgotten when he does not answer. Addresses of both kinds of IP lie in one table.
+//! Timing follows RFC 1122 section 2.3.2 and RFC 4861 section 7.3:
 //!
-//! Invariant: every entry is in `due` exactly once; only who is asked for the first time has frames waiting.
+//! - The agent requests an unknown address once a second, three times.
+//! - One minute after its last reply, a known neighbour gets a unicast request. Until it replies, its address remains
+//!   in use.
+//! - A neighbour that does not reply is removed.
+//!
+//! One table contains both IPv4 and IPv6 addresses.
+//!
+//! Invariants: every entry is in `due` exactly once. Frames wait only for neighbours whose first request is pending.
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,23 +19,23 @@ use packet::time::Nanos;
 
 use crate::lfb::told::ToldFrame;
 
-/// Neighbours that are kept.
+/// Maximum number of neighbours in the table.
 pub const NEIGHBOURS_MAX: usize = 4096;
-/// Neighbours that are asked for the first time at once.
+/// Maximum number of pending first requests.
 pub const ASKED_MAX: usize = 256;
-/// Frames that wait for one answer.
+/// Maximum number of frames that wait for one reply.
 pub const WAITING_MAX: usize = 8;
-/// How long an answer is good.
+/// Lifetime of a reply.
 pub const REACHABLE: Nanos = Nanos::from_secs(60);
-/// Time between two questions.
+/// Interval between two requests.
 pub const RETRY: Nanos = Nanos::from_secs(1);
-/// Questions before giving up.
+/// Number of requests before giving up.
 pub const TRIES: u8 = 3;
 
-/// Where a neighbour is: the place of its interface, and its address.
+/// Key of a neighbour: index of its interface, and IP address.
 pub type Place = (usize, IpAddr);
 
-/// The table.
+/// The neighbour table.
 #[derive(Debug, Default)]
 pub struct Table {
     entries: BTreeMap<Place, Entry>,
@@ -40,50 +45,50 @@ pub struct Table {
 
 #[derive(Debug)]
 struct Entry {
-    /// Known, if it ever answered.
+    /// Hardware address, after the first reply.
     mac: Option<Mac>,
     tries: u8,
     due: Nanos,
     waiting: VecDeque<ToldFrame>,
 }
 
-/// What is to be done about a neighbour that is due.
+/// Action for a neighbour that is due.
 #[derive(Debug)]
 pub enum Due {
-    /// He is to be asked: by himself if he was known.
+    /// Send a request, by unicast if its hardware address is known.
     Ask(Option<Mac>),
-    /// He does not answer: what waited for him.
+    /// The neighbour does not reply. Contains the frames that waited for it.
     Gone(VecDeque<ToldFrame>),
 }
 
-/// What became of a frame for a neighbour.
+/// Result for a frame to a neighbour.
 #[derive(Debug)]
 pub enum Wanted {
-    /// He is known already.
+    /// The neighbour is known.
     Known(Mac, ToldFrame),
-    /// It waits; he is to be asked now if this is the first.
+    /// The frame waits. True if a request must be sent now.
     Waits(bool),
-    /// There is no room: the oldest frame is gone, or this one.
+    /// There is no room: the oldest frame or this one was dropped.
     Lost,
 }
 
 impl Table {
-    /// Neighbours that are known.
+    /// Returns the known neighbours.
     pub fn known(&self) -> impl Iterator<Item = (&Place, Mac)> {
         self.entries.iter().filter_map(|(place, entry)| Some((place, entry.mac?)))
     }
 
-    /// The hardware address of a neighbour.
+    /// Returns the hardware address of a neighbour.
     pub fn mac(&self, place: Place) -> Option<Mac> {
         self.entries.get(&place)?.mac
     }
 
-    /// Neighbours that are asked for the first time.
+    /// Returns the number of pending first requests.
     pub fn asked(&self) -> usize {
         self.asked
     }
 
-    /// A frame is for a neighbour.
+    /// Looks up the neighbour of a frame, or lets the frame wait.
     pub fn want(&mut self, place: Place, told: ToldFrame, now: Nanos) -> Wanted {
         if let Some(entry) = self.entries.get_mut(&place) {
             if let Some(mac) = entry.mac {
@@ -106,8 +111,8 @@ impl Table {
         Wanted::Waits(true)
     }
 
-    /// A neighbour said his address. Who is not in the table is added only if `add`. Whether his
-    /// address is new, and what waited for him.
+    /// Learns the hardware address of a neighbour. Adds an unknown neighbour only if `add` is set. Returns whether
+    /// the address is new, and the frames that waited.
     pub fn learn(
         &mut self,
         place: Place,
@@ -133,12 +138,12 @@ impl Table {
         Some((true, VecDeque::new()))
     }
 
-    /// When the next neighbour is due.
+    /// Returns the time at which the next neighbour is due.
     pub fn next_due(&self) -> Option<Nanos> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// The next neighbour that is due by now.
+    /// Returns the next neighbour that is due by now.
     pub fn take_due(&mut self, now: Nanos) -> Option<(Place, Due)> {
         let (due, place) = *self.due.first().filter(|(due, _)| *due <= now)?;
         self.due.remove(&(due, place));

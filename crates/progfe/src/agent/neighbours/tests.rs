@@ -1,4 +1,4 @@
-//! A router's agent among neighbours, in virtual time.
+//! Tests of the neighbour agent in virtual time.
 
 use super::table::{ASKED_MAX, REACHABLE, RETRY, WAITING_MAX};
 use super::*;
@@ -17,7 +17,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// A packet that EtherEncap had no header for, and what it had beside it.
+/// Delivers a packet for which EtherEncap had no header, with its metadata.
 fn unresolved(bench: &mut Bench, port: u32, to: &str, next_hop: u128) -> Vec<Sent> {
     let builder = Builder::new([0; 6], [0; 6]);
     let (builder, next) = match to.parse().unwrap() {
@@ -43,7 +43,7 @@ fn said(sent: &[Sent]) -> Message {
     Message::read(sent[0].frame.bytes()).unwrap()
 }
 
-/// The answer of who was asked by a frame.
+/// Creates the reply to a request.
 fn answered(address: &str, question: &Message, vid: u16) -> Vec<u8> {
     let speaker = Speaker { mac: FAR, address: address.parse().unwrap(), vid };
     speaker.answer(question).unwrap()
@@ -74,7 +74,7 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
         let own = [2, 0, 0, 0, 1, port as u8];
         assert_eq!(known, Some(&(FAR, own, vid)), "{asked}");
         assert_eq!(bench.happened(), ["NeighbourFound"]);
-        // One that was on its way when the answer came.
+        // A packet that was in flight when the reply arrived.
         assert_eq!(unresolved(&mut bench, port, to, next_hop)[0].output, 2);
     }
 }
@@ -105,7 +105,7 @@ fn a_neighbour_is_asked_again_by_himself_and_forgotten_when_silent() {
     assert_eq!(sent.len(), 3);
     assert!(bench.tables.neighbours.is_empty());
     assert_eq!(bench.happened(), ["NeighbourFound", "NeighbourLost"]);
-    // Somebody else with the address takes its place.
+    // Another station takes over the address.
     let question = said(&unresolved(&mut bench, 1, "10.1.0.9", 0));
     bench.frame(1, &answered("10.1.0.9", &question, 0));
     let other = Speaker { mac: [2, 0, 0, 0, 8, 8], address: "10.1.0.9".parse().unwrap(), vid: 0 };
@@ -127,12 +127,12 @@ fn it_answers_for_its_own_addresses_and_for_no_others() {
         assert!(bench.tables.neighbours.contains_key(&(1, from.parse().unwrap())), "{from}");
     }
     assert!(ask(&mut bench, "10.1.0.8", "10.1.0.2").is_empty());
-    // Not of this network: answered, not learnt.
+    // Outside this network: gets a reply but is not learned.
     assert_eq!(ask(&mut bench, "10.9.0.9", "10.1.0.1").len(), 1);
-    // Of nobody, or from ourselves.
+    // Unspecified sender, or our own address.
     ask(&mut bench, "10.1.0.1", "10.1.0.1");
     assert_eq!(bench.tables.neighbours.len(), 2);
-    // The same without its link-layer header, as a classifier leaves it.
+    // The same without its link-layer header, as a classifier delivers it.
     let frame = host("10.1.0.9").question("10.1.0.1".parse().unwrap(), None).unwrap();
     let number = |mac: &[u8]| mac.iter().fold(0u128, |sum, byte| sum << 8 | u128::from(*byte));
     let meta = [
@@ -156,7 +156,7 @@ fn tables_and_queues_have_limits_that_are_counted() {
         unresolved(&mut bench, 1, "fd01::10", 0);
     }
     assert_eq!(bench.count("waiting_lost"), 1 + 3);
-    // No interface has the network: unreachable at once.
+    // No interface has the network: immediately unreachable.
     assert_eq!(unresolved(&mut bench, 2, "10.1.0.9", 0)[0].output, 3);
     bench.frame(1, &[0; 60]);
     bench.frame(

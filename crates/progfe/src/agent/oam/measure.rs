@@ -1,8 +1,8 @@
-//! What an end point measures when it is asked to: loopback, linktrace and delay.
+//! Measurements of an end point on request: loopback, linktrace and delay.
 //!
-//! A measurement sends its messages one interval apart, waits for what is still out, and keeps what it
-//! found until it is asked for. Y.1731 clause 8.1: the delay there and back without what the other end
-//! takes is (RxB - TxF) - (TxB - RxF), where only differences of one clock occur.
+//! A measurement sends its messages at a fixed interval, waits for outstanding replies and stores the result. Two-way
+//! delay (Y.1731 clause 8.1) excludes the processing time of the peer: (RxB - TxF) - (TxB - RxF). Each difference
+//! uses only one clock.
 
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
@@ -11,32 +11,32 @@ use super::mep::Mep;
 use super::pdu::{self, Pdu, op, tlv};
 use crate::agent::{Around, Fact};
 
-/// How long an answer is waited for (IEEE 802.1Q 20.31: five seconds).
+/// Timeout for a reply (IEEE 802.1Q 20.31: five seconds).
 pub const PATIENCE: Nanos = Nanos::from_secs(5);
-/// Messages of one measurement.
+/// Maximum number of messages per measurement.
 pub const COUNT_MAX: u64 = 1024;
-/// Answers that one measurement keeps.
+/// Maximum number of stored replies per measurement.
 pub const ANSWERS_MAX: usize = 4096;
 
-/// What is measured.
+/// Kind of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Whether somebody answers, and when.
+    /// Reachability and reply time.
     Loopback {
-        /// Bytes of the data TLV.
+        /// Size of the data TLV in bytes.
         bytes: u16,
     },
-    /// Who is on the way.
+    /// Stations on the path.
     Linktrace {
-        /// Steps at most.
+        /// Maximum number of hops.
         ttl: u8,
     },
-    /// How long it takes.
+    /// Two-way delay.
     Delay,
 }
 
 impl Kind {
-    /// What it is called.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Loopback { .. } => "loopback",
@@ -49,41 +49,41 @@ impl Kind {
 /// A measurement.
 #[derive(Debug)]
 pub struct Measurement {
-    /// Its number.
+    /// Id of the measurement.
     pub id: u64,
-    /// The place of its end point.
+    /// Index of its end point.
     pub mep: usize,
     kind: Kind,
     to: Mac,
     interval: Nanos,
-    /// The number of its first message.
+    /// Number of the first message.
     first: u32,
     count: u32,
-    /// When each message left.
+    /// Transmit time of each message.
     sent: Vec<Nanos>,
     due: Option<Nanos>,
     answers: Vec<Fact>,
     answers_lost: u64,
-    /// Messages that were answered at least once.
+    /// Messages with at least one reply.
     answered: Vec<bool>,
     values: Vec<i64>,
 }
 
-/// What is to be measured.
+/// Parameters of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// What.
+    /// Kind.
     pub kind: Kind,
-    /// Whom it is about.
+    /// Target address.
     pub to: Mac,
-    /// Messages.
+    /// Number of messages.
     pub count: u32,
-    /// Time between two of them.
+    /// Interval between messages.
     pub interval: Nanos,
 }
 
 impl Measurement {
-    /// One that begins at once; its messages have numbers from `first` on.
+    /// Creates a measurement that starts immediately. Its messages are numbered from `first` on.
     pub fn new(id: u64, mep: usize, first: u32, plan: Plan, now: Nanos) -> Measurement {
         Measurement {
             id,
@@ -102,12 +102,12 @@ impl Measurement {
         }
     }
 
-    /// When it has something to do; none once it is over.
+    /// Returns the time of the next work; none after the end.
     pub fn due(&self) -> Option<Nanos> {
         self.due
     }
 
-    /// Sends the next message, or is over.
+    /// Sends the next message, or ends the measurement.
     pub fn time_came(&mut self, mep: &Mep, around: &mut Around<'_>) {
         if self.due.is_none_or(|due| due > around.now) {
             return;
@@ -129,7 +129,7 @@ impl Measurement {
         };
     }
 
-    /// Whether nothing more is to be expected.
+    /// Returns true if no further replies are expected.
     fn is_answered(&self) -> bool {
         let one_each =
             !ethernet::is_group(&self.to) && !matches!(self.kind, Kind::Linktrace { .. });
@@ -168,7 +168,7 @@ impl Measurement {
         }
     }
 
-    /// Whether an answer is to this, and then it is kept. `came`: when it came.
+    /// Stores a reply with its receive time. Returns false if it does not belong to this measurement.
     pub fn answer_came(&mut self, answer: &Pdu<'_>, came: Nanos, around: &Around<'_>) -> bool {
         let index = match (self.kind, answer.op) {
             (Kind::Loopback { .. }, op::LBR) | (Kind::Linktrace { .. }, op::LTR) => {
@@ -220,7 +220,7 @@ impl Measurement {
         true
     }
 
-    /// What it found so far.
+    /// Returns the results so far.
     pub fn facts(&self) -> Fact {
         let answered = self.answered.iter().filter(|answered| **answered).count();
         let values = &self.values;
@@ -241,14 +241,14 @@ impl Measurement {
     }
 }
 
-/// Who sends a linktrace message: a port and an address (IEEE 802.1Q 21.8.8).
+/// Returns the egress identifier of a linktrace message: port and address (IEEE 802.1Q 21.8.8).
 pub fn egress_id(port: u32, mac: Mac) -> [u8; 8] {
     let [.., high, low] = port.to_be_bytes();
     let [a, b, c, d, e, f] = mac;
     [high, low, a, b, c, d, e, f]
 }
 
-/// What a linktrace reply says.
+/// Returns the contents of a linktrace reply.
 fn traced(answer: &Pdu<'_>) -> Vec<(&'static str, Fact)> {
     let relay = match answer.body.get(5) {
         Some(1) => "hit",

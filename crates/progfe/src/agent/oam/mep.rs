@@ -1,9 +1,10 @@
-//! One maintenance end point: what it tells its peers in CCMs, and what it finds in theirs.
+//! A maintenance end point: sends CCMs to its peers and checks theirs.
 //!
-//! IEEE 802.1Q 20.1: a peer from which nothing came for three and a half periods is lost, and this is told
-//! in our CCMs (RDI). A CCM that is not as agreed (another association, an end point that is not
-//! expected or ours, another period, a lower level) is a defect, which lasts three and a half periods of
-//! whoever sent it.
+//! IEEE 802.1Q 20.1:
+//!
+//! - A peer is lost after three and a half periods without a CCM. Our CCMs report this with the RDI flag.
+//! - An unexpected CCM is a defect: another association, an unexpected end point or our own id, another period, or a
+//!   lower level. A defect lasts three and a half periods of the sender.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use packet::time::Nanos;
 use super::pdu::{self, Header, Pdu, op};
 use crate::agent::{Around, Fact};
 
-/// Periods, by their number in a CCM's flags (IEEE 802.1Q table 21-16), and as programs write them.
+/// Periods by their number in the CCM flags (IEEE 802.1Q table 21-16), with their names in programs.
 pub const PERIODS: [(Nanos, &str); 7] = [
     (Nanos(3_333_333), "3.33ms"),
     (Nanos::from_millis(10), "10ms"),
@@ -24,21 +25,21 @@ pub const PERIODS: [(Nanos, &str); 7] = [
     (Nanos::from_secs(600), "10min"),
 ];
 
-/// What can be wrong with a CCM.
+/// Defect of a CCM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Defect {
-    /// Of another association.
+    /// From another association.
     Mismerge,
-    /// From an end point that is not expected, or that has our number.
+    /// From an unexpected end point, or one with our id.
     UnexpectedMep,
-    /// With another period than ours.
+    /// With a period other than ours.
     UnexpectedPeriod,
     /// Of a lower level.
     UnexpectedLevel,
 }
 
 impl Defect {
-    /// The name of the event that it has begun.
+    /// Returns the name of the event that reports its start.
     pub fn name(self) -> &'static str {
         match self {
             Defect::Mismerge => "Mismerge",
@@ -49,53 +50,53 @@ impl Defect {
     }
 }
 
-/// What a program sets an end point to.
+/// Settings of an end point in a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its number, 1 to 8191.
+    /// MEP id, 1 to 8191.
     pub id: u16,
-    /// Its level.
+    /// Level.
     pub level: u8,
-    /// Its port.
+    /// Port number.
     pub port: u32,
-    /// Its VLAN; zero without tags.
+    /// VLAN id; zero for untagged.
     pub vid: u16,
-    /// Its address, if it is not its port's.
+    /// Hardware address, if it differs from that of the port.
     pub mac: Option<Mac>,
-    /// Its association.
+    /// Maintenance association.
     pub maid: [u8; pdu::MAID_BYTES],
-    /// The place of its period in [`PERIODS`]; none if it sends no CCMs and expects none.
+    /// Index of the period in [`PERIODS`]; none if the end point neither sends nor expects CCMs.
     pub period: Option<usize>,
-    /// Who is expected.
+    /// Ids of the expected peers.
     pub peers: Vec<u16>,
 }
 
-/// An end point.
+/// A maintenance end point.
 #[derive(Debug)]
 pub struct Mep {
-    /// What it is set to.
+    /// Settings.
     pub settings: Settings,
     peers: BTreeMap<u16, Peer>,
-    /// Until when each defect lasts.
+    /// End time of each defect.
     defects: BTreeMap<Defect, Nanos>,
     sequence: u32,
     next_ccm: Nanos,
-    /// Whether it sends CCMs, as somebody said last.
+    /// Whether it sends CCMs; a command can change this.
     pub sends: bool,
     counters: Counters,
 }
 
-/// Another end point.
+/// A peer end point.
 #[derive(Debug, Default)]
 struct Peer {
-    /// When it is taken for lost.
+    /// Time after which the peer is lost.
     until: Nanos,
     is_lost: bool,
     rdi: bool,
     mac: Option<Mac>,
     last: Option<u32>,
     received: u64,
-    /// CCMs that did not follow the one before.
+    /// Number of CCMs out of sequence.
     out_of_sequence: u64,
 }
 
@@ -106,7 +107,7 @@ struct Counters {
 }
 
 impl Mep {
-    /// One that begins as soon as it is told a time.
+    /// Creates an end point that starts at its first time update.
     pub fn new(settings: Settings) -> Mep {
         let peers = settings.peers.iter().map(|id| (*id, Peer::default())).collect();
         Mep {
@@ -120,17 +121,17 @@ impl Mep {
         }
     }
 
-    /// Its address.
+    /// Returns the hardware address.
     pub fn mac(&self, around: &Around<'_>) -> Mac {
         self.settings.mac.unwrap_or_else(|| around.mac_of(self.settings.port))
     }
 
-    /// The tag of what it sends: its VLAN at the highest priority.
+    /// Returns the tag of sent frames: the VLAN with the highest priority.
     pub fn tag(&self) -> Option<u16> {
         (self.settings.vid != 0).then_some(7 << packet::header::vlan::PCP_SHIFT | self.settings.vid)
     }
 
-    /// The beginning of a frame that it sends.
+    /// Creates the header of a sent frame.
     pub fn header(&self, destination: Mac, op: u8, tlvs: u8, around: &Around<'_>) -> Header {
         let (source, tag) = (self.mac(around), self.tag());
         Header {
@@ -148,12 +149,12 @@ impl Mep {
         self.settings.period.map(|at| PERIODS[at].0)
     }
 
-    /// Whether any peer is lost.
+    /// Returns true if any peer is lost.
     fn misses(&self) -> bool {
         self.peers.values().any(|peer| peer.is_lost)
     }
 
-    /// A CCM of its port and VLAN came.
+    /// Processes a CCM of its port and VLAN.
     pub fn ccm_came(&mut self, ccm: &Pdu<'_>, around: &mut Around<'_>) {
         let Some(own) = self.settings.period else { return };
         let number = usize::from(ccm.flags & 7);
@@ -193,7 +194,7 @@ impl Mep {
         peer.received += 1;
         peer.mac = Some(ccm.source);
         let sequence = ccm.u32(0);
-        // Who does not number CCMs sends zeros.
+        // Zero means that the sender does not number its CCMs.
         let follows = peer.last.is_none_or(|last| sequence == Some(last.wrapping_add(1)));
         peer.out_of_sequence += u64::from(!follows && sequence != Some(0));
         peer.last = sequence;
@@ -206,12 +207,12 @@ impl Mep {
         }
     }
 
-    /// Sends what is due, and notices who is lost.
+    /// Sends due CCMs and detects lost peers.
     pub fn time_came(&mut self, around: &mut Around<'_>) {
         let (Some(period), Some(number)) = (self.period(), self.settings.period) else { return };
         let now = around.now;
         if self.next_ccm == Nanos::ZERO {
-            // The first look at the clock: from now on peers are expected.
+            // First time update: from now on peers are expected.
             self.next_ccm = now;
             let until = now.saturating_add(lost_after(period));
             self.peers.values_mut().for_each(|peer| peer.until = until);
@@ -238,7 +239,7 @@ impl Mep {
         if self.next_ccm > now {
             return;
         }
-        // Whoever looks at the clock late sends one, and none for the times that were missed.
+        // A late update sends one CCM, and none for the missed times.
         let next = self.next_ccm.saturating_add(period);
         self.next_ccm = if next > now { next } else { now.saturating_add(period) };
         if !self.sends {
@@ -253,14 +254,14 @@ impl Mep {
         self.counters.sent += 1;
     }
 
-    /// When it has something to do.
+    /// Returns the time of the next work.
     pub fn due(&self) -> Option<Nanos> {
         self.period()?;
         let peers = self.peers.values().filter(|peer| !peer.is_lost).map(|peer| peer.until);
         peers.chain(self.defects.values().copied()).chain([self.next_ccm]).min()
     }
 
-    /// What it knows.
+    /// Returns state and counters.
     pub fn facts(&self) -> Fact {
         let peers = self.peers.iter().map(|(id, peer)| {
             Fact::from([
@@ -287,7 +288,7 @@ impl Mep {
     }
 }
 
-/// Three and a half periods.
+/// Returns three and a half periods.
 fn lost_after(period: Nanos) -> Nanos {
     Nanos(period.0 * 7 / 2)
 }

@@ -1,8 +1,12 @@
-//! OAM frames as bytes (IEEE 802.1Q clause 21, ITU-T Y.1731 clause 9).
+//! OAM frame encoding (IEEE 802.1Q clause 21, ITU-T Y.1731 clause 9).
 //!
-//! A frame is an Ethernet header with at most one tag, EtherType 0x8902, the common header (level and
-//! version, opcode, flags, first TLV offset) and what the opcode says. Invariant: nothing is read past
-//! the end, and a TLV that says more than there is ends the list.
+//! A frame consists of:
+//!
+//! - an Ethernet header with at most one tag and EtherType 0x8902,
+//! - the common header: level and version, opcode, flags, first TLV offset,
+//! - a body that depends on the opcode.
+//!
+//! Invariants: no read goes past the end. A TLV longer than the remaining bytes ends the list.
 
 use packet::build::Builder;
 use packet::header::ethernet::{self, Mac};
@@ -10,45 +14,45 @@ use packet::header::vlan;
 
 pub use packet::header::oam::{COMMON_BYTES, ETHER_TYPE, op, tlv};
 
-/// The flag of a CCM that says that its sender misses somebody.
+/// CCM flag: the sender has lost a peer.
 pub const RDI: u8 = 0x80;
-/// Flags of linktrace: only what a table knows counts; it was relayed; an end point answered.
+/// Linktrace flag: use only entries of the filtering database.
 pub const USE_FDB_ONLY: u8 = 0x80;
-/// The same.
+/// Linktrace flag: the message was relayed.
 pub const FWD_YES: u8 = 0x40;
-/// The same.
+/// Linktrace flag: a terminal MEP replied.
 pub const TERMINAL_MEP: u8 = 0x20;
 
 /// Bytes of a CCM from the common header to the end TLV.
 const CCM_BODY_BYTES: usize = 70;
 /// Bytes of a MAID.
 pub const MAID_BYTES: usize = 48;
-/// Where four time stamps end.
+/// End of the four time stamps in the body.
 pub const DELAY_BYTES: usize = 32;
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pdu<'a> {
-    /// For whom.
+    /// Destination address.
     pub destination: Mac,
-    /// From whom.
+    /// Source address.
     pub source: Mac,
-    /// Control information of its tag: priority and VLAN.
+    /// Tag control information: priority and VLAN.
     pub tag: Option<u16>,
-    /// The level, 0 to 7.
+    /// Level, 0 to 7.
     pub level: u8,
-    /// What it is.
+    /// Opcode.
     pub op: u8,
-    /// Flags, whose meaning the opcode says.
+    /// Flags, which depend on the opcode.
     pub flags: u8,
-    /// Where TLVs begin in the body.
+    /// Offset of the first TLV in the body.
     pub tlv_offset: usize,
-    /// What follows the common header.
+    /// Data after the common header.
     pub body: &'a [u8],
 }
 
 impl<'a> Pdu<'a> {
-    /// Reads a frame; none if it is no OAM frame, or too short to be one.
+    /// Parses a frame. Returns none if it is no OAM frame or too short.
     pub fn read(frame: &'a [u8]) -> Option<Pdu<'a>> {
         let outer = ethernet::View::new(frame)?;
         let (mut rest, mut kind, mut tag) = (outer.payload(), outer.type_or_length(), None);
@@ -70,28 +74,28 @@ impl<'a> Pdu<'a> {
         })
     }
 
-    /// The VLAN; zero without a tag.
+    /// Returns the VLAN id; zero for untagged.
     pub fn vid(&self) -> u16 {
         self.tag.map_or(0, |tag| tag & vlan::VID_MASK)
     }
 
-    /// A big-endian number of the body.
+    /// Reads a big-endian number from the body.
     pub fn u32(&self, at: usize) -> Option<u32> {
         Some(u32::from_be_bytes(*self.body.get(at..)?.first_chunk()?))
     }
 
-    /// An address in the body.
+    /// Reads an address from the body.
     pub fn mac(&self, at: usize) -> Option<Mac> {
         self.body.get(at..)?.first_chunk().copied()
     }
 
-    /// A time stamp of the body: nanoseconds since 1970.
+    /// Reads a time stamp from the body as nanoseconds since 1970.
     pub fn stamp(&self, at: usize) -> Option<u64> {
         let (seconds, nanos) = (self.u32(at)?, self.u32(at + 4)?);
         Some(u64::from(seconds) * 1_000_000_000 + u64::from(nanos))
     }
 
-    /// The value of the first TLV of a type.
+    /// Returns the value of the first TLV of a type.
     pub fn tlv(&self, wanted: u8) -> Option<&'a [u8]> {
         let mut rest = self.body.get(self.tlv_offset..)?;
         loop {
@@ -109,27 +113,27 @@ impl<'a> Pdu<'a> {
     }
 }
 
-/// A frame to be sent.
+/// Header of a frame to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
-    /// For whom.
+    /// Destination address.
     pub destination: Mac,
-    /// From whom.
+    /// Source address.
     pub source: Mac,
-    /// Control information of its tag, if it has one.
+    /// Tag control information, if the frame is tagged.
     pub tag: Option<u16>,
-    /// The level.
+    /// Level.
     pub level: u8,
-    /// What it is.
+    /// Opcode.
     pub op: u8,
     /// Flags.
     pub flags: u8,
-    /// Where TLVs begin in the body.
+    /// Offset of the first TLV in the body.
     pub tlv_offset: u8,
 }
 
 impl Header {
-    /// The frame with what follows the common header.
+    /// Builds the frame with a body.
     pub fn frame(&self, body: &[u8]) -> Vec<u8> {
         let builder = Builder::new(self.destination, self.source);
         let builder = match self.tag {
@@ -141,12 +145,12 @@ impl Header {
     }
 }
 
-/// The group of a level: that of end points, or that of linktrace messages (IEEE 802.1Q table 8-13).
+/// Returns the multicast address of a level, for end points or for linktrace messages (IEEE 802.1Q table 8-13).
 pub fn group(level: u8, linktrace: bool) -> Mac {
     [0x01, 0x80, 0xc2, 0, 0, 0x30 | u8::from(linktrace) << 3 | level]
 }
 
-/// A MAID (IEEE 802.1Q 21.6.5): a domain's name, if there is one, and an association's, both as text.
+/// Encodes a MAID (IEEE 802.1Q 21.6.5): optional domain name and association name, both as text.
 pub fn maid(domain: Option<&str>, association: &str) -> Option<[u8; MAID_BYTES]> {
     const NO_DOMAIN: u8 = 1;
     const DOMAIN_TEXT: u8 = 4;
@@ -163,7 +167,7 @@ pub fn maid(domain: Option<&str>, association: &str) -> Option<[u8; MAID_BYTES]>
     bytes.try_into().ok()
 }
 
-/// The body of a CCM: no counters of frames are given.
+/// Builds the body of a CCM, without frame counters.
 pub fn ccm(sequence: u32, mep: u16, maid: &[u8; MAID_BYTES]) -> Vec<u8> {
     let mut body = Vec::with_capacity(CCM_BODY_BYTES + 1);
     body.extend(sequence.to_be_bytes());
@@ -174,14 +178,14 @@ pub fn ccm(sequence: u32, mep: u16, maid: &[u8; MAID_BYTES]) -> Vec<u8> {
     body
 }
 
-/// Adds a TLV.
+/// Appends a TLV.
 pub fn put(body: &mut Vec<u8>, kind: u8, value: &[u8]) {
     body.push(kind);
     body.extend((value.len() as u16).to_be_bytes());
     body.extend(value);
 }
 
-/// Where TLVs of a CCM begin.
+/// Offset of the first TLV of a CCM.
 pub const CCM_TLVS: u8 = CCM_BODY_BYTES as u8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Two end points beside each other in virtual time, and frames that nobody should send.
+//! Tests with two end points in virtual time, and with invalid frames.
 
 use packet::frame::Frame;
 
@@ -12,7 +12,7 @@ fn mep(id: u16, peer: u16, ccm: &str) -> String {
     )
 }
 
-/// Lets both go on to a moment; what each sends comes to the other at once.
+/// Advances both benches to a time, and delivers sent frames immediately.
 fn run(one: &mut Bench, other: &mut Bench, until: Nanos) {
     loop {
         let due = [one.agent.due(), other.agent.due()].into_iter().flatten().min();
@@ -43,7 +43,7 @@ fn a_peer_is_lost_after_three_and_a_half_periods_and_that_is_told() {
     run(&mut one, &mut two, at(1000));
     assert_eq!((one.happened(), two.happened()), (vec!["PeerFound"], vec!["PeerFound"]));
     two.ask("ccm", &[("send", "off")]).0.unwrap();
-    // The last one came at 1000 ms.
+    // The last CCM arrived at 1000 ms.
     run(&mut one, &mut two, at(1349));
     assert_eq!(one.happened(), [""; 0]);
     run(&mut one, &mut two, at(1350));
@@ -107,7 +107,7 @@ fn loopback_is_answered_to_one_at_once_and_to_all_within_a_second() {
     let answer = two.frame(1, sent[0].frame.bytes()).remove(0);
     let [asked, answered] = [&sent[0], &answer].map(|sent| sent.frame.bytes());
     assert_eq!((&answered[..6], &answered[6..12]), (&asked[6..12], &asked[..6]));
-    // Everything but addresses and opcode goes back as it came.
+    // Only addresses and opcode change.
     assert_eq!((answered[15], &answered[16..]), (op::LBR, &asked[16..]));
     one.now += Nanos(1234);
     one.frame(1, answered);
@@ -132,11 +132,11 @@ fn loopback_is_answered_to_one_at_once_and_to_all_within_a_second() {
 fn a_delay_is_free_of_what_the_other_end_takes() {
     let (mut one, mut two) = pair();
     let (_, sent) = one.ask("delay", &[("to", "02:00:00:00:02:01")]);
-    // The other's clock stands elsewhere.
+    // The clock of the peer is different.
     two.now = Nanos::from_secs(7777);
     let answer = two.frame(1, sent[0].frame.bytes()).remove(0);
     let mut bytes = answer.frame.bytes().to_vec();
-    // It took 300 ns: the stamp of its sending says so.
+    // The transmit time stamp accounts for these 300 ns.
     let at = 14 + 4 + 16 + 4;
     let nanos = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) + 300;
     bytes[at..at + 4].copy_from_slice(&nanos.to_be_bytes());
@@ -166,13 +166,13 @@ fn a_linktrace_is_answered_and_relayed_by_the_table() {
     let step = &found.list("answers")[0];
     assert_eq!((step.number("ttl"), step.get("relay")), (Some(2), Some(&"table".into())));
     assert_eq!(step.get("egress"), Some(&"02:00:00:00:02:02".into()));
-    // Who is asked for answers itself, and is the end.
+    // The target replies itself and ends the trace.
     let (_, sent) = one.ask("linktrace", &[("to", "02:00:00:00:02:01")]);
     let answers = two.frame(1, sent[0].frame.bytes());
     let reply = Pdu::read(answers[0].frame.bytes()).unwrap();
     assert_eq!((answers.len(), reply.body[5]), (1, 1));
     assert_eq!(reply.flags, pdu::USE_FDB_ONLY | pdu::TERMINAL_MEP);
-    // The last step answers and passes nothing on.
+    // The last hop replies and does not relay.
     let mut last = sent[0].frame.clone();
     last.bytes_mut()[22] = 1;
     last.bytes_mut()[29..35].copy_from_slice(&target);

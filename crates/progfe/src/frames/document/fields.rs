@@ -1,4 +1,4 @@
-//! Fields and repeated parts of a definition, and the expressions in them.
+//! Fields and repeated parts of a definition, and their expressions.
 
 use roxmltree::Node;
 
@@ -10,7 +10,7 @@ use crate::frames::{
 use crate::problem::Code;
 use crate::xml::Reader;
 
-/// Reads an `<f>`, whose expressions may use what is before it.
+/// Reads an `<f>`. Its expressions may use preceding fields.
 pub fn field(
     reader: &mut Reader<'_, '_>,
     node: Node<'_, '_>,
@@ -121,7 +121,7 @@ pub fn repeat(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, items: &[Item]) -
     Some(Repeat { name, fields, bytes, count, until, max, place })
 }
 
-/// Reads an expression in an attribute, if it is there.
+/// Reads an optional attribute with an expression.
 pub fn expression(
     reader: &mut Reader<'_, '_>,
     node: Node<'_, '_>,
@@ -157,7 +157,7 @@ pub fn expression(
     }
 }
 
-/// Whether it can be a name: references, conditions and expressions read it as one word.
+/// Returns true for a valid name: references, conditions and expressions parse it as one word.
 pub fn is_name(name: &str) -> bool {
     const WORDS: &[&str] = &["and", "or", "not", "in", "lt", "le", "gt", "ge", "ne", "meta"];
     let mut letters = name.chars();

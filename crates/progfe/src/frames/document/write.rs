@@ -1,4 +1,4 @@
-//! Definitions written as XML; read again they are the same set.
+//! Writer for definitions in XML. Reading the output gives an equal set.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use crate::frames::{Field, Format, FrameSet, Item, Next, On, ROUNDS_MAX, Width};
 use crate::xml::escape;
 
 impl FrameSet {
-    /// A `<frames>` element, indented by `indent` spaces, with a line's end.
+    /// Writes a `<frames>` element, indented by `indent` spaces, with a final newline.
     pub fn to_xml(&self, indent: usize) -> String {
         let pad = " ".repeat(indent);
         let start = match self.start {

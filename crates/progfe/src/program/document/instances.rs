@@ -1,8 +1,7 @@
 //! Blocks, their names and numbers.
 //!
-//! `<lfb id="rx" class="EtherMACIn" instances="1..2">` stands for `rx#1` and `rx#2`, whose numbers
-//! among the instances of the class are 1 and 2; without `instances` it is one block, which gets the
-//! smallest number that is free.
+//! `<lfb id="rx" class="EtherMACIn" instances="1..2">` defines `rx#1` and `rx#2`, with the numbers 1 and 2 among the
+//! instances of the class. Without `instances` it defines one block with the smallest free number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::problem::Code;
 use crate::program::{INSTANCES_MAX, Instance, PREFIX, Program, VALUES_MAX};
 use crate::xml::Reader;
 
-/// Instances by the names that documents give them.
+/// Instances by their names in the document.
 #[derive(Debug, Default)]
 pub struct Groups(BTreeMap<String, Vec<(Option<u32>, usize)>>);
 
 impl Groups {
-    /// The instances of `rx` (if it is one), `rx#2` or `rx#*`.
+    /// Returns the instances of `rx` (if there is only one), `rx#2` or `rx#*`.
     pub fn find(&self, name: &str) -> Result<Vec<usize>, String> {
         let (id, number) = match name.split_once('#') {
             Some((id, number)) => (id, Some(number)),
@@ -42,12 +41,12 @@ impl Groups {
     }
 }
 
-/// A `<lfb>` whose class is known.
+/// A `<lfb>` with a known class.
 struct Block<'n, 'i> {
     node: Node<'n, 'i>,
     id: String,
     class: Arc<Class>,
-    /// First and last number, if they are given.
+    /// First and last number, if given.
     range: Option<(u32, u32)>,
     reset: bool,
 }

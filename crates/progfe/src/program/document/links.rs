@@ -1,7 +1,7 @@
-//! Links, with numbers and indices that stand for several.
+//! Links, with ranges of numbers and indices.
 //!
-//! `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`: `#*` goes over the instances of a name, `[*]`
-//! over as many indices, from zero; both ends go along together. What does not go along stays.
+//! In `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`, `#*` means all instances of a name and `[*]` the same
+//! number of indices, from zero. Both ends advance together. A part without `*` stays the same.
 
 use roxmltree::Node;
 
@@ -10,10 +10,10 @@ use crate::problem::Code;
 use crate::program::{End, GROUP_MAX, LINKS_MAX, Link, Program};
 use crate::xml::Reader;
 
-/// An end as the document says it.
+/// An end of a link in the document.
 struct Said {
     instances: Vec<usize>,
-    /// Whether the instances go along.
+    /// Whether the instances advance.
     several: bool,
     port: u32,
     index: Index,
@@ -49,7 +49,7 @@ pub fn read(
     }
 }
 
-/// Adds the links that a `<link>` stands for.
+/// Adds all links of a `<link>`.
 fn link(
     reader: &mut Reader<'_, '_>,
     program: &mut Program,
@@ -91,7 +91,7 @@ fn link(
     }
 }
 
-/// Reads `rx#*.NormalPathOut` or `cls.ClassifyOut[0]`.
+/// Parses `rx#*.NormalPathOut` or `cls.ClassifyOut[0]`.
 fn end(
     reader: &mut Reader<'_, '_>,
     program: &Program,

@@ -1,8 +1,11 @@
-//! What the instances of one `<lfb>` are set to.
+//! Settings of the instances of a `<lfb>`.
 //!
-//! `set` gives a component a value, `row` adds a row to a table, `op` is short for a row of Edit's
-//! operations, and `each` gives every instance a value of its own. Values are names of enumerations
-//! and metadata, numbers, addresses or text, as the type wants.
+//! - `set` gives a component a value.
+//! - `row` adds a row to a table.
+//! - `op` is a short form for a row of Edit's operations.
+//! - `each` gives every instance its own value.
+//!
+//! Values are names of enumerations and metadata, numbers, addresses or text, depending on the type.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use crate::problem::{Code, Place};
 use crate::program::{Instance, PREFIX, VALUES_MAX};
 use crate::xml::Reader;
 
-/// The name that differs least from a wrong one, as a hint.
+/// Returns the name most similar to an unknown one, as a hint.
 pub fn near<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     let alike = |name: &str| {
         let plain = |text: &str| text.trim_start_matches(PREFIX).to_ascii_lowercase();
@@ -31,23 +34,23 @@ pub fn near<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Reading what the instances of one `<lfb>` are set to.
+/// Reader for the settings of a `<lfb>`.
 pub struct Settings<'r, 's, 'a> {
     /// The document.
     pub reader: &'r mut Reader<'s, 'a>,
     /// Metadata by name.
     pub catalog: Arc<Catalog>,
-    /// The class of all.
+    /// Class of all instances.
     pub class: Arc<Class>,
     /// Their name.
     pub id: String,
-    /// All of them.
+    /// All instances.
     pub instances: &'r mut [Instance],
-    /// Values that all instances may still get.
+    /// Number of further values that all instances may get.
     pub room: &'r mut usize,
 }
 
-/// A value as the document says it: one for all instances, or one for each.
+/// A value in the document: one for all instances, or one for each.
 struct Said {
     texts: Vec<String>,
     place: Place,
@@ -60,7 +63,7 @@ impl Said {
 }
 
 impl Settings<'_, '_, '_> {
-    /// Reads what stands in a `<lfb>`.
+    /// Reads the contents of a `<lfb>`.
     pub fn read(&mut self, node: Node<'_, '_>) {
         for child in self.reader.children(node) {
             match child.tag_name().name() {
@@ -73,7 +76,7 @@ impl Settings<'_, '_, '_> {
         }
     }
 
-    /// Whether all instances can have what an element says, which is taken off the room there is.
+    /// Returns true if all instances have room for the values of an element, and reduces the room.
     fn has_room(&mut self, node: Node<'_, '_>) -> bool {
         let values = 1 + node.children().filter(Node::is_element).count();
         let left = self.room.checked_sub(values.saturating_mul(self.instances.len()));
@@ -91,7 +94,7 @@ impl Settings<'_, '_, '_> {
         self.reader.problems.add(code, place, path, what, hint);
     }
 
-    /// What an element says: its text, or the words of `each`.
+    /// Returns the value of an element: its text, or the words of `each`.
     fn said(&mut self, node: Node<'_, '_>) -> Option<Said> {
         if let Some(each) = node.attribute("each") {
             let texts: Vec<String> = each.split_whitespace().map(str::to_owned).collect();
@@ -135,16 +138,16 @@ impl Settings<'_, '_, '_> {
         }
     }
 
-    /// Puts a value, under defaults where only a part is set.
+    /// Stores a value, on top of the defaults if it is only a part.
     fn put(&mut self, at: usize, path: &[u32], value: Value) {
         let Some(component) = self.class.component_by_id(path[0]) else { return };
         let stored = self.instances[at].components.entry(path[0]);
         let stored = stored.or_insert_with(|| component.default_value());
-        // The path was found in the class, so that only a part of a row that is not there can fail.
+        // The path is valid for the class, so only a part of a missing row can fail.
         let _ = stored.put(&path[1..], value);
     }
 
-    /// Path and type of a component that can be written, or part of it.
+    /// Returns path and type of a writable component, or of a part of it.
     fn path(&mut self, name: &str, place: &Place) -> Option<(Vec<u32>, Arc<DataType>)> {
         let path = match self.class.path(name) {
             Ok(path) => path,
@@ -278,7 +281,7 @@ impl Settings<'_, '_, '_> {
         }
     }
 
-    /// The value of a row; what no cell says, or cannot be read, is as the type says.
+    /// Builds the value of a row. Missing and invalid cells have the default of the type.
     fn row_value(
         &mut self,
         element: &Arc<DataType>,
@@ -329,7 +332,7 @@ impl Settings<'_, '_, '_> {
         Some(row)
     }
 
-    /// A value of a type, by a text.
+    /// Parses a value of a type.
     fn value(&mut self, of: &DataType, path: &str, text: &str, place: &Place) -> Option<Value> {
         let fault = match of.parse(text) {
             Ok(value) => return Some(value),
@@ -353,7 +356,7 @@ impl Settings<'_, '_, '_> {
     }
 }
 
-/// Whether a number is that of a metadatum, so that its name can stand for it.
+/// Returns true if a number is a metadata id, so that a name can replace it.
 fn takes_metadata(of: &DataType, path: &str) -> bool {
     of.name.as_deref() == Some("MetadataRef") || path == "MetadataID"
 }
