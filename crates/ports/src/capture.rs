@@ -114,7 +114,7 @@ impl<R: Read> CaptureReader<R> {
         CaptureReader { input, decoder: Decoder::new(), buffer, start: 0, end: 0 }
     }
 
-    /// Returns what is known of the file so far: its interfaces, and its warnings.
+    /// Returns the interfaces and warnings found in the file so far.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }

@@ -2,7 +2,7 @@
 //!
 //! - Sleeping and waking take longer than the arrival of an event that is almost there.
 //! - Busy-polling keeps other threads from a core that may be theirs too.
-//! - Yielding after each poll is between the two. It fails beside a thread that never blocks: the
+//! - Yielding after each poll is between the two. It fails next to a thread that never blocks: the
 //!   yielding thread then waits for a whole time slice, whereas a sleeper that wakes up runs first.
 
 use packet::time::Nanos;

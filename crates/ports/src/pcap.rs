@@ -57,7 +57,7 @@ enum Input {
 }
 
 impl Spec {
-    /// Parses the text after `pcap:`, or returns what is wrong with it.
+    /// Parses the text after `pcap:`, or returns the reason for rejecting it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const KNOWN: &str =
             "known are out=FILE and after=SECONDS, behind the file that frames come from";

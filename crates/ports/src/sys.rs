@@ -94,7 +94,7 @@ pub fn option<T: Plain>(socket: RawFd, level: libc::c_int, name: libc::c_int) ->
     let mut value = MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the pointer and the length describe `value`. It is zeroed, and `Plain` guarantees
-    // that the result is a value, whatever part of it the kernel fills.
+    // that the result is a value even if the kernel fills only a part.
     unsafe {
         check(libc::getsockopt(socket, level, name, value.as_mut_ptr().cast(), &mut length))?;
         Ok(value.assume_init())

@@ -282,7 +282,7 @@ impl Assembly {
 mod tests {
     use super::*;
 
-    /// Encoded by hand from RFC 9669, section 3; each line has its usual notation as a comment.
+    /// Encoded manually from RFC 9669, section 3; each line has its usual notation as a comment.
     #[test]
     fn instructions_are_those_of_the_specification() {
         let mut program = Assembly::new();

@@ -63,7 +63,7 @@ impl Map {
         Ok(unsafe { std::ptr::read_volatile(&value) })
     }
 
-    /// Returns the descriptor by which programs refer to the map.
+    /// Returns the map's descriptor, for use in programs.
     pub fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }
@@ -109,7 +109,7 @@ impl Counters {
         Ok(values)
     }
 
-    /// Returns the descriptor by which programs refer to the map.
+    /// Returns the map's descriptor, for use in programs.
     pub fn descriptor(&self) -> RawFd {
         self.map.descriptor()
     }

@@ -71,7 +71,7 @@ impl Program {
         Program::load_kind(CLASSIFIER, instructions, license)
     }
 
-    /// Returns the descriptor by which the kernel identifies the program.
+    /// Returns the program's descriptor.
     pub fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }

@@ -72,7 +72,7 @@ impl Shared {
         word.load(Ordering::Acquire)
     }
 
-    /// Returns the descriptor by which programs refer to the map.
+    /// Returns the map's descriptor, for use in programs.
     pub fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }

@@ -2,7 +2,7 @@
 //!
 //! - Each kind of fault has its own seeded sequence with one draw per frame. A change of one
 //!   probability leaves the other faults unchanged.
-//! - A reordered frame is held until a number of later frames have passed it, or until a time
+//! - A reordered frame is delayed until a number of later frames have passed it, or until a time
 //!   limit.
 //! - Faults are independent: a corrupt frame may also be duplicated.
 
@@ -20,7 +20,7 @@ use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 /// Frames in the batch to the inner port.
 const LEAVING_FRAMES: usize = 256;
 
-/// Most frames held for reordering at the same time; further ones are not reordered.
+/// Most frames delayed for reordering at the same time; further ones are not reordered.
 const HELD_FRAMES_MAX: usize = 64;
 
 /// Probability of each fault per frame, from 0 to 1.
@@ -30,13 +30,13 @@ pub struct FaultOptions {
     pub loss: f64,
     /// The frame is sent twice.
     pub duplicate: f64,
-    /// The frame is held until `reorder_frames` later ones have passed it.
+    /// The frame is delayed until `reorder_frames` later ones have passed it.
     pub reorder: f64,
     /// One bit of the frame, at any position, is inverted.
     pub corrupt: f64,
-    /// How many frames pass a held one.
+    /// How many frames pass a delayed one.
     pub reorder_frames: u32,
-    /// How long a frame is held at most.
+    /// Longest delay of a frame.
     pub reorder_wait: Nanos,
     /// Seed of all faults.
     pub seed: u64,
@@ -65,7 +65,7 @@ pub struct FaultCounters {
     pub lost: u64,
     /// Frames sent twice.
     pub duplicated: u64,
-    /// Frames held for reordering.
+    /// Frames delayed for reordering.
     pub reordered: u64,
     /// Frames with an inverted bit.
     pub corrupted: u64,
@@ -86,7 +86,7 @@ pub struct Fault<P> {
     counters: FaultCounters,
 }
 
-/// A frame held for reordering.
+/// A frame delayed for reordering.
 struct Late {
     frame: Frame,
     /// Frames that have yet to pass it.
@@ -118,7 +118,7 @@ impl<P: Port> Fault<P> {
         self.counters
     }
 
-    /// Returns whether the next frame, its copy and all held frames fit into `leaving`.
+    /// Returns whether the next frame, its copy and all delayed frames fit into `leaving`.
     fn has_room(&self) -> bool {
         self.leaving.room() >= self.held.len() + 2
     }
@@ -154,7 +154,7 @@ impl<P: Port> Fault<P> {
         }
     }
 
-    /// Sends the first held frames while `may_go` allows it.
+    /// Sends the first delayed frames while `may_go` allows it.
     fn release(&mut self, may_go: impl Fn(&Late) -> bool) {
         while self.leaving.room() > 0 && self.held.front().is_some_and(&may_go) {
             let mut late = self.held.pop_front().expect("there is a first one");

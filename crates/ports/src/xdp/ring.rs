@@ -100,7 +100,7 @@ impl<S: Slot> Ring<S> {
 
     #[inline(always)]
     fn slot(&self, index: u32) -> *mut S {
-        // SAFETY: the masked index is less than the number of slots, all of which are inside the
+        // SAFETY: the masked index is less than the number of slots, which are all inside the
         // mapping and aligned.
         unsafe { self.start.as_ptr().add(self.slots).cast::<S>().add((index & self.mask) as usize) }
     }

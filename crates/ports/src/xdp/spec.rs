@@ -1,6 +1,6 @@
 //! Specification of an xdp port:
 //! `INTERFACE[,queues=N][,mode=auto|native|generic][,copy=auto|zero-copy|copy][,ring=SLOTS]`
-//!   `[,stamps=none|kernel][,busy-poll[=FRAMES]][,small-pages]`.
+//! `[,stamps=none|kernel][,busy-poll[=FRAMES]][,small-pages]`.
 
 use crate::bpf::program::Mode;
 
@@ -50,7 +50,7 @@ impl Spec {
         }
     }
 
-    /// Parses the text after `xdp:`, or returns what is wrong with it.
+    /// Parses the text after `xdp:`, or returns the reason for rejecting it.
     pub fn parse(spec: &str) -> Result<Spec, &'static str> {
         let mut words = spec.split(',');
         let interface = words.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Every frame is delivered in order for each pass, whatever the length of the file.
+//! Every frame is delivered in order for each pass, for files of any length.
 
 use std::io::{Cursor, SeekFrom};
 use std::sync::Arc;

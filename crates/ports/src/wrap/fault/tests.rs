@@ -19,7 +19,7 @@ fn run(options: FaultOptions) -> (Vec<Vec<u8>>, FaultCounters, PortCounters) {
         }
         now += Nanos(1);
         if next == COUNT {
-            // No frames follow: advance to the time when the held frames are sent.
+            // No frames follow: advance to the time when the delayed frames are sent.
             now = left.next_event().map_or(now, |at| at.max(now));
         }
         let gone = left.transmit(&mut batch, now).unwrap();
