@@ -133,7 +133,7 @@ fn ethtool<const N: usize>(
     Some(question)
 }
 
-/// Like [`link`], in the namespace of the calling thread.
+/// Like [`link()`], in the namespace of the calling thread.
 pub fn link_of(name: &str) -> Result<Link, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
         .map_err(|error| system("asking about", name, error))?;

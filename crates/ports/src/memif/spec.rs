@@ -22,18 +22,18 @@ const SLOTS_MIN: usize = 4;
 pub struct Spec {
     /// Address of the server's socket.
     pub address: Address,
-    /// Role of the port [default: server].
+    /// Role of the port (default: server).
     pub side: Side,
-    /// The interface's number on the socket [default: 0].
+    /// The interface's number on the socket (default: 0).
     pub id: u32,
     /// Receiving queues: the number that a client requests, or the most that a server allows
-    /// [default: 1].
+    /// (default: 1).
     pub receive_queues: u16,
     /// Sending queues, likewise.
     pub transmit_queues: u16,
-    /// Binary logarithm of the slots of a client's rings [default: 1024 slots].
+    /// Binary logarithm of the slots of a client's rings (default: 1024 slots).
     pub slots_log2: u8,
-    /// Bytes of a client's buffers [default: 2048].
+    /// Bytes of a client's buffers (default: 2048).
     pub buffer_bytes: u32,
     /// The secret, zero for none.
     pub secret: Text<SECRET_BYTES>,

@@ -22,9 +22,9 @@ pub enum Role {
 pub struct Spec {
     /// Address of the socket.
     pub address: Address,
-    /// Socket role [default: server].
+    /// Socket role (default: server).
     pub role: Role,
-    /// Queue pairs that a front end may use [default: 1].
+    /// Queue pairs that a front end may use (default: 1).
     pub queues: u16,
 }
 

@@ -18,14 +18,14 @@ const BUSY_POLL_FRAMES: u16 = 64;
 pub struct Spec {
     /// The interface's name.
     pub interface: String,
-    /// Number of receive queues to use, from the first one on [default: all]. Frames of other
+    /// Number of receive queues to use, from the first one on (default: all). Frames of other
     /// queues go to the kernel's network stack.
     pub queues: Option<u32>,
-    /// XDP mode [default: native if the driver supports it, else generic].
+    /// XDP mode (default: native if the driver supports it, else generic).
     pub mode: Option<Mode>,
-    /// Whether zero-copy mode is required (true) or disabled (false) [default: used if available].
+    /// Whether zero-copy mode is required (true) or disabled (false) (default: used if available).
     pub zero_copy: Option<bool>,
-    /// Slots of each ring, a power of two [default: 2048].
+    /// Slots of each ring, a power of two (default: 2048).
     pub slots: u32,
     /// Whether the kernel timestamps received frames when it takes them from the driver.
     pub stamps: bool,
