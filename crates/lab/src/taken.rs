@@ -24,7 +24,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Opens the interfaces of these names in the caller's namespace, and waits for their carriers.
+    /// Takes over the interfaces of these names in the caller's namespace, and waits for their
+    /// carriers.
     ///
     /// Rejects interfaces that are in use, unless `used_too` is set.
     pub fn take(names: &[&str], used_too: bool, patience: Duration) -> Result<Taken, LabError> {

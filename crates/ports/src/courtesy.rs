@@ -9,7 +9,7 @@ use packet::time::Nanos;
 
 use crate::clock;
 
-/// A yield that takes longer than this shares the core with a thread that never blocks.
+/// If a yield takes longer than this, the core is shared with a thread that never blocks.
 const CROWDED: Nanos = Nanos::from_micros(500);
 
 /// How long the thread sleeps instead of yielding on such a core.

@@ -81,8 +81,8 @@ pub trait Port: Send {
         Vec::new()
     }
 
-    /// Selects prompt delivery: the port delivers each frame when it arrives, or several together
-    /// if that is cheaper.
+    /// Selects how received frames are delivered: each when it arrives (`true`, for replies), or
+    /// several together if that is cheaper for the port (`false`).
     ///
     /// Frames that wait during the change may be lost. Nothing changes if the system rejects the
     /// change, or if the port has only one mode, which is prompt.

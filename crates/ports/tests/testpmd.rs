@@ -99,7 +99,8 @@ impl Testpmd {
     ///
     /// Forwarding must not start earlier. In DPDK 22.11, a thread that polls a memif with several
     /// queues checks the connection twice. If it is interrupted between the two checks while the
-    /// connection comes up, it reads a ring at an address from before and crashes.
+    /// connection comes up, it reads a ring at an address taken before the ring existed, and
+    /// crashes.
     fn forward(&mut self, ports: &mut [impl Port; 2]) {
         await_link(ports, true);
         self.process.stdin.as_mut().unwrap().write_all(b"start\n").unwrap();

@@ -7,8 +7,8 @@
 //! - The program writes every byte of a frame, because recycled pages keep the content of their
 //!   last user.
 //! - The program is also attached to the interface, where it passes incoming frames. The kernel
-//!   runs an attached program immediately. Before it runs any other program, it makes every core
-//!   wait its turn.
+//!   runs an attached program immediately. Before it runs any other program, it synchronizes all
+//!   cores.
 //! - An interface accepts such frames if its driver supports this. A veth does while its peer polls
 //!   (with an XDP program, or generic receive offload there).
 //! - Frames that find no room are lost, and are counted only at the peer.

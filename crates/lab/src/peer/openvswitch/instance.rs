@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BRIDGE: &str = "br0";
-/// MAC table size of the bridge (8,192 or less by default), for flows with learning actions.
+/// MAC table size of the bridge (8,192 or less by default), for flow entries that use its learning.
 pub(in crate::peer) const MACS_MAX: u32 = 262_144;
 /// Ageing time of the MAC table in seconds: one hour, like other bridges here.
 pub(in crate::peer) const MACS_AGEING_S: u32 = 3600;

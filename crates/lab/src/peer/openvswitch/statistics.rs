@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Counters of one datapath thread (`dpif-netdev/pmd-stats-show`), in frames unless stated
 /// otherwise.
 ///
-/// Every received frame is a hit in one of the five caches or an upcall.
+/// Every received frame is a hit in one of the five lookups or an upcall.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadStats {
     /// The core of a PMD thread; none for the main thread.
