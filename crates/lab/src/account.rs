@@ -1,12 +1,13 @@
-//! Everything the kernel can tell about lost frames in a namespace, before and after.
+//! All counters of lost frames in a namespace, before and after a measurement.
 //!
-//! A frame can get lost at an interface, in a packet socket's queue, in the IP layer or in a
-//! core's backlog; each place has its own counter. An account is a reading of all of them, and the
-//! difference of two readings is what happened in between.
+//! A frame can be lost at an interface, in a packet socket's queue, in the IP layer or in a core's
+//! backlog. Each has its own counter. An account is a reading of all of them; the difference of two
+//! readings covers the time in between.
 //!
-//! Source: `rtnetlink(7)` (stats64), `packet_diag.h`, `/proc/net/snmp` and
-//! `/proc/net/netstat` (names as in RFC 4293 and the kernel's `snmp.h`),
-//! `/proc/net/softnet_stat` (the kernel's `net-procfs.c`).
+//! Source: `rtnetlink(7)` (stats64), `packet_diag.h`, `/proc/net/snmp` and `/proc/net/netstat`
+//! (names as in RFC 4293 and the kernel's `snmp.h`), `/proc/net/softnet_stat` (the kernel's
+//! `net-procfs.c`).
+//!
 //! Invariant: reading changes no counter.
 
 use crate::netlink::link::LinkCounters;
@@ -18,39 +19,39 @@ use std::fs;
 /// A reading of a namespace's counters, or the difference of two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
-    /// By interface name.
+    /// Interface counters by interface name.
     pub links: BTreeMap<String, LinkCounters>,
-    /// What packet sockets lost.
+    /// Losses of packet sockets.
     pub sockets: Vec<SocketLoss>,
     /// The IPv4 counters of the namespace: InReceives, InHdrErrors, InNoRoutes, ForwDatagrams...
     pub ip: BTreeMap<String, u64>,
-    /// The cores' backlogs: of the whole machine, not of the namespace.
+    /// Backlogs of the cores: of the whole machine, not of the namespace.
     pub backlog: Backlog,
 }
 
-/// What one packet socket lost.
+/// Losses of one packet socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketLoss {
-    /// Names the socket, while it is open.
+    /// Identifies the socket while it is open.
     pub inode: u32,
-    /// The interface it listens to; "any" if to all.
+    /// The interface that the socket is bound to, or "any".
     pub interface: String,
-    /// Frames it lost because its queue was full, modulo 2^32.
+    /// Frames lost on a full queue, modulo 2^32.
     pub dropped: u32,
 }
 
-/// The backlog of received frames, of all cores together.
+/// The backlog of received frames, summed over all cores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Frames worked off.
+    /// Processed frames.
     pub processed: u64,
-    /// Frames dropped because a backlog was full.
+    /// Frames dropped on a full backlog.
     pub dropped: u64,
-    /// Times that work was cut short because it took too long.
+    /// Number of interruptions of the processing because it exceeded its budget.
     pub squeezed: u64,
 }
 
-/// The IPv4 counters that mean a lost packet.
+/// The IPv4 counters of lost packets.
 const IP_LOSSES: [&str; 9] = [
     "InHdrErrors",
     "InNoRoutes",
@@ -64,11 +65,11 @@ const IP_LOSSES: [&str; 9] = [
 ];
 
 impl Account {
-    /// Reads the counters now.
+    /// Reads the counters.
     pub fn of(namespace: &Namespace) -> Result<Account, LabError> {
         let links = namespace.netlink()?.links()?;
         let sockets = packet_diag::packet_sockets(namespace)?;
-        // Of the thread, because a namespace belongs to a thread.
+        // From the thread's files, because a namespace belongs to a thread.
         let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
         let [snmp, netstat, softnet] = namespace
             .run(|| ["snmp", "netstat", "softnet_stat"].map(read))?
@@ -92,8 +93,10 @@ impl Account {
         })
     }
 
-    /// What happened since an earlier reading. A socket opened in between counts from zero; one
-    /// that was closed took its counter with it.
+    /// Returns the difference from an earlier reading.
+    ///
+    /// A socket opened in between counts from zero. The counter of a socket closed in between is
+    /// lost.
     pub fn since(&self, earlier: &Account) -> Account {
         let links = self.links.iter().map(|(name, now)| {
             let before = earlier.links.get(name).copied().unwrap_or_default();
@@ -120,7 +123,7 @@ impl Account {
         }
     }
 
-    /// Every loss by place, those that are not zero: ("p1 transmit_dropped", 5)...
+    /// Returns the non-zero losses by location: ("p1 transmit_dropped", 5)...
     pub fn losses(&self) -> BTreeMap<String, u64> {
         let mut losses = BTreeMap::new();
         let mut lose = |place: String, count: u64| {
@@ -146,8 +149,10 @@ impl Account {
     }
 }
 
-/// Reads one protocol's counters of `/proc/net/snmp` or `/proc/net/netstat`: a line of names, then a line of values.
-/// Values that are not counters (a default TTL is one, -1 for "no limit" another) come along.
+/// Parses one protocol's counters of `/proc/net/snmp` or `/proc/net/netstat`: a line of names, then
+/// a line of values.
+///
+/// Values that are not counters are included (such as the default TTL, or -1 for "no limit").
 pub fn parse_snmp(text: &str, protocol: &str) -> BTreeMap<String, u64> {
     let head = format!("{protocol}: ");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(&head));
@@ -156,7 +161,7 @@ pub fn parse_snmp(text: &str, protocol: &str) -> BTreeMap<String, u64> {
     pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
 }
 
-/// Reads `/proc/net/softnet_stat`: a line per core, columns in hexadecimal.
+/// Parses `/proc/net/softnet_stat`: a line per core, columns in hexadecimal.
 pub fn parse_softnet(text: &str) -> Backlog {
     let mut all = Backlog::default();
     for line in text.lines() {

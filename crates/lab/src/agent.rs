@@ -1,10 +1,11 @@
-//! A foreign SNMP agent beside a target: Net-SNMP's `snmpd` in the target's namespace.
+//! An independent SNMP agent at the target: Net-SNMP's `snmpd` in the target's namespace.
 //!
-//! It is a witness that shares nothing with the target but the kernel: it counts frames at the target's
-//! interfaces by the kernel's counters, and knows the machine's processors. It listens on the namespace's own loopback interface only.
+//! The agent shares only the kernel with the target. It reports the kernel's frame counters of the
+//! target's interfaces, and the machine's processors. It listens only on the namespace's own
+//! loopback interface.
 //!
-//! Source: `snmpd(8)`, `snmpd.conf(5)`. Invariant: its settings, which may hold secrets, stand in the site's private folder and
-//! go with the run.
+//! Source: `snmpd(8)`, `snmpd.conf(5)`. Invariant: its settings may contain secrets. They are in
+//! the site's private directory and are removed with the run.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,23 +15,24 @@ use std::time::Duration;
 use crate::process::{Launch, Process};
 use crate::{LabError, Namespace, Site, need};
 
-/// Where it listens, in the target's namespace.
+/// Listen address in the target's namespace.
 pub const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 161);
 
-/// How long it may take to listen.
+/// Timeout for the start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it may take to end when asked to.
+/// Timeout for the end after a request.
 const PATIENCE_END: Duration = Duration::from_secs(5);
 
-/// A running agent; dropped, it ends.
+/// A running agent; dropping this ends it.
 #[derive(Debug)]
 pub struct Agent {
     process: Process,
 }
 
 impl Agent {
-    /// Starts it in a site's namespace, on the instrument's cores, with these lines of `snmpd.conf`, and waits until it listens.
+    /// Starts the agent in a site's namespace, on the tester's cores, with these lines of
+    /// `snmpd.conf`. Waits until it listens.
     pub fn start(site: &Site, settings: &[String]) -> Result<Agent, LabError> {
         let program = need::tool("snmpd", "snmpd")?;
         let file = site.path.join("snmpd.conf");
@@ -63,13 +65,13 @@ impl Agent {
         Ok(Agent { process })
     }
 
-    /// Ends it.
+    /// Ends the agent.
     pub fn stop(&mut self) -> Result<(), LabError> {
         self.process.stop(PATIENCE_END).map(drop)
     }
 }
 
-/// Whether anybody has the agent's port in this namespace.
+/// Returns whether a socket in this namespace has the agent's port.
 fn listens(namespace: &Namespace) -> bool {
     let read = || fs::read_to_string("/proc/thread-self/net/udp");
     let is_it = |line: &str| line.contains(&format!("0100007F:{:04X} ", ADDRESS.port()));

@@ -1,7 +1,7 @@
-//! What can go wrong in the lab: each variant is a fact with its values.
+//! Errors of the lab; each variant has the values of its cause.
 //!
-//! Invariant: an error names what was being done and to what, so that one line tells a person what
-//! failed, where, and (through [`Need::mend`]) how to mend it.
+//! Invariant: an error names the operation and its object. One line shows what failed, where, and
+//! (through [`Need::mend`]) how to fix it.
 
 use crate::need::Need;
 use crate::netlink::uses::Use;
@@ -10,84 +10,84 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why the lab could not do what it was asked.
+/// Error of a lab operation.
 #[derive(Debug)]
 pub enum LabError {
-    /// This machine lacks something.
+    /// This machine lacks a requirement.
     Need(Need),
-    /// The kernel refused.
+    /// A system call failed.
     System {
-        /// What was being done, as a verb: "create the link".
+        /// The operation, as a verb: "create the link".
         what: &'static str,
-        /// To what: a path, an interface, a process.
+        /// Its object: a path, an interface, a process.
         subject: String,
-        /// What the kernel answered.
+        /// The kernel's error.
         error: io::Error,
     },
     /// A process ended although it should have kept running.
     Exited {
-        /// The program, by its file name.
+        /// The program's file name.
         program: String,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
-        /// The last lines it printed.
+        /// The last lines of its output.
         last: Vec<String>,
     },
     /// A process runs but did not become ready in time.
     NotReady {
         /// The program or peer.
         program: String,
-        /// How long was waited.
+        /// The timeout.
         waited: Duration,
-        /// The last lines it printed.
+        /// The last lines of its output.
         last: Vec<String>,
     },
-    /// An argument that cannot be used, such as an interface name that is too long.
+    /// An argument is invalid, such as an interface name that is too long.
     Argument {
-        /// What the argument is.
+        /// The kind of argument.
         what: &'static str,
         /// Its value.
         value: String,
     },
     /// This host has no interface of this name.
     NoInterface(String),
-    /// An interface that is to be taken is in use.
+    /// A requested interface is in use.
     InterfaceUsed {
         /// Its name.
         name: String,
-        /// What for.
+        /// Its uses.
         uses: Vec<Use>,
     },
-    /// An interface that is switched on has no link.
+    /// An interface that is up has no carrier.
     NoLink {
         /// Its name.
         name: String,
-        /// How long was waited for it.
+        /// The timeout.
         waited: Duration,
     },
-    /// A peer or the kernel answered something else than was agreed.
+    /// A peer or the kernel sent an unexpected reply.
     Answer {
-        /// Who answered.
+        /// The sender of the reply.
         from: String,
-        /// What was asked.
+        /// The request.
         request: String,
-        /// What came back, shortened.
+        /// The reply, shortened.
         answer: String,
     },
 }
 
 impl LabError {
-    /// A refusal of the kernel, with what was being done to what.
+    /// Builds an error of a system call, with operation and object.
     pub fn system(what: &'static str, subject: impl Into<String>, error: io::Error) -> Self {
         LabError::System { what, subject: subject.into(), error }
     }
 
-    /// The refusal that the last system call of this thread left in `errno`.
+    /// Builds an error from this thread's `errno`.
     pub fn last(what: &'static str, subject: impl Into<String>) -> Self {
         LabError::system(what, subject, io::Error::last_os_error())
     }
 
-    /// The kernel's error number, where the kernel was the one that refused.
+    /// Returns the kernel's error number, if the error is from a system call.
     pub fn number(&self) -> Option<i32> {
         match self {
             LabError::System { error, .. } => error.raw_os_error(),
@@ -134,7 +134,7 @@ impl fmt::Display for LabError {
 
 impl std::error::Error for LabError {}
 
-/// The last lines of a log, in one line.
+/// The last lines of a log, joined into one line.
 struct Lines<'a>(&'a [String]);
 
 impl fmt::Display for Lines<'_> {

@@ -1,9 +1,10 @@
-//! Offloads off, so that what is on a cable is what was sent: one frame for one frame, with a
-//! checksum in it.
+//! Disables offloads, so that the frames on a cable are the frames that were sent, with their
+//! checksums.
 //!
 //! Source: `SIOCETHTOOL` in the kernel's `ethtool.h`.
-//! Invariant: receive aggregation (GRO) is the only offload ever left on, and only where it is
-//! what makes a veth end work on a thread of its own; it is then kept from merging anything.
+//!
+//! Invariant: receive aggregation (GRO) is the only offload that may stay enabled, and only where a
+//! veth end needs it for a separate kernel thread. It is then configured not to merge frames.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +14,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
-/// An offload, by the number of the command that sets it.
+/// An offload; the value is the command that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Offload {
@@ -21,17 +22,17 @@ pub enum Offload {
     ReceiveChecksum = 0x15,
     /// Transmit checksums.
     TransmitChecksum = 0x17,
-    /// Frames in pieces.
+    /// Scatter-gather.
     ScatterGather = 0x19,
-    /// TCP segmentation in the device.
+    /// TCP segmentation offload.
     Tso = 0x1f,
-    /// Segmentation just before the device.
+    /// Generic segmentation offload.
     Gso = 0x24,
-    /// Receive aggregation.
+    /// Generic receive offload.
     Gro = 0x2c,
 }
 
-/// The order matters: the kernel refuses segmentation without scatter-gather and checksums.
+/// The order matters: the kernel rejects segmentation offload without scatter-gather and checksums.
 const OFF: [Offload; 5] = [
     Offload::Tso,
     Offload::Gso,
@@ -40,7 +41,8 @@ const OFF: [Offload; 5] = [
     Offload::ReceiveChecksum,
 ];
 
-/// Every offload of an interface off; GRO as given. One the interface does not know is passed over.
+/// Disables all offloads of an interface and sets GRO. Skips offloads that the interface does not
+/// support.
 pub fn offloads_off(namespace: &Namespace, interface: &str, gro: bool) -> Result<(), LabError> {
     namespace.run(|| {
         let socket = control_socket()?;
@@ -51,7 +53,7 @@ pub fn offloads_off(namespace: &Namespace, interface: &str, gro: bool) -> Result
     })?
 }
 
-/// Whether an offload of an interface is on.
+/// Returns whether an offload of an interface is enabled.
 pub fn offload(namespace: &Namespace, interface: &str, offload: Offload) -> Result<bool, LabError> {
     let get = offload as u32 - 1;
     namespace.run(|| {
@@ -87,7 +89,7 @@ fn ask(socket: &OwnedFd, interface: &str, value: &mut Value) -> io::Result<()> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut *value).cast();
-    // SAFETY: the request names an interface with a closing zero and points to an ethtool_value
+    // SAFETY: the request has an interface name with a final zero and points to an ethtool_value
     // that lives through the call.
     let failed = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } != 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -99,6 +101,6 @@ fn control_socket() -> Result<OwnedFd, LabError> {
     if socket < 0 {
         return Err(LabError::last("open a socket", "ethtool"));
     }
-    // SAFETY: the descriptor was just opened and belongs to nobody else.
+    // SAFETY: the descriptor was just opened and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }

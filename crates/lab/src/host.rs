@@ -1,25 +1,30 @@
-//! A host at the end of a cable: an address on the instrument's interface, and programs with sockets behind it.
+//! A host at the end of a cable: an address on the tester's interface, and programs that use
+//! sockets.
 //!
 //! ```text
 //!   client's namespace            target namespace            server's namespace
 //!   NAME-1  ───────────── cable ─── p1     p2 ─── cable ───────────── NAME-2
 //!   10.0.1.2                                                         10.0.2.2
 //! ```
-//! The cable's end stays where it is and as it is, with the instrument's packet socket at it; a host is what its
-//! namespace has while one is settled there: the hardware address that the instrument's frames have too, an
-//! address, a route and a permanent neighbour, so that the target sees the same headers as from the instrument and nobody asks for
-//! anything. An end that was moved would lose the instrument's sockets, and its target the link; a device on top of it
-//! (macvlan) would be one more in the way of each packet. What leads to the other host is a neighbour
-//! with its hardware address, or with that of the router between.
+//! The interface keeps its place and the tester's packet socket. A host only adds settings to its
+//! namespace: the hardware address of the tester's frames, an IP address, a route and a permanent
+//! neighbor. The target therefore sees the same headers as from the tester, and no ARP request is
+//! sent.
 //!
-//! Source: `rtnetlink(7)`, `udp(7)`. Invariant: dropped, nothing of a host is left, and the interface has its own
-//! hardware address again; the kernel then drops what comes for the instrument as it did before.
+//! Alternatives: moving the interface would lose the tester's sockets and the target's link. A
+//! macvlan device would be one more step for each packet. The neighbor entry for the other host has
+//! that host's hardware address, or that of a router between them.
+//!
+//! Source: `rtnetlink(7)`, `udp(7)`.
+//!
+//! Invariant: dropping a host removes all its settings and restores the interface's own hardware
+//! address. The kernel then drops frames for the tester, as before.
 
-/// Programs that make load.
+/// Load generators.
 pub mod iperf;
-/// Settings that are other ones for a while.
+/// Temporary settings.
 mod settings;
-/// A client and a server.
+/// A UDP echo client and server.
 pub mod talk;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -28,22 +33,22 @@ use crate::netlink::neighbor::Neighbor;
 use crate::veth::Interface;
 use crate::{LabError, Mac, Namespace};
 
-/// What a host is to be.
+/// Settings of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostSettings {
-    /// Its hardware address.
+    /// Hardware address of the host.
     pub mac: Mac,
-    /// Its address.
+    /// IP address of the host.
     pub address: Ipv4Addr,
-    /// Its UDP port.
+    /// UDP port of the host.
     pub port: u16,
-    /// The other host's address.
+    /// IP address of the other host.
     pub peer: Ipv4Addr,
-    /// The hardware address that leads there: the other host's, or a router's.
+    /// Hardware address of the next hop: the other host, or a router.
     pub next_hop: Mac,
 }
 
-/// A host that is settled.
+/// A configured host.
 #[derive(Debug)]
 pub struct Host {
     interface: Interface,
@@ -51,11 +56,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// Settles a host at an interface that has no address.
+    /// Configures a host at an interface that has no address.
     pub fn settle(interface: &Interface, settings: HostSettings) -> Result<Host, LabError> {
         let mut netlink = interface.namespace.netlink()?;
         let index = interface.index;
-        // From here on dropping it takes back what there is.
+        // From here on, dropping the host removes the settings made so far.
         let host = Host { interface: interface.clone(), settings };
         netlink.link_mac(index, settings.mac)?;
         netlink.address_add(index, settings.address, 32)?;
@@ -65,12 +70,12 @@ impl Host {
         Ok(host)
     }
 
-    /// Where its programs run.
+    /// Returns the namespace of the host's programs.
     pub fn namespace(&self) -> &Namespace {
         &self.interface.namespace
     }
 
-    /// Its address and its UDP port.
+    /// Returns the host's IP address and UDP port.
     pub fn socket_address(&self) -> SocketAddrV4 {
         SocketAddrV4::new(self.settings.address, self.settings.port)
     }
@@ -79,8 +84,8 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         let (index, own) = (self.interface.index, self.interface.mac);
-        // What is gone already, with its namespace or because it never was, is what dropping wants. With the address
-        // go routes and neighbours.
+        // Settings that are gone already, with the namespace or because they were never made, need
+        // no removal. Removing the address also removes routes and neighbors.
         let _ = self.interface.namespace.netlink().map(|mut netlink| {
             let _ = netlink.address_remove(index, self.settings.address, 32);
             let _ = netlink.link_mac(index, own);

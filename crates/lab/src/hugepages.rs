@@ -1,14 +1,16 @@
-//! Huge pages: reserved for as long as a program of DPDK needs them, and given back.
+//! Huge pages, reserved while a DPDK program needs them.
 //!
-//! The kernel keeps one number per size for the whole machine. A reservation raises it by what is
-//! wanted and lowers it by as much when it ends; pages that others have reserved stay theirs, and
-//! where this process may not change the number, free pages of theirs are used instead. A page lent
-//! to no file needs no mount: the programs that the lab starts ask for their pages by number
-//! (`--in-memory`), so that a killed one leaves none behind.
+//! - The kernel has one number per page size for the whole machine. A reservation increases it, and
+//!   decreases it by the same amount when it ends. Pages reserved by others are not affected.
+//! - If this process may not change the number, free pages of existing reservations are used
+//!   instead.
+//! - No mount is required: the lab starts DPDK programs with `--in-memory`, so that a killed
+//!   program leaves no files behind.
 //!
 //! Source: the kernel's `Documentation/admin-guide/mm/hugetlbpage.rst`.
-//! Invariant: what was added is taken away again, by the drop or, after a crash, by the sweep of
-//! the run's folder, which has the number in writing.
+//!
+//! Invariant: added pages are removed by the drop or, after a crash, by the sweep of the run's
+//! folder, which records the number.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +22,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-/// Reserved pages; given back when dropped. To be dropped after the programs that use them.
+/// Reserved pages; released when dropped. Drop this after the programs that use them.
 #[derive(Debug)]
 pub struct HugePages {
     added: u64,
@@ -28,12 +30,13 @@ pub struct HugePages {
 }
 
 impl HugePages {
-    /// Reserves this many mebibytes, rounded up to whole pages, and notes it in the run's folder.
+    /// Reserves this many mebibytes, rounded up to whole pages, and records it in the run's folder.
     pub fn reserve(mebibytes: u64, folder: &RunFolder) -> Result<HugePages, LabError> {
         let pages = pages(mebibytes);
         let added = match raise(pages) {
             Ok(()) => pages,
-            // Not ours to change, or not that many: what others have reserved and not used will do.
+            // No permission, or not enough memory: unused pages of existing reservations are
+            // enough.
             Err(_) if read("free_hugepages").is_some_and(|free| free >= pages) => 0,
             Err(why) => return Err(Need::HugePages { mebibytes, why: why.to_string() }.into()),
         };
@@ -42,7 +45,7 @@ impl HugePages {
         Ok(reserved)
     }
 
-    /// The pages that this reservation added to the machine's.
+    /// Returns the number of pages that this reservation added.
     pub fn added(&self) -> u64 {
         self.added
     }
@@ -51,13 +54,13 @@ impl HugePages {
 impl Drop for HugePages {
     fn drop(&mut self) {
         if give_back(self.added).is_ok() {
-            // Should this fail, the folder is about to be removed anyhow.
+            // A failure is harmless: the folder is about to be removed.
             let _ = self.folder.record_pages(-(self.added as i64));
         }
     }
 }
 
-/// Whether so much could be reserved now; looks only.
+/// Checks whether this much could be reserved now, without changes.
 pub fn possible(mebibytes: u64) -> Result<String, Need> {
     let wanted = pages(mebibytes);
     let (size, free) = (page_kibibytes(), read("free_hugepages").unwrap_or(0));
@@ -75,7 +78,7 @@ pub fn possible(mebibytes: u64) -> Result<String, Need> {
     Ok(format!("can be reserved, {} MiB of memory are free", memory / 1024))
 }
 
-/// Takes this many pages from the machine's number, as far as there are so many.
+/// Decreases the machine's number by this many pages, but not below zero.
 pub(crate) fn give_back(pages: u64) -> io::Result<()> {
     if pages == 0 {
         return Ok(());
@@ -85,9 +88,9 @@ pub(crate) fn give_back(pages: u64) -> io::Result<()> {
     number.set(before.saturating_sub(pages))
 }
 
-/// Adds to the machine's number, wholly or not at all.
+/// Increases the machine's number by all of these pages, or not at all.
 fn raise(pages: u64) -> io::Result<()> {
-    // Asked for more than there is, the kernel would take all there is before it gives up.
+    // If too many pages are requested, the kernel takes all memory before it gives up.
     let memory = proc::memory_available_kibibytes().unwrap_or(0);
     if memory < pages.saturating_mul(page_kibibytes()) {
         return Err(io::Error::other(format!("only {} MiB of memory are free", memory / 1024)));
@@ -132,7 +135,7 @@ impl Number {
     }
 }
 
-/// Whole pages of the machine's default size that hold this much.
+/// Returns how many pages of the machine's default size hold this much.
 pub(crate) fn pages(mebibytes: u64) -> u64 {
     mebibytes.saturating_mul(1024).div_ceil(page_kibibytes())
 }

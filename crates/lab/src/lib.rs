@@ -1,15 +1,18 @@
 //! A network on this machine: namespaces, cables, processes and the switches under test.
 //!
-//! The lab lends an experiment a device under test that behaves as if it stood in a rack: its own
-//! network namespace, its own core, cables to the instrument, no chatter, and an account of every
-//! frame the kernel lost on the way. What it makes is held by file descriptors and child processes
-//! of this process, so it vanishes when the run ends, however it ends; only the run's private
-//! folder, and the huge pages it has in writing, can outlive a crash, and the next start sweeps them.
+//! - The lab gives an experiment an isolated device under test, as if it were in a rack: its own
+//!   network namespace, its own core, cables to the tester, no background traffic, and counters of
+//!   all frames that the kernel lost.
+//! - File descriptors and child processes of this process hold everything that the lab creates. It
+//!   vanishes when the run ends for any reason.
+//! - Only the run's private folder, and the huge pages recorded in it, can outlive a crash. The
+//!   next start removes them.
 //!
 //! Source: Linux `namespaces(7)`, `veth(4)`, `rtnetlink(7)`, `sock_diag(7)`, `proc(5)`.
-//! Invariant: nothing outside the run's own namespaces, processes and folder is ever changed, but
-//! the machine's number of huge pages while a program of DPDK runs, and whether an interface that a user
-//! names is on.
+//!
+//! Invariant: nothing outside the run's own namespaces, processes and folder is changed, with two
+//! exceptions. These are the machine's number of huge pages while a DPDK program runs, and the up
+//! state of interfaces that the user names.
 
 pub mod error;
 pub mod need;
@@ -43,5 +46,5 @@ pub use need::Need;
 pub use runfolder::RunFolder;
 pub use topology::{Lab, Site, Wiring};
 
-/// An Ethernet address, in the order of the wire.
+/// An Ethernet address in network byte order.
 pub type Mac = [u8; 6];

@@ -1,26 +1,27 @@
-//! Who used the cores: processes, kernel threads, and what the kernel did besides.
+//! CPU usage of the cores: by processes, kernel threads and the rest of the kernel.
 //!
-//! A rate is worth little without the work it cost, and a target whose core idled was not the
-//! bottleneck. A load is a reading; the difference of two is what happened in between.
+//! A rate must be reported with the CPU time that it cost, and a target with an idle core was not
+//! the bottleneck. A load is a reading; the difference of two readings covers the time in between.
 //!
 //! Source: `clock_getcpuclockid(3)`, `proc_stat(5)`.
-//! Invariant: reading costs nothing on the cores read about.
+//!
+//! Invariant: reading uses no time of the cores that are read.
 
 use crate::proc::{self, CoreTime};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A reading of the time used, or the difference of two.
+/// A reading of the used CPU time, or the difference of two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Time that the processes and kernel threads ran, by number; those that are gone are absent.
+    /// CPU time of processes and kernel threads by process number; ended ones are absent.
     pub tasks: BTreeMap<u32, Duration>,
-    /// What the cores did, in clock ticks, by core.
+    /// Times of the cores in clock ticks, by core.
     pub cores: BTreeMap<usize, CoreTime>,
 }
 
 impl Load {
-    /// Reads now: these processes or kernel threads, and these cores.
+    /// Reads these processes or kernel threads, and these cores.
     pub fn of(tasks: &[u32], cores: &[usize]) -> Load {
         let task = |pid: &u32| Some((*pid, proc::cpu_time(*pid)?));
         let times = proc::core_times();
@@ -30,7 +31,7 @@ impl Load {
         }
     }
 
-    /// What happened since an earlier reading.
+    /// Returns the difference from an earlier reading.
     pub fn since(&self, earlier: &Load) -> Load {
         let task = |(pid, now): (&u32, &Duration)| {
             let before = earlier.tasks.get(pid).copied().unwrap_or_default();
@@ -46,7 +47,7 @@ impl Load {
         }
     }
 
-    /// The time of all tasks together.
+    /// Returns the time of all tasks together.
     pub fn total(&self) -> Duration {
         self.tasks.values().sum()
     }

@@ -1,13 +1,15 @@
-//! Network namespaces without names: held by a descriptor, gone with the last one.
+//! Network namespaces without names, referenced by a descriptor.
 //!
-//! A namespace made by `ip netns add` outlives its maker because it is mounted in the file system;
-//! ours are only open descriptors (and the processes inside), so the kernel removes them, and every
-//! interface in them, when this process ends, however it ends. Work inside a namespace is done by
-//! a thread that enters it, because a namespace belongs to a thread.
+//! - A namespace made by `ip netns add` outlives its creator because it is mounted in the file
+//!   system. Ours are only open descriptors and the processes inside. The kernel removes them, with
+//!   all their interfaces, when this process ends for any reason.
+//! - Work inside a namespace runs on a thread that enters it, because a namespace belongs to a
+//!   thread.
 //!
 //! Source: `namespaces(7)`, `setns(2)`, `network_namespaces(7)`, `user_namespaces(7)`.
-//! Invariant: no namespace, mount or user mapping of the calling thread is changed, except by
-//! [`enter_rootless`] and [`Namespace::enter`], which say so.
+//!
+//! Invariant: no namespace, mount or user mapping of the calling thread changes, except by
+//! [`enter_rootless`] and [`Namespace::enter`].
 
 #![allow(unsafe_code)]
 
@@ -20,15 +22,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 
-/// A network namespace, by an open descriptor; clones are the same namespace.
+/// A network namespace, referenced by an open descriptor; clones are the same namespace.
 #[derive(Debug, Clone)]
 pub struct Namespace {
     descriptor: Arc<OwnedFd>,
 }
 
 impl Namespace {
-    /// A new, quiet namespace: only the loopback interface, up; IPv6 off, so that the kernel sends
-    /// no frame of its own on the cables.
+    /// Creates a namespace without background traffic: only the loopback interface, up. IPv6 is
+    /// disabled, so that the kernel sends no frames on the cables.
     pub fn create() -> Result<Namespace, LabError> {
         let namespace = in_thread(|| {
             unshare(libc::CLONE_NEWNET)?;
@@ -41,7 +43,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The namespace of the calling thread.
+    /// Returns the namespace of the calling thread.
     pub fn current() -> Result<Namespace, LabError> {
         let path = "/proc/thread-self/ns/net";
         let file = File::open(path)
@@ -49,8 +51,8 @@ impl Namespace {
         Ok(Namespace { descriptor: Arc::new(OwnedFd::from(file)) })
     }
 
-    /// Moves the calling thread into the namespace, for good: for threads that spend their life in
-    /// it. Sockets it opens from now on belong to the namespace.
+    /// Moves the calling thread into the namespace permanently. Sockets that it opens later belong
+    /// to the namespace.
     pub fn enter(&self) -> Result<(), LabError> {
         // SAFETY: the descriptor is open and setns touches no memory.
         if unsafe { libc::setns(self.descriptor.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
@@ -63,13 +65,13 @@ impl Namespace {
         Ok(())
     }
 
-    /// Runs `work` inside the namespace, on a thread of its own, and hands back its result.
+    /// Runs `work` inside the namespace on a new thread, and returns its result.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         in_thread(|| self.enter().map(|()| work()))
     }
 
-    /// Runs `work` inside the namespace with `/sys` showing the namespace's own interfaces (a
-    /// private mount that only this thread sees).
+    /// Runs `work` inside the namespace with a private mount of `/sys`, which shows the namespace's
+    /// own interfaces.
     pub fn run_with_sysfs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         in_thread(|| {
             self.enter()?;
@@ -81,7 +83,7 @@ impl Namespace {
         })
     }
 
-    /// A netlink socket of this namespace, usable from any thread.
+    /// Opens a netlink socket of this namespace, usable from any thread.
     pub fn netlink(&self) -> Result<Netlink, LabError> {
         self.run(Netlink::open)?
     }
@@ -100,7 +102,7 @@ impl Namespace {
         Ok(text.trim_end().to_owned())
     }
 
-    /// What tells this namespace from others: `net:[4026532008]`.
+    /// Returns the namespace's unique label, such as `net:[4026532008]`.
     pub fn label(&self) -> String {
         let path = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
         fs::read_link(path).map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
@@ -113,19 +115,21 @@ impl AsFd for Namespace {
     }
 }
 
-/// How this process came to be allowed to make networks.
+/// How this process got the privilege to create networks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entered {
-    /// It was allowed from the start (root, or the capabilities).
+    /// It was privileged from the start (root, or the capabilities).
     Privileged,
-    /// It now is root inside a user namespace of its own: enough for everything but pinning
-    /// kernel threads.
+    /// It is now root inside its own user namespace: enough for everything but pinning kernel
+    /// threads.
     Rootless,
 }
 
-/// Makes this process able to build a lab: where it is not allowed to, it moves into a user
-/// namespace in which it is. Call it at program start, while there is only one thread (the kernel
-/// refuses otherwise); namespaces, mounts and children made afterwards belong to it.
+/// Gives this process the privileges to build a lab. An unprivileged process moves into a new user
+/// namespace.
+///
+/// Call this at program start, while there is only one thread (the kernel rejects it otherwise).
+/// Namespaces, mounts and children created later belong to the user namespace.
 pub fn enter_rootless() -> Result<Entered, Need> {
     if need::privileged() {
         return Ok(Entered::Privileged);
@@ -145,7 +149,7 @@ pub fn enter_rootless() -> Result<Entered, Need> {
     Ok(Entered::Rootless)
 }
 
-/// Runs `work` on a thread of its own, so that what it does to the thread ends with it.
+/// Runs `work` on a new thread, so that its changes to the thread end with it.
 pub(crate) fn in_thread<T: Send>(
     work: impl FnOnce() -> Result<T, LabError> + Send,
 ) -> Result<T, LabError> {
@@ -190,8 +194,8 @@ pub(crate) fn mount(
     Ok(())
 }
 
-/// Switches IPv6 off for every interface to come: no router solicitation, no duplicate address
-/// detection, no multicast listener report.
+/// Disables IPv6 for all future interfaces: no router solicitation, no duplicate address detection,
+/// no multicast listener report.
 fn quieten() -> Result<(), LabError> {
     if fs::metadata("/proc/sys/net/ipv6").is_err() {
         return Ok(());

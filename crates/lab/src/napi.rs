@@ -1,15 +1,15 @@
-//! The kernel's work for one veth end on a thread that can be held on a core.
+//! Runs the kernel's receive work of a veth end on a kernel thread that can be pinned to a core.
 //!
-//! A frame put into a veth normally is carried on by the *sender's* core, up to and through a
-//! bridge or router: the generator would pay for the target. With GRO on, a veth end collects its
-//! frames by NAPI, and NAPI can be told to run on kernel threads (`napi/IF-ID`), which we hold on
-//! the core the work belongs to.
-//!
-//! A thread exists while its interface is up with GRO on: the kernel refuses the setting otherwise,
-//! and after down and up there is a new thread, on no particular core.
+//! - By default, the *sender's* core processes a frame sent into a veth, up to and through a bridge
+//!   or router. The traffic generator would then spend its CPU time on the target's work.
+//! - With GRO on, a veth end receives by NAPI. Threaded NAPI runs on kernel threads (`napi/IF-ID`),
+//!   which this module pins to the right core.
+//! - A thread exists while its interface is up with GRO on: the kernel rejects the setting
+//!   otherwise. After the interface goes down and up there is a new thread, on no particular core.
 //!
 //! Source: `Documentation/networking/napi.rst` (threaded NAPI), `/sys/class/net/IF/threaded`.
-//! Invariant: only threads of the interface named are pinned; they end when it goes down.
+//!
+//! Invariant: only threads of the given interface are pinned; they end when it goes down.
 
 mod netdev;
 
@@ -19,27 +19,31 @@ use std::fs;
 use std::io;
 use std::sync::Mutex;
 
-/// Where the kernel works for an interface, as far as it did what was asked.
+/// Kernel threads of an interface, as far as the kernel allowed the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NapiThreads {
-    /// The kernel threads; empty where they cannot be seen (from another process namespace).
+    /// The kernel threads; empty if they are not visible (from another PID namespace).
     pub threads: Vec<u32>,
-    /// Whether they are held on the cores asked for.
+    /// Whether they are pinned to the requested cores.
     pub pinned: bool,
-    /// What the kernel refused, and why: without root or from another process namespace, threads
-    /// are not held; without a sysfs to write to, or before Linux 5.12, there are none.
+    /// The rejected operation and the reason.
+    ///
+    /// Without root or from another PID namespace, threads are not pinned. Without a writable
+    /// sysfs, or before Linux 5.12, there are none.
     pub refused: Option<String>,
 }
 
-/// Why threads that exist are not held: as in a container with processes of its own.
+/// Reason for unpinned threads, as in a container with its own PID namespace.
 const UNSEEN: &str = "the kernel's threads cannot be seen from this process namespace";
 
-/// One at a time, so that where the kernel cannot tell, the threads that appear are the
+/// Serializes the change: if the kernel cannot report the threads, the new ones must be this
 /// interface's.
 static SWITCHING: Mutex<()> = Mutex::new(());
 
-/// Moves an interface's work to kernel threads and holds them on `cores`, as far as the kernel
-/// allows. The interface must be up with GRO on.
+/// Moves an interface's work to kernel threads and pins them to `cores`, as far as the kernel
+/// allows.
+///
+/// The interface must be up with GRO on.
 pub fn pin_threads(namespace: &Namespace, interface: &str, cores: &[usize]) -> NapiThreads {
     let threads = match switch_over(namespace, interface) {
         Ok(threads) => threads,
@@ -56,7 +60,7 @@ pub fn pin_threads(namespace: &Namespace, interface: &str, cores: &[usize]) -> N
     NapiThreads { pinned: refused.is_none() && !cores.is_empty(), threads, refused }
 }
 
-/// Moves an interface's work to kernel threads and says which.
+/// Moves an interface's work to kernel threads and returns them.
 fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabError> {
     let _alone = SWITCHING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let before = named_threads(interface);
@@ -67,7 +71,7 @@ fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabEr
     let visible = named_threads(interface);
     let index = namespace.netlink()?.link(interface)?.index;
     let threads: Vec<u32> = match netdev::threads(namespace, index)? {
-        // Seen from another process namespace, the numbers would be those of strangers.
+        // From another PID namespace, these numbers would be those of other processes.
         Some(told) => told.into_iter().filter(|thread| visible.contains(thread)).collect(),
         None => visible.difference(&before).copied().collect(),
     };
@@ -78,7 +82,7 @@ fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabEr
     Ok(threads)
 }
 
-/// The kernel threads that work for interfaces of this name, in whatever namespace.
+/// Returns the kernel threads of interfaces with this name, in any namespace.
 fn named_threads(interface: &str) -> BTreeSet<u32> {
     let wanted = format!("napi/{interface}-");
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -92,7 +96,7 @@ fn named_threads(interface: &str) -> BTreeSet<u32> {
     entries.filter_map(pid).filter(is_wanted).collect()
 }
 
-/// Kernels before 5.17 cut a thread's name to 15 bytes, which may cut off the number.
+/// Kernels before 5.17 truncate a thread's name to 15 bytes, which may remove the number.
 fn is_thread_name(name: &str, wanted: &str) -> bool {
     match name.strip_prefix(wanted) {
         Some(number) => number.bytes().all(|byte| byte.is_ascii_digit()),

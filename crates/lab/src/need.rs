@@ -1,11 +1,12 @@
-//! What a lab needs of the machine, what is missing of it, and how to mend that.
+//! Requirements of a lab on the machine, missing ones, and hints to fix them.
 //!
-//! Each need is found out by trying the thing itself in a namespace that is thrown away, not by
-//! reading a version: a kernel can have a feature and a container can forbid it.
+//! Each requirement is tested by using the feature in a temporary namespace, not by reading a
+//! version: a kernel can have a feature that a container forbids.
 //!
 //! Source: `capabilities(7)`, `user_namespaces(7)`.
-//! Invariant: looking for needs leaves nothing, and changes nothing but that [`survey`] moves a process without rights to where it
-//! has some.
+//!
+//! Invariant: the tests leave nothing behind and change nothing, except that [`survey`] moves an
+//! unprivileged process into a user namespace.
 
 #![allow(unsafe_code)]
 
@@ -20,49 +21,49 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Something the lab needs and this machine does not give.
+/// A requirement of the lab that this machine does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// Neither root nor the capabilities to make networks.
+    /// Neither root nor the capabilities to create networks.
     Privilege,
-    /// No unprivileged user namespaces; with what the kernel said.
+    /// Unprivileged user namespaces are not available.
     UserNamespaces {
-        /// Why not.
+        /// The kernel's reason.
         why: String,
     },
-    /// A program that is not installed.
+    /// A program is not installed.
     Tool {
         /// The program.
         name: &'static str,
-        /// The Debian package that has it.
+        /// Its Debian package.
         package: &'static str,
     },
-    /// A file that should come with an installed program.
+    /// A file of an installed program is missing.
     File {
-        /// What it is.
+        /// The file.
         name: &'static str,
-        /// The Debian package that has it.
+        /// Its Debian package.
         package: &'static str,
     },
-    /// Something of the kernel.
+    /// A kernel feature is missing.
     Kernel {
-        /// What.
+        /// The feature.
         feature: Feature,
-        /// What the kernel said when it was tried.
+        /// The kernel's reason.
         why: String,
     },
-    /// Memory in huge pages.
+    /// Huge pages are missing.
     HugePages {
-        /// How much.
+        /// The required amount.
         mebibytes: u64,
-        /// Why there is not that much.
+        /// Why it is not available.
         why: String,
     },
-    /// A core for the target that the instrument does not use.
+    /// There is no core for the target that the tester does not use.
     Cores,
 }
 
-/// A part of the kernel that the lab uses.
+/// A kernel feature that the lab uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     /// Cables between namespaces.
@@ -71,31 +72,30 @@ pub enum Feature {
     Bridge,
     /// Raw frames from and to user space.
     PacketSocket,
-    /// Interfaces whose other end is a program (Open vSwitch makes one per bridge).
+    /// Interfaces whose other end is a program (Open vSwitch creates one per bridge).
     Tun,
-    /// Network work on threads that can be given a core.
+    /// Receive work on kernel threads that can be pinned to a core.
     ThreadedNapi,
-    /// Frames from and to user space past the network stack, and the right to have a program at an
-    /// interface.
+    /// Frames that bypass the network stack, and the privilege to attach a program to an interface.
     XdpSocket,
-    /// Open vSwitch's kernel datapath, which the lab does not need: it uses the userspace one.
+    /// Open vSwitch's kernel datapath; the lab uses the userspace datapath and does not require it.
     OpenvswitchModule,
     /// `sctp(7)`.
     Sctp,
-    /// Process numbers of their own for a run, so that all its processes end with it.
+    /// A PID namespace for a run, so that all its processes end with it.
     PidNamespace,
 }
 
-/// What was found about one need.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked for.
+    /// The requirement.
     pub name: &'static str,
-    /// What for.
+    /// Its purpose.
     pub purpose: &'static str,
-    /// Whether a lab can do without.
+    /// Whether a lab works without it.
     pub optional: bool,
-    /// What is there, or what is missing.
+    /// A description of the feature, or the missing requirement.
     pub result: Result<String, Need>,
 }
 
@@ -104,7 +104,7 @@ impl Need {
         Need::UserNamespaces { why: error.to_string() }
     }
 
-    /// How to get what is missing.
+    /// Returns a hint to fix this.
     pub fn mend(&self) -> String {
         match self {
             Need::Privilege => "run as root, or where user namespaces are allowed".to_owned(),
@@ -127,7 +127,7 @@ impl Need {
 }
 
 impl Feature {
-    /// Its name.
+    /// Returns the feature's name.
     pub fn name(self) -> &'static str {
         match self {
             Feature::Veth => "veth interfaces",
@@ -184,7 +184,7 @@ impl fmt::Display for Need {
 
 impl std::error::Error for Need {}
 
-/// Whether this process may make and enter networks: the capabilities NET_ADMIN, NET_RAW and
+/// Returns whether this process may create and enter networks: capabilities NET_ADMIN, NET_RAW and
 /// SYS_ADMIN.
 pub fn privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -197,13 +197,15 @@ fn has_capabilities(status: &str, wanted: &[u32]) -> bool {
     wanted.iter().all(|bit| held & (1 << bit) != 0)
 }
 
-/// Whether an unprivileged process could make a user namespace here: tried in a child process.
+/// Checks whether an unprivileged process could create a user namespace, by trying it in a child
+/// process.
 pub fn user_namespaces() -> Result<(), Need> {
-    // SAFETY: the child calls only unshare and _exit, which are safe after a fork of a program
-    // with threads.
+    // SAFETY: the child calls only unshare and _exit, which are safe after a fork of a program with
+    // threads.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // Some systems allow a user namespace, but nothing in it: so a network is tried as well.
+        // Some systems allow a user namespace, but nothing in it: so a network namespace is tried
+        // as well.
         // SAFETY: as above; no call touches memory.
         unsafe {
             let user = libc::unshare(libc::CLONE_NEWUSER);
@@ -220,7 +222,7 @@ pub fn user_namespaces() -> Result<(), Need> {
     Err(Need::UserNamespaces { why: "the kernel does not allow user namespaces".to_owned() })
 }
 
-/// Where a program is, in the usual places.
+/// Returns the path of a program in the usual directories.
 pub fn tool(name: &'static str, package: &'static str) -> Result<PathBuf, Need> {
     const PLACES: [&str; 6] =
         ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -228,7 +230,8 @@ pub fn tool(name: &'static str, package: &'static str) -> Result<PathBuf, Need> 
     found.ok_or(Need::Tool { name, package })
 }
 
-/// The same below an installation's prefix, in `sbin` or `bin`; without one, where the system has it.
+/// Returns the path of a program below an installation prefix, in `sbin` or `bin`; without a
+/// prefix, in the usual directories.
 pub fn tool_below(
     prefix: Option<&Path>,
     name: &'static str,
@@ -239,10 +242,10 @@ pub fn tool_below(
     found.into_iter().find(|path| path.is_file()).ok_or(Need::Tool { name, package })
 }
 
-/// Everything the lab may need on this machine, looked for now.
+/// Checks all requirements and optional features on this machine.
 pub fn survey() -> Vec<Finding> {
     let mut findings = vec![privilege(), rootless(), cores()];
-    // As a run does that has no rights of its own; where that is refused, each finding says so by itself.
+    // Like an unprivileged run; if this is rejected, each finding reports it.
     let _ = crate::namespace::enter_rootless();
     for feature in [
         Feature::Veth,
@@ -293,7 +296,7 @@ fn cores() -> Finding {
     Finding { name: "cores", purpose: "a core for the target", optional: true, result }
 }
 
-/// Whether a feature is there: tried, as [`try_feature`] does.
+/// Checks whether a feature works, by [`try_feature`].
 pub fn require(feature: Feature) -> Result<String, Need> {
     try_feature(feature).map_err(|error| match error {
         LabError::Need(need) => need,
@@ -316,7 +319,7 @@ fn kernel(feature: Feature) -> Finding {
     Finding { name: feature.name(), purpose, optional, result }
 }
 
-/// Tries a feature in a namespace that vanishes at once.
+/// Tries a feature in a namespace that is removed immediately.
 pub fn try_feature(feature: Feature) -> Result<String, LabError> {
     match feature {
         Feature::Veth => try_cable(false).map(|_| "works".to_owned()),
@@ -364,23 +367,23 @@ fn try_cable(threaded: bool) -> Result<Cable, LabError> {
     Cable::lay(&end("try1", 1), &end("try2", 2), 1500)
 }
 
-/// A socket, and a table of such for a program, which needs more rights than a namespace of one's own
-/// gives.
+/// Tries an AF_XDP socket and a map of such sockets, which requires more privileges than a user
+/// namespace gives.
 fn xdp_socket() -> Result<String, LabError> {
     /// `BPF_MAP_CREATE`, and its `BPF_MAP_TYPE_XSKMAP`.
     const MAP_CREATE: libc::c_int = 0;
     const XDP_SOCKETS: u32 = 17;
     let refused =
         |why: io::Error| Need::Kernel { feature: Feature::XdpSocket, why: why.to_string() };
-    // SAFETY: socket takes no pointers; a descriptor is closed at once.
+    // SAFETY: socket takes no pointers; the descriptor is closed below.
     let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return Err(refused(io::Error::last_os_error()).into());
     }
-    // Kind, bytes of a key and of a value, entries, flags.
+    // Type, bytes of a key and of a value, entries, flags.
     let table = [XDP_SOCKETS, 4, 4, 1, 0];
-    // SAFETY: the pointer and the length describe the table's attributes, which the call reads; both
-    // descriptors are ours and closed here.
+    // SAFETY: the pointer and the length describe the map's attributes, which the call reads. Both
+    // descriptors belong to this process and are closed here.
     let map = unsafe {
         let bytes = size_of_val(&table) as libc::c_uint;
         let map = libc::syscall(libc::SYS_bpf, MAP_CREATE, table.as_ptr(), bytes);
@@ -392,7 +395,7 @@ fn xdp_socket() -> Result<String, LabError> {
     Ok("works".to_owned())
 }
 
-/// Whether there are sockets of a kind.
+/// Checks whether a type of socket is available.
 fn socket(
     (family, kind, protocol): (libc::c_int, libc::c_int, libc::c_int),
     name: &str,

@@ -1,12 +1,14 @@
-//! Asking the kernel's network configuration to change, and waiting for its answer.
+//! Changes the kernel's network configuration by netlink, and waits for each reply.
 //!
-//! Synchronous requests with acknowledgement, because a lab is built step by step and every step
-//! must have happened before the next. Many small requests (a full routing table) travel in
-//! batches of which only the last is acknowledged: the kernel works through a batch in order and
-//! reports each failure by its sequence number, so nothing is lost by not asking for every one.
+//! - Requests are synchronous with acknowledgement, because each step of building a lab must be
+//!   complete before the next.
+//! - Many small requests (a full routing table) are sent in batches with one acknowledgement, for
+//!   the last request. The kernel processes a batch in order and reports each failure by its sequence
+//!   number, so no failure is missed.
 //!
 //! Source: `netlink(7)`, `rtnetlink(7)`; encoding by the `netlink-packet-*` crates.
-//! Invariant: a request that returns `Ok` has taken effect, all of it.
+//!
+//! Invariant: a request that returns `Ok` has taken effect completely.
 
 #![allow(unsafe_code)]
 
@@ -26,27 +28,27 @@ use netlink_sys::{Socket, SocketAddr};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The bytes sent to the kernel at once; well below the default send buffer.
+/// Bytes per send; well below the default send buffer.
 const BATCH_BYTES: usize = 32 * 1024;
-/// How long the kernel may take to answer, in seconds.
+/// Timeout of a reply in seconds.
 const PATIENCE_S: i64 = 10;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 
-/// A conversation with the kernel about one network namespace.
+/// A netlink socket of one network namespace.
 pub struct Netlink {
     socket: Socket,
     sequence: u32,
 }
 
 impl Netlink {
-    /// Opens it for the calling thread's namespace (see `Namespace::netlink` for another).
+    /// Opens a socket for the calling thread's namespace (see `Namespace::netlink` for another).
     pub fn open() -> Result<Netlink, LabError> {
         let socket = socket(netlink_sys::protocols::NETLINK_ROUTE)?;
         Ok(Netlink { socket, sequence: 0 })
     }
 
-    /// One request, answered.
+    /// Sends one request and waits for its reply.
     pub fn request(
         &mut self,
         what: &'static str,
@@ -57,7 +59,7 @@ impl Netlink {
         self.request_all(what, std::iter::once((subject.to_owned(), message)), flags)
     }
 
-    /// Many requests, in order; stops after the batch of the first one that fails and names it.
+    /// Sends many requests in order. Stops after the batch with the first failure, and names it.
     pub fn request_all(
         &mut self,
         what: &'static str,
@@ -75,7 +77,7 @@ impl Netlink {
         if batch.subjects.is_empty() { Ok(()) } else { self.exchange(what, &mut batch) }
     }
 
-    /// Everything of a kind, such as all links: the messages the kernel lists.
+    /// Lists all objects of a kind, such as all links.
     pub fn dump(
         &mut self,
         what: &'static str,
@@ -150,7 +152,7 @@ impl Netlink {
     }
 }
 
-/// Requests to be sent at once, and what each was about.
+/// Requests of one batch, and the object of each.
 #[derive(Default)]
 struct RequestBatch {
     bytes: Vec<u8>,
@@ -173,7 +175,7 @@ impl RequestBatch {
     }
 }
 
-/// A request's bytes, padded to a multiple of four.
+/// Encodes a request, padded to a multiple of four.
 fn encode(message: RouteNetlinkMessage, sequence: u32, flags: u16) -> Vec<u8> {
     let mut header = NetlinkHeader::default();
     header.flags = flags;
@@ -185,7 +187,7 @@ fn encode(message: RouteNetlinkMessage, sequence: u32, flags: u16) -> Vec<u8> {
     bytes
 }
 
-/// One message of the kernel, by its borders.
+/// One message from the kernel, with its boundaries.
 pub(crate) struct Message<'a> {
     pub(crate) kind: u16,
     pub(crate) sequence: u32,
@@ -194,7 +196,8 @@ pub(crate) struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Of an error message: 0 for an acknowledgement, else the negated error number.
+    /// Returns the code of an error message: 0 for an acknowledgement, else the negated error
+    /// number.
     pub(crate) fn code(&self) -> i32 {
         self.body.first_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes))
     }
@@ -208,7 +211,7 @@ impl Message<'_> {
     }
 }
 
-/// The messages in a datagram; ends at the first that is broken.
+/// Splits a datagram into messages; ends at the first invalid one.
 pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
@@ -224,7 +227,7 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// The attributes in a message's body, as (kind, value); ends at the first that is broken.
+/// Splits a message's body into attributes (kind, value); ends at the first invalid one.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let head: [u8; 4] = *bytes.first_chunk()?;
@@ -235,7 +238,7 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// A netlink socket of the calling thread's namespace that never waits for ever.
+/// Opens a netlink socket of the calling thread's namespace, with a receive timeout.
 pub(crate) fn socket(protocol: isize) -> Result<Socket, LabError> {
     let open = || {
         let mut socket = Socket::new(protocol)?;

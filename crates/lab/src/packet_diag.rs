@@ -1,12 +1,14 @@
-//! What packet sockets lost: the only place the kernel counts a frame that a program was too slow
-//! to take.
+//! Losses of packet sockets: the kernel's only counter of frames that a program was too slow to
+//! receive.
 //!
-//! A socket with a receive ring (`PACKET_RX_RING`) is silent here: the kernel tells what a ring lost
-//! only to its owner, by `PACKET_STATISTICS`. So a target of ours reports its own rings, and Open
-//! vSwitch, which uses none, is read here.
+//! A socket with a receive ring (`PACKET_RX_RING`) has no counter here: the kernel reports a ring's
+//! losses only to its owner, by `PACKET_STATISTICS`. So a planimeter target reports its own rings,
+//! and Open vSwitch, which has no rings, is read here.
 //!
 //! Source: `sock_diag(7)`, the kernel's `packet_diag.h`, `SK_MEMINFO_DROPS` in `sock_diag.h`.
-//! Invariant: reading does not reset (unlike `PACKET_STATISTICS`), so it may be done from outside.
+//!
+//! Invariant: reading does not reset the counters (unlike `PACKET_STATISTICS`), so other processes
+//! may read them.
 
 use crate::netlink::{self, Message, diagnosis};
 use crate::{LabError, Namespace};
@@ -15,21 +17,21 @@ const WHAT: &str = "list the packet sockets";
 const SHOW_INFO_AND_MEMORY: u32 = 0x1 | 0x10;
 const ATTRIBUTE_INFO: u16 = 0;
 const ATTRIBUTE_MEMORY: u16 = 6;
-/// The place of the drop counter among the 32-bit words of the memory attribute.
+/// Index of the drop counter among the 32-bit words of the memory attribute.
 const MEMORY_DROPS: usize = 8;
 
 /// A packet socket of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketSocket {
-    /// Names it, while it is open.
+    /// Identifies the socket while it is open.
     pub inode: u32,
-    /// The interface it listens to; 0: all.
+    /// Index of the interface that the socket is bound to; 0 for all.
     pub interface: u32,
-    /// Frames it lost because its queue was full, modulo 2^32; 0 if it has a ring.
+    /// Frames lost on a full queue, modulo 2^32; 0 if the socket has a ring.
     pub dropped: u32,
 }
 
-/// The packet sockets of a namespace.
+/// Returns the packet sockets of a namespace.
 pub fn packet_sockets(namespace: &Namespace) -> Result<Vec<PacketSocket>, LabError> {
     diagnosis::list(&diagnosis::socket(namespace)?, WHAT, &request(), parse)
 }

@@ -1,11 +1,12 @@
-//! A switch, bridge or router under test, whoever made it, commanded the same way.
+//! A switch, bridge or router under test of any make, with a common interface.
 //!
-//! A peer is started at a site, becomes ready, is told who is where, is read and is
-//! stopped. Flows of OpenFlow peers are not installed here but by OpenFlow, through the channel
-//! that [`Peer::ready`] hands out: every OpenFlow switch through the same door.
+//! A peer is started at a site, becomes ready, is configured, is read and is stopped. Flow entries
+//! of OpenFlow peers are not installed here, but by OpenFlow through the channel that
+//! [`Peer::ready`] returns. This is the same for all OpenFlow switches.
 //!
-//! Order of every file below: start, ready, install, counters, stop, describe.
-//! Invariant: a peer dropped or stopped leaves no process, namespace, interface or file.
+//! Order of methods in each submodule: start, ready, install, counters, stop, describe.
+//!
+//! Invariant: a peer that was dropped or stopped leaves no process, namespace, interface or file.
 
 pub mod direct;
 pub mod dpdk;
@@ -25,49 +26,50 @@ use std::time::Duration;
 
 /// A device under test.
 pub trait Peer: Send {
-    /// Starts it on a site's ports.
+    /// Starts the peer on a site's ports.
     fn start(&mut self, site: &Site) -> Result<(), LabError>;
 
-    /// Waits, at most `patience`, until it can be told what to do, and says how.
+    /// Waits until the peer can be configured, at most `patience`, and returns the way to configure
+    /// it.
     fn ready(&mut self, patience: Duration) -> Result<Access, LabError>;
 
-    /// Tells it its stations, neighbours and routes; what it has no use for is refused.
+    /// Configures stations, neighbors and routes; rejects what the peer does not support.
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError>;
 
-    /// What it counted itself, by dotted name; the kernel's counters are [`Site::account`]'s.
+    /// Returns the peer's own counters by dotted name; [`Site::account`] has the kernel's counters.
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError>;
 
-    /// How many addresses of stations it knows, where it is a bridge and tells.
+    /// Returns the number of learned station addresses, if the peer is a bridge and reports it.
     fn addresses_learned(&mut self) -> Result<Option<u64>, LabError> {
         Ok(None)
     }
 
-    /// Fails, with its last words, if it has ended by itself.
+    /// Fails, with the last lines of its output, if the peer has ended by itself.
     fn check(&mut self) -> Result<(), LabError>;
 
-    /// The processes that are the peer, for their time on the cores.
+    /// Returns the peer's processes, to measure their CPU time.
     fn processes(&self) -> Vec<u32>;
 
-    /// Makes it stand still until it is released, so that it takes no time of a core that others
-    /// are measured on; it keeps all it holds. What the kernel does is never held.
+    /// Suspends the peer until it is released, so that it uses no CPU time of a core in a
+    /// measurement. It keeps its state. Work of the kernel is never suspended.
     fn hold(&mut self) {}
 
-    /// Lets it go on.
+    /// Resumes the peer.
     fn release(&mut self) {}
 
-    /// Ends it.
+    /// Ends the peer.
     fn stop(&mut self) -> Result<(), LabError>;
 
-    /// What it is, for the record.
+    /// Describes the peer for reports.
     fn describe(&self) -> Description;
 }
 
-/// How a peer is told what to do beyond [`Peer::install`].
+/// How to configure a peer beyond [`Peer::install`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// By OpenFlow, at this channel (`unix:FILE`).
     OpenFlow {
-        /// Where to connect to.
+        /// Address to connect to.
         channel: String,
     },
     /// By lines of JSON at this socket.
@@ -75,26 +77,27 @@ pub enum Access {
         /// The socket's file.
         socket: PathBuf,
     },
-    /// By [`Peer::install`] only.
+    /// Only by [`Peer::install`].
     Install,
     /// Not at all: a cable.
     Nothing,
 }
 
-/// What a peer shall know before frames come. Ports count from 1.
+/// Configuration of a peer before traffic starts. Ports count from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Bridges: which station is behind which port, for good.
+    /// Bridges: static stations by port.
     pub stations: Vec<Station>,
-    /// Routers: who is behind which port, so that nobody is asked for by ARP.
+    /// Routers: neighbors by port, so that no ARP request is sent.
     pub neighbors: Vec<PortNeighbor>,
-    /// Routers: the routing table beside the ports' own networks.
+    /// Routers: the routing table in addition to the ports' own networks.
     pub routes: Vec<PortRoute>,
-    /// Taggers: which frames of port 1 leave by port 2 with which tag; of several rules the first counts.
+    /// Taggers: which frames of port 1 leave by port 2 with which tag; the first matching rule
+    /// applies.
     pub tags: Vec<TagRule>,
 }
 
-/// A station behind a bridge port.
+/// A station at a bridge port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Station {
     /// Its address.
@@ -110,40 +113,40 @@ pub struct PortAddress {
     pub port: u32,
     /// The address.
     pub address: Ipv4Addr,
-    /// The bits of it that name the network.
+    /// The prefix length.
     pub length: u8,
 }
 
-/// A router's neighbour behind a port.
+/// A router's neighbor at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortNeighbor {
     /// The port.
     pub port: u32,
-    /// Its address.
+    /// Its IP address.
     pub address: Ipv4Addr,
     /// Its Ethernet address.
     pub mac: Mac,
 }
 
-/// A route through a neighbour behind a port.
+/// A route through a neighbor at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortRoute {
     /// The destination network.
     pub prefix: Ipv4Addr,
-    /// The bits of it that count.
+    /// Its prefix length.
     pub length: u8,
-    /// The neighbour.
+    /// The next hop.
     pub via: Ipv4Addr,
-    /// The port it is behind.
+    /// The port of the next hop.
     pub port: u32,
 }
 
-/// Which frames get which VLAN tag. What is left out is asked of no frame.
+/// A match on frames and the VLAN tag that they get. A field that is `None` matches all frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TagRule {
-    /// The first and the last DSCP of IPv4 that it is for.
+    /// First and last DSCP of IPv4 to match.
     pub dscp: Option<(u8, u8)>,
-    /// The destination port of UDP over IPv4 that it is for.
+    /// Destination port of UDP over IPv4 to match.
     pub udp_destination: Option<u16>,
     /// The VLAN, 0 to 4095.
     pub vlan: u16,
@@ -151,14 +154,14 @@ pub struct TagRule {
     pub priority: u8,
 }
 
-/// What a peer is, for the record.
+/// Description of a peer for reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
-    /// What kind of peer: "linux-bridge", "ovs"...
+    /// Kind of peer: "linux-bridge", "ovs"...
     pub kind: String,
-    /// Which version of it.
+    /// Its version.
     pub version: String,
-    /// What was set, by name.
+    /// Its settings by name.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -172,7 +175,7 @@ impl Description {
         self
     }
 
-    /// What every peer at a site shares: ports, packet size, cores and who does the kernel's work.
+    /// Adds the settings that all peers share: ports, MTU, cores and receive threads.
     fn wired(self, site: Option<&Wired>) -> Description {
         let Some(wired) = site else {
             return self;
@@ -190,7 +193,7 @@ impl Description {
     }
 }
 
-/// What a peer remembers of its site, to describe itself when the site is gone.
+/// The site's properties that a peer keeps, to describe itself after the site is gone.
 #[derive(Debug, Clone)]
 struct Wired {
     ports: u32,
@@ -215,24 +218,24 @@ impl Wired {
     }
 }
 
-/// The kernel's release: the version of a peer that is the kernel.
+/// Returns the kernel's release: the version of a peer that is part of the kernel.
 pub fn kernel_release() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", text.trim())
 }
 
-/// Refuses what a kind of peer has no use for.
+/// Rejects a setting that a kind of peer does not support.
 fn refuse(kind: &str, what: &'static str, given: bool) -> Result<(), LabError> {
     if given { Err(LabError::Argument { what, value: kind.to_owned() }) } else { Ok(()) }
 }
 
-/// A router's addresses, for the record: "p1 10.0.1.1/24, p2 10.0.2.1/24".
+/// Formats a router's addresses for reports: "p1 10.0.1.1/24, p2 10.0.2.1/24".
 fn addresses_text(addresses: &[PortAddress]) -> String {
     let text = |own: &PortAddress| format!("p{} {}/{}", own.port, own.address, own.length);
     addresses.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// An Ethernet address as people write it: "02:49:00:00:01:01".
+/// Formats an Ethernet address: "02:49:00:00:01:01".
 fn mac_text(mac: Mac) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }

@@ -52,9 +52,11 @@ impl PidNamespace {
         })
     }
 
-    /// Starts a program in the namespace, by a thread of its own: a thread whose children belong to
-    /// another namespace cannot go back where a user namespace gives it its rights. Who drops the
-    /// namespace has waited for the child before: the kernel keeps the first process until then.
+    /// Starts a program in the namespace, on a new thread.
+    ///
+    /// A thread whose children belong to another namespace cannot return if its privileges come
+    /// from a user namespace. Wait for the child before you drop the namespace: the kernel keeps
+    /// the first process until then.
     pub(crate) fn spawn(&self, command: &mut Command) -> Result<Child, LabError> {
         in_thread(|| {
             // SAFETY: the descriptor is open and setns touches no memory.
@@ -74,9 +76,10 @@ impl Drop for PidNamespace {
     }
 }
 
-/// Gives this process a `/proc` that shows its own PID namespace, where the one that it finds shows
-/// another: the process numbers of the two differ. Needs `CAP_SYS_ADMIN`. Call it at program start,
-/// while there is only one thread.
+/// Mounts a `/proc` of this process's own PID namespace, if the present one shows another, whose
+/// process numbers differ.
+///
+/// Requires `CAP_SYS_ADMIN`. Call this at program start, while there is only one thread.
 pub fn mount_own_proc() -> Result<(), LabError> {
     if proc::shows_own_namespace() {
         return Ok(());
@@ -98,8 +101,8 @@ fn open(path: &'static str) -> Result<OwnedFd, LabError> {
     opened.map_err(|error| LabError::system("open the PID namespace", path, error))
 }
 
-/// Has the kernel forget children that end: those whose parent has died belong to the first process,
-/// and `cat` waits for none.
+/// Ignores SIGCHLD, so that the kernel reaps ended children: orphans belong to the first process,
+/// and `cat` does not wait for them.
 fn ignore_children() -> io::Result<()> {
     // SAFETY: signal takes integers only.
     match unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) } {

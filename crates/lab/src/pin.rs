@@ -1,11 +1,12 @@
-//! Which cores there are, who gets which, and how a thread is held there.
+//! Cores of the machine, their assignment, and CPU affinity of threads.
 //!
-//! A generator that shares its core with the switch it measures measures itself. The split gives
-//! the target a core of its own, never a hyper-thread sibling of one the instrument uses where
-//! there are enough.
+//! A generator that shares its core with the switch under test affects the measurement. The split
+//! gives the target its own core. If there are enough cores, this core is not a hyper-thread
+//! sibling of a core of the tester.
 //!
 //! Source: `sched_setaffinity(2)`, `/sys/devices/system/cpu/cpuN/topology`.
-//! Invariant: every core of a split is one this process may run on.
+//!
+//! Invariant: this process may run on every core of a split.
 
 #![allow(unsafe_code)]
 
@@ -15,42 +16,43 @@ use std::fs;
 /// A logical core and the logical cores that share its hardware (itself included).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Core {
-    /// The kernel's number.
+    /// The kernel's number of the core.
     pub number: usize,
-    /// Those that share the same physical core, in order.
+    /// Logical cores of the same physical core, in order.
     pub siblings: Vec<usize>,
 }
 
-/// Who runs where.
+/// Assignment of cores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores {
-    /// The cores of the generator and the monitor.
+    /// Cores of the generator and the analyzer.
     pub instrument: Vec<usize>,
-    /// The cores of the device under test: one, as in the studies we repeat.
+    /// Cores of the device under test: one, as in the studies that planimeter repeats.
     pub target: Vec<usize>,
 }
 
 impl Cores {
-    /// The split of the cores that the calling thread may use: to be asked before it is held on
-    /// one of them.
+    /// Splits the cores that the calling thread may use; call this before the thread is pinned.
     pub fn of_machine() -> Result<Cores, LabError> {
         Ok(split(&available()?))
     }
 
-    /// Whether instrument and target have a core to share, because there is only one.
+    /// Returns whether tester and target share a core, because there is only one.
     pub fn shared(&self) -> bool {
         self.instrument.iter().any(|core| self.target.contains(core))
     }
 }
 
-/// The cores this process may use.
+/// Returns the cores that this process may use.
 pub fn available() -> Result<Vec<Core>, LabError> {
     let numbers = affinity(0)?;
     Ok(numbers.into_iter().map(|number| Core { number, siblings: siblings(number) }).collect())
 }
 
-/// The target gets the last core; the instrument all others that do not share hardware with it, or
-/// simply all others where that would leave it none, or the same one where there is only one.
+/// Splits cores between target and tester.
+///
+/// The target gets the last core. The tester gets all others that do not share hardware with it, or
+/// simply all others if there are none of these. With one core, both share it.
 pub fn split(cores: &[Core]) -> Cores {
     let Some(last) = cores.last() else {
         return Cores { instrument: Vec::new(), target: Vec::new() };
@@ -67,7 +69,7 @@ pub fn split(cores: &[Core]) -> Cores {
     Cores { instrument, target: vec![last.number] }
 }
 
-/// Reads a core list as the kernel prints it: "0-3,8,10-11". Limited to 4,096 cores.
+/// Parses a core list as the kernel prints it: "0-3,8,10-11". Limited to 4,096 cores.
 pub fn parse_core_list(text: &str) -> Vec<usize> {
     let mut cores = Vec::new();
     for part in text.trim().split(',') {
@@ -79,7 +81,7 @@ pub fn parse_core_list(text: &str) -> Vec<usize> {
     cores
 }
 
-/// The cores a thread may run on; 0 is the calling thread.
+/// Returns the cores on which a thread may run; 0 is the calling thread.
 pub fn affinity(thread: u32) -> Result<Vec<usize>, LabError> {
     let mut set = empty_set();
     let size = std::mem::size_of::<libc::cpu_set_t>();
@@ -87,12 +89,12 @@ pub fn affinity(thread: u32) -> Result<Vec<usize>, LabError> {
     if unsafe { libc::sched_getaffinity(thread as libc::pid_t, size, &mut set) } != 0 {
         return Err(LabError::last("read the cores of a thread", thread.to_string()));
     }
-    // SAFETY: the core numbers asked for lie below CPU_SETSIZE.
+    // SAFETY: the core numbers are below CPU_SETSIZE.
     let has = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
     Ok((0..libc::CPU_SETSIZE as usize).filter(has).collect())
 }
 
-/// Holds a thread (0: the calling one) on these cores. An empty list leaves it as it is.
+/// Pins a thread (0: the calling one) to these cores. An empty list changes nothing.
 pub fn pin(thread: u32, cores: &[usize]) -> Result<(), LabError> {
     if cores.is_empty() {
         return Ok(());
@@ -106,11 +108,11 @@ pub fn pin(thread: u32, cores: &[usize]) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The kernel's form of a list of cores; numbers beyond its size are left out.
+/// Converts a list of cores to the kernel's format; numbers beyond its size are skipped.
 pub(crate) fn core_set(cores: &[usize]) -> libc::cpu_set_t {
     let mut set = empty_set();
     for core in cores.iter().filter(|core| **core < libc::CPU_SETSIZE as usize) {
-        // SAFETY: the number lies below CPU_SETSIZE.
+        // SAFETY: the number is below CPU_SETSIZE.
         unsafe { libc::CPU_SET(*core, &mut set) };
     }
     set

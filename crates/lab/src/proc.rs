@@ -1,10 +1,12 @@
-//! Reading what the kernel says in `/proc`: who a process is and how much of a core it used.
+//! Reads `/proc`: the identity of processes and their CPU time.
 //!
-//! A process number is reused, so a process is named by its number *and* its start time, which
-//! together are unique until the machine restarts (and the boot id tells restarts apart).
+//! A process number may be reused. A process is therefore identified by its number *and* its start
+//! time, which together are unique until the machine restarts (and the boot id distinguishes
+//! restarts).
 //!
 //! Source: `proc_pid_stat(5)`, `proc_stat(5)`, `random(4)` (boot id), `clock_getcpuclockid(3)`.
-//! Invariant: parsing never panics, whatever the text.
+//!
+//! Invariant: parsing never panics for any text.
 
 #![allow(unsafe_code)]
 
@@ -13,10 +15,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// The highest process number the kernel can be set to give (`PID_MAX_LIMIT`).
+/// Highest process number that the kernel can be configured for (`PID_MAX_LIMIT`).
 const PID_MAX: u32 = 1 << 22;
 
-/// A process, named so that no later process can be mistaken for it on this boot.
+/// A process, identified uniquely on this boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The process number.
@@ -26,8 +28,9 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The process now running under this number, if any; a zombie counts as gone. None where
-    /// `/proc` shows another PID namespace, whose numbers mean other processes.
+    /// Returns the process that currently has this number, if any; a zombie counts as gone.
+    ///
+    /// Returns none if `/proc` shows another PID namespace, whose numbers mean other processes.
     pub fn of(pid: u32) -> Option<Identity> {
         if !shows_own_namespace() {
             return None;
@@ -37,14 +40,14 @@ impl Identity {
         (!gone).then_some(Identity { pid, start_ticks: stat.start_ticks })
     }
 
-    /// This process.
+    /// Returns this process.
     pub fn own() -> Identity {
         let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let stat = parse_stat(&text).expect("a process can read its own /proc/self/stat");
         Identity { pid: std::process::id(), start_ticks: stat.start_ticks }
     }
 
-    /// Whether this very process still runs.
+    /// Returns whether this process still runs.
     pub fn lives(self) -> bool {
         Identity::of(self.pid) == Some(self)
     }
@@ -61,7 +64,7 @@ pub struct Stat {
     pub start_ticks: u64,
 }
 
-/// Reads the text of `/proc/PID/stat`; a name may itself hold spaces and parentheses.
+/// Parses `/proc/PID/stat`; a name may contain spaces and parentheses.
 pub fn parse_stat(text: &str) -> Option<Stat> {
     let (open, close) = (text.find('(')?, text.rfind(')')?);
     let name = text.get(open + 1..close)?.to_owned();
@@ -71,35 +74,35 @@ pub fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat { name, state, start_ticks })
 }
 
-/// The threads of a process now; none if it is gone.
+/// Returns the current threads of a process; none if it is gone.
 pub fn threads(pid: u32) -> Vec<Stat> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let stat = |task: fs::DirEntry| parse_stat(&fs::read_to_string(task.path().join("stat")).ok()?);
     tasks.filter_map(stat).collect()
 }
 
-/// What tells this boot of the machine from every other.
+/// Returns the id of this boot, which distinguishes it from every other.
 pub fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// The process-number namespace of this process, as `pid:[4026531836]`.
+/// Returns the PID namespace of this process, as `pid:[4026531836]`.
 pub fn pid_namespace() -> String {
     fs::read_link("/proc/self/ns/pid")
         .map(|link| link.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 
-/// Whether `/proc` shows the PID namespace of this process. It does not where a process was moved
-/// into a new PID namespace without a new mount of `/proc`.
+/// Returns whether `/proc` shows the PID namespace of this process. It does not if the process was
+/// moved into a new PID namespace without a new mount of `/proc`.
 pub fn shows_own_namespace() -> bool {
     let shown = fs::read_link("/proc/self").ok();
     shown.is_some_and(|shown| shown.as_os_str() == &*std::process::id().to_string())
 }
 
-/// The processes that have this variable with this value in their environment, as far as this
-/// process may look.
+/// Returns the processes with this environment variable and value, as far as this process may read
+/// their environment.
 pub fn with_variable(name: &str, value: &OsStr) -> Vec<Identity> {
     let wanted = [name.as_bytes(), b"=", value.as_bytes()].concat();
     let has = |identity: &Identity| {
@@ -111,14 +114,14 @@ pub fn with_variable(name: &str, value: &OsStr) -> Vec<Identity> {
     pids.filter_map(Identity::of).filter(has).collect()
 }
 
-/// The time a process (all its threads, also ended ones) or kernel thread has run, to the
-/// nanosecond; nothing if it is gone.
+/// Returns the CPU time of a process (all its threads, ended ones included) or kernel thread in
+/// nanoseconds; none if it is gone.
 pub fn cpu_time(pid: u32) -> Option<Duration> {
     if !(1..=PID_MAX).contains(&pid) {
         return None;
     }
-    // The kernel's clock number of another process: the inverted process number above three bits,
-    // of which 2 means "time the scheduler gave it" (clock_getcpuclockid gives the same).
+    // The kernel's clock number of another process: the inverted process number above three bits; 2
+    // means scheduled time (clock_getcpuclockid returns the same).
     let clock = (!(pid as libc::clockid_t) << 3) | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec that the call only writes to.
@@ -126,13 +129,15 @@ pub fn cpu_time(pid: u32) -> Option<Duration> {
     (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-/// Memory of a process that is resident, in bytes: its pages, those of huge page file systems too,
-/// which the kernel counts apart. `None` if it is gone or not ours to look at.
+/// Returns the resident memory of a process in bytes, including huge pages, which the kernel counts
+/// separately.
+///
+/// Returns `None` if the process is gone or not readable.
 pub fn memory_bytes(pid: u32) -> Option<u64> {
     parse_memory(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?)
 }
 
-/// The sum of what `smaps_rollup` says of resident pages.
+/// Returns the sum of the resident pages in `smaps_rollup`.
 pub fn parse_memory(text: &str) -> Option<u64> {
     let kibibytes = |line: &str| -> Option<u64> {
         let (name, value) = line.split_once(':')?;
@@ -143,42 +148,42 @@ pub fn parse_memory(text: &str) -> Option<u64> {
     (!found.is_empty()).then(|| found.iter().sum::<u64>() * 1024)
 }
 
-/// The size of the machine's default huge page, in KiB.
+/// Returns the size of the machine's default huge page, in KiB.
 pub fn huge_page_kibibytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     memory_kibibytes(&text, "Hugepagesize").filter(|size| *size > 0)
 }
 
-/// The memory that programs could have without others losing theirs, in KiB.
+/// Returns the available memory (`MemAvailable`), in KiB.
 pub fn memory_available_kibibytes() -> Option<u64> {
     memory_kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable")
 }
 
-/// One line of `/proc/meminfo`: "Hugepagesize:       2048 kB".
+/// Parses one line of `/proc/meminfo`: "Hugepagesize:       2048 kB".
 fn memory_kibibytes(text: &str, name: &str) -> Option<u64> {
     let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned());
     text.lines().find_map(value)?.strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// How one core spent its time since boot, in clock ticks (usually 10 ms).
+/// Times of one core since boot, in clock ticks (usually 10 ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CoreTime {
-    /// Programs.
+    /// User programs.
     pub user: u64,
     /// The kernel on behalf of programs, and kernel threads.
     pub system: u64,
-    /// Nothing to do, or waiting for a disk.
+    /// Idle, or waiting for a disk.
     pub idle: u64,
     /// Hardware interrupts.
     pub interrupt: u64,
-    /// Deferred interrupt work: most of the network stack, where it has no thread of its own.
+    /// Softirqs: most of the network stack, unless it has its own threads.
     pub softirq: u64,
-    /// Taken by the machine's host.
+    /// Stolen by the hypervisor.
     pub steal: u64,
 }
 
 impl CoreTime {
-    /// What passed between an earlier reading and this one.
+    /// Returns the difference from an earlier reading.
     pub fn since(&self, earlier: &CoreTime) -> CoreTime {
         CoreTime {
             user: self.user.saturating_sub(earlier.user),
@@ -190,14 +195,14 @@ impl CoreTime {
         }
     }
 
-    /// The part of the time that was softirq work, 0 to 1; 0 when no time passed.
+    /// Returns the share of softirq time, 0 to 1; 0 if no time passed.
     pub fn softirq_share(&self) -> f64 {
         let all = self.user + self.system + self.idle + self.interrupt + self.softirq + self.steal;
         if all == 0 { 0.0 } else { self.softirq as f64 / all as f64 }
     }
 }
 
-/// Reads the `cpuN` lines of `/proc/stat`, as (core, times).
+/// Parses the `cpuN` lines of `/proc/stat`, as (core, times).
 pub fn parse_core_times(text: &str) -> Vec<(usize, CoreTime)> {
     text.lines().filter_map(parse_core_time).collect()
 }
@@ -218,7 +223,7 @@ fn parse_core_time(line: &str) -> Option<(usize, CoreTime)> {
     Some((core, time))
 }
 
-/// The times of every core now.
+/// Returns the current times of all cores.
 pub fn core_times() -> Vec<(usize, CoreTime)> {
     parse_core_times(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }

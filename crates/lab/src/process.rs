@@ -1,17 +1,20 @@
-//! A program of the lab: in a namespace, on a core, with a log, and certain to end.
+//! A program of the lab: in a namespace, on a core, with a log, and with guaranteed termination.
 //!
-//! A child runs in the PID namespace of the run's folder, so it dies with the run, and so do its
-//! descendants. Where the kernel allows no PID namespace, the kernel kills the child
-//! (PR_SET_PDEATHSIG) when the *thread* that started it ends, so one thread that lives as long as
-//! this process starts all children. Their descendants carry [`FOLDER_VARIABLE`] in their
-//! environment, by which the folder's end and the sweep find and kill them. The output of a child
-//! goes to a file, whose last lines are in the error when it ends early.
+//! - A child runs in the PID namespace of the run's folder, so it ends with the run, and so do its
+//!   descendants.
+//! - If the kernel allows no PID namespace, the kernel kills the child (PR_SET_PDEATHSIG) when the
+//!   *thread* that started it ends. Therefore one thread, which lives as long as this process,
+//!   starts all children. Their descendants have [`FOLDER_VARIABLE`] in their environment.
+//!   The end of the folder and the sweep find and kill them by it.
+//! - The output of a child goes to a file. If the child ends early, the error contains the last
+//!   lines.
 //!
 //! Source: `prctl(2)` PR_SET_PDEATHSIG, `setns(2)`, `sched_setaffinity(2)`.
+//!
 //! Invariants:
 //! - A dropped process is dead and waited for.
-//! - Signals go to processes we started and have not waited for, so a number cannot have changed
-//!   hands.
+//! - Signals go only to processes that this process started and has not waited for, so their
+//!   numbers cannot have been reused.
 
 #![allow(unsafe_code)]
 
@@ -29,33 +32,33 @@ use std::sync::{Mutex, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How many bytes of a log are looked at for its last lines, and how many lines are kept.
+/// Bytes of a log that are read for its last lines, and the number of lines.
 const TAIL_BYTES: u64 = 4096;
 const TAIL_LINES: usize = 5;
-/// The bytes of a short program's output that are read at most.
+/// Most bytes of a short program's output that are read.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
-/// The environment variable that names the run's folder to a program and its descendants, where the
-/// run has no PID namespace.
+/// Environment variable with the run's folder, for a program and its descendants, if the run has no
+/// PID namespace.
 pub const FOLDER_VARIABLE: &str = "PLANIMETER_PROCESS_FOLDER";
 
-/// Numbers the outputs of short programs, so that each has a file of its own.
+/// Numbers the outputs of short programs, so that each has its own file.
 static OUTPUTS: AtomicU32 = AtomicU32::new(0);
 
-/// What to start, where and how.
+/// Program to start, with its environment.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// The program's file.
+    /// Path of the program.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Its whole environment, beside PATH and LC_ALL=C.
+    /// Its complete environment, apart from PATH and LC_ALL=C.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where its output goes.
+    /// File of its output.
     pub log: PathBuf,
-    /// The namespace it runs in; nothing: ours.
+    /// Network namespace of the program; `None` for that of this process.
     pub namespace: Option<Namespace>,
-    /// The cores it may use; empty: any.
+    /// Cores of the program; empty for any.
     pub cores: Vec<usize>,
 }
 
@@ -71,7 +74,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it and records it in the run's folder.
+    /// Starts the program and records it in the run's folder.
     pub fn start(launch: Launch, folder: &RunFolder) -> Result<Process, LabError> {
         let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let log = launch.log.clone();
@@ -79,7 +82,7 @@ impl Process {
         let child = on_lab_thread(move || spawn(launch, &started))??;
         let identity = match Identity::of(child.id()) {
             Some(identity) => identity,
-            // Ended already; `check` will tell how.
+            // It has ended already; `check` reports its status.
             None => Identity { pid: child.id(), start_ticks: 0 },
         };
         let process = Process { name, child, identity, log, _folder: shared };
@@ -87,12 +90,12 @@ impl Process {
         Ok(process)
     }
 
-    /// Its process number.
+    /// Returns the process number.
     pub fn pid(&self) -> u32 {
         self.identity.pid
     }
 
-    /// Fails, with its last words, if it has ended.
+    /// Fails, with the last lines of its output, if the program has ended.
     pub fn check(&mut self) -> Result<(), LabError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -105,7 +108,8 @@ impl Process {
         }
     }
 
-    /// Waits until `is_ready` says so; fails if the process ends or `patience` runs out before.
+    /// Waits until `is_ready` returns true; fails if the process ends or `patience` runs out
+    /// before.
     pub fn wait_ready(
         &mut self,
         patience: Duration,
@@ -120,7 +124,7 @@ impl Process {
         if ready { Ok(()) } else { Err(self.not_ready(patience)) }
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the program ends by itself.
     pub fn wait_end(&mut self, patience: Duration) -> Result<ExitStatus, LabError> {
         let mut status = None;
         wait::until(patience, || {
@@ -131,18 +135,19 @@ impl Process {
         status.ok_or_else(|| self.not_ready(patience))
     }
 
-    /// Makes it stand still (SIGSTOP) until it is released or stopped: it keeps what it has and
-    /// takes no time of any core.
+    /// Suspends the program (SIGSTOP) until it is released or stopped. It keeps its resources and
+    /// uses no CPU time.
     pub fn hold(&mut self) {
         self.signal(libc::SIGSTOP);
     }
 
-    /// Lets it go on.
+    /// Resumes the program (SIGCONT).
     pub fn release(&mut self) {
         self.signal(libc::SIGCONT);
     }
 
-    /// Asks it to end (SIGTERM), and makes it end (SIGKILL) after `patience`; says how it ended.
+    /// Requests the program's end (SIGTERM), and kills it (SIGKILL) after `patience`. Returns its
+    /// exit status.
     pub fn stop(&mut self, patience: Duration) -> Result<ExitStatus, LabError> {
         self.signal(libc::SIGTERM);
         self.release();
@@ -152,27 +157,28 @@ impl Process {
         }
     }
 
-    /// Makes it end now.
+    /// Kills the program.
     pub fn kill(&mut self) -> Result<ExitStatus, LabError> {
         self.signal(libc::SIGKILL);
         self.child.wait().map_err(|error| LabError::system("wait for", &*self.name, error))
     }
 
-    /// Makes it end now, and with it whatever it started and left in its group.
+    /// Kills the program and all processes in its group.
     pub fn kill_group(&mut self) -> Result<ExitStatus, LabError> {
         if let Ok(None) = self.child.try_wait() {
-            // SAFETY: kill takes no pointers; the child leads the group of its number and is not waited for.
+            // SAFETY: kill takes no pointers; the child leads the group of its number and is not
+            // waited for.
             unsafe { libc::kill(-(self.child.id() as libc::pid_t), libc::SIGKILL) };
         }
         self.kill()
     }
 
-    /// The time it has run on a core so far.
+    /// Returns the CPU time used so far.
     pub fn cpu_time(&self) -> Option<Duration> {
         proc::cpu_time(self.pid())
     }
 
-    /// The last lines it printed.
+    /// Returns the last lines of its output.
     pub fn last_lines(&self) -> Vec<String> {
         last_lines(&self.log)
     }
@@ -183,7 +189,8 @@ impl Process {
 
     fn signal(&mut self, signal: libc::c_int) {
         if let Ok(None) = self.child.try_wait() {
-            // SAFETY: kill takes no pointers; the child is not waited for, so the number is its.
+            // SAFETY: kill takes no pointers; the child is not waited for, so the number is still
+            // its own.
             unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
         }
     }
@@ -195,7 +202,7 @@ impl Drop for Process {
     }
 }
 
-/// Runs a short program to its end and hands back what it printed; fails if it fails.
+/// Runs a short program to its end and returns its output; fails if the program fails.
 pub fn run(mut launch: Launch, patience: Duration, folder: &RunFolder) -> Result<String, LabError> {
     launch.log.set_extension(format!("{}.log", OUTPUTS.fetch_add(1, Ordering::Relaxed)));
     let mut process = Process::start(launch, folder)?;
@@ -218,12 +225,13 @@ fn spawn(launch: Launch, folder: &RunFolder) -> Result<Child, LabError> {
     spawn_with(&launch, folder, [Stdio::null(), copy.into(), output.into()])
 }
 
-/// Starts it with a pipe for each of its three streams instead of a log.
+/// Starts a program with a pipe for each of its three streams instead of a log.
 pub(crate) fn spawn_piped(launch: Launch, folder: &RunFolder) -> Result<Child, LabError> {
     spawn_with(&launch, folder, [Stdio::piped(), Stdio::piped(), Stdio::piped()])
 }
 
-/// Starts it in the folder's PID namespace, or, where there is none, marked and with a death signal.
+/// Starts a program in the folder's PID namespace. Without one, sets the folder variable and a
+/// death signal.
 fn spawn_with(
     launch: &Launch,
     folder: &RunFolder,
@@ -241,7 +249,7 @@ fn spawn_with(
     command.spawn().map_err(refused)
 }
 
-/// All but where its streams lead. Valid as long as `launch` holds its namespace open.
+/// Builds the command, except for its streams. Valid while `launch` holds its namespace open.
 fn command(launch: &Launch, parent: Option<u32>) -> Command {
     let mut command = Command::new(&launch.program);
     command
@@ -250,21 +258,22 @@ fn command(launch: &Launch, parent: Option<u32>) -> Command {
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .env("LC_ALL", "C")
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
-        // A Ctrl-C at the terminal is for us; we stop our children in good order.
+        // Ctrl-C at the terminal must reach only this process, which stops its children in order.
         .process_group(0);
     let network = launch.namespace.as_ref().map(|namespace| namespace.as_fd().as_raw_fd());
     let cores = (!launch.cores.is_empty()).then(|| pin::core_set(&launch.cores));
     // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
-    // takes locks. The namespace's descriptor is held open by `launch` until spawn has returned.
+    // takes locks. `launch` holds the namespace's descriptor open until spawn has returned.
     unsafe { command.pre_exec(move || become_child(parent, network, cores.as_ref())) };
     command
 }
 
-/// Requests the death signal again in a program that was started without a PID namespace: the kernel
-/// has cleared it if the program gained capabilities from its file. `folder` is the value of
-/// [`FOLDER_VARIABLE`]. Does nothing in descendants, whose parent is not the run.
+/// Requests the death signal again in a program that was started without a PID namespace.
+///
+/// The kernel has cleared the signal if the program gained capabilities from its file. `folder` is
+/// the value of [`FOLDER_VARIABLE`]. Does nothing in descendants, whose parent is not the run.
 pub fn renew_death_signal(folder: &OsStr) -> Result<(), LabError> {
-    // SAFETY: getppid takes nothing.
+    // SAFETY: getppid has no arguments.
     let parent = unsafe { libc::getppid() } as u32;
     if runfolder::owner_pid(Path::new(folder)) != Some(parent) {
         return Ok(());
@@ -272,20 +281,20 @@ pub fn renew_death_signal(folder: &OsStr) -> Result<(), LabError> {
     die_with(parent).map_err(|error| LabError::system("request", "a death signal", error))
 }
 
-/// Has the kernel kill this process when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 fn die_with(parent: u32) -> io::Result<()> {
     // SAFETY: prctl with this option takes integers only.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: getppid takes nothing. Had the parent died before prctl, no signal would come.
+    // SAFETY: getppid has no arguments. If the parent died before prctl, no signal is sent.
     match unsafe { libc::getppid() } as u32 == parent {
         true => Ok(()),
         false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
     }
 }
 
-/// What a child does before it becomes the program.
+/// Prepares the child between fork and exec.
 fn become_child(
     parent: Option<u32>,
     network: Option<i32>,
@@ -310,7 +319,7 @@ fn become_child(
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Runs `work` on the one thread that starts children, and hands back its result.
+/// Runs `work` on the single thread that starts children, and returns its result.
 pub(crate) fn on_lab_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LabError> {
@@ -330,7 +339,7 @@ pub(crate) fn on_lab_thread<T: Send + 'static>(
     result.recv().map_err(|_| gone())
 }
 
-/// The last lines of a log, each cut to 200 characters.
+/// Returns the last lines of a log, each truncated to 200 characters.
 fn last_lines(log: &Path) -> Vec<String> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(log)?;

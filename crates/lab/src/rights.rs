@@ -1,17 +1,20 @@
-//! Capabilities that an installed program holds by its file, so that nobody needs to be root to measure.
+//! File capabilities of an installed program, so that measurements do not require root.
 //!
-//! The file permits them and no more (`setcap ...=p`): were they in force at once, the kernel would refuse to start
-//! the program wherever one of them is withheld, as in a container, even for root. So the program puts in force what it
-//! was given. And they would end with it: what it starts (Open vSwitch, iperf3) has them only if they are ambient.
+//! - The file only permits them (`setcap ...=p`). If they were effective immediately, the kernel
+//!   would not start the program where one of them is withheld, as in a container, even for root.
+//!   So the program makes the permitted ones effective itself.
+//! - Capabilities end with the program: programs that it starts (Open vSwitch, iperf3) have them
+//!   only if they are ambient.
 //!
 //! Source: `capabilities(7)`.
-//! Invariant: nothing is gained that this process does not hold already.
+//!
+//! Invariant: this process gains nothing that it does not have already.
 
 #![allow(unsafe_code)]
 
 use crate::LabError;
 
-/// The header of `capget` and `capset`: their version with 64 bits in two halves, and this thread.
+/// Header of `capget` and `capset`: the version with 64 bits in two halves, and this thread.
 #[repr(C)]
 struct Header {
     version: u32,
@@ -29,17 +32,18 @@ struct Half {
 
 const VERSION_3: u32 = 0x2008_0522;
 
-/// Puts in force what is permitted, here and in the programs that this one starts. For root nothing is changed,
-/// whose rights are in force and passed on anyway. Call it while there is only one thread: the sets are each
-/// thread's own.
+/// Makes the permitted capabilities effective, in this program and in the programs that it starts.
+///
+/// Changes nothing for root, whose privileges are effective and inherited anyway. Call this while
+/// there is only one thread: each thread has its own sets.
 pub fn take_up() -> Result<(), LabError> {
-    // SAFETY: geteuid takes and touches nothing.
+    // SAFETY: geteuid has no arguments and touches no memory.
     if unsafe { libc::geteuid() } == 0 {
         return Ok(());
     }
     let header = Header { version: VERSION_3, pid: 0 };
     let mut halves = [Half::default(); 2];
-    // SAFETY: header and halves have the layout that this version asks for, and live through the call.
+    // SAFETY: header and halves have the layout of this version, and live through the call.
     let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, halves.as_mut_ptr()) };
     if got != 0 {
         return Err(LabError::last("read", "capabilities"));

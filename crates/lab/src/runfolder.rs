@@ -1,13 +1,15 @@
-//! The one thing of a run that can outlive a crash: its private folder, and how it is swept.
+//! The private folder of a run, which can outlive a crash, and the sweep that removes it.
 //!
-//! The folder holds sockets, logs and Open vSwitch's database. It says who made it (process number
-//! and start time, boot, process namespace) and which processes it started, so that a later run can
-//! tell what a dead run left from what a living one uses; and how many huge pages it reserved.
+//! The folder contains sockets, logs and Open vSwitch's database. It records its owner (process
+//! number, start time, boot, PID namespace), the processes that the owner started, and its reserved
+//! huge pages. A later run can thus distinguish leftover resources of a dead run from those of a
+//! running one.
 //!
-//! Source: our own layout: `ROOT/run-PID-N/{owner,children,hugepages...}`, each line of the
-//! first two "pid start_ticks", of the last a number of pages, below zero when given back.
-//! Invariant: the sweep touches only folders whose owner is dead, and kills only processes whose
-//! number and start time both match the record, or that carry the folder in their environment.
+//! Layout: `ROOT/run-PID-N/{owner,children,hugepages...}`. Each line of the first two is "pid
+//! start_ticks". Each line of the last is a number of pages, negative when released.
+//!
+//! Invariant: the sweep removes only folders with a dead owner. It kills only processes whose
+//! number and start time both match the record, or that have the folder in their environment.
 
 #![allow(unsafe_code)]
 
@@ -23,18 +25,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Paths of sockets must fit the kernel's 108 bytes with their closing zero.
+/// Paths of sockets must fit into the kernel's 108 bytes with their final zero.
 const SOCKET_PATH_BYTES: usize = 107;
-/// The bytes of an owner or children file that are read at most.
+/// Most bytes of an owner or children file that are read.
 const RECORD_BYTES: u64 = 1 << 20;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// How often processes are looked for that were started while others were killed.
+/// Most repeats of the search for processes that were started while others were killed.
 const KILL_ROUNDS: u32 = 50;
 
-/// A run's private folder, with the PID namespace of its processes; the last clone of this value
-/// kills the processes and removes the folder.
+/// A run's private folder, with the PID namespace of its processes. The last clone kills the
+/// processes and removes the folder.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     inner: Arc<Inner>,
@@ -43,25 +45,26 @@ pub struct RunFolder {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    /// Created for the first process; none where the kernel allows none.
+    /// Created for the first process; none if the kernel does not allow it.
     processes: OnceLock<Option<PidNamespace>>,
 }
 
-/// What a sweep found and did.
+/// Result of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Folders of dead runs, removed.
+    /// Removed folders of dead runs.
     pub removed: Vec<PathBuf>,
-    /// Processes of dead runs, killed.
+    /// Killed processes of dead runs.
     pub killed: Vec<u32>,
-    /// Huge pages that dead runs had reserved, given back.
+    /// Released huge pages of dead runs.
     pub pages: u64,
-    /// Folders of living runs, or of process namespaces that we cannot see into: left alone.
+    /// Untouched folders: of running runs, or of PID namespaces that are not visible.
     pub kept: Vec<PathBuf>,
 }
 
 impl RunFolder {
-    /// A new folder under `root`, which is made (mode 0700) if it is missing and must belong to us.
+    /// Creates a folder under `root`. Creates `root` (mode 0700) if it is missing; it must belong
+    /// to this user.
     pub fn create(root: &Path) -> Result<RunFolder, LabError> {
         checked_root(root)?;
         let own = Identity::own();
@@ -82,12 +85,12 @@ impl RunFolder {
         Ok(RunFolder { inner: Arc::new(Inner { path, processes: OnceLock::new() }) })
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// A folder within it, made if it is missing.
+    /// Returns a directory inside the folder, created if it is missing.
     pub fn folder(&self, name: &str) -> Result<PathBuf, LabError> {
         let path = self.path().join(name);
         match private_folder(&path) {
@@ -98,13 +101,13 @@ impl RunFolder {
         }
     }
 
-    /// The PID namespace of the folder's processes; none where the kernel allows none.
+    /// Returns the PID namespace of the folder's processes; none if the kernel does not allow it.
     pub(crate) fn pid_namespace(&self) -> Option<&PidNamespace> {
         self.inner.processes.get_or_init(|| PidNamespace::create().ok()).as_ref()
     }
 
-    /// Notes huge pages added to the machine's (or, below zero, given back): what is left of them
-    /// is given back should this run die before it does so.
+    /// Records huge pages added to the machine's number (negative: released). If this run dies
+    /// first, the sweep releases the rest.
     pub(crate) fn record_pages(&self, pages: i64) -> Result<(), LabError> {
         let path = self.path().join("hugepages");
         let append = || {
@@ -114,7 +117,7 @@ impl RunFolder {
         append().map_err(|error| LabError::system("record huge pages", path_text(&path), error))
     }
 
-    /// Notes a process as one to be killed should this run die without stopping it.
+    /// Records a process, to be killed if this run dies without stopping it.
     pub fn record_child(&self, child: Identity) -> Result<(), LabError> {
         let path = self.path().join("children");
         let append = || {
@@ -130,12 +133,12 @@ impl Drop for Inner {
         if matches!(self.processes.take(), Some(None)) {
             kill_marked(&self.path);
         }
-        // What cannot be removed now is swept by the next run.
+        // If this fails, the next run's sweep removes it.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Checks that a path can be that of a Unix socket.
+/// Checks that a path is valid for a Unix socket.
 pub fn checked_socket_path(path: &Path) -> Result<&Path, LabError> {
     if path.as_os_str().len() <= SOCKET_PATH_BYTES {
         return Ok(path);
@@ -143,7 +146,8 @@ pub fn checked_socket_path(path: &Path) -> Result<&Path, LabError> {
     Err(LabError::Argument { what: "a socket path of over 107 bytes", value: path_text(path) })
 }
 
-/// Removes what dead runs left under `root`: their folders and the processes they recorded.
+/// Removes leftover resources of dead runs under `root`: their folders and their recorded
+/// processes.
 pub fn sweep(root: &Path) -> Result<Swept, LabError> {
     let mut swept = Swept::default();
     if !root.exists() {
@@ -190,7 +194,7 @@ fn sweep_folder(path: &Path, name: &str, swept: &mut Swept) -> Result<(), LabErr
     Ok(())
 }
 
-/// Who made a folder.
+/// Owner of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Owner {
     identity: Identity,
@@ -251,13 +255,13 @@ fn parse_children(text: &str) -> Vec<Identity> {
     text.lines().filter_map(parse).filter(|child| child.pid > 1).collect()
 }
 
-/// The pages a run had reserved and not given back when it died: the sum of its record.
+/// Returns the pages that a dead run had not released: the sum of its record.
 fn parse_pages(text: &str) -> u64 {
     let changes = text.lines().filter_map(|line| line.parse::<i64>().ok());
     changes.fold(0_i64, i64::saturating_add).try_into().unwrap_or(0)
 }
 
-/// Kills the processes that carry a folder in their environment; says which.
+/// Kills the processes that have a folder in their environment, and returns their numbers.
 fn kill_marked(folder: &Path) -> Vec<u32> {
     let mut killed = Vec::new();
     for _ in 0..KILL_ROUNDS {
@@ -273,14 +277,15 @@ fn kill_marked(folder: &Path) -> Vec<u32> {
     killed
 }
 
-/// The process that made a folder, by the folder's name.
+/// Returns the process that created a folder, from the folder's name.
 pub(crate) fn owner_pid(folder: &Path) -> Option<u32> {
     let name = folder.file_name()?.to_str()?.strip_prefix("run-")?;
     name.split_once('-')?.0.parse().ok()
 }
 
-/// Kills a process if it still is the one recorded; says whether it did. A descriptor of the
-/// process is taken before its start time is compared, so that the number cannot change hands in
+/// Kills a process if it is still the recorded one, and returns whether it did.
+///
+/// A pidfd is opened before the start time is compared, so that the number cannot be reused in
 /// between.
 fn kill(child: Identity) -> bool {
     // SAFETY: pidfd_open takes no pointers.
@@ -299,8 +304,8 @@ fn kill(child: Identity) -> bool {
     killed
 }
 
-/// The root must be a folder of ours that nobody else can write to: in `/tmp`, anyone could have
-/// put a link there.
+/// Checks that the root is a directory of this user that no other user can write to: in `/tmp`,
+/// another user could have placed a link there.
 fn checked_root(root: &Path) -> Result<(), LabError> {
     let refused = |error| LabError::system("use the folder for runs", path_text(root), error);
     match DirBuilder::new().recursive(true).mode(0o700).create(root) {
@@ -308,7 +313,7 @@ fn checked_root(root: &Path) -> Result<(), LabError> {
         _ => {}
     }
     let found = fs::symlink_metadata(root).map_err(refused)?;
-    // SAFETY: geteuid takes and touches nothing.
+    // SAFETY: geteuid has no arguments and touches no memory.
     let own = found.uid() == unsafe { libc::geteuid() };
     if found.is_dir() && own && found.mode() & 0o022 == 0 {
         return Ok(());

@@ -1,29 +1,33 @@
-//! Interfaces of this host that somebody cabled to a device: taken for a while, and given back as they were.
+//! Interfaces of this host that are cabled to a device: used for a run, and restored afterwards.
 //!
-//! Nothing is made here. One that is off is switched on, and off again in the end; promiscuity belongs to
-//! the sockets that ask for it, and ends with them. Invariant: an interface with an address, a route or a
-//! bridge is not taken unless that was asked for, because it may be how this host is reached.
+//! This module creates nothing. An interface that is down is brought up, and taken down again at
+//! the end. Promiscuous mode belongs to the sockets that request it, and ends with them.
+//!
+//! Invariant: an interface with an address, a route or a bridge is used only on explicit request,
+//! because this host may be reached through it.
 
 use crate::netlink::uses::Use;
 use crate::veth::Interface;
 use crate::{LabError, Namespace, wait};
 use std::time::Duration;
 
-/// Interfaces that are taken, in the order in which they were named.
+/// Interfaces in use, in the order in which they were named.
 #[derive(Debug)]
 pub struct Taken {
-    /// Each of them.
+    /// The interfaces.
     pub interfaces: Vec<Interface>,
-    /// What those are used for that were taken all the same.
+    /// Existing uses of interfaces that were accepted nevertheless.
     pub uses: Vec<(String, Use)>,
     namespace: Namespace,
-    /// Those that were off.
+    /// Interfaces that were down.
     raised: Vec<u32>,
 }
 
 impl Taken {
-    /// Takes the interfaces of these names in the caller's namespace, and waits for their links. Those that are in use
-    /// are refused unless `used_too`.
+    /// Takes over the interfaces of these names in the caller's namespace, and waits for their
+    /// carriers.
+    ///
+    /// Rejects interfaces that are in use, unless `used_too` is set.
     pub fn take(names: &[&str], used_too: bool, patience: Duration) -> Result<Taken, LabError> {
         let namespace = Namespace::current()?;
         let mut netlink = namespace.netlink()?;
@@ -51,7 +55,7 @@ impl Taken {
                 threads: None,
             });
         }
-        // Only now that none is refused is anything changed.
+        // Changes start only after all interfaces are accepted.
         for interface in &taken.interfaces {
             let is_off = all.iter().any(|link| link.index == interface.index && !link.up);
             if is_off {
@@ -73,7 +77,7 @@ impl Drop for Taken {
     fn drop(&mut self) {
         let Ok(mut netlink) = self.namespace.netlink() else { return };
         for index in self.raised.drain(..) {
-            // One that is gone by now is not on.
+            // An interface that is gone is not up.
             let _ = netlink.link_down(index);
         }
     }

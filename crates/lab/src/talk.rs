@@ -1,11 +1,12 @@
-//! A program that is talked to: by pipes that never block, and with what it prints kept.
+//! A program connected by non-blocking pipes, with its error output retained.
 //!
-//! It is started as every program of the lab ([`crate::process`]), so that it dies when we die. Lines go
-//! to its standard input and come from its standard output; what it writes to its standard error is
-//! kept up to [`PRINTED_BYTES_MAX`].
+//! The program is started like every program of the lab ([`crate::process`]), so that it dies with
+//! this process. Lines are written to its standard input and read from its standard output. Its
+//! standard error is retained up to [`PRINTED_BYTES_MAX`].
 //!
 //! Source: `pipe(7)`, `poll(2)`, `kill(2)`.
-//! Invariant: a dropped program is dead and waited for, and so is all of its process group that is left.
+//!
+//! Invariant: a dropped program is dead and waited for, and so is the rest of its process group.
 
 #![allow(unsafe_code, clippy::disallowed_methods)]
 
@@ -16,23 +17,23 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Bytes that are kept of what a program prints beside what it says: the last ones.
+/// Most bytes of standard error that are retained: the last ones.
 pub const PRINTED_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes of a line that a program says.
+/// Most bytes of a line of standard output.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// Bytes that a pipe holds, where the kernel allows it.
+/// Size of a pipe, if the kernel allows it.
 const PIPE_BYTES: libc::c_int = 1 << 20;
 
-/// A program at the other end of pipes.
+/// A program connected by pipes.
 #[derive(Debug)]
 pub struct Talk {
     child: Child,
-    /// What we say goes here; none once it is told that nothing more comes.
+    /// Its standard input; `None` once it is closed.
     says: Option<ChildStdin>,
     hears: ChildStdout,
     prints: ChildStderr,
@@ -41,30 +42,30 @@ pub struct Talk {
     heard: Vec<u8>,
     heard_start: usize,
     printed: Vec<u8>,
-    /// Bytes that it printed in all.
+    /// Total bytes of its standard error.
     printed_total: u64,
-    /// Bytes that it took, and bytes that it said.
+    /// Bytes written to it, and bytes read from it.
     bytes: [u64; 2],
     is_silent: bool,
-    /// It is dead and waited for: its number may be somebody else's.
+    /// Whether it is dead and waited for: its number may be reused.
     is_gone: bool,
     /// Keeps the PID namespace until the child is waited for.
     _folder: RunFolder,
 }
 
-/// Why a program cannot be talked to any more.
+/// Why communication with a program has ended.
 #[derive(Debug)]
 pub enum TalkError {
-    /// It has said its last.
+    /// Its standard output has ended.
     Over,
     /// A line has more than [`LINE_BYTES_MAX`] bytes.
     LongLine,
-    /// The kernel refused.
+    /// A system call failed.
     System(io::Error),
 }
 
 impl Talk {
-    /// Starts it and records it in the run's folder.
+    /// Starts the program and records it in the run's folder.
     pub fn start(launch: Launch, folder: &RunFolder) -> Result<Talk, LabError> {
         let name = launch.program.display().to_string();
         let started = folder.clone();
@@ -98,27 +99,27 @@ impl Talk {
         Ok(talk)
     }
 
-    /// Puts bytes behind those that it has not taken yet.
+    /// Appends bytes to those that wait to be written.
     pub fn say(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Bytes that it has not taken yet.
+    /// Returns how many bytes wait to be written.
     pub fn waiting(&self) -> usize {
         self.waiting.len() - self.waiting_start
     }
 
-    /// Bytes that it took and that it said so far.
+    /// Returns the bytes written and read so far.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
     }
 
-    /// The time that it ran on a core so far.
+    /// Returns the CPU time used so far.
     pub fn cpu_time(&self) -> Option<Duration> {
         proc::cpu_time(self.child.id()).filter(|_| !self.is_gone)
     }
 
-    /// Hands over and takes what can be without waiting.
+    /// Writes and reads as much as possible without waiting.
     pub fn turn(&mut self) -> Result<(), TalkError> {
         self.hand_over()?;
         self.take_printed();
@@ -130,7 +131,7 @@ impl Talk {
                     self.bytes[1] += count as u64;
                     self.heard.extend_from_slice(&buffer[..count]);
                     if self.heard.len() - self.heard_start > LINE_BYTES_MAX {
-                        // What is whole is read before more is taken.
+                        // Whole lines are consumed before more is read.
                         return Ok(());
                     }
                 }
@@ -142,7 +143,7 @@ impl Talk {
         Ok(())
     }
 
-    /// The next whole line that it said, without its end.
+    /// Returns the next whole line, without its line end.
     pub fn line(&mut self) -> Result<Option<Vec<u8>>, TalkError> {
         let rest = &self.heard[self.heard_start..];
         if let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
@@ -158,7 +159,7 @@ impl Talk {
         if self.is_silent { Err(TalkError::Over) } else { Ok(None) }
     }
 
-    /// Waits for its next line, for at most so long; none if none came.
+    /// Waits for the next line, at most `patience`; none on a timeout.
     pub fn wait_line(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, TalkError> {
         let until = Instant::now() + patience;
         loop {
@@ -174,7 +175,7 @@ impl Talk {
         }
     }
 
-    /// What it has printed since this was last asked, as far as it was kept, and how many bytes were not.
+    /// Returns the retained standard error since the last call, and how many bytes were dropped.
     pub fn take_print(&mut self) -> (String, u64) {
         self.take_printed();
         let left_out = self.printed_total - self.printed.len() as u64;
@@ -182,25 +183,25 @@ impl Talk {
         (String::from_utf8_lossy(&std::mem::take(&mut self.printed)).into_owned(), left_out)
     }
 
-    /// Tells it that nothing more comes, and waits until it ends; kills it after `patience`. How it ended.
+    /// Closes its standard input and waits until it ends; kills it after `patience`. Returns its
+    /// exit status.
     pub fn end(&mut self, patience: Duration) -> Result<Option<ExitStatus>, LabError> {
         self.says = None;
         self.wait_end(patience)?;
         Ok(self.kill())
     }
 
-    /// Has it say where it is and end (SIGABRT, on which Python prints its stack), and kills it after
-    /// `patience`.
+    /// Sends SIGABRT, on which Python prints its stack, and kills the program after `patience`.
     pub fn abort(&mut self, patience: Duration) {
         self.signal(libc::SIGABRT);
         let _ = self.wait_end(patience);
         self.kill();
     }
 
-    /// Waits until it ends; it is not waited for yet, so that its number stays its own.
+    /// Waits until it ends, without reaping it, so that its number is not reused.
     fn wait_end(&mut self, patience: Duration) -> Result<bool, LabError> {
         let ended = wait::until(patience, || {
-            // A full pipe would keep it from ending.
+            // A full pipe would block its end.
             let _ = self.turn();
             self.heard_start = self.heard.len();
             Ok(has_ended(&self.child))
@@ -219,7 +220,7 @@ impl Talk {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // It listens no more; what it said before it ended is still to be read.
+                // It has closed its input; output from before is still to be read.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
                 Err(error) => return Err(TalkError::System(error)),
             }
@@ -239,7 +240,7 @@ impl Talk {
         }
     }
 
-    /// Waits until something can be read, or what waits can be handed over.
+    /// Waits until output can be read, or waiting bytes can be written.
     fn wait(&self, patience: Duration) -> io::Result<()> {
         let row = |descriptor, events| libc::pollfd { fd: descriptor, events, revents: 0 };
         let mut rows = vec![
@@ -250,7 +251,8 @@ impl Talk {
             rows.push(row(says.as_raw_fd(), libc::POLLOUT));
         }
         let patience_ms = patience.as_millis().clamp(1, 100) as libc::c_int;
-        // SAFETY: `rows` is valid for its length while the call lasts; the descriptors are ours.
+        // SAFETY: `rows` is valid for its length during the call; the descriptors belong to this
+        // process.
         match unsafe { libc::poll(rows.as_mut_ptr(), rows.len() as libc::nfds_t, patience_ms) } {
             -1 => match io::Error::last_os_error() {
                 error if error.kind() == ErrorKind::Interrupted => Ok(()),
@@ -269,7 +271,8 @@ impl Talk {
     /// Signals its whole process group, which has its number.
     fn signal(&mut self, signal: libc::c_int) {
         if !self.is_gone {
-            // SAFETY: kill takes no pointers; the child is not waited for, so the number is its.
+            // SAFETY: kill takes no pointers; the child is not waited for, so the number is still
+            // its own.
             unsafe { libc::kill(-(self.child.id() as libc::pid_t), signal) };
         }
     }
@@ -281,18 +284,18 @@ impl Drop for Talk {
     }
 }
 
-/// Whether a child has ended, without waiting for it.
+/// Returns whether a child has ended, without reaping it.
 fn has_ended(child: &Child) -> bool {
     // SAFETY: zeroes are a valid siginfo_t.
     let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: `told` is valid while the call lasts; the child is ours and not waited for.
+    // SAFETY: `told` is valid during the call; the child is ours and not waited for.
     let asked = unsafe { libc::waitid(libc::P_PID, child.id(), &mut told, how) };
-    // SAFETY: the call filled the member that tells of children, or left it zero.
+    // SAFETY: the call filled the member for children, or left it zero.
     asked != 0 || unsafe { told.si_pid() } != 0
 }
 
-/// Has a pipe never block, and hold much if that is allowed.
+/// Makes a pipe non-blocking, and enlarges it if allowed.
 fn set_up(descriptor: i32) -> io::Result<()> {
     // SAFETY: the descriptor is open as long as its stream, which outlives this call.
     let pipe = unsafe { BorrowedFd::borrow_raw(descriptor) };
@@ -363,7 +366,8 @@ mod tests {
         let _ = std::fs::remove_dir(root);
     }
 
-    /// A child of a process. The shell itself knows only its number in the PID namespace of the folder.
+    /// Returns a child of a process. The shell itself knows only its number in the PID namespace of
+    /// the folder.
     fn child_of(parent: u32) -> Option<u32> {
         let wanted = format!("PPid:\t{parent}\n");
         let pids = std::fs::read_dir("/proc").unwrap().flatten();
@@ -374,7 +378,7 @@ mod tests {
         })
     }
 
-    /// Whether a process is gone, or waits for its new parent to reap it.
+    /// Returns whether a process is gone, or waits for its new parent to reap it.
     fn is_dead(pid: u32) -> bool {
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")

@@ -1,8 +1,10 @@
-//! What the kernel knows of a namespace's connections by TCP: windows, and what was lost and sent again.
+//! The kernel's data on a namespace's TCP connections: windows, losses and retransmissions.
 //!
-//! Source: `sock_diag(7)`, the kernel's `inet_diag.h`, `struct tcp_info` in its `tcp.h`; `/proc/net/netstat` and
-//! `/proc/net/snmp` for the counters of the whole namespace. A kernel that is older than a field leaves it out.
-//! Invariant: reading changes nothing, so it may be done while a connection is at work.
+//! Source: `sock_diag(7)`, the kernel's `inet_diag.h`, `struct tcp_info` in its `tcp.h`;
+//! `/proc/net/netstat` and `/proc/net/snmp` for the counters of the whole namespace. A kernel older
+//! than a field omits it.
+//!
+//! Invariant: reading changes nothing, so it is possible while a connection is active.
 
 use std::fs;
 use std::net::SocketAddrV4;
@@ -15,40 +17,40 @@ use crate::{LabError, Namespace};
 const WHAT: &str = "list the connections by TCP";
 /// `struct inet_diag_req_v2`.
 const REQUEST_BYTES: usize = 56;
-/// The attribute with `struct tcp_info`, and the bit that asks for it.
+/// The attribute with `struct tcp_info`, and the bit that requests it.
 const ATTRIBUTE_INFO: u16 = 2;
 const EXTENSION_INFO: u8 = 1 << (ATTRIBUTE_INFO - 1);
-/// The state of a connection that is established, as a bit.
+/// The state of an established connection, as a bit.
 const ESTABLISHED: u32 = 1 << 1;
-/// Bytes of `struct inet_diag_msg`, and where the other end's port and address stand in it.
+/// Bytes of `struct inet_diag_msg`, and offsets of the peer's port and address.
 const MESSAGE_BYTES: usize = 72;
 const PEER_PORT_AT: usize = 6;
 const PEER_ADDRESS_AT: usize = 24;
-/// Where things stand in `struct tcp_info`.
+/// Offsets in `struct tcp_info`.
 const SEGMENT_BYTES_AT: usize = 16;
 const ROUND_TRIP_US_AT: usize = 68;
 const CONGESTION_SEGMENTS_AT: usize = 80;
 const ACKED_BYTES_AT: usize = 120;
 const WINDOW_BYTES_AT: usize = 228;
 
-/// A connection, as its sender sees it.
+/// A connection from its sender's view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
-    /// The other end.
+    /// The peer.
     pub peer: SocketAddrV4,
-    /// Bytes that the other end has acknowledged.
+    /// Bytes acknowledged by the peer.
     pub acked_bytes: u64,
-    /// What the other end offers to take, in bytes; absent where the kernel is older than 5.4.
+    /// The peer's receive window in bytes; absent on kernels older than 5.4.
     pub window_bytes: Option<u64>,
-    /// What a full segment carries, in bytes.
+    /// Payload of a full segment in bytes.
     pub segment_bytes: u32,
-    /// What the sender allows itself to have under way, in segments.
+    /// Congestion window of the sender in segments.
     pub congestion_segments: u32,
-    /// The smoothed time of a round trip, in microseconds.
+    /// Smoothed round-trip time in microseconds.
     pub round_trip_us: u32,
 }
 
-/// Looks at the connections of a namespace, again and again.
+/// Reads the connections of a namespace repeatedly.
 pub struct Diagnosis {
     socket: Socket,
 }
@@ -60,12 +62,12 @@ impl std::fmt::Debug for Diagnosis {
 }
 
 impl Diagnosis {
-    /// Of this namespace.
+    /// Opens a query socket for this namespace.
     pub fn of(namespace: &Namespace) -> Result<Diagnosis, LabError> {
         Ok(Diagnosis { socket: diagnosis::socket(namespace)? })
     }
 
-    /// The connections over IPv4 that are established.
+    /// Returns the established IPv4 connections.
     pub fn connections(&self) -> Result<Vec<Connection>, LabError> {
         diagnosis::list(&self.socket, WHAT, &request(), parse)
     }
@@ -98,23 +100,23 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// What a namespace has counted of TCP since it exists.
+/// TCP counters of a namespace since its creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Segments that were sent again, for whatever reason.
+    /// Retransmitted segments, for all reasons.
     pub resent: u64,
-    /// Timers that ran out before an acknowledgement came.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Segments that were sent again because of acknowledgements of later ones.
+    /// Fast retransmissions, after acknowledgements of later segments.
     pub resent_fast: u64,
-    /// Probes that were sent early, in place of a time-out.
+    /// Loss probes, sent before a timeout.
     pub probes: u64,
-    /// Time-outs that turned out to have been needless: what was acknowledged was only late.
+    /// Spurious timeouts: the acknowledgement was only late.
     pub spurious: u64,
 }
 
 impl Counts {
-    /// Those of this namespace.
+    /// Reads the counters of this namespace.
     pub fn of(namespace: &Namespace) -> Result<Counts, LabError> {
         let read = || -> Result<(String, String), LabError> {
             let file = |name: &str| {
@@ -134,7 +136,7 @@ impl Counts {
         })
     }
 
-    /// What was counted since then.
+    /// Returns the difference from an earlier reading.
     #[must_use]
     pub fn since(&self, before: &Counts) -> Counts {
         Counts {
@@ -147,7 +149,7 @@ impl Counts {
     }
 }
 
-/// A counter of a group: a line of names and a line of values, both after the group's name.
+/// Parses a counter of a group: a line of names and a line of values, both after the group's name.
 fn counted(text: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(':'));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!(counted("Tcp: RetransSegs\n", "Tcp", "RetransSegs"), None);
     }
 
-    /// A message as the kernel lays it out, with `info` bytes of `struct tcp_info`.
+    /// Builds a message in the kernel's layout, with `info` bytes of `struct tcp_info`.
     fn message(info: usize) -> Vec<u8> {
         let mut told = vec![0_u8; info];
         let mut put = |at: usize, bytes: &[u8]| {

@@ -1,12 +1,13 @@
-//! Who is wired to whom: one instrument, and a site for each target, as a value.
+//! The topology: one tester, and a site for each target.
 //!
 //! ```text
 //!   instrument namespace                       target namespace
 //!   ovs-1  ────────────────── cable ────────────────── p1
 //!   ovs-2  ────────────────── cable ────────────────── p2
 //! ```
-//! Sites can be joined to each other too ([`Lab::network`]). A target sees ports `p1`, `p2`... whatever it is; the instrument sees `NAME-1`, `NAME-2`... The
-//! direct site is one cable with both ends at the instrument.
+//! Sites can also be connected to each other ([`Lab::network`]). Every target has ports `p1`,
+//! `p2`...; the tester's interfaces are `NAME-1`, `NAME-2`... The direct site is one cable with
+//! both ends at the tester.
 //!
 //! Invariant: a site's interfaces and namespace vanish when it is dropped, and with the run.
 
@@ -18,42 +19,46 @@ use crate::{LabError, Mac, Namespace, RunFolder};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The most ports a site can have.
+/// Most ports of a site.
 pub const PORTS_MAX: u32 = 64;
 
-/// How targets are wired.
+/// Wiring of targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wiring {
-    /// Cables between instrument and target, 1 to 64.
+    /// Cables between tester and target, 1 to 64.
     pub ports: u32,
-    /// The largest packet in bytes, without the Ethernet header.
+    /// The MTU: the largest packet in bytes, without the Ethernet header.
     pub mtu: u32,
-    /// Who runs where.
+    /// Assignment of cores.
     pub cores: Cores,
-    /// Whether the kernel's receive work at the target's ends has threads on the target's cores;
-    /// otherwise the instrument's sending core does it.
+    /// Whether the kernel's receive work at the target's ends runs on threads on the target's
+    /// cores; otherwise the tester's sending core does it.
     pub target_threaded: bool,
-    /// Whether the kernel's receive work at the instrument's ends has threads on the instrument's
-    /// cores; otherwise the target's core does it. On a single core, a generator that never rests
-    /// would keep them waiting and frames would be lost on the way back.
+    /// Whether the kernel's receive work at the tester's ends runs on threads on the tester's
+    /// cores; otherwise the target's core does it.
+    ///
+    /// On a single core, a busy-polling generator would block these threads, and frames would be
+    /// lost on the return path.
     pub instrument_threaded: bool,
-    /// Whether a target that can takes its ends by AF_XDP; otherwise by packet sockets.
+    /// Whether a target that supports AF_XDP uses it for its ends; otherwise packet sockets.
     pub xdp: bool,
-    /// Whether each of the instrument's ends has a namespace of its own, in which a host can stand ([`crate::host`]); else
-    /// all are in the instrument's.
+    /// Whether each of the tester's ends has its own namespace, which can contain a host
+    /// ([`crate::host`]); otherwise all are in the tester's.
     pub apart: bool,
-    /// Whether an OpenFlow switch listens on TCP too, at [`CONTROL_ADDRESS`] of its namespace, where what passes can
-    /// be captured.
+    /// Whether an OpenFlow switch also listens on TCP, at [`CONTROL_ADDRESS`] of its namespace,
+    /// where traffic can be captured.
     pub control_tcp: bool,
 }
 
-/// Where OpenFlow switches listen on TCP, if they do.
+/// TCP listen address of OpenFlow switches, if enabled.
 pub const CONTROL_ADDRESS: std::net::SocketAddrV4 =
     std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 6653);
 
 impl Wiring {
-    /// Two ports of 1,500 bytes. The target's kernel work is on the target's core; the
-    /// instrument's is on its own cores if it has more than one.
+    /// Two ports with an MTU of 1,500 bytes.
+    ///
+    /// The target's kernel work is on the target's core. The tester's is on its own cores if it has
+    /// more than one.
     pub fn of_machine() -> Result<Wiring, LabError> {
         let cores = Cores::of_machine()?;
         let instrument_threaded = cores.instrument.len() > 1;
@@ -71,41 +76,41 @@ impl Wiring {
     }
 }
 
-/// A run's network: the instrument's namespace, and the run's folder.
+/// A run's network: the tester's namespace, and the run's folder.
 #[derive(Debug)]
 pub struct Lab {
-    /// Where the instrument's interfaces are.
+    /// Namespace of the tester's interfaces.
     pub instrument: Namespace,
     /// The run's private folder.
     pub folder: RunFolder,
-    /// What dead runs had left, removed when this one began.
+    /// Leftover resources of dead runs, removed when this run began.
     pub swept: Swept,
     sites: AtomicU8,
 }
 
-/// What a port of a site in a network is joined to.
+/// The other end of a site's port in a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Across {
-    /// The instrument.
+    /// The tester.
     Instrument,
-    /// A port, from 1, of another site, from 0, of which the same is said.
+    /// A port, from 1, of another site, from 0, whose plan must name this port in turn.
     Site(usize, u32),
 }
 
-/// A place for a target, wired to the instrument.
+/// The environment of a target, wired to the tester.
 #[derive(Debug)]
 pub struct Site {
-    /// Its name, which begins the names of the instrument's interfaces.
+    /// Its name, the prefix of the tester's interface names.
     pub name: String,
-    /// The target's namespace; for the direct site, the instrument's.
+    /// The target's namespace; for the direct site, the tester's.
     pub namespace: Namespace,
-    /// The instrument's ends, in port order (port 1 first); none where memory is shared.
+    /// The tester's ends in port order (port 1 first); none for shared memory.
     pub instrument: Vec<Interface>,
-    /// The target's ends, in port order; none for the direct site, nor where memory is shared.
+    /// The target's ends in port order; none for the direct site or for shared memory.
     pub target: Vec<Interface>,
-    /// How it is wired.
+    /// Its wiring.
     pub wiring: Wiring,
-    /// A folder for the target's files.
+    /// Directory of the target's files.
     pub path: PathBuf,
     /// The run's folder, which records the target's processes.
     pub folder: RunFolder,
@@ -113,7 +118,7 @@ pub struct Site {
 }
 
 impl Lab {
-    /// Sweeps what dead runs left under `root`, and begins a new one there.
+    /// Removes leftover resources of dead runs under `root`, and begins a new run there.
     pub fn open(root: &Path) -> Result<Lab, LabError> {
         let swept = runfolder::sweep(root)?;
         let folder = RunFolder::create(root)?;
@@ -121,7 +126,7 @@ impl Lab {
         Ok(Lab { instrument, folder, swept, sites: AtomicU8::new(1) })
     }
 
-    /// A site for a target: its own namespace with `p1`, `p2`... Names are 1 to 12 bytes.
+    /// Creates a site for a target: its own namespace with `p1`, `p2`... Names are 1 to 12 bytes.
     pub fn site(&self, name: &str, wiring: &Wiring) -> Result<Site, LabError> {
         checked(name, wiring)?;
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
@@ -159,9 +164,11 @@ impl Lab {
         })
     }
 
-    /// Sites that are joined to each other and to the instrument: for each its name and what its ports are
-    /// joined to. A cable between two sites is the kernel's work on the targets' cores at both ends, and
-    /// belongs to the site that comes first.
+    /// Creates sites that are connected to each other and to the tester, each with its name and the
+    /// other ends of its ports.
+    ///
+    /// The kernel's work for a cable between two sites is on the targets' cores at both ends. The
+    /// cable belongs to the first of the sites.
     pub fn network(
         &self,
         plans: &[(String, Vec<Across>)],
@@ -202,7 +209,7 @@ impl Lab {
                             .instrument_threaded
                             .then(|| wiring.cores.instrument.clone()),
                     },
-                    // Laid already, from the other end.
+                    // The cable exists already, from the other end.
                     Across::Site(other, _) if other < site => continue,
                     Across::Site(other, port) => own(other, port),
                 };
@@ -226,8 +233,10 @@ impl Lab {
         Ok(sites)
     }
 
-    /// The site without a target: one cable, both ends at the instrument, so that what is sent
-    /// into port 1 comes out at port 2. It measures the instrument itself.
+    /// Creates the site without a target: one cable with both ends at the tester. It measures the
+    /// tester itself.
+    ///
+    /// Frames sent into port 1 arrive at port 2.
     pub fn direct(&self, name: &str, wiring: &Wiring) -> Result<Site, LabError> {
         checked(name, wiring)?;
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
@@ -251,8 +260,10 @@ impl Lab {
         })
     }
 
-    /// A site joined by shared memory: no cables, but a namespace for what the target makes itself,
-    /// and for each port a socket ([`Site::socket`]) over which the memory is handed.
+    /// Creates a site for shared memory, without cables.
+    ///
+    /// It has a namespace for interfaces that the target creates, and for each port a socket
+    /// ([`Site::socket`]) through which the memory is passed.
     pub fn memory(&self, name: &str, wiring: &Wiring) -> Result<Site, LabError> {
         checked(name, wiring)?;
         Ok(Site {
@@ -269,31 +280,30 @@ impl Lab {
 }
 
 impl Site {
-    /// Where the memory of a port is handed over: the file of a Unix socket, in a site joined by
-    /// shared memory.
+    /// Returns the Unix socket of a port, through which shared memory is passed.
     pub fn socket(&self, port: u32) -> PathBuf {
         self.path.join(port_name(port))
     }
 
-    /// The kernel's counters on the target's side.
+    /// Returns the kernel's counters on the target's side.
     pub fn account(&self) -> Result<Account, LabError> {
         Account::of(&self.namespace)
     }
 
-    /// The kernel threads that receive for the target.
+    /// Returns the kernel threads that receive for the target.
     pub fn target_threads(&self) -> Vec<u32> {
         let threads = self.target.iter().filter_map(|end| end.threads.as_ref());
         threads.flat_map(|found| found.threads.iter().copied()).collect()
     }
 
-    /// The target's interface for a port, 1 being the first.
+    /// Returns the target's interface for a port, from 1.
     pub fn port(&self, port: u32) -> Result<&Interface, LabError> {
         let found = port.checked_sub(1).and_then(|index| self.target.get(index as usize));
         found.ok_or_else(|| LabError::Argument { what: "a port", value: port.to_string() })
     }
 }
 
-/// What a target's interface for a port is called.
+/// Returns the name of a target's interface for a port.
 pub fn port_name(port: u32) -> String {
     format!("p{port}")
 }
@@ -310,8 +320,8 @@ fn checked(name: &str, wiring: &Wiring) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Locally administered addresses that say what they are: 02:49 ("I") for the instrument's ends,
-/// 02:54 ("T") for the target's.
+/// Locally administered addresses that show their side: 02:49 ("I") for the tester's ends, 02:54
+/// ("T") for the target's.
 fn instrument_mac(site: u8, port: u32) -> Mac {
     [0x02, 0x49, 0, 0, site, port as u8]
 }

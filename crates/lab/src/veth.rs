@@ -1,8 +1,10 @@
-//! A cable: two interfaces, in one or two namespaces, set so that it only carries what is sent.
+//! A cable: a veth pair in one or two namespaces, configured to carry only the frames that are
+//! sent.
 //!
-//! Source: `veth(4)`; why GRO and threads, see [`crate::napi`].
-//! Invariant: both ends are up when a cable exists; it goes with both ends when it is dropped or
-//! when either namespace vanishes.
+//! Source: `veth(4)`; for GRO and threads, see [`crate::napi`].
+//!
+//! Invariant: both ends of a cable are up. It is removed with both ends when it is dropped or when
+//! either namespace vanishes.
 
 use crate::ethtool;
 use crate::napi::{self, NapiThreads};
@@ -10,48 +12,49 @@ use crate::netlink::link::VethEnd;
 use crate::{LabError, Mac, Namespace, wait};
 use std::time::Duration;
 
-/// How long the kernel may take to notice that a cable is plugged in; it promises a second.
+/// Timeout for the kernel to detect the carrier, which takes up to a second.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One end of a cable.
 #[derive(Debug, Clone)]
 pub struct Interface {
-    /// Where it is.
+    /// Its namespace.
     pub namespace: Namespace,
-    /// Its name there.
+    /// Its name.
     pub name: String,
-    /// The kernel's number for it there.
+    /// Its index.
     pub index: u32,
-    /// Its address.
+    /// Its hardware address.
     pub mac: Mac,
-    /// The largest packet in bytes, without the Ethernet header.
+    /// The MTU: the largest packet in bytes, without the Ethernet header.
     pub mtu: u32,
-    /// The kernel threads that receive here; nothing if that was left to the sender's core.
+    /// The kernel threads that receive here; none if the sender's core does this.
     pub threads: Option<NapiThreads>,
 }
 
-/// What an end shall be.
+/// Settings of an end.
 #[derive(Debug, Clone)]
 pub struct EndSettings {
-    /// Where.
+    /// Namespace.
     pub namespace: Namespace,
-    /// Its name there, 1 to 15 bytes.
+    /// Name, 1 to 15 bytes.
     pub name: String,
-    /// Its address.
+    /// Hardware address.
     pub mac: Mac,
-    /// The cores that receive here on threads of their own; nothing leaves it to the sender's.
+    /// Cores of the receiving kernel threads; `None` leaves the work to the sender's core.
     pub threaded: Option<Vec<usize>>,
 }
 
 /// A cable between two ends.
 #[derive(Debug)]
 pub struct Cable {
-    /// Its ends, in the order they were asked for.
+    /// Its ends, in the order of the arguments.
     pub ends: [Interface; 2],
 }
 
 impl Cable {
-    /// Lays a cable, which will soon carry frames; one that cannot be set as asked is taken up again.
+    /// Creates a cable, which is removed again if its settings fail. It needs some time before it
+    /// carries frames.
     pub fn lay(one: &EndSettings, other: &EndSettings, mtu: u32) -> Result<Cable, LabError> {
         one.namespace.netlink()?.veth_add(&veth_end(one), &veth_end(other), mtu)?;
         let mut cable = Cable { ends: [found(one, mtu)?, found(other, mtu)?] };
@@ -62,7 +65,7 @@ impl Cable {
             netlink.link_never_merge(interface.index)?;
             netlink.link_up(interface.index)?;
         }
-        // Only now has each end something to work for: a thread needs its interface to be up.
+        // Only now, because a thread requires its interface to be up.
         for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
             if let Some(cores) = &settings.threaded {
                 interface.threads =
@@ -72,9 +75,10 @@ impl Cable {
         Ok(cable)
     }
 
-    /// Waits until the cable carries frames: until the kernel has noticed that it is plugged in, it
-    /// drops what is sent, and a bridge does not forward through it. Lay all cables first: the
-    /// kernel looks once a second, at all of them.
+    /// Waits until both ends have a carrier. Before, the kernel drops frames, and a bridge does not
+    /// forward through the cable.
+    ///
+    /// Create all cables first: the kernel checks all of them once a second.
     pub fn wait_carrying(&self) -> Result<(), LabError> {
         self.ends.iter().try_for_each(Interface::wait_carrying)
     }
@@ -94,7 +98,7 @@ impl Interface {
 impl Drop for Cable {
     fn drop(&mut self) {
         let end = &self.ends[0];
-        // A cable that is already gone, with a namespace, is what dropping wants.
+        // A cable that is already gone with a namespace needs no removal.
         let _ = end.namespace.netlink().and_then(|mut netlink| netlink.link_delete(end.index));
     }
 }
@@ -107,7 +111,7 @@ fn veth_end(settings: &EndSettings) -> VethEnd {
     }
 }
 
-/// The interface that was just made.
+/// Returns the interface that was just created.
 fn found(settings: &EndSettings, mtu: u32) -> Result<Interface, LabError> {
     let link = settings.namespace.netlink()?.link(&settings.name)?;
     Ok(Interface {

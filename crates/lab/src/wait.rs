@@ -1,6 +1,6 @@
-//! Waiting for what the kernel or a program does in its own time.
+//! Waits for events of the kernel or of a program.
 //!
-//! Invariant: every wait has an end.
+//! Invariant: every wait has a timeout.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -8,10 +8,10 @@ use crate::LabError;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a condition is looked at.
+/// Polling interval.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Waits until `is_so`, at most `patience`; says whether it became so.
+/// Waits until `is_so` returns true, at most `patience`. Returns whether it did.
 pub fn until(
     patience: Duration,
     mut is_so: impl FnMut() -> Result<bool, LabError>,

@@ -1,9 +1,9 @@
-//! Measures what `docs/decisions/0002-afpacket-rings.md` decides: which receive ring hands frames
-//! over soonest and cheapest, and which way of sending costs least, on a veth pair.
+//! Measures the basis of `docs/decisions/0002-afpacket-rings.md` on a veth pair: which receive ring
+//! delivers frames earliest and at the lowest cost, and which way of sending costs least.
 //!
-//! Run as root: `cargo run --release -p ports --example afpacket_rings`. It works in a network
-//! namespace of its own. Costs are the tenth percentile over many short rounds of 64 frames, since
-//! other work on the machine only ever adds to them.
+//! Run as root: `cargo run --release -p ports --example afpacket_rings`. It runs in its own network
+//! namespace. Costs are the tenth percentile over many short rounds of 64 frames, because other
+//! work on the machine can only increase them.
 
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ use ports::clock::{self, Wait};
 use ports::port::Port;
 
 fn main() {
-    // SAFETY: the process has one thread, which works in the new namespace from here on.
+    // SAFETY: the process has one thread, which runs in the new namespace from here on.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "needs root");
     for arguments in
         ["link add left type veth peer name right", "link set left up", "link set right up"]
@@ -58,7 +58,7 @@ fn quantile(values: &mut [u64], part: f64) -> u64 {
     values[((values.len() - 1) as f64 * part) as usize]
 }
 
-/// How long a lone frame takes to reach somebody who waits for it: median and 99th percentile.
+/// Time until a single frame reaches a waiting receiver: median and 99th percentile.
 fn delivery_ns(delivery: Delivery) -> (u64, u64) {
     let options = Options { delivery, ..Options::default() };
     let mut left = AfPacketPort::open("left", &options).unwrap();
@@ -67,7 +67,7 @@ fn delivery_ns(delivery: Delivery) -> (u64, u64) {
     out.push_bytes(&[0x02; 60]);
     let mut spans = Vec::new();
     for turn in 0..500 {
-        // Never in step with the ring's time-out of a millisecond.
+        // Never in step with the ring's timeout of a millisecond.
         clock::sleep_until(clock::now() + Nanos::from_micros(1_000 + turn * 37 % 1_000));
         let before = clock::now();
         left.transmit(&mut out, before).unwrap();
@@ -82,7 +82,7 @@ fn delivery_ns(delivery: Delivery) -> (u64, u64) {
     (quantile(&mut spans, 0.5), quantile(&mut spans, 0.99))
 }
 
-/// Nanoseconds per frame to send (the receiving half of the kernel included) and to receive.
+/// Nanoseconds per frame to send (including the kernel's receive part) and to receive.
 fn batch_ns(ring: Option<(Delivery, usize)>) -> (u64, u64) {
     let mut left = AfPacketPort::open("left", &Options::default()).unwrap();
     let mut right = ring.map(|(delivery, ring_bytes)| {
@@ -109,7 +109,7 @@ fn batch_ns(ring: Option<(Delivery, usize)>) -> (u64, u64) {
     (quantile(&mut sending, 0.1), quantile(&mut receiving, 0.1))
 }
 
-/// Nanoseconds per frame through a transmit ring (TPACKET_V2), copying into it included.
+/// Nanoseconds per frame through a transmit ring (TPACKET_V2), including the copy into it.
 fn transmit_ring_ns() -> u64 {
     const SLOT: usize = 2048;
     const SLOTS: usize = 256;
@@ -119,8 +119,8 @@ fn transmit_ring_ns() -> u64 {
         let set = unsafe { libc::setsockopt(socket, libc::SOL_PACKET, name, value, bytes as u32) };
         assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
     };
-    // SAFETY: pointers are to local values, to the mapping, and to slots inside it, whose status
-    // says that they are ours before they are written.
+    // SAFETY: pointers are to local values, to the mapping, and to slots inside it. A slot is
+    // written only when its status gives it to this process.
     unsafe {
         let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;

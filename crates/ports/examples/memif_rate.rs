@@ -1,10 +1,10 @@
-//! Measures memif ports: frames of 60 bytes from one thread to another, and through a forwarder
-//! that passes everything on: ours in place, or DPDK's testpmd.
+//! Measures memif ports: 60-byte frames from one thread to another, and through a forwarder, which
+//! is ours in place or DPDK's testpmd.
 //!
-//! `cargo run --release -p ports --example memif_rate [SECONDS]`. Two cores are needed for figures
-//! that mean anything: the generator is pinned to the first, whatever it talks to to the second.
-//! With testpmd installed it is measured too; it and our clients use huge pages if some are
-//! reserved (`echo 256 > /proc/sys/vm/nr_hugepages`).
+//! `cargo run --release -p ports --example memif_rate [SECONDS]`. Meaningful results require two
+//! cores: the generator is pinned to the first, its peer to the second. If testpmd is installed, it
+//! is measured too. testpmd and our clients use huge pages if some are reserved (`echo 256 >
+//! /proc/sys/vm/nr_hugepages`).
 
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -83,7 +83,7 @@ enum Use {
     Batches,
 }
 
-/// Processor time of this thread.
+/// Returns the CPU time of this thread.
 fn spent() -> u64 {
     // SAFETY: the pointer is to a live timespec.
     unsafe {
@@ -93,8 +93,8 @@ fn spent() -> u64 {
     }
 }
 
-/// Nanoseconds of processor time per frame that one thread sends and receives itself: the tenth
-/// percentile of many rounds, since other work on the machine only ever adds to them.
+/// CPU time in nanoseconds per frame that one thread both sends and receives: the tenth percentile
+/// of many rounds, because other work on the machine can only increase them.
 fn alone(frame_bytes: usize, how: Use) -> f64 {
     const ROUNDS: usize = 2_000;
     const BATCHES: usize = 100;
@@ -186,10 +186,10 @@ fn one_way(span: Nanos, how: Use) -> f64 {
     count as f64 / span.0 as f64 * 1e3
 }
 
-/// Something that forwards between two servers until it is dropped.
+/// A forwarder between two servers that runs until it is dropped.
 trait Forwarder {}
 
-/// Million frames per second that a generator sends into one port and gets back from another.
+/// Million frames per second that a generator sends into one port and receives from another.
 fn through(span: Nanos, start: impl FnOnce([String; 2]) -> Box<dyn Forwarder>) -> (f64, f64) {
     let files = [file("in"), file("out")];
     let forwarder = start(files.clone());
@@ -255,7 +255,7 @@ fn ours(files: [String; 2]) -> Ours {
     Ours { stop, thread: Some(thread) }
 }
 
-/// Copies what has arrived from ring to ring; what finds no room is lost.
+/// Copies received frames from ring to ring; frames without room are lost.
 fn pass(from: &mut Receiver, to: &mut Transmitter) {
     let views = from.peek(BATCH);
     let count = views.len();
@@ -282,7 +282,7 @@ impl Drop for Testpmd {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        // Killed, it left its sockets behind.
+        // A killed testpmd leaves its sockets behind.
         self.files.iter().for_each(|path| drop(std::fs::remove_file(path)));
     }
 }

@@ -1,10 +1,10 @@
-//! Measures what one core reaches with AF_XDP on a veth pair, and with live frames, beside packet sockets: what it costs to
-//! send a frame of 64 bytes, to receive one, and to do both, as whoever forwards does.
+//! Measures the rate of one core with AF_XDP on a veth pair, with live frames, and with packet
+//! sockets: the cost to send a 64-byte frame, to receive one, and to do both, as a forwarder does.
 //!
-//! Run as root: `cargo run --release -p ports --example xdp_rate`. It works in a network namespace of
-//! its own. Everything, the kernel's share included, is done on one core, most of it while a frame is
-//! sent, in rounds of 64 frames; the ways take turns, and a cost is the tenth percentile of its rounds, since other work on
-//! the machine only ever adds to them.
+//! Run as root: `cargo run --release -p ports --example xdp_rate`. It runs in its own network
+//! namespace. All work, including the kernel's, is done on one core, most of it during sending, in
+//! rounds of 64 frames. The variants alternate. A cost is the tenth percentile of its rounds,
+//! because other work on the machine can only increase them.
 
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -19,19 +19,19 @@ use ports::clock;
 use ports::open::open;
 use ports::port::Port;
 
-/// Frames in a round; a veth holds 256 on their way.
+/// Frames in a round; a veth holds 256 in flight.
 const FRAMES: usize = 64;
 
-/// Rounds of each way.
+/// Rounds of each variant.
 const ROUNDS: usize = 20_000;
 
-/// Rounds in one turn of a way.
+/// Consecutive rounds of a variant.
 const TURN: usize = 500;
 
-/// Frames take this long only if they were lost.
+/// Timeout after which frames are lost.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// How the ends are opened: the one that sends, and the one that receives.
+/// Specifications of the sending and the receiving end, per variant.
 const WAYS: [(&str, [&str; 2]); 5] = [
     ("packet sockets", ["afpacket:left", "afpacket:right"]),
     ("native", ["xdp:left,mode=native", "xdp:right,mode=native"]),
@@ -41,13 +41,13 @@ const WAYS: [(&str, [&str; 2]); 5] = [
 ];
 
 fn main() {
-    // SAFETY: the process has one thread, which works in the new namespace from here on.
+    // SAFETY: the process has one thread, which runs in the new namespace from here on.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "needs root");
     ports::core::hold(&ports::core::allowed().unwrap()[..1]).unwrap();
     ip("link add left type veth peer name right");
     ip("link set left up");
     ip("link set right up");
-    // The kernel notices a plugged-in cable within a second, and drops what is sent before.
+    // The kernel notices the carrier within a second, and drops frames sent before.
     let left = open("afpacket:left", &Options::forwarder()).unwrap();
     while !left.has_link() {}
     drop(left);
@@ -75,7 +75,7 @@ fn tenth(values: &mut [u64]) -> u64 {
     values.get(values.len() / 10).copied().unwrap_or(0)
 }
 
-/// Sends rounds of frames from left to right and receives them; adds what each round took.
+/// Sends rounds of frames from left to right and receives them; adds the duration of each round.
 fn turn(specs: &[&str; 2], [sending, receiving]: &mut [Vec<u64>; 2]) {
     let [mut left, mut right] = specs.map(|spec| open(spec, &Options::forwarder()).unwrap());
     let mut out = Copies::new(FRAMES);

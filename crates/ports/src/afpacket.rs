@@ -1,12 +1,14 @@
-//! A port that is a Linux network interface, by way of packet sockets.
+//! A port on a Linux network interface, by packet sockets.
 //!
-//! Frames come in through a ring that is shared with the kernel (packet_mmap, Linux
-//! `Documentation/networking/packet_mmap.rst`) and leave in batches, past the queueing
-//! discipline. A frame leaves byte for byte as it entered the interface: the VLAN tag that the
-//! kernel takes out is put back, and a checksum that it left to hardware is completed. A frame
-//! that the kernel merged of several is segmented again, if [`Options`] says so. A frame
-//! that left through this interface is never received. Which ring, and why, is in
-//! `docs/decisions/0002-afpacket-rings.md`.
+//! - Frames arrive through a ring shared with the kernel (packet_mmap, Linux
+//!   `Documentation/networking/packet_mmap.rst`). They leave in batches and bypass the queueing
+//!   discipline.
+//! - A received frame is identical to the frame on the link, byte for byte. The port puts back the
+//!   VLAN tag that the kernel removed, and completes a checksum that the kernel left to hardware.
+//! - A frame that the kernel merged from several is segmented again, if [`Options`] request it.
+//! - Frames sent through this interface are never received.
+//!
+//! `docs/decisions/0002-afpacket-rings.md` explains the choice of rings.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -32,49 +34,51 @@ use merged::MergedFrame;
 use ring::{Raw, Ring};
 use transmit::Transmitter;
 
-/// How received frames are handed over.
+/// How received frames are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// Each frame at once (TPACKET_V2): for whoever forwards or answers.
+    /// Each frame immediately (TPACKET_V2), for forwarding or replies.
     Prompt,
-    /// In blocks, full ones at once and others after at most about a millisecond (TPACKET_V3):
-    /// cheaper per frame, for whoever counts and relies on the kernel's stamps.
+    /// In blocks, full ones immediately and others after at most about a millisecond (TPACKET_V3).
+    ///
+    /// Cheaper per frame, for measurements that use the kernel's timestamps.
     Batched,
 }
 
-/// When the kernel stamps a frame.
+/// When the kernel timestamps a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamps {
-    /// When the frame is put into the ring, after it waited for the kernel's receive queue.
+    /// When the kernel writes the frame into the ring, after its receive queue.
     AtDelivery,
-    /// When the network stack takes the frame over. This makes the kernel stamp every frame of
-    /// every interface of the host, at a cost of some 20 ns each, as long as the port is open.
+    /// When the network stack takes the frame.
+    ///
+    /// While the port is open, the kernel then timestamps every frame of every interface of the
+    /// host, at some 20 ns each.
     AtArrival,
 }
 
-/// How to open an interface.
+/// Options of a packet socket port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How received frames are handed over.
+    /// How received frames are delivered.
     pub delivery: Delivery,
-    /// When they are stamped.
+    /// When the kernel timestamps them.
     pub stamps: Stamps,
-    /// Memory that holds frames until they are received, in bytes, at least 64 KiB.
+    /// Size of the receive ring in bytes, at least 64 KiB.
     pub ring_bytes: usize,
     /// Whether frames for other hardware addresses are received too.
     pub promiscuous: bool,
-    /// Whether sent frames go past the interface's queueing discipline.
+    /// Whether sent frames bypass the interface's queueing discipline.
     pub qdisc_bypass: bool,
-    /// Only frames of this Ethernet type are received; all where it is none.
+    /// If set, only frames with this EtherType are received.
     pub ether_type: Option<u16>,
-    /// Whether a frame that the kernel merged of several (TSO, GSO, GRO) is segmented
-    /// again, and a frame longer than a slot of the ring is received. Otherwise such frames are
-    /// counted as lost.
+    /// Whether to segment frames that the kernel merged (TSO, GSO, GRO), and to receive frames
+    /// longer than a ring slot. Otherwise such frames are counted as lost.
     pub segment_merged: bool,
 }
 
 impl Options {
-    /// For whoever forwards: prompt delivery, stamps at delivery, 2 MiB (1024 frames of up to
+    /// Options for forwarding: prompt delivery, timestamps at delivery, 2 MiB (1024 frames of up to
     /// 1500 bytes), merged frames segmented.
     pub fn forwarder() -> Self {
         Options {
@@ -88,8 +92,9 @@ impl Options {
         }
     }
 
-    /// For whoever measures: delivery in blocks, stamps at arrival, 16 MiB. Merged frames are
-    /// counted as lost, since no generator sends them.
+    /// Options for measurement: delivery in blocks, timestamps at arrival, 16 MiB.
+    ///
+    /// Merged frames are counted as lost, because no traffic generator sends them.
     pub fn monitor() -> Self {
         Options {
             delivery: Delivery::Batched,
@@ -110,10 +115,10 @@ impl Default for Options {
 /// Bytes of an Ethernet header without tags.
 const HEADER_BYTES: usize = 14;
 
-/// How often a silent interface is asked whether it still works.
+/// Interval of state checks on an idle interface.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 
-/// A network interface, opened.
+/// An open network interface.
 pub struct AfPacketPort {
     facts: PortFacts,
     options: Options,
@@ -129,7 +134,7 @@ pub struct AfPacketPort {
     check_at: Nanos,
 }
 
-/// Whether the interface works.
+/// State of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Up,
@@ -138,8 +143,9 @@ enum State {
 }
 
 impl AfPacketPort {
-    /// Opens the interface `name` of the calling thread's network namespace, which must be up.
-    /// Needs the right to packet sockets there (CAP_NET_RAW).
+    /// Opens the interface `name` in the calling thread's network namespace; it must be up.
+    ///
+    /// Requires CAP_NET_RAW in that namespace.
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
         let interface = interface::look_up(name)?;
         if !interface.up {
@@ -170,7 +176,7 @@ impl AfPacketPort {
         })
     }
 
-    /// Notes that the interface failed, and says how.
+    /// Updates the state after a failure, and returns the error.
     fn lost(&mut self, now: Nanos) -> PortError {
         self.check_at = now.saturating_add(CHECK_INTERVAL);
         self.state = match interface::look_up_by(self.socket.as_raw_fd(), &self.facts.name) {
@@ -188,7 +194,8 @@ impl AfPacketPort {
         }
     }
 
-    /// Looks at the interface again if it had failed: fine if it works again, as it was or anew.
+    /// Checks a failed interface again; succeeds if it is up, the same one or a new one of that
+    /// name.
     fn revive(&mut self, now: Nanos) -> Result<(), PortError> {
         if self.state == State::Up {
             return Ok(());
@@ -205,8 +212,9 @@ impl AfPacketPort {
         if self.state == State::Up { Ok(()) } else { Err(self.error()) }
     }
 
-    /// Sockets anew, under the old descriptors' numbers; waiting frames and counts are kept only
-    /// if it is still the same interface.
+    /// Opens new sockets under the old descriptor numbers if the interface is a new one.
+    ///
+    /// Waiting frames and counts are kept only if it is still the same interface.
     fn reopen(&mut self, interface: Interface) -> Result<(), PortError> {
         sys::pending_error(self.socket.as_raw_fd());
         if interface.index != self.interface.index {
@@ -229,7 +237,8 @@ impl AfPacketPort {
         Ok(())
     }
 
-    /// A receiving socket with another ring in place of this one's, under the old descriptor's number.
+    /// Replaces the receiving socket with one that has another ring, under the old descriptor's
+    /// number.
     fn set_delivery(&mut self, delivery: Delivery) -> Result<(), PortError> {
         let options = Options { delivery, ..self.options.clone() };
         let anew = self.home.enter(|| socket::receiving(&self.interface, &options));
@@ -243,7 +252,7 @@ impl AfPacketPort {
         Ok(())
     }
 
-    /// Appends frames from the ring, at most `limit`, up to and without the next merged one.
+    /// Appends at most `limit` frames from the ring, up to and excluding the next merged one.
     #[inline]
     fn take(&mut self, batch: &mut Batch, limit: usize, now: Nanos) {
         let AfPacketPort { ring, merged, line, counters, socket, options, .. } = self;
@@ -266,7 +275,7 @@ impl AfPacketPort {
         });
     }
 
-    /// Adds the drops that the kernel counted since it was last asked.
+    /// Adds the drops that the kernel counted since the last call.
     fn collect_drops(&mut self) {
         let drops = socket::drops(self.socket.as_raw_fd(), self.options.delivery);
         self.counters.lose(PortDrop::ReceiveRingFull, drops);
@@ -323,7 +332,7 @@ impl Port for AfPacketPort {
     fn hand_over_promptly(&mut self, promptly: bool) {
         let delivery = if promptly { Delivery::Prompt } else { Delivery::Batched };
         if delivery != self.options.delivery && self.state == State::Up {
-            // What the system refuses now it refuses for good; the port still works, only later.
+            // A change that the kernel rejects now, it always rejects. The port works with its old delivery.
             let _ = self.set_delivery(delivery);
         }
     }
@@ -346,12 +355,12 @@ impl Port for AfPacketPort {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        // The descriptor does not announce the rest of a merged frame.
+        // The descriptor does not signal the rest of a merged frame.
         self.merged.has_next().then_some(Nanos::ZERO)
     }
 }
 
-/// Copies a frame out of the ring, as it was on the link.
+/// Copies a frame out of the ring, restored as it was on the link.
 #[inline]
 fn deliver(raw: &Raw<'_>, batch: &mut Batch, counters: &mut PortCounters, stamp: Stamp) {
     if raw.bytes.len() + restore::TAG_BYTES > FRAME_BYTES_MAX {

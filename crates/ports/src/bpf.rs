@@ -1,15 +1,16 @@
-//! Small programs that run in the kernel where frames arrive, assembled and loaded here.
+//! eBPF programs that run in the kernel where frames arrive, assembled and loaded by this module.
 //!
-//! They are a few dozen instructions each, so they are written as such and no compiler of eBPF is
-//! needed. The kernel checks every program before it takes it; a program, its map and its place at
-//! an interface go when the process that holds them goes.
+//! - Each has a few dozen instructions, so they are written as instructions and need no eBPF
+//!   compiler.
+//! - The kernel verifies every program before it accepts it.
+//! - A program, its map and its attachment to an interface end with the process that holds them.
 
 mod call;
-/// Instructions, and from them programs.
+/// Instructions, and the assembler.
 pub mod instruction;
-/// Tables that the kernel and this process share.
+/// Maps that the kernel and this process share.
 pub mod map;
 /// Programs in the kernel.
 pub mod program;
-/// Tables that this process has mapped.
+/// Maps that this process has mapped into memory.
 pub mod shared;

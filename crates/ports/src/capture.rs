@@ -1,8 +1,8 @@
-//! Capture files on their way in and out: read as a stream, written as frames come.
+//! Reads capture files as a stream, and writes them frame by frame.
 //!
-//! What the bytes mean is [`packet::capture`]'s; here is the window that moves over them. Reading
-//! takes [`WINDOW_BYTES`] of memory, or the length of the largest block that has to be looked at
-//! whole, which has a limit; the size of the file does not matter, and a pipe will do.
+//! [`packet::capture`] decodes the formats; this module moves the read window over the bytes.
+//! Reading takes [`WINDOW_BYTES`] of memory, or the length of the largest block that must be read
+//! whole, which has a limit. The size of the file does not matter, and a pipe works too.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -16,23 +16,23 @@ use packet::capture::{
 };
 use packet::time::Nanos;
 
-/// A file's frames, read by a thread of their own before they are needed.
+/// Reads a file's frames ahead in a separate thread.
 pub mod read_ahead;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 pub const WINDOW_BYTES: usize = 1 << 18;
 
-/// Why a capture file cannot be read or written.
+/// Error of reading or writing a capture file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// The system refused.
+    /// The system call failed.
     System(io::Error),
-    /// The file is not what it should be.
+    /// The file is invalid.
     Fault(Fault),
-    /// Something has no room in the format.
+    /// The format cannot represent a value.
     Unwritable(Unwritable),
-    /// The file holds no frame at all.
+    /// The file contains no frame.
     NoFrames,
 }
 
@@ -42,33 +42,33 @@ pub struct CaptureReader<R> {
     input: R,
     decoder: Decoder,
     buffer: Vec<u8>,
-    /// What was read and not yet taken lies from `start` to `end`.
+    /// The bytes from `start` to `end` are read but not consumed.
     start: usize,
     end: usize,
 }
 
-/// What of the next item was read already.
+/// How much of the next item is in the buffer.
 enum Here {
-    /// All of it: so many bytes.
+    /// All of it: its length in bytes.
     Item(usize),
-    /// Not enough: so many bytes are to be read.
+    /// Not enough: this many bytes must be read.
     Need(u64),
 }
 
-/// How a capture file is written.
+/// Options of a capture file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// In which format.
+    /// File format.
     pub format: Format,
-    /// What the interface is called; pcapng only.
+    /// Name of the interface; pcapng only.
     pub interface: String,
-    /// Its hardware address; pcapng only.
+    /// Hardware address of the interface; pcapng only.
     pub mac: Option<[u8; 6]>,
-    /// What is said of the interface; pcapng only.
+    /// Comment on the interface; pcapng only.
     pub interface_comment: Option<String>,
-    /// What is said of the whole file; pcapng only.
+    /// Comment on the whole file; pcapng only.
     pub comment: Option<String>,
-    /// Frames are cut to so many bytes, at most [`CAPTURED_BYTES_MAX`].
+    /// Snap length: frames are truncated to this many bytes, at most [`CAPTURED_BYTES_MAX`].
     pub snap_bytes: usize,
 }
 
@@ -108,18 +108,18 @@ impl CaptureReader<File> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads what `input` gives, from its beginning.
+    /// Reads from `input`, from its beginning.
     pub fn new(input: R) -> Self {
         let buffer = vec![0; WINDOW_BYTES];
         CaptureReader { input, decoder: Decoder::new(), buffer, start: 0, end: 0 }
     }
 
-    /// What is known of the file so far: its interfaces, and what was odd.
+    /// Returns the interfaces and warnings found in the file so far.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
-    /// The next item; none at the end of the file.
+    /// Returns the next item; none at the end of the file.
     #[inline]
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, CaptureError> {
         loop {
@@ -131,7 +131,7 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// The next item's length if it was read already, or how much has to be read.
+    /// Returns the next item's length if it is in the buffer, else how many bytes must be read.
     #[inline]
     fn here(&mut self) -> Result<Here, CaptureError> {
         loop {
@@ -149,7 +149,7 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// The next item, which has so many bytes and was read already.
+    /// Returns the next item, which has this many bytes and is in the buffer.
     #[inline]
     fn take(&mut self, bytes: usize) -> Result<Event<'_>, CaptureError> {
         let item = self.start..self.start + bytes;
@@ -157,7 +157,7 @@ impl<R: Read> CaptureReader<R> {
         Ok(self.decoder.take(&self.buffer[item])?)
     }
 
-    /// Reads so much of what follows, or what there is; false at the end of the file.
+    /// Reads this many bytes, or as many as there are. Returns false at the end of the file.
     fn read_on(&mut self, need: u64) -> Result<bool, CaptureError> {
         if self.fill(need.min(BLOCK_BYTES_MAX as u64) as usize)? {
             return Ok(true);
@@ -166,12 +166,13 @@ impl<R: Read> CaptureReader<R> {
         Ok(false)
     }
 
-    /// Where what was read begins, in bytes from the start of the file.
+    /// Returns the offset of the window in the file, in bytes.
     fn window_offset(&self) -> u64 {
         self.decoder.offset() - self.start as u64
     }
 
-    /// Hands over what was read and taken, and goes on in `spare`, which has the rest from then on.
+    /// Returns the buffer with the consumed bytes, and continues in `spare`, which receives the
+    /// rest.
     fn exchange(&mut self, mut spare: Vec<u8>) -> Vec<u8> {
         let rest = self.end - self.start;
         spare.resize(self.buffer.len().max(WINDOW_BYTES), 0);
@@ -180,13 +181,15 @@ impl<R: Read> CaptureReader<R> {
         std::mem::replace(&mut self.buffer, spare)
     }
 
-    /// The input, at the place up to which it was read.
+    /// Returns the input, positioned after the bytes already read.
     pub fn into_input(self) -> R {
         self.input
     }
 
-    /// Reads until there is more than before and, if it is to be had, `need` bytes or a full window.
-    /// False at the end of the file.
+    /// Reads until the buffer has more bytes and, if the input provides them, `need` bytes or a
+    /// full window.
+    ///
+    /// Returns false at the end of the file.
     fn fill(&mut self, need: usize) -> Result<bool, CaptureError> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -208,7 +211,7 @@ impl<R: Read> CaptureReader<R> {
 }
 
 impl Format {
-    /// The format that a file's name asks for: `.pcap` for pcap with nanoseconds, else pcapng.
+    /// Returns the format for a file name: pcap with nanoseconds for `.pcap`, else pcapng.
     pub fn of(path: &Path) -> Self {
         let is_pcap = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("pcap"));
         if is_pcap { Format::PcapNanos } else { Format::PcapNg }
@@ -216,7 +219,7 @@ impl Format {
 }
 
 impl CaptureOptions {
-    /// Pcapng, whole frames, of an interface of this name.
+    /// Pcapng with whole frames, for an interface of this name.
     pub fn pcapng(interface: &str) -> Self {
         CaptureOptions {
             format: Format::PcapNg,
@@ -228,7 +231,7 @@ impl CaptureOptions {
         }
     }
 
-    /// The interface as a file describes it.
+    /// Returns the interface description for the file.
     fn described(&self) -> Interface {
         Interface {
             name: self.interface.clone(),
@@ -242,7 +245,7 @@ impl CaptureOptions {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Begins a file.
+    /// Writes the file header.
     pub fn new(output: W, options: &CaptureOptions) -> Result<Self, CaptureError> {
         let snap_bytes = options.snap_bytes.min(CAPTURED_BYTES_MAX);
         let mut item = Vec::new();
@@ -268,14 +271,14 @@ impl<W: Write> CaptureWriter<W> {
         Ok(writer)
     }
 
-    /// Adds a frame that came at `at` (since 1970) and had these bytes, as much of it as is kept.
+    /// Writes a frame received at `at` (since 1970), truncated to the snap length.
     pub fn frame(&mut self, at: Nanos, bytes: &[u8], notes: Notes<'_>) -> Result<(), CaptureError> {
         let original_bytes = bytes.len() as u32;
         let bytes = &bytes[..bytes.len().min(self.snap_bytes)];
         self.cut_frame(at, bytes, original_bytes, notes)
     }
 
-    /// As [`CaptureWriter::frame`], for a frame of which not all is known: it had `original_bytes`.
+    /// Like [`CaptureWriter::frame`], for a truncated frame whose length was `original_bytes`.
     pub fn cut_frame(
         &mut self,
         at: Nanos,
@@ -286,7 +289,7 @@ impl<W: Write> CaptureWriter<W> {
         self.write(&Frame { interface: 0, at, bytes, original_bytes, notes })
     }
 
-    /// Adds a frame as it is, of any interface that was described.
+    /// Writes a frame unchanged, of any interface that was added.
     pub fn write(&mut self, frame: &Frame<'_>) -> Result<(), CaptureError> {
         match &self.file {
             Written::Pcap(pcap) => pcap.frame(&mut self.item, frame)?,
@@ -295,7 +298,7 @@ impl<W: Write> CaptureWriter<W> {
         self.put()
     }
 
-    /// Describes a further interface, and returns its number. Pcap has no place for it.
+    /// Adds an interface description and returns its number. Pcap does not support this.
     pub fn add_interface(&mut self, about: &CaptureOptions) -> Result<u32, CaptureError> {
         let Written::Ng(ng) = &mut self.file else { return Ok(0) };
         let comment = about.interface_comment.as_deref();
@@ -304,15 +307,14 @@ impl<W: Write> CaptureWriter<W> {
         Ok(number)
     }
 
-    /// Adds what was counted at an interface; pcap has no place for it.
+    /// Writes interface statistics; pcap does not support them.
     pub fn statistics(&mut self, counted: &Statistics) -> Result<(), CaptureError> {
         let Written::Ng(ng) = &self.file else { return Ok(()) };
         ng.statistics(&mut self.item, counted)?;
         self.put()
     }
 
-    /// Ends the file with what was counted (in pcapng; pcap has no place for it), and gives the
-    /// output back.
+    /// Ends the file with statistics (pcapng only), and returns the output.
     pub fn finish(mut self, counted: Option<&Statistics>) -> Result<W, CaptureError> {
         if let Some(counted) = counted {
             self.statistics(counted)?;
@@ -320,17 +322,17 @@ impl<W: Write> CaptureWriter<W> {
         self.output.into_inner().map_err(|error| error.into_error().into())
     }
 
-    /// How long the file is so far, in bytes; the last of them may wait to be handed over.
+    /// Returns the current length of the file in bytes; the last of them may still be buffered.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How much of it the output has taken.
+    /// Returns how many bytes the output has accepted.
     pub fn bytes_taken(&self) -> u64 {
         self.bytes - self.output.buffer().len() as u64
     }
 
-    /// Hands over what waits.
+    /// Writes the buffered bytes.
     pub fn flush(&mut self) -> Result<(), CaptureError> {
         Ok(self.output.flush()?)
     }

@@ -1,9 +1,9 @@
-//! Byte streams that control messages travel on: TCP, TLS, Unix sockets, and memory for simulations.
+//! Byte streams for control messages: TCP, TLS, SCTP, Unix sockets, and memory for simulations.
 //!
-//! A [`Channel`] never waits: it reads what is there and writes what there is room for. Addresses
-//! are [`Url`]s as Open vSwitch writes them; [`Listener`] serves the passive ones and
-//! [`Connecting`] dials the active ones. Framing, versions and keep-alive belong to whoever
-//! speaks a protocol on top.
+//! A [`Channel`] never waits: it reads the bytes that have arrived and writes as many as there is
+//! room for. Addresses are [`Url`]s in the syntax of Open vSwitch. [`Listener`] serves the passive
+//! ones and [`Connecting`] connects to the active ones. Framing, versions and keep-alive belong to
+//! the protocol on top.
 
 use std::os::fd::RawFd;
 
@@ -15,7 +15,7 @@ use wire::{Direction, Remarks, Unseen};
 pub mod admission;
 /// Messages on a channel.
 pub mod framed;
-/// Several channels to one other end.
+/// Several channels to one peer.
 pub mod group;
 /// Channels between two ends in one process.
 pub mod memory;
@@ -23,13 +23,13 @@ pub mod memory;
 pub mod sctp;
 /// Channels over TCP.
 pub mod tcp;
-/// Channels with stamps from the wire.
+/// Channels with packet timestamps from the interface.
 pub mod tap;
-/// Channels over TLS, and what they are made from.
+/// Channels over TLS, and their configuration.
 pub mod tls;
 /// Channels over Unix sockets.
 pub mod unix;
-/// Where a channel leads to.
+/// Addresses of channels.
 pub mod url;
 /// When a channel's bytes passed the interface.
 pub mod wire;
@@ -45,130 +45,144 @@ pub use listen::Listener;
 pub use tls::Tls;
 pub use url::Url;
 
-/// A stream of bytes in both directions.
+/// A bidirectional byte stream.
 pub trait Channel: Send {
-    /// Reads what has arrived into the front of `buffer`, without waiting. Returns how many bytes:
-    /// 0 when none wait (or `buffer` is empty). The end of the stream is [`ChannelError::Closed`].
+    /// Reads received bytes into the front of `buffer`, without waiting. Returns their number.
+    ///
+    /// Returns 0 if none wait (or `buffer` is empty). The end of the stream is
+    /// [`ChannelError::Closed`].
     fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError>;
 
-    /// Writes the front of `bytes`, as much as there is room for, without waiting. Returns how
-    /// many bytes; the caller keeps the rest. A channel that holds bytes back itself (see
-    /// [`Channel::waits_for_room`]) goes on with those first, also when `bytes` is empty.
+    /// Writes the front of `bytes`, as much as there is room for, without waiting. Returns the
+    /// number of bytes.
+    ///
+    /// The caller keeps the rest. A channel that has bytes of its own to send (see
+    /// [`Channel::waits_for_room`]) sends those first, also if `bytes` is empty.
     fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError>;
 
-    /// Sends no more, so that the other end reads the end of the stream once it has read the rest, and goes on
-    /// receiving. Whether the channel can; one that cannot has to be dropped for that.
+    /// Closes the sending direction and keeps receiving. Returns whether the channel can do this.
+    ///
+    /// The peer reads the end of the stream after the rest of the bytes. A channel that cannot do
+    /// this must be dropped instead.
     fn finish(&mut self) -> bool {
         false
     }
 
-    /// Has the other end see a reset when this one is dropped, where the channel has such.
+    /// Resets the connection when this channel is dropped, if the transport supports resets.
     fn abort(&mut self) {}
 
-    /// Whether the stream that is over ([`ChannelError::Closed`]) was reset, and did not end in order.
+    /// Returns whether the stream that is over ([`ChannelError::Closed`]) was reset, and did not
+    /// end in order.
     fn was_reset(&self) -> bool {
         false
     }
 
-    /// Says what kind of messages it carries, where the other end is told: by SCTP's payload protocol
+    /// Sets the type of the messages, if the transport carries it: SCTP's payload protocol
     /// identifier.
     fn label(&mut self, _payload: u32) {}
 
-    /// The descriptor that becomes readable when bytes wait and writable when there is room,
-    /// where the channel has one.
+    /// Returns the descriptor, if any, that becomes readable when bytes wait and writable when
+    /// there is room.
     fn descriptor(&self) -> Option<RawFd>;
 
-    /// Whether to wait until the descriptor is writable, for an owner who `owes` bytes or not. A
-    /// channel can have bytes of its own to send, and can be unable to take any yet.
+    /// Returns whether to wait until the descriptor is writable. The caller has bytes to send if
+    /// `owes`.
+    ///
+    /// A channel may have bytes of its own to send, and may be unable to accept any yet.
     fn waits_for_room(&self, owes: bool) -> bool {
         owes
     }
 
-    /// Whether bytes have left the descriptor that [`Channel::receive`] has not handed over:
-    /// waiting for the descriptor would then be in vain.
+    /// Returns whether the channel has received bytes that left the descriptor but were not
+    /// returned by [`Channel::receive`].
+    ///
+    /// If so, do not wait for the descriptor.
     fn holds_received(&self) -> bool {
         false
     }
 
-    /// How far it has come.
+    /// Returns the state of the connection.
     fn progress(&self) -> Progress {
         Progress::Open
     }
 
-    /// The host or user at the other end, where the channel knows it.
+    /// Returns the peer's host or user, if known.
     fn source(&self) -> Option<Source> {
         None
     }
 
-    /// Name of the other end, for people and records.
+    /// Returns the name of the peer, for display and reports.
     fn peer(&self) -> &str;
 
-    /// When the first `end` bytes of a direction since the connection was made had passed the interface, or why that is not known; none if
-    /// nobody looks there. To be asked in the order of the stream.
+    /// Returns when the first `end` bytes of a direction had passed the interface, or why this is
+    /// unknown.
+    ///
+    /// Bytes are counted since the connection was made; call this in stream order. Returns `None`
+    /// if the interface is not captured.
     fn passed(&mut self, _direction: Direction, _end: u64) -> Option<Result<Stamp, Unseen>> {
         None
     }
 
-    /// What was remarkable on the wire; none if nobody looks there.
+    /// Returns anomalies of the captured segments; none if the interface is not captured.
     fn remarks(&self) -> Option<Remarks> {
         None
     }
 }
 
-/// How far a channel has come.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Progress {
-    /// Nothing has been received from the other end.
+    /// Nothing has been received from the peer.
     Silent,
-    /// The ends are agreeing on how to talk.
+    /// The handshake is in progress.
     Agreeing,
     /// Bytes can pass.
     Open,
 }
 
-/// What goes wrong with a channel.
+/// Error of a channel.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// The other end closed or reset the stream (its name).
+    /// The peer closed or reset the stream (its name).
     Closed(String),
-    /// Nobody listens there.
+    /// No process listens at the address.
     Refused(Url),
-    /// The other end did not answer in time.
+    /// The peer did not reply in time.
     TimedOut(Url),
-    /// Somebody else listens on this address.
+    /// Another process listens on this address.
     AddressInUse(Url),
-    /// A text that is not an address (the text, and what is wrong with it).
+    /// A text is not an address (the text, and the reason).
     BadUrl(String, &'static str),
-    /// An address that says to listen where one to connect to is needed, or the other way round.
+    /// An address to listen on was given where one to connect to is required, or vice versa.
     WrongDirection(Url),
     /// The kernel has no SCTP (the address).
     NoSctp(Url),
-    /// Other hosts reach this address to listen on, and nothing authenticates them.
+    /// Other hosts can reach this listen address without authentication.
     Unauthenticated(Url),
-    /// TLS did not come about, or broke: with whom, and why.
+    /// The TLS handshake failed, or TLS broke: peer and reason.
     Tls {
-        /// The other end.
+        /// The peer.
         peer: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// A key, a certificate or a CA cannot be used, or is missing.
+    /// A key, a certificate or a CA is unusable or missing.
     Credentials {
         /// The setting that names it.
         setting: &'static str,
-        /// Its file, where one is named.
+        /// Its file, if one is named.
         file: Option<std::path::PathBuf>,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// Any other refusal of the system: what was attempted, on what, and its error.
+    /// Any other failed system call: operation, object and error.
     System {
         /// The operation.
         doing: &'static str,
         /// The address or peer.
         what: String,
-        /// What the system answered.
+        /// The error of the system call.
         error: std::io::Error,
     },
 }

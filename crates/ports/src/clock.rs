@@ -1,9 +1,11 @@
-//! The host's monotonic clock: the only place where planimeter asks what time it is.
+//! The host's monotonic clock: the only place where planimeter reads the time.
 //!
-//! Every moment is `CLOCK_MONOTONIC` in nanoseconds. The kernel stamps frames on the realtime
-//! line instead; [`RealtimeLine`] carries such a stamp over, with an offset that is measured
-//! again every tenth of a second, since the realtime clock is steered and may be set. Waiting is
-//! here as well: for a moment ([`sleep_until`]), or for descriptors with a deadline ([`Wait`]).
+//! - All times are `CLOCK_MONOTONIC` in nanoseconds.
+//! - The kernel timestamps frames with the realtime clock. [`RealtimeLine`] converts such
+//!   timestamps with an offset. It measures the offset again every tenth of a second, because the
+//!   realtime clock is adjusted and may be set.
+//! - This module also waits: for a time ([`sleep_until`]), or for descriptors with a deadline
+//!   ([`Wait`]).
 
 #![allow(unsafe_code)]
 
@@ -12,9 +14,9 @@ use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 
-/// The processor's counter beside the kernel's clocks.
+/// The processor's time-stamp counter, compared with the kernel's clocks.
 pub mod tsc;
-/// A clock outside this machine.
+/// A reference clock outside this machine.
 pub mod reference;
 
 fn read(clock: libc::clockid_t) -> u64 {
@@ -24,14 +26,14 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// This moment, on the monotonic line.
+/// Returns the current monotonic time.
 #[inline]
 pub fn now() -> Nanos {
     Nanos(read(libc::CLOCK_MONOTONIC))
 }
 
-/// The processor's time-stamp counter, for spans of work on one core; where there is none, this
-/// moment in nanoseconds.
+/// Returns the processor's time-stamp counter, to measure work on one core. Without one, returns
+/// the monotonic time in nanoseconds.
 #[inline]
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -41,15 +43,16 @@ pub fn cycles() -> u64 {
     now().0
 }
 
-/// Nanoseconds since 1970 by the realtime clock: for dates in records, never for differences.
+/// Returns the realtime clock in nanoseconds since 1970: for dates in reports, never for
+/// differences.
 pub fn since_1970() -> Nanos {
     Nanos(read(libc::CLOCK_REALTIME))
 }
 
-/// Sleeps until `at`; returns at once if that has passed. Signals do not cut the sleep short.
+/// Sleeps until `at`; returns immediately if it has passed. Signals do not shorten the sleep.
 pub fn sleep_until(at: Nanos) {
     let time = timespec(at);
-    // SAFETY: the pointer is to a valid timespec, and no remainder is asked for.
+    // SAFETY: the pointer is to a valid timespec, and the null remainder is allowed.
     while unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,
@@ -68,27 +71,27 @@ fn timespec(span: Nanos) -> libc::timespec {
     }
 }
 
-/// What the kernel derives its clocks from (`tsc`, `kvm-clock`, ...), for the record; empty where
-/// it does not tell.
+/// Returns the kernel's clock source (`tsc`, `kvm-clock`, ...); empty if the kernel does not report
+/// it.
 pub fn source_name() -> String {
     std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
         .map(|text| text.trim().to_owned())
         .unwrap_or_default()
 }
 
-/// How long an offset between the realtime and the monotonic line is trusted.
+/// Longest use of a measured offset between the realtime and the monotonic clock.
 const OFFSET_AGE_MAX: Nanos = Nanos::from_millis(100);
 
-/// Readings of which the tightest gives the offset.
+/// Number of readings; the one with the smallest error gives the offset.
 const OFFSET_READINGS: usize = 5;
 
-/// Carries moments of the realtime clock over to the monotonic line.
+/// Converts realtime timestamps to monotonic ones.
 #[derive(Debug, Clone)]
 pub struct RealtimeLine {
     /// Realtime minus monotonic; wraps, so that a realtime clock behind the monotonic one works.
     offset: u64,
     measured: Nanos,
-    /// Largest error of the offset: half the time that its reading took.
+    /// Largest error of the offset: half the duration of its reading.
     pub error: Nanos,
 }
 
@@ -109,15 +112,16 @@ impl RealtimeLine {
         best
     }
 
-    /// The monotonic moment of `realtime_ns` (nanoseconds since 1970). At `now`, an offset older
-    /// than a tenth of a second is measured again first.
+    /// Converts `realtime_ns` (nanoseconds since 1970) to a monotonic time.
+    ///
+    /// First measures the offset again if it is older than a tenth of a second at `now`.
     #[inline]
     pub fn monotonic(&mut self, realtime_ns: u64, now: Nanos) -> Nanos {
         self.renew(now);
         Nanos(realtime_ns.wrapping_sub(self.offset))
     }
 
-    /// Nanoseconds since 1970 at the monotonic moment `at`; the offset's age is looked at as for
+    /// Converts the monotonic time `at` to nanoseconds since 1970; renews the offset like
     /// [`RealtimeLine::monotonic`].
     #[inline]
     pub fn since_1970(&mut self, at: Nanos, now: Nanos) -> Nanos {
@@ -133,14 +137,14 @@ impl RealtimeLine {
     }
 }
 
-/// A set of descriptors to wait for together, reused from wait to wait.
+/// A set of descriptors to wait for together; reusable.
 #[derive(Debug, Default)]
 pub struct Wait {
     set: Vec<libc::pollfd>,
 }
 
 impl Wait {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Wait::default()
     }
@@ -150,33 +154,35 @@ impl Wait {
         self.set.clear();
     }
 
-    /// Adds a descriptor to wait for until it can be read, and until it can be written if
-    /// `writable`. Returns its place in the set.
+    /// Adds a descriptor to wait for until it is readable, or writable if `writable`. Returns its
+    /// place in the set.
     pub fn add(&mut self, descriptor: RawFd, writable: bool) -> usize {
         let events = libc::POLLIN | if writable { libc::POLLOUT } else { 0 };
         self.set.push(libc::pollfd { fd: descriptor, events, revents: 0 });
         self.set.len() - 1
     }
 
-    /// Adds a descriptor to wait for only until it can be written: what it holds to be read may wait.
+    /// Adds a descriptor to wait for only until it is writable, even if it is readable.
     pub fn add_to_write(&mut self, descriptor: RawFd) -> usize {
         self.set.push(libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 });
         self.set.len() - 1
     }
 
-    /// Adds a descriptor to wait for only until it has failed.
+    /// Adds a descriptor to wait for only until it fails.
     pub fn add_to_fail(&mut self, descriptor: RawFd) -> usize {
         self.set.push(libc::pollfd { fd: descriptor, events: 0, revents: 0 });
         self.set.len() - 1
     }
 
     /// Waits until a descriptor of the set is ready or the monotonic clock reaches `deadline`
-    /// (`None`: as long as it takes). Returns how many are ready; a signal ends the wait with 0.
+    /// (`None`: no limit).
+    ///
+    /// Returns how many are ready. A signal ends the wait with 0.
     pub fn until(&mut self, deadline: Option<Nanos>) -> io::Result<usize> {
         let span = deadline.map(|at| timespec(at.since(now())));
         let pointer = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the set's pointer and length describe its vector, the time is null or points to
-        // `span`, which outlives the call, and no signal mask is passed.
+        // SAFETY: the pointer and the length describe the set's vector. The time is null or points
+        // to `span`, which outlives the call. The signal mask is null.
         let ready = unsafe {
             libc::ppoll(
                 self.set.as_mut_ptr(),
@@ -195,13 +201,13 @@ impl Wait {
         }
     }
 
-    /// Whether the descriptor at `place` can be read (or has failed or ended, which reading
-    /// tells).
+    /// Returns whether the descriptor at `place` is readable, has failed or has ended; a read
+    /// reports which.
     pub fn readable(&self, place: usize) -> bool {
         self.set[place].revents & !libc::POLLOUT != 0
     }
 
-    /// Whether the descriptor at `place` can be written (or has failed, which writing tells).
+    /// Returns whether the descriptor at `place` is writable or has failed; a write reports which.
     pub fn writable(&self, place: usize) -> bool {
         self.set[place].revents & !libc::POLLIN != 0
     }

@@ -1,33 +1,33 @@
-//! Offering a core to others while there is nothing to do, instead of sleeping.
+//! Yields a core to other threads while there is nothing to do, instead of sleeping.
 //!
-//! To sleep and be woken takes longer than whatever is nearly there; to look for it again and again
-//! keeps others from a core that may be theirs too. Between the two is to offer the core around after
-//! each look. That goes wrong beside somebody who is never done: who offers the core then waits for a
-//! whole slice of time, where a sleeper that is woken goes first.
+//! - Sleeping and waking take longer than the arrival of an event that is almost there.
+//! - Busy-polling keeps other threads from a core that may be theirs too.
+//! - Yielding after each poll is between the two. It fails next to a thread that never blocks: the
+//!   yielding thread then waits for a whole time slice, whereas a sleeper that wakes up runs first.
 
 use packet::time::Nanos;
 
 use crate::clock;
 
-/// Who gets the core back only after this long shares it with somebody who is never done.
+/// If a yield takes longer than this, the core is shared with a thread that never blocks.
 const CROWDED: Nanos = Nanos::from_micros(500);
 
-/// For how long it is better to sleep on such a core.
+/// How long the thread sleeps instead of yielding on such a core.
 const CROWDED_FOR: Nanos = Nanos::from_secs(1);
 
-/// Whether the core is worth offering.
+/// Decides whether to yield or to sleep.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Courtesy {
     crowded_until: Nanos,
 }
 
 impl Courtesy {
-    /// Whether the core came back soon whenever it was offered lately.
+    /// Returns whether all recent yields returned soon.
     pub fn pays(&self, now: Nanos) -> bool {
         now >= self.crowded_until
     }
 
-    /// Offers the core to whoever waits for it, and returns the time when it came back.
+    /// Yields the core, and returns the time after the yield.
     pub fn offer(&mut self) -> Nanos {
         let before = clock::now();
         std::thread::yield_now();

@@ -1,52 +1,53 @@
-//! Datagrams to one other end and back: UDP, and memory for simulations.
+//! Datagrams to and from one peer: by UDP, or in memory for simulations.
 //!
-//! Like channels, they never wait: what does not fit is said to be so, and lost is what UDP loses. A host
-//! that answers "nobody listens there" (ICMP) is an error of the next call.
+//! Like channels, they never wait. `send` reports when there is no room. UDP may lose datagrams. An
+//! ICMP port unreachable message from the peer's host is an error of the next call.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Datagrams that wait in memory for one end at most; further ones are lost.
+/// Most datagrams that wait in memory for one end; further ones are lost.
 pub const MEMORY_DATAGRAMS_MAX: usize = 256;
 
-/// A way for datagrams.
+/// A datagram socket with one peer.
 pub trait Datagrams: Send {
-    /// Sends one; whether there was room.
+    /// Sends a datagram. Returns whether there was room.
     fn send(&mut self, datagram: &[u8]) -> Result<bool, DatagramError>;
 
-    /// Reads one that waits into the front of `buffer`; how many bytes it has. What does not fit is cut.
+    /// Receives a datagram into the front of `buffer` and returns its length. Longer datagrams are
+    /// truncated.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, DatagramError>;
 
-    /// Name of the other end, for people and records.
+    /// Returns the name of the peer, for display and reports.
     fn peer(&self) -> &str;
 }
 
-/// What goes wrong with datagrams.
+/// Error of a datagram socket.
 #[derive(Debug)]
 pub enum DatagramError {
-    /// The other host says that nobody listens there.
+    /// The peer's host reports that no socket has this port.
     Refused(String),
-    /// Any other refusal of the system: what was attempted, with whom, and its error.
+    /// Any other failed system call: operation, peer and error.
     System {
         /// The operation.
         doing: &'static str,
-        /// The other end.
+        /// The peer.
         what: String,
-        /// What the system answered.
+        /// The error of the system call.
         error: std::io::Error,
     },
 }
 
-/// A way by UDP to one address.
+/// A UDP socket connected to one address.
 pub struct Udp {
     socket: UdpSocket,
     peer: String,
 }
 
 impl Udp {
-    /// A socket that hears this address only.
+    /// Opens a socket that receives from this address only.
     pub fn connect(address: SocketAddr) -> Result<Udp, DatagramError> {
         let peer = format!("udp:{address}");
         let open = || -> std::io::Result<UdpSocket> {
@@ -64,7 +65,7 @@ impl Udp {
         }
     }
 
-    /// The address of this host that the way begins at, as the system routes it.
+    /// Returns the local address that the system's routing selected.
     pub fn from(&self) -> Option<IpAddr> {
         self.socket.local_addr().ok().map(|address| address.ip())
     }
@@ -104,7 +105,7 @@ fn is_not_now(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Two linked ends in one process.
+/// Returns two linked ends in one process.
 pub fn pair(label: &str) -> (Memory, Memory) {
     let (there, back) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let end = |peer: u8, out: &Arc<Queue>, inn: &Arc<Queue>| Memory {
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
     use crate::clock;
 
-    /// What comes within a while.
+    /// Returns the first datagram or error within 20 seconds.
     fn wait(way: &mut dyn Datagrams) -> Result<Vec<u8>, DatagramError> {
         let (until, mut buffer) = (clock::now() + Nanos::from_secs(20), [0; 64]);
         loop {

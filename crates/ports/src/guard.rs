@@ -1,11 +1,14 @@
-//! Memory that somebody else can take away: touching it then reads zeros instead of ending us.
+//! Guards shared mappings that the file's owner can truncate: access then reads zeros instead of
+//! ending the process.
 //!
-//! Whoever owns a file that we mapped can make it shorter, and the next touch beyond its end raises
-//! SIGBUS (mmap(2)). No check before the touch can help, since the file may change in between. So
-//! such mappings stand in a table; when the signal hits one, its handler puts fresh zeroed memory of
-//! our own in the place of the whole mapping and notes that it broke, and the touch goes on there.
-//! What was read then is worth nothing, and the owner of the mapping looks at the note before it
-//! believes it. A signal that hits anything else goes to whoever handled it before.
+//! The owner of a mapped file can shorten it. The next access beyond its end raises SIGBUS
+//! (mmap(2)). A check before the access cannot help, because the file may change in between.
+//! Therefore:
+//! - Such mappings are listed in a table.
+//! - On SIGBUS in a listed mapping, the handler maps zeroed private memory over the whole mapping
+//!   and marks it as broken. The access then continues there.
+//! - Data read then is invalid. The owner of the mapping checks the mark before it uses the data.
+//! - A signal for any other address goes to the previous handler.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +17,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::sys;
 
-/// Mappings that can be guarded at once.
+/// Most mappings that can be guarded at the same time.
 pub const GUARDS_MAX: usize = 1024;
 
 /// One guarded range; free while its start is zero.
@@ -28,28 +31,30 @@ static SLOTS: [Slot; GUARDS_MAX] = [const {
     Slot { start: AtomicUsize::new(0), end: AtomicUsize::new(0), is_broken: AtomicBool::new(false) }
 }; GUARDS_MAX];
 
-/// Held while a slot is taken or given back.
+/// Locked while a slot is allocated or freed.
 static CHANGE: Mutex<()> = Mutex::new(());
 
-/// Whether our handler is in its place.
+/// Whether our handler is installed.
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Who handled the signal before us.
+/// The previous handler of the signal.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// A guarded range. To be dropped before the range is unmapped.
+/// A guarded range. Drop it before the range is unmapped.
 #[derive(Debug)]
 pub struct Guard {
     slot: usize,
 }
 
 impl Guard {
-    /// Guards the mapping of `bytes` bytes from `start` on. `None` if there are too many, or if the
-    /// system refuses the handler.
+    /// Guards the mapping of `bytes` bytes at `start`.
+    ///
+    /// Returns `None` if there are too many guards, or if the system rejects the handler.
     ///
     /// # Safety
-    /// The range must be one whole mapping of the caller's, of whole pages of their kind, which may
-    /// be replaced by private memory at any moment; it must stay mapped as long as the guard lives.
+    /// The range must be one whole mapping of the caller, of whole pages of their kind. The handler
+    /// may replace it with private memory at any moment. It must stay mapped as long as the guard
+    /// lives.
     pub unsafe fn new(start: *mut u8, bytes: usize) -> Option<Guard> {
         let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
         install().ok()?;
@@ -61,7 +66,7 @@ impl Guard {
         Some(Guard { slot })
     }
 
-    /// Whether the memory was taken away, and what was read since may be anything.
+    /// Returns whether the memory was truncated, so that data read since may be invalid.
     #[inline]
     pub fn is_broken(&self) -> bool {
         SLOTS[self.slot].is_broken.load(Ordering::Relaxed)
@@ -75,13 +80,13 @@ impl Drop for Guard {
     }
 }
 
-/// Puts our handler before the one there was, once. The caller holds [`CHANGE`].
+/// Installs our handler in front of the previous one, once. The caller holds [`CHANGE`].
 fn install() -> std::io::Result<()> {
     if IS_INSTALLED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    // SAFETY: all-zero bytes are a value of this C struct; both calls get pointers to live ones; the
-    // handler is a function of the type that SA_SIGINFO asks for and does only what a handler may.
+    // SAFETY: all-zero bytes are a value of this C struct, and both calls get pointers to live
+    // ones. The handler has the type that SA_SIGINFO requires and is async-signal-safe.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         sys::check(libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut before))?;
@@ -95,19 +100,19 @@ fn install() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The handler: atomics and system calls only, and errno is left as it was.
+/// Signal handler. Uses only atomics and system calls, and preserves errno.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands a valid description of the signal; errno is this thread's own.
+    // SAFETY: the kernel passes a valid description of the signal; errno belongs to this thread.
     let (address, errno) = unsafe { ((*info).si_addr() as usize, *libc::__errno_location()) };
     let is_ours = SLOTS.iter().any(|slot| replace(slot, address));
-    // SAFETY: as above.
+    // SAFETY: errno belongs to this thread.
     unsafe { *libc::__errno_location() = errno };
     if !is_ours {
         pass_on(signal, info, context);
     }
 }
 
-/// Puts zeros in the place of the slot's mapping if the address lies there.
+/// Maps zeros over the slot's mapping if it contains the address.
 fn replace(slot: &Slot, address: usize) -> bool {
     let start = slot.start.load(Ordering::Acquire);
     let end = slot.end.load(Ordering::Relaxed);
@@ -116,8 +121,8 @@ fn replace(slot: &Slot, address: usize) -> bool {
     }
     slot.is_broken.store(true, Ordering::Relaxed);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: the range is one whole mapping whose owner said that it may be replaced, and it is still
-    // mapped, because whoever touched it holds it.
+    // SAFETY: the range is one whole mapping whose owner allows its replacement. It is still
+    // mapped, because the code that accessed it holds it.
     let placed = unsafe {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         libc::mmap(start as *mut libc::c_void, end - start, rights, flags, -1, 0)
@@ -125,23 +130,23 @@ fn replace(slot: &Slot, address: usize) -> bool {
     placed != libc::MAP_FAILED
 }
 
-/// Hands a signal that is not about guarded memory to whoever was there before.
+/// Passes a signal outside guarded memory to the previous handler.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let Some(before) = BEFORE.get() else { return };
     match before.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: restores the default, by which the touch that is tried again ends the process, as
-            // it would have without us.
+            // SAFETY: restores the default action. The access is repeated and ends the process, as
+            // it would without our handler.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: the kernel held this address to be a handler of this type.
+            // SAFETY: the kernel's record gives this address as a handler of this type.
             let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
                 unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: the kernel held this address to be a handler of this type.
+            // SAFETY: the kernel's record gives this address as a handler of this type.
             let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }
@@ -157,8 +162,8 @@ mod tests {
 
     #[test]
     fn memory_that_is_taken_away_reads_as_zeros_and_is_known_for_it() {
-        // SAFETY: a name that ends in zero, a fresh descriptor, a fresh mapping of its length, which is
-        // read and written by the byte inside its bounds, and unmapped after its guard.
+        // SAFETY: the name ends in zero, the descriptor is new, and the mapping is new and has its
+        // length. Bytes are read and written inside its bounds, and it is unmapped after its guard.
         unsafe {
             let raw = sys::check(libc::memfd_create(c"guard".as_ptr(), libc::MFD_CLOEXEC)).unwrap();
             let file = OwnedFd::from_raw_fd(raw);
@@ -184,13 +189,13 @@ mod tests {
                 "this is still there"
             );
             assert_eq!((start.add(BYTES - 1).read_volatile(), guard.is_broken()), (0, true));
-            // Ours from now on: it holds what is written, and nobody else sees it.
+            // The memory is private now: it stores what is written, and no other process sees it.
             start.write_volatile(9);
             start.add(8192).write_volatile(9);
             assert_eq!((start.read_volatile(), start.add(8192).read_volatile()), (9, 9));
             assert_eq!((other.read_volatile(), whole.is_broken()), (7, false));
             drop((guard, whole));
-            // A place in the table is taken again, without what was noted there.
+            // A freed table slot is reused without its old mark.
             let again = Guard::new(other, BYTES).unwrap();
             assert!(!again.is_broken());
             drop(again);

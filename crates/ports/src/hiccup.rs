@@ -1,8 +1,8 @@
-//! How long a core is taken away from a thread that never rests: what else runs there, interrupts and a
-//! hypervisor seen from inside.
+//! Measures how long a core is taken away from a busy thread, by other threads, interrupts or the
+//! hypervisor.
 //!
-//! A thread on each core reads the clock without end; a gap between two readings is time that it did
-//! not have. Nothing can be measured on that core to a better time than this.
+//! A thread on each core reads the clock in a loop. A gap between two readings is time that the
+//! thread did not run. Measurements on that core cannot have a better time resolution.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use packet::time::Nanos;
 
 use crate::{clock, core};
 
-/// Gaps shorter than this are the reading itself.
+/// Gaps shorter than this are due to reading the clock itself.
 pub const LEAST: Nanos = Nanos::from_micros(5);
 
-/// Gaps from here on disturb a trial.
+/// Gaps of at least this length disturb a trial.
 pub const STALL: Nanos = Nanos::from_millis(1);
 
 /// The gaps of one core.
@@ -21,17 +21,17 @@ pub const STALL: Nanos = Nanos::from_millis(1);
 pub struct Hiccups {
     /// The core.
     pub core: usize,
-    /// For how long it was watched.
+    /// Duration of the observation.
     pub span: Nanos,
-    /// Gaps of at least [`LEAST`].
+    /// Number of gaps of at least [`LEAST`].
     pub count: u64,
-    /// All of them together.
+    /// Their total duration.
     pub total: Nanos,
     /// The longest gap, however short.
     pub longest: Nanos,
-    /// Gaps of at least [`STALL`].
+    /// Number of gaps of at least [`STALL`].
     pub stalls: u64,
-    /// All of those together.
+    /// Their total duration.
     pub stalled: Nanos,
 }
 
@@ -54,7 +54,7 @@ impl Hiccups {
     }
 }
 
-/// Watches these cores for `span`, all at the same time.
+/// Observes these cores for `span`, all at the same time.
 pub fn watch(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> =

@@ -1,8 +1,9 @@
-//! The network namespace that a port was opened in: where its sockets have to be made, whoever makes them later.
+//! The network namespace in which a port was opened, so that later sockets can be created in it.
 //!
-//! A socket belongs for good to the namespace of the thread that made it, and so do the interfaces that it can be
-//! bound to. A port that is opened in one namespace and used by a thread in another makes its next
-//! socket by way of a thread that goes there and ends. Source: `network_namespaces(7)`, `setns(2)`.
+//! A socket belongs for good to the namespace of the thread that created it, and so do the
+//! interfaces that it can bind to. A port may be opened in one namespace and used by a thread in
+//! another. It then creates its next socket in a short-lived thread that enters the first
+//! namespace. Source: `network_namespaces(7)`, `setns(2)`.
 
 #![allow(unsafe_code)]
 
@@ -17,19 +18,23 @@ use crate::sys;
 pub struct Home(Option<File>);
 
 impl Home {
-    /// That of the calling thread. Where the system does not tell, it is taken to be that of whoever asks later.
+    /// Returns the namespace of the calling thread.
+    ///
+    /// If the system does not report it, [`Home::enter`] uses the namespace of its own caller.
     pub fn of_this_thread() -> Home {
         Home(File::open("/proc/thread-self/ns/net").ok())
     }
 
-    /// Does something there: at once where the calling thread is there, else in a thread that may go there.
+    /// Calls `make` in this namespace: directly if the calling thread is in it, else in a new
+    /// thread that enters it.
     pub fn enter<T: Send>(
         &self,
         make: impl FnOnce() -> Result<T, (&'static str, io::Error)> + Send,
     ) -> Result<T, (&'static str, io::Error)> {
         let Some(home) = self.0.as_ref().filter(|home| !is_here(home)) else { return make() };
         let make = || {
-            // SAFETY: the descriptor is open, and only this thread, which ends with `make`, moves.
+            // SAFETY: the descriptor is open, and only this thread, which ends with `make`, changes
+            // namespace.
             let moved = unsafe { libc::setns(home.as_raw_fd(), libc::CLONE_NEWNET) };
             sys::check(moved).map_err(|error| ("entering the namespace of", error))?;
             make()
@@ -41,7 +46,7 @@ impl Home {
     }
 }
 
-/// Whether the calling thread is in this namespace.
+/// Returns whether the calling thread is in this namespace.
 fn is_here(home: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
     let of = |file: &File| file.metadata().map(|it| (it.dev(), it.ino())).ok();

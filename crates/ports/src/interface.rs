@@ -1,7 +1,7 @@
-//! What the kernel knows about a network interface: index, address, size and state.
+//! Reads the kernel's properties of a network interface: index, address, MTU and state.
 //!
-//! Asked by name, with the ioctls of netdevice(7), in the namespace of a socket: that of the thread that
-//! opened it, which a port may since have left.
+//! Interfaces are addressed by name with the ioctls of netdevice(7). The namespace is that of the
+//! socket, thus of the thread that opened it; the port's current thread may be in another one.
 
 #![allow(unsafe_code)]
 
@@ -12,30 +12,30 @@ use crate::link::{self, Link};
 use crate::port::PortError;
 use crate::sys;
 
-/// An interface, as it was when it was asked.
+/// Properties of an interface when it was queried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its number in this namespace.
+    /// Index of the interface in its namespace.
     pub index: i32,
-    /// Its hardware address.
+    /// Hardware address.
     pub mac: [u8; 6],
-    /// Largest payload of a frame in bytes, without Ethernet header and tags.
+    /// MTU: largest payload of a frame in bytes, without Ethernet header and tags.
     pub mtu: usize,
-    /// Whether it is up.
+    /// Whether the interface is up.
     pub up: bool,
 }
 
-/// Asks for the interface of this name in the namespace of the calling thread.
+/// Queries the interface of this name in the namespace of the calling thread.
 pub fn look_up(name: &str) -> Result<Interface, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
         .map_err(|error| system("asking about", name, error))?;
     look_up_by(socket.as_raw_fd(), name)
 }
 
-/// Asks for the interface of this name in the namespace of this socket.
+/// Queries the interface of this name in the namespace of this socket.
 pub fn look_up_by(socket: libc::c_int, name: &str) -> Result<Interface, PortError> {
     let ask = |request| ask(socket, request, name);
-    // SAFETY: each request fills the member of the union that is read after it.
+    // SAFETY: each request fills the union member that is read after it.
     unsafe {
         let address = ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr.sa_data;
         Ok(Interface {
@@ -47,32 +47,32 @@ pub fn look_up_by(socket: libc::c_int, name: &str) -> Result<Interface, PortErro
     }
 }
 
-/// Whether frames can pass: false only of an interface that is up and whose cable is not plugged
-/// in at its other end. Any socket can be asked through. The kernel takes note of a cable within a
-/// second.
+/// Returns false only if the interface is up and has no carrier, else true.
+///
+/// Works with any socket. The kernel notices a cable within a second.
 pub fn has_link(socket: libc::c_int, name: &str) -> bool {
     let Ok(answer) = ask(socket, libc::SIOCGIFFLAGS, name) else { return true };
-    // SAFETY: the request filled this member of the union.
+    // SAFETY: the request filled this union member.
     let flags = i32::from(unsafe { answer.ifru_flags });
     flags & libc::IFF_UP == 0 || flags & libc::IFF_RUNNING != 0
 }
 
-/// Whether the interface of this name is up.
+/// Returns whether the interface of this name is up.
 pub fn is_up(name: &str) -> Result<bool, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
         .map_err(|error| system("asking about", name, error))?;
     let answer = ask(socket.as_raw_fd(), libc::SIOCGIFFLAGS, name)?;
-    // SAFETY: the request filled this member of the union.
+    // SAFETY: the request filled this union member.
     let flags = i32::from(unsafe { answer.ifru_flags });
     Ok(flags & libc::IFF_UP != 0)
 }
 
-/// Fine if the interface of this name is up and still the one with this number. Any socket of its namespace
-/// can be asked through.
+/// Checks that the interface of this name is up and still has this index. Works with any socket of
+/// its namespace.
 pub fn check(socket: libc::c_int, name: &str, index: i32) -> Result<(), PortError> {
     let numbered = ask(socket, libc::SIOCGIFINDEX, name)?;
     let flagged = ask(socket, libc::SIOCGIFFLAGS, name)?;
-    // SAFETY: each request filled its member of the union.
+    // SAFETY: each request filled its union member.
     let (number, flags) = unsafe { (numbered.ifru_ifindex, i32::from(flagged.ifru_flags)) };
     match (number == index, flags & libc::IFF_UP != 0) {
         (true, true) => Ok(()),
@@ -81,17 +81,20 @@ pub fn check(socket: libc::c_int, name: &str, index: i32) -> Result<(), PortErro
     }
 }
 
-/// What is known of the link of the interface of this name; nothing of one that cannot tell. Any
-/// socket of its namespace can be asked through.
+/// Returns the link properties of the interface of this name; empty if it reports none.
+///
+/// Works with any socket of its namespace.
 pub fn link(socket: libc::c_int, name: &str) -> Link {
     let ask = |mask_words: i8| ethtool(socket, name, link::question(mask_words));
     let known = ask(0).and_then(|first| ask(link::mask_words(&first)?));
     known.map_or_else(Link::default, |answer| link::read(&answer))
 }
 
-/// How many queues the interface of this name receives by; one if it cannot tell. Source: Linux
-/// `struct ethtool_channels` (receiving ones are the fourth number of what there is, those for both
-/// directions the seventh).
+/// Returns the number of receive queues of the interface of this name; one if it does not report
+/// it.
+///
+/// Source: Linux `struct ethtool_channels`, with the command as word 0: `rx_count` is word 5 and
+/// `combined_count` word 8.
 pub fn receive_queues(socket: libc::c_int, name: &str) -> u32 {
     let mut question = [0_u32; 9];
     question[0] = GET_CHANNELS;
@@ -99,7 +102,7 @@ pub fn receive_queues(socket: libc::c_int, name: &str) -> u32 {
     answer.map_or(1, |channels| channels[5].saturating_add(channels[8]).max(1))
 }
 
-/// What drives the interface of this name; empty if it does not tell. Source: Linux
+/// Returns the driver of the interface of this name; empty if it does not report it. Source: Linux
 /// `struct ethtool_drvinfo`.
 pub fn driver(socket: libc::c_int, name: &str) -> String {
     let mut question = [0_u32; DRIVER_WORDS];
@@ -109,13 +112,13 @@ pub fn driver(socket: libc::c_int, name: &str) -> String {
     text.take_while(|byte| *byte != 0).map(char::from).collect()
 }
 
-/// Commands of ethtool, and the words of an answer about a driver.
+/// Ethtool commands, and the length of a driver reply in words.
 const GET_DRIVER: u32 = 0x3;
 const GET_CHANNELS: u32 = 0x3c;
 const DRIVER_WORDS: usize = 49;
 
-/// Asks an interface what ethtool can ask, a question that begins with the command and has room
-/// for that command's whole answer.
+/// Sends an ethtool request, which begins with the command and has room for the command's whole
+/// reply.
 fn ethtool<const N: usize>(
     socket: libc::c_int,
     name: &str,
@@ -123,14 +126,14 @@ fn ethtool<const N: usize>(
 ) -> Option<[u32; N]> {
     let mut request = request_for(name).ok()?;
     request.ifr_ifru.ifru_data = question.as_mut_ptr().cast();
-    // SAFETY: the pointer is to an ifreq with a name that ends in zero, and in it one to a question
-    // with room for the longest answer to its command; the request reads and writes these only.
+    // SAFETY: the pointer is to an ifreq whose name ends in zero. The ifreq points to a request
+    // with room for the longest reply to its command. The ioctl reads and writes only these.
     sys::check(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as libc::Ioctl, &mut request) })
         .ok()?;
     Some(question)
 }
 
-/// The same in the namespace of the calling thread.
+/// Like [`link()`], in the namespace of the calling thread.
 pub fn link_of(name: &str) -> Result<Link, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
         .map_err(|error| system("asking about", name, error))?;
@@ -143,14 +146,14 @@ fn ask(
     name: &str,
 ) -> Result<libc::__c_anonymous_ifr_ifru, PortError> {
     let mut answer = request_for(name)?;
-    // SAFETY: the pointer is to an ifreq with a name that ends in zero; these requests write
-    // inside it only.
+    // SAFETY: the pointer is to an ifreq whose name ends in zero; these requests write only inside
+    // it.
     sys::check(unsafe { libc::ioctl(socket, request, &mut answer) })
         .map_err(|error| system("asking about", name, error))?;
     Ok(answer.ifr_ifru)
 }
 
-/// An interface request with its name filled in and the rest zero.
+/// Builds an interface request with its name filled in and the rest zero.
 pub fn request_for(name: &str) -> Result<libc::ifreq, PortError> {
     // SAFETY: all-zero bytes are a valid value of this C struct.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -167,7 +170,7 @@ pub fn request_for(name: &str) -> Result<libc::ifreq, PortError> {
     Ok(request)
 }
 
-/// The error of a system call about an interface, as a fact where it is a known one.
+/// Converts the error of a system call on an interface into a `PortError`.
 pub fn system(doing: &'static str, name: &str, error: io::Error) -> PortError {
     match error.raw_os_error() {
         Some(libc::ENODEV | libc::ENXIO) => PortError::NoSuchInterface(name.to_owned()),

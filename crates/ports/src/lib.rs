@@ -1,54 +1,55 @@
-//! Every way bytes enter or leave the process; with `lab`, the only system calls of planimeter.
+//! Input and output of the process: data ports, control channels and clocks.
 //!
-//! Data ports carry frames ([`port::Port`]); control channels carry byte streams
-//! ([`channel::Channel`]). What a port adds to another (a trace, a fault, a delay, a rate) is a
-//! wrapper that is a port itself. The clock lives here too, because asking it is input.
+//! Data ports carry frames ([`port::Port`]). Control channels carry byte streams
+//! ([`channel::Channel`]). A wrapper (a trace, a fault, a delay, a rate) adds a function to a port
+//! and is itself a port. The clock is part of this crate because reading it is input. Only this
+//! crate and `lab` make system calls.
 
-/// What every data port is.
+/// The interface of all data ports.
 pub mod port;
-/// What a port's link is.
+/// The state and abilities of a port's link.
 pub mod link;
-/// The monotonic clock, waiting for it, and waiting for descriptors.
+/// The monotonic clock, and waiting for a time or for descriptors.
 pub mod clock;
-/// Time that a hypervisor took away.
+/// CPU time stolen by the hypervisor.
 pub mod steal;
-/// A port that is a piece of shared memory.
+/// A port in shared memory of one process.
 pub mod memory;
-/// A port that is a Linux network interface.
+/// A port on a Linux network interface, by packet sockets (AF_PACKET).
 pub mod afpacket;
-/// A port that is a Linux network interface, past the network stack.
+/// A port on a Linux network interface that bypasses the network stack (AF_XDP).
 pub mod xdp;
-/// Programs in the kernel, where frames arrive.
+/// eBPF programs and maps.
 pub mod bpf;
-/// VLAN tags put on and taken off in the kernel.
+/// VLAN tags pushed and popped in the kernel.
 pub mod tagging;
-/// A port that is a virtual interface of this host.
+/// A port on a TAP interface of this host.
 pub mod tap;
-/// A port to another process by shared memory.
+/// A shared-memory port to another process (memif).
 pub mod memif;
-/// A port to a virtual machine, or whoever plays one, by shared memory.
+/// A shared-memory port to a virtual machine or another vhost-user front end.
 pub mod vhost;
-/// A port that is a capture file in and another one out.
+/// A port that reads one capture file and writes another.
 pub mod pcap;
-/// A port that plays frames from memory.
+/// A port that replays frames from memory.
 pub mod replay;
-/// Ports around a port.
+/// Wrappers: ports around a port.
 pub mod wrap;
-/// A port from its specification.
+/// Opens a port from its specification.
 pub mod open;
-/// Capture files on their way in and out.
+/// Reads and writes capture files.
 pub mod capture;
-/// Byte streams that control messages travel on.
+/// Byte streams that carry control messages.
 pub mod channel;
-/// Datagrams to one other end and back.
+/// Datagrams to and from one peer.
 pub mod datagram;
-/// Which cores a thread may run on.
+/// CPU affinity of threads.
 pub mod core;
-/// How long a core is taken away from a thread.
+/// Measures the time that a core is taken away from a thread.
 pub mod hiccup;
-/// Offering a core around.
+/// Yields a core while there is nothing to do.
 pub mod courtesy;
-/// Asking the system for huge pages.
+/// Requests huge pages from the kernel.
 pub mod pages;
 mod guard;
 mod home;

@@ -1,57 +1,57 @@
-//! What a link is: its speed, its medium, what its ends can do and say that they can.
+//! Link properties: speed, medium, and the supported and advertised modes of both ends.
 //!
 //! Source: Linux `include/uapi/linux/ethtool.h` (`ETHTOOL_GLINKSETTINGS`, `enum
-//! ethtool_link_mode_bit_indices`). Invariant: what is not known is not there; nothing is guessed.
+//! ethtool_link_mode_bit_indices`). Invariant: unknown values are absent; nothing is guessed.
 
-/// What is known of a port's link.
+/// Known properties of a port's link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Bits a second now, while it has a speed.
+    /// Current speed in bits per second, if the link has one.
     pub speed_bps: Option<u64>,
-    /// Whether both ends may send at once.
+    /// Whether the link is full duplex.
     pub full_duplex: Option<bool>,
-    /// What it is made of.
+    /// Medium of the link.
     pub medium: Option<Medium>,
-    /// Whether it agrees with the other end on these.
+    /// Whether the port negotiates with its link partner.
     pub autonegotiates: bool,
-    /// What the port can do.
+    /// Modes that the port supports.
     pub supported: LinkModes,
-    /// What it tells the other end of that.
+    /// Modes that the port advertises.
     pub advertised: LinkModes,
-    /// What the other end tells.
+    /// Modes that the link partner advertises.
     pub peer: LinkModes,
 }
 
-/// What a link is made of.
+/// Medium of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// Twisted pair, coaxial or direct attached cable.
+    /// Twisted pair, coaxial or direct-attach cable.
     Copper,
-    /// Glass.
+    /// Optical fiber.
     Fiber,
 }
 
-/// A set of modes, the bit of each as the kernel numbers them.
+/// A set of link modes; bits are numbered as in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkModes(pub u128);
 
-/// What a mode can be besides a speed.
+/// Link modes other than speeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ability {
-    /// Agrees with the other end.
+    /// Autonegotiation.
     Autonegotiation = 6,
-    /// Goes over twisted pair.
+    /// Twisted pair.
     Copper = 7,
-    /// Goes over glass.
+    /// Optical fiber.
     Fiber = 10,
-    /// Can be told to pause.
+    /// Pause frames.
     Pause = 13,
-    /// Can be told to pause while the other end cannot.
+    /// Asymmetric pause frames.
     PauseAsymmetric = 14,
 }
 
-/// Speeds in Mbit/s and whether of full duplex, by first and last of consecutive modes.
+/// Speeds in Mbit/s and whether full duplex, by first and last of consecutive modes.
 const SPEEDS: [(u8, u8, u32, bool); 34] = [
     (0, 0, 10, false),
     (1, 1, 10, true),
@@ -90,8 +90,8 @@ const SPEEDS: [(u8, u8, u32, bool); 34] = [
 ];
 
 impl LinkModes {
-    /// The speeds of these modes in Mbit/s, each with whether it is of full duplex; some come more
-    /// than once.
+    /// Returns the speeds of these modes in Mbit/s, each with whether it is full duplex. Some occur
+    /// more than once.
     pub fn speeds(self) -> impl Iterator<Item = (u32, bool)> {
         let there = move |first: u8, last: u8| (first..=last).any(|mode| self.0 >> mode & 1 != 0);
         SPEEDS
@@ -100,28 +100,28 @@ impl LinkModes {
             .map(|&(_, _, speed_mbps, full)| (speed_mbps, full))
     }
 
-    /// Whether this is among them.
+    /// Returns whether the set contains this mode.
     pub fn has(self, ability: Ability) -> bool {
         self.0 >> ability as u8 & 1 != 0
     }
 }
 
-/// Words of an answer without masks.
+/// Words of a reply without masks.
 const HEAD_WORDS: usize = 12;
 
 /// Most words of one mask.
 const MASK_WORDS_MAX: usize = 127;
 
-/// Words of the longest answer of the kernel.
+/// Words of the kernel's longest reply.
 pub(crate) const ANSWER_WORDS: usize = HEAD_WORDS + 3 * MASK_WORDS_MAX;
 
-/// The kernel's answer (`struct ethtool_link_settings` and its three masks) as words.
+/// The kernel's reply (`struct ethtool_link_settings` and its three masks) as words.
 pub(crate) type Answer = [u32; ANSWER_WORDS];
 
-/// Command for it.
+/// The command `ETHTOOL_GLINKSETTINGS`.
 const GET: u32 = 0x4c;
 
-/// A question with masks of so many words; 0 to learn how many that has to be.
+/// Builds a request with masks of this many words; 0 queries how many are required.
 pub(crate) fn question(mask_words: i8) -> Answer {
     let mut question = [0; ANSWER_WORDS];
     question[0] = GET;
@@ -129,13 +129,13 @@ pub(crate) fn question(mask_words: i8) -> Answer {
     question
 }
 
-/// How many words the kernel's masks have, by its answer to a question that had none.
+/// Returns the number of words of the kernel's masks, from its reply to a request without masks.
 pub(crate) fn mask_words(answer: &Answer) -> Option<i8> {
     let [.., words] = answer[3].to_ne_bytes();
     (words as i8).checked_neg().filter(|words| *words > 0)
 }
 
-/// What an answer says.
+/// Parses a reply.
 pub(crate) fn read(answer: &Answer) -> Link {
     let [duplex, port, _, autonegotiates] = answer[2].to_ne_bytes();
     let [.., words] = answer[3].to_ne_bytes();
@@ -172,7 +172,7 @@ pub(crate) fn read(answer: &Answer) -> Link {
 mod tests {
     use super::*;
 
-    /// What the kernel says of an interface with these words behind the command.
+    /// Builds a kernel reply with these words after the command.
     fn answer(words: &[u32], masks: &[u32]) -> Answer {
         let mut answer = question(0);
         answer[1..1 + words.len()].copy_from_slice(words);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_card_with_autonegotiation_is_read() {
-        // As ethtool has it of an Intel I219 at 1000BASE-T: masks of three words.
+        // From ethtool, for an Intel I219 at 1000BASE-T: masks of three words.
         let modes = 0b1_1110_1111_u32 & !(1 << 8);
         let link = read(&answer(
             &[1000, bytes([1, 0, 1, 1]), bytes([0, 0, 0, 3])],

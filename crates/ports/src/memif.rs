@@ -1,41 +1,41 @@
-//! Ports to another process by shared memory: memif 2.0, as spoken by VPP and DPDK's `net_memif`,
+//! Shared-memory ports to another process: memif 2.0, as implemented by VPP and DPDK's `net_memif`,
 //! and so by Open vSwitch on DPDK.
 //!
-//! A client makes a piece of memory with rings and buffers and hands it to a server over a Unix
-//! socket; from then on both sides read and write it, without a system call unless one of them
-//! sleeps. The peer is another process, which may lie: whatever it writes is copied before it is
-//! looked at and checked before it is used, all access stays inside the shared regions, and a
-//! [`fault::Fault`] is counted and ends the connection. Frames can be used where they lie:
-//! [`queue::Receiver::peek`] shows them and [`queue::Transmitter::put`] copies one into another
-//! port's buffer, which is the only copy on its way.
+//! - A client allocates memory with rings and buffers and passes it to a server over a Unix socket.
+//!   Then both sides read and write it, without a system call unless one of them sleeps.
+//! - The peer is another process and is not trusted. Data written by the peer is copied before it
+//!   is examined and checked before it is used. All access stays inside the shared regions. A
+//!   [`fault::Fault`] is counted and ends the connection.
+//! - Frames can be used in place: [`queue::Receiver::peek`] returns them, and
+//!   [`queue::Transmitter::put`] copies one into another port's buffer, which is the only copy.
 //!
 //! Sources: the public header `memif.h` and the driver's guide (`doc/guides/nics/memif.rst`) of
 //! DPDK.
 
-/// From an agreement to ends of rings.
+/// Creates ring ends from a completed handshake.
 mod attach;
-/// A client's calls.
+/// Connects a client to its server.
 mod caller;
-/// The part that talks to the peer.
+/// The control part of a port.
 pub mod control;
 pub(crate) mod copy;
 mod door;
-/// How sleepers are woken.
+/// Eventfds that wake sleeping receivers.
 pub mod doorbell;
-/// What a peer can do wrong.
+/// Protocol violations of a peer.
 pub mod fault;
-/// How two ends agree.
+/// The handshake.
 pub mod handshake;
-/// Where things are in shared memory.
+/// Layout of shared memory.
 pub mod layout;
 mod line;
 /// The port.
 pub mod port;
 /// Control messages.
 pub mod protocol;
-/// Queues, which come and go with the peer.
+/// Queues whose rings come and go with the peer.
 pub mod queue;
-/// Queues that one thread has.
+/// The queues of one thread.
 pub mod queues;
 /// The receiving end of a ring.
 pub mod receive;
@@ -45,11 +45,11 @@ pub mod region;
 pub mod ring;
 /// The sockets of control messages.
 pub mod socket;
-/// What a port is to be.
+/// Port specification.
 pub mod spec;
 /// The sending end of a ring.
 pub mod transmit;
-/// Frames where they lie.
+/// Read access to frames in shared memory.
 pub mod view;
 
 #[cfg(test)]

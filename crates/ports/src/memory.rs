@@ -1,9 +1,10 @@
 //! Linked pairs of ports: what one sends the other receives, through shared memory.
 //!
-//! Each direction is a ring of frame slots with one producer and one consumer. A frame enters and
-//! leaves a slot by swapping buffers, so nothing is copied and, once every slot has held a frame,
-//! nothing is allocated. A full ring refuses: `transmit` takes fewer frames than it was given.
-//! Neither side ever waits for the other, and the two may live in different threads.
+//! - Each direction is a ring of frame slots with one producer and one consumer.
+//! - A frame enters and leaves a slot by swapping buffers, so nothing is copied. Nothing is
+//!   allocated once every slot has held a frame.
+//! - When a ring is full, `transmit` accepts fewer frames than it was given.
+//! - Neither side ever waits for the other, and the two may live in different threads.
 
 #![allow(unsafe_code)]
 
@@ -17,14 +18,16 @@ use packet::time::{Clock, Nanos, Stamp};
 
 use crate::port::{Port, PortCounters, PortError, PortFacts};
 
-/// Two linked ports with room for `capacity` frames in each direction (rounded up to a power of
-/// two). Frames are stamped on reception with the time that the receiver's caller passes, as
-/// taken in user space. The ports are named `LABEL.0` and `LABEL.1`.
+/// Returns two linked ports with room for `capacity` frames per direction, rounded up to a power of
+/// two.
+///
+/// Received frames have a user-space timestamp: the time that the receiver's caller passes. The
+/// ports are named `LABEL.0` and `LABEL.1`.
 pub fn pair(capacity: usize, label: &str) -> (MemoryPort, MemoryPort) {
     pair_stamped(capacity, label, Clock::UserSpace)
 }
 
-/// As [`pair`], with the clock that the stamps are to name: [`Clock::Virtual`] in a simulation.
+/// Like [`pair`], with the clock of the timestamps: [`Clock::Virtual`] in a simulation.
 pub fn pair_stamped(capacity: usize, label: &str, clock: Clock) -> (MemoryPort, MemoryPort) {
     assert!(capacity > 0, "a ring without a slot carries nothing");
     let there = Arc::new(Ring::new(capacity.next_power_of_two()));
@@ -57,7 +60,7 @@ impl MemoryPort {
         PortError::PeerGone(self.facts.name.clone())
     }
 
-    /// Hands at most `limit` waiting frames to `use_frame`, with the stamp that they get.
+    /// Passes at most `limit` waiting frames to `use_frame`, each with its timestamp.
     #[inline]
     fn take(
         &mut self,
@@ -65,7 +68,7 @@ impl MemoryPort {
         now: Nanos,
         mut use_frame: impl FnMut(&mut Frame, Option<Stamp>),
     ) -> Result<usize, PortError> {
-        // Asked before the ring is looked at: what the other end sent before it went still counts.
+        // Checked before the ring, because frames sent before the peer was dropped still count.
         let gone = Arc::strong_count(&self.consumer.ring) == 1;
         fence(Ordering::Acquire);
         let stamp = Some(Stamp { at: now, clock: self.facts.stamps });
@@ -82,7 +85,7 @@ impl MemoryPort {
         Ok(count)
     }
 
-    /// Has `fill` fill free slots, at most `count`, each with the frame of its place.
+    /// Calls `fill` for at most `count` free slots, each with its place and its frame.
     #[inline]
     fn put(
         &mut self,
@@ -136,12 +139,14 @@ impl Port for MemoryPort {
     }
 }
 
-/// An index on a cache line of its own, so that the two sides do not contend for one.
+/// An index on its own cache line, so that the two sides do not contend for one.
 #[repr(align(128))]
 struct Index(AtomicUsize);
 
-/// One direction. `head` and `tail` count frames ever taken and ever put; they wrap, and their
-/// difference is what waits. Slots from `head` up to `tail` belong to the consumer, all others to
+/// One direction of a pair.
+///
+/// `head` counts all frames taken and `tail` all frames put. Both wrap; their difference is the
+/// number of waiting frames. Slots from `head` up to `tail` belong to the consumer, all others to
 /// the producer.
 struct Ring {
     slots: Box<[UnsafeCell<Frame>]>,
@@ -149,9 +154,10 @@ struct Ring {
     tail: Index,
 }
 
-// SAFETY: a slot is touched only by the side that owns it. Only the one `Producer` advances
-// `tail` and only the one `Consumer` advances `head`, each with release ordering after its last
-// touch of the slots it gives away, and the other side reads it with acquire ordering first.
+// SAFETY: a slot is accessed only by the side that owns it. Only the one `Producer` advances
+// `tail`, and only the one `Consumer` advances `head`. Each does so with release ordering after its
+// last access to the slots that it gives up. The other side first reads the index with acquire
+// ordering.
 unsafe impl Sync for Ring {}
 
 impl Ring {
@@ -172,13 +178,13 @@ impl Ring {
 struct Producer {
     ring: Arc<Ring>,
     tail: usize,
-    /// The consumer's index when it was last read: reading it again costs a cache miss.
+    /// The consumer's index when it was last read; another read costs a cache miss.
     head_seen: usize,
 }
 
 impl Producer {
-    /// Has `fill` fill as many of `wanted` slots as are free, each with the frame of its place;
-    /// returns how many, and their bytes.
+    /// Calls `fill` for as many of `wanted` slots as are free. Returns their number and their
+    /// bytes.
     #[inline]
     fn put(&mut self, wanted: usize, mut fill: impl FnMut(usize, &mut Frame)) -> (usize, u64) {
         let size = self.ring.slots.len();
@@ -189,8 +195,8 @@ impl Producer {
         let count = free.min(wanted);
         let mut bytes = 0;
         for place in 0..count {
-            // SAFETY: `tail` is less than `size` past the consumer's `head`, so this slot is the
-            // producer's, and `&mut self` makes this the only use of it.
+            // SAFETY: `tail` is less than `size` past the consumer's `head`, so the producer owns
+            // this slot, and `&mut self` makes this its only use.
             let slot = unsafe { &mut *self.ring.slot(self.tail) };
             fill(place, slot);
             bytes += slot.len() as u64;
@@ -211,7 +217,7 @@ struct Consumer {
 }
 
 impl Consumer {
-    /// Hands at most `limit` waiting frames to `use_frame`, oldest first; returns how many.
+    /// Passes at most `limit` waiting frames to `use_frame`, oldest first. Returns their number.
     #[inline]
     fn take(&mut self, limit: usize, mut use_frame: impl FnMut(&mut Frame)) -> usize {
         if self.tail_seen.wrapping_sub(self.head) < limit {
@@ -219,8 +225,8 @@ impl Consumer {
         }
         let count = self.tail_seen.wrapping_sub(self.head).min(limit);
         for _ in 0..count {
-            // SAFETY: `head` is before the producer's `tail`, so this slot is the consumer's, and
-            // `&mut self` makes this the only use of it.
+            // SAFETY: `head` is before the producer's `tail`, so the consumer owns this slot, and
+            // `&mut self` makes this its only use.
             use_frame(unsafe { &mut *self.ring.slot(self.head) });
             self.head = self.head.wrapping_add(1);
         }

@@ -1,6 +1,7 @@
-//! A port from its specification, as people write it on a command line: `KIND:WHAT`.
+//! Opens a port from its command-line specification, `KIND:DETAILS`.
 //!
-//! Memory ports are not here: they come in pairs, made by whoever links two parts of one process.
+//! Memory ports have no specification. They are created in pairs by the code that links two parts
+//! of one process.
 
 use crate::afpacket::{AfPacketPort, Options};
 use crate::memif::port::MemifPort;
@@ -12,11 +13,11 @@ use crate::vhost;
 use crate::vhost::port::VhostPort;
 use crate::xdp;
 
-/// What a specification can be.
+/// Hint that lists the valid specifications.
 const KNOWN: &str = "known are afpacket:INTERFACE, xdp:INTERFACE, live:INTERFACE, tap:NAME, memif:PATH, \
     vhost:PATH and pcap:IN.pcap,out=OUT.pcap";
 
-/// Opens the port that `spec` describes; `options` are for the kinds that have a choice.
+/// Opens the port that `spec` describes; `options` apply to the kinds that use them.
 pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
     let bad = |why| Err(PortError::BadSpec(spec.to_owned(), why));
     let Some((kind, what)) = spec.split_once(':') else { return bad(KNOWN) };

@@ -1,16 +1,17 @@
-//! Asking the system for huge pages.
+//! Requests huge pages from the kernel.
 
 #![allow(unsafe_code)]
 
 /// Bytes of a huge page.
 pub const HUGE_BYTES: usize = 2 << 20;
 
-/// Says that memory of this process would do well on huge pages (`madvise(2)`, `MADV_HUGEPAGE`). A
-/// hint: a system that does not know it, or has none to give, goes on with small ones. Any address
-/// and length may be given.
+/// Advises the kernel to use huge pages for memory of this process (`madvise(2)`, `MADV_HUGEPAGE`).
+///
+/// This is a hint: a kernel without support or without free huge pages keeps small pages. Any
+/// address and length are allowed.
 pub fn advise_huge(address: usize, bytes: usize) {
-    // SAFETY: this advice changes no contents and unmaps nothing; the kernel refuses ranges that are
-    // not this process's.
+    // SAFETY: this advice changes no contents and unmaps nothing. The kernel rejects ranges outside
+    // this process.
     unsafe { libc::madvise(address as *mut libc::c_void, bytes, libc::MADV_HUGEPAGE) };
 }
 

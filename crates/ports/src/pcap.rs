@@ -1,11 +1,13 @@
-//! A port that is two capture files: frames come in from one, at once and in its order, and what is sent
-//! goes to the other. Either may be absent.
+//! A port on two capture files: it receives the frames of one file, and writes sent frames to the
+//! other. Either may be absent.
 //!
-//! `pcap:IN.pcap[,out=OUT.pcap][,after=SECONDS]`, or `pcap:out=OUT.pcap`. Time does not pass between
-//! frames of a file: whoever receives them sets the pace. Each carries the time that the file says, and
-//! names the file as its source ([`Clock::File`]). As in a replay, what was captured in part is filled up
-//! with zeros, and a frame check sequence in the file is left out. A frame that was sent is written with the
-//! time of sending. The output is whole when the port is dropped.
+//! `pcap:IN.pcap[,out=OUT.pcap][,after=SECONDS]`, or `pcap:out=OUT.pcap`.
+//! - Frames of the input are available immediately and in file order. The receiver sets the pace.
+//! - A received frame has the timestamp from the file, with [`Clock::File`] as its source.
+//! - As in a replay, truncated frames are padded with zeros, and a frame check sequence in the file
+//!   is removed.
+//! - A sent frame is written with its time of sending. The output is complete when the port is
+//!   dropped.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,43 +21,43 @@ use crate::capture::{CaptureError, CaptureOptions, CaptureReader, CaptureWriter,
 use crate::clock;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
-/// The longest time that frames can be held back.
+/// Longest value of `after`.
 const AFTER_SECONDS_MAX: f64 = 86_400.0;
 
-/// Which files, and when.
+/// Paths and start delay of the port.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spec {
-    /// Where frames come from.
+    /// Input file.
     pub input: Option<PathBuf>,
-    /// Where frames go.
+    /// Output file.
     pub output: Option<PathBuf>,
-    /// No frame comes in before the port has been open for so long.
+    /// No frame is received before the port has been open for this long.
     pub after: Nanos,
 }
 
-/// Two capture files as a port.
+/// A port on two capture files.
 pub struct PcapPort {
     facts: PortFacts,
     input: Input,
     output: Option<CaptureWriter<File>>,
     output_path: PathBuf,
-    /// When the port was first asked for frames, and how long from then on none come.
+    /// Time of the first receive call, and the delay from then until the first frame.
     begun: Option<Nanos>,
     after: Nanos,
     counters: PortCounters,
 }
 
-/// The file that frames come from.
+/// State of the input file.
 enum Input {
     Open(CaptureReader<File>, PathBuf),
-    /// It has come to its end, or there was none.
+    /// The file has ended, or there is none.
     Ended,
-    /// It cannot be read on: its path, and why in words.
+    /// The file cannot be read further: its path, and the reason.
     Broken(PathBuf, String),
 }
 
 impl Spec {
-    /// From the text after `pcap:`, or what is wrong with it.
+    /// Parses the text after `pcap:`, or returns the reason for rejecting it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const KNOWN: &str =
             "known are out=FILE and after=SECONDS, behind the file that frames come from";
@@ -86,14 +88,14 @@ impl Spec {
     }
 }
 
-/// Whether two paths lead to one file, as far as can be told.
+/// Returns whether two paths lead to the same file, as far as the file system shows.
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     one == other || real(one).is_some_and(|path| real(other) == Some(path))
 }
 
 impl PcapPort {
-    /// Opens the files. What is there under the output's name is lost.
+    /// Opens the files. An existing output file is overwritten.
     pub fn open(spec: &Spec) -> Result<Self, PortError> {
         let failed = |path: &Path, error: CaptureError| {
             PortError::File(path.display().to_string(), error.to_string())
@@ -137,7 +139,7 @@ impl PcapPort {
         })
     }
 
-    /// Takes frames from the file until the batch is full or the file has ended.
+    /// Reads frames from the file until the batch is full or the file has ended.
     fn read(&mut self, batch: &mut Batch) {
         let Input::Open(reader, path) = &mut self.input else { return };
         while batch.room() > 0 {
@@ -179,7 +181,7 @@ impl PcapPort {
     }
 }
 
-/// Makes `frame` the one that was captured, as long as it was.
+/// Copies the captured frame into `frame` and pads it to its original length.
 fn fill(frame: &mut Frame, captured: &Captured<'_>, length: usize) {
     let here = &captured.bytes[..captured.bytes.len().min(length)];
     frame.set_bytes(here);

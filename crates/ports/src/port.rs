@@ -1,7 +1,7 @@
-//! What every data port is: batches of frames in, batches of frames out, and an account of both.
+//! The interface of all data ports: receive and send batches of frames, and count both.
 //!
-//! Time is an argument: a port on a real interface ignores it or uses it to stamp, a simulated
-//! link lives by it.
+//! Time is an argument. A port on a real interface ignores it or uses it as a timestamp; a
+//! simulated link is driven by it.
 
 use std::os::fd::RawFd;
 
@@ -15,118 +15,143 @@ use crate::link::Link;
 use crate::memif::receive::Views;
 use crate::memif::view::View;
 
-/// A way for frames in and out.
+/// A data port: receives and sends frames.
 pub trait Port: Send {
-    /// What this port is.
+    /// Returns the port's name, kind and properties.
     fn facts(&self) -> &PortFacts;
 
-    /// Appends frames that have arrived to `batch`, as many as fit, without waiting. Each frame
-    /// carries the stamp that the port took, if it takes any. Returns how many were appended.
+    /// Appends received frames to `batch`, as many as fit, without waiting. Returns how many were
+    /// appended.
+    ///
+    /// A frame has a timestamp if the port takes timestamps.
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError>;
 
-    /// Hands the first frames of `batch` over for sending, as many as there is room for, without
-    /// waiting, and returns how many. Those frames' buffers may have been swapped for others; the
-    /// caller drops them from the batch, and keeps, retries or counts the rest.
+    /// Sends the first frames of `batch`, as many as there is room for, without waiting. Returns
+    /// their number.
+    ///
+    /// The port may swap the buffers of these frames for others. The caller removes them from the
+    /// batch. The caller keeps, retries or counts the rest.
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError>;
 
-    /// As [`Port::receive`], for whoever only looks at frames: replaces `copies` by copies of
-    /// frames that have arrived. Ports whose frames lie in shared memory copy them once.
+    /// Replaces `copies` with copies of received frames, for callers that only read frames.
+    ///
+    /// Otherwise like [`Port::receive`]. Ports whose frames are in shared memory copy them once.
     fn receive_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         copies.receive_by(|batch| self.receive(batch, now))
     }
 
-    /// As [`Port::transmit`], for whoever makes frames: sends copies of the first frames of
-    /// `copies`, as many as there is room for, and returns how many. The frames stay.
+    /// Sends copies of the first frames of `copies`, for callers that generate frames. Returns
+    /// their number.
+    ///
+    /// Sends as many as there is room for, like [`Port::transmit`]. `copies` keeps its frames.
     fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         copies.transmit_by(|batch| self.transmit(batch, now))
     }
 
-    /// The port's frames where they lie, for whoever decides by their first bytes and copies them
-    /// once, if they lie in shared memory.
+    /// Returns access to the port's frames in shared memory, if they are there.
+    ///
+    /// The caller decides by the first bytes of a frame and copies the frame once.
     fn in_place(&mut self) -> Option<&mut dyn InPlace> {
         None
     }
 
-    /// Keeps some of the port's queues and gives the others away as ports of their own, so that
-    /// there are at most `parts` of it, for as many threads. Each counts what it carries; what is
-    /// known of the link is known to this one. None, and nothing changes, where a port cannot be
-    /// shared out.
+    /// Splits the port's queues into at most `parts` ports for as many threads. Returns the new
+    /// ports.
+    ///
+    /// This port keeps some of its queues. Each port counts its own frames. Only this port knows
+    /// the state of the link. Returns no ports and changes nothing if the port cannot be split.
     fn divide(&mut self, _parts: usize) -> Vec<Box<dyn Port>> {
         Vec::new()
     }
 
-    /// Has the port keep back, where frames enter the host, what a filter of these entries drops;
-    /// false where it cannot. It need not decide about every frame: whoever receives the others decides.
+    /// Installs a filter with these entries where frames enter the host. Returns false if the port
+    /// cannot.
+    ///
+    /// The filter need not decide about every frame. The receiver decides about the frames that
+    /// pass.
     fn keep_back(&mut self, _entries: &[Entry]) -> bool {
         false
     }
 
-    /// What was kept back, by entry as far as the port decides by them, and last what matched none;
-    /// nothing if nothing can be.
+    /// Returns how many frames the filter dropped, per entry as far as the filter decides by
+    /// entries.
+    ///
+    /// The last count is for frames that matched no entry. Empty if the port has no filter.
     fn kept_back(&mut self) -> Vec<Count> {
         Vec::new()
     }
 
-    /// Has frames handed over one by one as they come, for whoever answers them, or several at once if that
-    /// is cheaper for the port; frames that wait meanwhile may be lost. It stays as it was where the
-    /// system refuses, and where a port knows one way only, which is prompt.
+    /// Selects how received frames are delivered: each when it arrives (`true`, for replies), or
+    /// several together if that is cheaper for the port (`false`).
+    ///
+    /// Frames that wait during the change may be lost. Nothing changes if the system rejects the
+    /// change, or if the port has only one mode, which is prompt.
     fn hand_over_promptly(&mut self, _promptly: bool) {}
 
-    /// The port's own account since it was opened.
+    /// Returns the port's counters since it was opened.
     fn counters(&mut self) -> PortCounters;
 
-    /// Whether the link carries frames, as far as the port can tell. It may ask the system: for
-    /// now and then, not for every batch. A port that is down says so by its errors.
+    /// Returns whether the link is up, as far as the port knows.
+    ///
+    /// May make system calls, so do not call it for every batch. A port that is down reports this
+    /// by its errors.
     fn has_link(&self) -> bool {
         true
     }
 
-    /// What is known of the link's speed and abilities. It may ask the system.
+    /// Returns the known speed and abilities of the link. May make system calls.
     fn link(&self) -> Link {
         Link::default()
     }
 
-    /// A descriptor that becomes readable when frames wait, where the port has one. To be asked
-    /// for before each wait: a port to another process has itself woken from then on until the
-    /// next frames are received.
+    /// Returns a descriptor that becomes readable when frames wait, if the port has one.
+    ///
+    /// Call this before each wait. A port to another process then requests wake-ups until the next
+    /// frames are received.
     fn descriptor(&self) -> Option<RawFd> {
         None
     }
 
-    /// Whether no frame will ever arrive here again, because they came from a file that has ended.
+    /// Returns whether no more frames can arrive, because they came from a file that has ended.
     fn is_over(&self) -> bool {
         false
     }
 
-    /// When a frame that is already inside (delayed, serialising) can be received or leaves, if
-    /// the port knows: what a simulation waits for next.
+    /// Returns when a frame inside the port (delayed or in serialization) can be received or
+    /// leaves, if known.
+    ///
+    /// A simulation advances its time to this value.
     fn next_event(&self) -> Option<Nanos> {
         None
     }
 }
 
-/// A port's frames where they lie: what arrived is shown until it is released, and what is to be
-/// sent is copied from wherever it is.
+/// Access to a port's frames in shared memory, without copies on receive.
+///
+/// Received frames stay visible until they are released. Frames to send are copied from where they
+/// are.
 pub trait InPlace {
-    /// Looks for at most `limit` frames that have arrived, unless some are shown already, and says
-    /// how many are shown.
+    /// Looks for at most `limit` received frames, unless some are visible already. Returns how many
+    /// are visible.
     fn look(&mut self, limit: usize, now: Nanos) -> usize;
 
-    /// The frames that are shown, oldest first.
+    /// Returns the visible frames, oldest first.
     fn shown(&self) -> Views<'_>;
 
-    /// Gives back the first `count` of them.
+    /// Releases the first `count` visible frames.
     fn release(&mut self, count: usize);
 
-    /// Copies frames for sending, each of two parts, as many as there is room for, and returns how
-    /// many are done with. The other end sees them after [`InPlace::flush`].
+    /// Copies frames for sending, each in two parts, as many as there is room for. Returns how many
+    /// are done.
+    ///
+    /// The peer sees them after [`InPlace::flush`].
     fn put(&mut self, frames: &[Parts<'_>]) -> usize;
 
-    /// Shows the other end what was put.
+    /// Makes the copied frames visible to the peer.
     fn flush(&mut self);
 }
 
-/// A frame in two parts: what its decision was made by, and what follows.
+/// A frame in two parts: the part that was classified, and the rest.
 pub type Parts<'a> = (View<'a>, View<'a>);
 
 impl<P: Port + ?Sized> Port for Box<P> {
@@ -195,40 +220,40 @@ impl<P: Port + ?Sized> Port for Box<P> {
     }
 }
 
-/// What a port is, for records and for those who must send from its address.
+/// Name, kind and properties of a port, for reports and for senders that use its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortFacts {
-    /// Name for people: the interface, or the memory port's label.
+    /// Display name: the interface, or the label of a memory port.
     pub name: String,
-    /// Which kind of port: `afpacket`, `memory`, `tap`...
+    /// Kind of port: `afpacket`, `memory`, `tap`...
     pub kind: &'static str,
-    /// The interface's hardware address, zero where there is none.
+    /// Hardware address of the interface; zero if there is none.
     pub mac: [u8; 6],
-    /// Largest frame that goes through, in bytes without frame check sequence.
+    /// Largest frame that the port carries, in bytes without frame check sequence.
     pub frame_bytes_max: usize,
-    /// Who stamps received frames.
+    /// The clock that timestamps received frames.
     pub stamps: Clock,
 }
 
-/// A port's own account. Frames that a port loses it counts by reason.
+/// Counters of a port. Frames that the port loses are counted by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Frames handed to a receiver.
+    /// Received frames.
     pub rx_frames: u64,
-    /// Bytes of those.
+    /// Bytes of the received frames.
     pub rx_bytes: u64,
     /// Frames accepted for sending.
     pub tx_frames: u64,
-    /// Bytes of those.
+    /// Bytes of the frames accepted for sending.
     pub tx_bytes: u64,
-    /// Frames lost on the way in or out, by reason; only reasons that occurred.
+    /// Lost frames in both directions, by reason; only reasons that occurred.
     pub drops: Vec<(PortDrop, u64)>,
-    /// How often the other end of a shared memory broke its rules and was disconnected.
+    /// How often the peer of a shared memory violated the protocol and was disconnected.
     pub peer_faults: u64,
 }
 
 impl PortCounters {
-    /// Adds `count` frames lost for `reason`; nothing happens for 0.
+    /// Adds `count` frames lost for `reason`; 0 changes nothing.
     pub fn lose(&mut self, reason: PortDrop, count: u64) {
         if count == 0 {
             return;
@@ -239,7 +264,7 @@ impl PortCounters {
         }
     }
 
-    /// Adds the account of another part of the same port.
+    /// Adds the counters of another part of the same port.
     pub fn add(&mut self, other: &PortCounters) {
         self.rx_frames += other.rx_frames;
         self.rx_bytes += other.rx_bytes;
@@ -249,7 +274,7 @@ impl PortCounters {
         other.drops.iter().for_each(|&(reason, count)| self.lose(reason, count));
     }
 
-    /// What was counted since it stood at `before`.
+    /// Returns the difference from the earlier counters `before`.
     pub fn since(&self, before: &PortCounters) -> PortCounters {
         let mut counters = PortCounters {
             rx_frames: self.rx_frames.saturating_sub(before.rx_frames),
@@ -265,35 +290,35 @@ impl PortCounters {
         counters
     }
 
-    /// Frames lost for `reason`.
+    /// Returns the number of frames lost for `reason`.
     pub fn lost(&self, reason: PortDrop) -> u64 {
         self.drops.iter().find(|(known, _)| *known == reason).map_or(0, |&(_, lost)| lost)
     }
 }
 
-/// Why a port lost a frame.
+/// Reason for which a port lost a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PortDrop {
-    /// The receive ring was full: whoever reads the port was too slow.
+    /// The receive ring was full: the receiver was too slow.
     ReceiveRingFull,
-    /// A frame arrived that is longer than the port takes, or that the kernel merged of several.
+    /// A received frame is longer than the port accepts, or the kernel merged it from several.
     ReceiveTooLong,
-    /// A frame arrived that the kernel merged and that cannot be segmented again, or its slot is invalid.
+    /// The kernel merged a received frame that cannot be segmented again, or its slot is invalid.
     ReceiveInvalid,
-    /// The kernel or the link refused the frame on sending.
+    /// The kernel or the link rejected the frame on sending.
     TransmitRefused,
-    /// Longer than the link that it was to be sent on allows.
+    /// The frame is longer than the outgoing link allows.
     TooLong,
-    /// Lost on purpose by a fault wrapper.
+    /// A fault wrapper dropped the frame on purpose.
     InjectedLoss,
-    /// The queue in front of a rate-limited link was full.
+    /// The queue of a rate-limited link was full.
     LinkQueueFull,
-    /// What the other end of a shared memory wrote about the frame was wrong.
+    /// The peer of a shared memory wrote an invalid description of the frame.
     PeerBroken,
 }
 
 impl PortDrop {
-    /// Its name in accounts.
+    /// Returns the name of the reason in reports.
     pub fn name(self) -> &'static str {
         match self {
             PortDrop::ReceiveRingFull => "receive_ring_full",
@@ -308,7 +333,7 @@ impl PortDrop {
     }
 }
 
-/// What goes wrong with a port as a whole. Lost frames are counters, not errors.
+/// Error of a port as a whole. Lost frames are counters, not errors.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PortError {
@@ -316,21 +341,21 @@ pub enum PortError {
     NoSuchInterface(String),
     /// The interface exists and is down.
     InterfaceDown(String),
-    /// The system refused for lack of rights (what was attempted).
+    /// The process lacks a privilege (the operation).
     NotPermitted(&'static str),
-    /// The other end went away (a memory port's other half was dropped).
+    /// The peer is gone (for a memory port: its other end was dropped).
     PeerGone(String),
-    /// A capture file that is a port cannot be read or written on (its path, and why).
+    /// A capture file cannot be read or written (its path, and the reason).
     File(String, String),
-    /// A port specification cannot be read (the text, and what is wrong with it).
+    /// A port specification is invalid (its text, and the reason).
     BadSpec(String, &'static str),
-    /// Any other refusal of the system: what was attempted, on what, and its error.
+    /// Any other failed system call: operation, object and error.
     System {
         /// The operation.
         doing: &'static str,
         /// The interface, file or address.
         what: String,
-        /// What the system answered.
+        /// The error of the system call.
         error: std::io::Error,
     },
 }

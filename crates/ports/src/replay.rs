@@ -1,11 +1,13 @@
-//! A port that plays frames from memory, over and over, and counts what it is given: for measuring
-//! a data plane alone, without another process and without the cost of making frames.
+//! A port that replays frames from memory in a loop and counts the frames that it is given. It
+//! measures a data plane alone, without another process and without the cost of generating frames.
 //!
-//! Frames lie side by side on a [`Tape`], as they do in the memory of a network interface, and each
-//! is copied once when it is received. They leave in order, at most at a set rate, as long as
-//! somebody asks: nobody's queue runs over, so the rate at which they leave is that of whoever takes
-//! them. What is sent to the port is counted and dropped. The clock is that of whoever asks, so a
-//! replay in virtual time is the same replay. Whoever uses frames in place copies as much as it looks at.
+//! - Frames are contiguous on a [`Tape`], as in the memory of a network interface. Each is copied
+//!   once when it is received.
+//! - Frames leave in order, at most at a set rate, while the receiver polls. No queue overflows, so
+//!   the forwarding rate is that of the receiver.
+//! - Frames sent to the port are counted and dropped.
+//! - The caller passes the time, so a replay in virtual time gives the same frames.
+//! - A receiver that uses frames in place copies only the bytes that it reads.
 
 #![allow(unsafe_code)]
 
@@ -19,36 +21,36 @@ use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
 use crate::pages;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
 
-/// Bytes of one tape.
+/// Most bytes of one tape.
 pub const TAPE_BYTES_MAX: usize = 1 << 30;
 
-/// Frames begin at multiples of this, in bytes.
+/// Alignment of frames, in bytes.
 const LINE_BYTES: usize = 64;
 
-/// Frames in memory, in the order in which they are played.
+/// Frames in memory, in replay order.
 #[derive(Debug)]
 pub struct Tape {
     frames_max: usize,
     bytes: Vec<u8>,
-    /// Where each frame begins, and how long it is.
+    /// Start and length of each frame.
     places: Vec<(u32, u32)>,
 }
 
-/// What a port is to play.
+/// Frames to replay, with rate and time limits.
 #[derive(Debug, Clone)]
 pub struct Play {
     /// The frames.
     pub tape: Arc<Tape>,
-    /// At most so many frames a second, counted from the first; `None` for as many as are asked
-    /// for. What is due and not asked for waits.
+    /// Maximum rate in frames per second, counted from the first frame; `None` for no limit. Frames
+    /// that are due wait until they are received.
     pub rate_pps: Option<f64>,
     /// When the first frame is due.
     pub from: Nanos,
-    /// Nothing is played from then on.
+    /// When the replay ends.
     pub until: Nanos,
 }
 
-/// Says what a port plays, from wherever its owner is.
+/// Sets the frames that a port replays; usable from any thread.
 #[derive(Debug, Clone)]
 pub struct Player {
     shelf: Arc<Shelf>,
@@ -56,7 +58,7 @@ pub struct Player {
 
 #[derive(Debug, Default)]
 struct Shelf {
-    /// How often something was put there.
+    /// How often a new play was set.
     turn: AtomicU64,
     next: Mutex<Option<Play>>,
 }
@@ -67,28 +69,30 @@ pub struct ReplayPort {
     shelf: Arc<Shelf>,
     turn: u64,
     playing: Option<Play>,
-    /// Frames that were played since this play began.
+    /// Frames replayed since this play began.
     played: u64,
-    /// The tape's next frame.
+    /// Next frame of the tape.
     place: usize,
-    /// Frames of the tape that are shown.
+    /// Visible frames of the tape.
     shown: Box<Row>,
     first: usize,
     count: usize,
     counters: PortCounters,
 }
 
-// SAFETY: the pointers are into the tape that is being played, which the port holds.
+// SAFETY: the pointers are into the current tape, which the port owns a reference to.
 unsafe impl Send for ReplayPort {}
 
 impl Tape {
-    /// An empty tape with room for `frames` frames of `frame_bytes` bytes, on huge pages if the
-    /// system has some, or for as many as fit into [`TAPE_BYTES_MAX`].
+    /// Creates an empty tape with room for `frames` frames of `frame_bytes` bytes, at most
+    /// [`TAPE_BYTES_MAX`] bytes.
+    ///
+    /// Uses huge pages if the system has some.
     pub fn new(frames: usize, frame_bytes: usize) -> Self {
         let each = frame_bytes.clamp(1, FRAME_BYTES_MAX).next_multiple_of(LINE_BYTES);
         let frames = frames.min(TAPE_BYTES_MAX / each);
         let bytes: Vec<u8> = Vec::with_capacity(frames * each);
-        // Before the first byte is written: that is when a page is chosen.
+        // Before the first write, because the kernel chooses the page size then.
         let start = (bytes.as_ptr() as usize).next_multiple_of(pages::HUGE_BYTES);
         let end = bytes.as_ptr() as usize + bytes.capacity();
         if let Some(length) = end.checked_sub(start).filter(|&length| length > 0) {
@@ -97,8 +101,7 @@ impl Tape {
         Tape { frames_max: frames, bytes, places: Vec::with_capacity(frames) }
     }
 
-    /// Appends a copy of `frame`. False if it is empty or longer than a frame may be, or if the
-    /// tape is full.
+    /// Appends a copy of `frame`. Returns false if it is empty or too long, or if the tape is full.
     pub fn push(&mut self, frame: &[u8]) -> bool {
         let start = self.bytes.len();
         let end = start + frame.len().next_multiple_of(LINE_BYTES);
@@ -112,17 +115,17 @@ impl Tape {
         true
     }
 
-    /// How many frames are on it.
+    /// Returns the number of frames.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the tape has no frames.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The frame at `place`, which is less than [`Tape::len`].
+    /// Returns the frame at `place`, which is less than [`Tape::len`].
     #[inline]
     pub fn frame(&self, place: usize) -> &[u8] {
         let (start, bytes) = self.places[place];
@@ -131,7 +134,7 @@ impl Tape {
 }
 
 impl Player {
-    /// Plays this from the port's next receiving on, instead of what it played before.
+    /// Replaces the current play from the port's next receive call on.
     pub fn play(&self, play: Play) {
         *self.shelf.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(play);
         self.shelf.turn.fetch_add(1, Ordering::Release);
@@ -139,7 +142,7 @@ impl Player {
 }
 
 impl ReplayPort {
-    /// A port that plays nothing yet, and who says what it plays.
+    /// Creates a port that replays nothing yet, and its player.
     pub fn new(name: &str) -> (ReplayPort, Player) {
         let shelf = Arc::new(Shelf::default());
         let facts = PortFacts {
@@ -175,13 +178,13 @@ impl ReplayPort {
 }
 
 impl Play {
-    /// Frames that may be played at `now` if `played` were before.
+    /// Returns how many frames are due at `now` after `played` frames.
     fn due(&self, now: Nanos, played: u64) -> u64 {
         if now < self.from || now >= self.until {
             return 0;
         }
         let Some(rate_pps) = self.rate_pps else { return u64::MAX };
-        // The first is due at once.
+        // The first frame is due immediately.
         let due = (now.since(self.from).0 as f64 * rate_pps / 1e9) as u64 + 1;
         due.saturating_sub(played)
     }
@@ -257,8 +260,8 @@ impl InPlace for ReplayPort {
 
     #[inline]
     fn shown(&self) -> Views<'_> {
-        // SAFETY: the frames are on the tape that is being played, which stays what it is while the
-        // port is borrowed.
+        // SAFETY: the frames are on the current tape, which does not change while the port is
+        // borrowed.
         unsafe { Views::of(&self.shown.0[self.first..self.count]) }
     }
 
@@ -318,7 +321,7 @@ mod tests {
         let counted = port.counters();
         assert_eq!((counted.rx_frames, counted.tx_frames), (7, 3));
         assert_eq!((counted.rx_bytes, counted.tx_bytes), (4 * 60 + 3 + 183, 183));
-        // Another tape begins at its beginning.
+        // A new tape begins at its first frame.
         player.play(play(tape(2), None));
         assert_eq!(firsts(&mut port, 3, Nanos(1000)), [0, 1, 0]);
         player.play(play(tape(0), None));
@@ -338,7 +341,7 @@ mod tests {
         assert_eq!((port.look(9, Nanos(1000)), port.counters().rx_frames), (3, 4));
         assert_eq!(marks(&port), [1, 2, 0]);
         assert_eq!(firsts(&mut port, 2, Nanos(1000)), [1, 2]);
-        // What is shown of a tape that is taken off stays until it is released.
+        // Visible frames of a replaced tape stay until they are released.
         player.play(play(tape(2), None));
         assert_eq!((port.look(9, Nanos(1000)), marks(&port)), (1, vec![0]));
         port.release(1);

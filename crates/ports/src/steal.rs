@@ -1,16 +1,18 @@
-//! Time that a hypervisor gave to others while this machine wanted it, as the kernel tells it.
+//! CPU time that the hypervisor gave to others while this machine wanted to run (steal time).
 //!
-//! Source: proc_stat(5), the eighth number of the line `cpu`, of all cores together, in clock ticks.
+//! Source: proc_stat(5), the eighth number of the line `cpu`, summed over all cores, in clock
+//! ticks.
 
 use packet::time::Nanos;
 
-/// Clock ticks of `/proc` in a second: the kernel's promise to programs on every architecture.
+/// Clock ticks of `/proc` per second: Linux guarantees this value to user space on every
+/// architecture.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Where the time stands in the line, its name counted.
+/// Column of the steal time in the line, counted with the line's name.
 const COLUMN: usize = 8;
 
-/// Time stolen from all cores since the machine began; none where the kernel does not tell.
+/// Returns the steal time of all cores since boot; none if the kernel does not report it.
 pub fn total() -> Option<Nanos> {
     of_text(&std::fs::read_to_string("/proc/stat").ok()?)
 }

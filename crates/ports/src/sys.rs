@@ -1,6 +1,6 @@
-//! The few system calls that several ports need, each with its result turned into a `Result`.
+//! Safe wrappers of the system calls that several ports need; each returns a `Result`.
 //!
-//! Nothing here knows what a port is; every function is safe to call with any argument.
+//! Nothing here depends on ports. Every function is safe to call with any argument.
 
 #![allow(unsafe_code)]
 
@@ -8,30 +8,30 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// The value of a system call, or the error that it left behind.
+/// Returns the value of a system call, or its error.
 pub fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     if value < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
 }
 
-/// A new socket that closes on exec.
+/// Opens a socket that closes on exec.
 pub fn socket(
     domain: libc::c_int,
     kind: libc::c_int,
     protocol: libc::c_int,
 ) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers are passed, and the descriptor that comes back is ours alone.
+    // SAFETY: no pointers are passed, and this process alone owns the returned descriptor.
     unsafe {
         let descriptor = check(libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol))?;
         Ok(OwnedFd::from_raw_fd(descriptor))
     }
 }
 
-/// The port of this end of an IP socket; none for any other.
+/// Returns the local port of an IP socket; none for any other.
 pub fn local_port(socket: RawFd) -> Option<u16> {
     let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
     let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-    // SAFETY: the pointer and the length describe `address`, plain data that is zeroed and filled; the
-    // family says which struct it is.
+    // SAFETY: the pointer and the length describe `address`, plain data that is zeroed and filled.
+    // The family selects the struct.
     unsafe {
         check(libc::getsockname(socket, address.as_mut_ptr().cast(), &mut length)).ok()?;
         let address = address.assume_init();
@@ -50,7 +50,7 @@ pub fn local_port(socket: RawFd) -> Option<u16> {
 /// Every bit pattern must be a valid value, and the type must hold no pointers or padding whose
 /// contents matter.
 pub unsafe trait Plain: Copy {}
-// SAFETY: an integer, of which every bit pattern is a value.
+// SAFETY: an integer; every bit pattern is a value.
 unsafe impl Plain for libc::c_int {}
 // SAFETY: as above.
 unsafe impl Plain for libc::c_uint {}
@@ -93,15 +93,15 @@ pub fn set_option<T: Plain>(
 pub fn option<T: Plain>(socket: RawFd, level: libc::c_int, name: libc::c_int) -> io::Result<T> {
     let mut value = MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the pointer and the length describe `value`; it is zeroed, and `Plain` says that
-    // whatever part of it the kernel fills, the result is a value.
+    // SAFETY: the pointer and the length describe `value`. It is zeroed, and `Plain` guarantees
+    // that the result is a value even if the kernel fills only a part.
     unsafe {
         check(libc::getsockopt(socket, level, name, value.as_mut_ptr().cast(), &mut length))?;
         Ok(value.assume_init())
     }
 }
 
-/// The error that is pending on a socket, which reading it clears.
+/// Returns the pending error of a socket, which reading it clears.
 pub fn pending_error(socket: RawFd) -> Option<i32> {
     match option::<libc::c_int>(socket, libc::SOL_SOCKET, libc::SO_ERROR) {
         Ok(0) => None,
@@ -110,20 +110,21 @@ pub fn pending_error(socket: RawFd) -> Option<i32> {
     }
 }
 
-/// Puts the open file of `new` under the number of `old`, whose own file is closed. Whoever waits
-/// for the number goes on waiting, for the new file.
+/// Replaces the open file behind the number of `old` with that of `new`; the old file is closed.
+///
+/// A thread that waits for the number continues to wait, for the new file.
 pub fn replace(old: &OwnedFd, new: OwnedFd) -> io::Result<()> {
-    // SAFETY: both descriptors are open and owned; afterwards `old` still owns its number.
+    // SAFETY: both descriptors are open and owned; `old` still owns its number afterwards.
     check(unsafe { libc::dup3(new.as_raw_fd(), old.as_raw_fd(), libc::O_CLOEXEC) }).map(drop)
 }
 
-/// A new epoll instance: a descriptor that can be read when one of those added to it can.
+/// Creates an epoll instance: a descriptor that is readable when one of those added to it is.
 pub fn epoll() -> io::Result<OwnedFd> {
-    // SAFETY: no pointers are passed, and the descriptor that comes back is ours alone.
+    // SAFETY: no pointers are passed, and this process alone owns the returned descriptor.
     unsafe { Ok(OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?)) }
 }
 
-/// Adds a descriptor to an epoll instance. It leaves when it is closed.
+/// Adds a descriptor to an epoll instance. Closing the descriptor removes it.
 pub fn epoll_add(epoll: &OwnedFd, descriptor: RawFd) -> io::Result<()> {
     let mut wanted = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
     // SAFETY: the pointer is to a local event, which the call only reads.
@@ -133,8 +134,9 @@ pub fn epoll_add(epoll: &OwnedFd, descriptor: RawFd) -> io::Result<()> {
     .map(drop)
 }
 
-/// Puts an epoll instance that watches these descriptors in the place of an old one, so that
-/// nothing of what was watched before remains in it, whoever else still has its descriptors open.
+/// Replaces an epoll instance with a new one that watches these descriptors.
+///
+/// Nothing watched before remains in it, even if another process still has such a descriptor open.
 pub fn watch(old: &OwnedFd, descriptors: impl Iterator<Item = RawFd>) -> io::Result<()> {
     let fresh = epoll()?;
     for descriptor in descriptors {

@@ -1,13 +1,16 @@
-//! VLAN tagging in the kernel: programs for the ingress of two interfaces, which put a tag on by rules or take one
-//! off and send the frame on by the other interface.
+//! VLAN tagging in the kernel: eBPF programs at the ingress of two interfaces. They push a tag by
+//! rules or pop one, and redirect the frame to the other interface.
 //!
-//! Source: Linux `include/uapi/linux/bpf.h` (`struct __sk_buff`; `bpf_skb_load_bytes`, `bpf_skb_vlan_push`,
-//! `bpf_skb_vlan_pop`, `bpf_redirect`), programs of classifiers that decide themselves. Where such a program
-//! runs the kernel has taken the outermost tag out of the bytes already, and what it puts on stays beside them until
-//! the interface that the frame leaves by writes it or whoever receives the frame does.
+//! Source: Linux `include/uapi/linux/bpf.h` (`struct __sk_buff`; `bpf_skb_load_bytes`,
+//! `bpf_skb_vlan_push`, `bpf_skb_vlan_pop`, `bpf_redirect`), tc classifiers in direct-action mode.
+//! Before such a program runs, the kernel has removed the outermost tag from the frame's bytes. The
+//! kernel stores a pushed tag outside the frame's bytes until the outgoing interface or the
+//! receiver writes it.
 //!
-//! Registers: R6 the context, R7 the type of service without its last two bits or [`NONE`], R8 the destination port of
-//! UDP as it lies in memory or [`NONE`].
+//! Registers:
+//! - R6: the context.
+//! - R7: the type of service without its last two bits, or [`NONE`].
+//! - R8: the UDP destination port in memory byte order, or [`NONE`].
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -17,12 +20,12 @@ use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Label, R
 use crate::bpf::program::Program;
 use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 
-/// Which frames get which tag. What is left out is asked of no frame.
+/// A match on frames and the tag that they get. A field that is `None` matches all frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagRule {
-    /// The DSCPs of IPv4 that it is for, up to 63.
+    /// DSCPs of IPv4 to match, up to 63.
     pub dscp: Option<RangeInclusive<u8>>,
-    /// The destination port of UDP over IPv4 that it is for.
+    /// Destination port of UDP over IPv4 to match.
     pub udp_destination: Option<u16>,
     /// The VLAN, up to 4095.
     pub vlan: u16,
@@ -30,61 +33,64 @@ pub struct TagRule {
     pub priority: u8,
 }
 
-/// A program for the ingress of an interface. It goes when this is dropped and it is attached nowhere.
+/// A program for the ingress of an interface. The kernel frees it when this is dropped and it is
+/// attached nowhere.
 #[derive(Debug)]
 pub struct Tagging {
     program: Program,
 }
 
-/// In `struct __sk_buff`: bytes of the frame, whether there is a tag, what is in it, and its type.
+/// Offsets in `struct __sk_buff`: frame length, whether there is a tag, its TCI and its type.
 const LENGTH: i16 = 0;
 const VLAN_PRESENT: i16 = 20;
 const VLAN_TCI: i16 = 24;
 const VLAN_PROTO: i16 = 28;
 
-/// What a register holds that has no value: above all values of 16 bits.
+/// Register value for "no value": above all 16-bit values.
 const NONE: i32 = 0x1_0000;
 
-/// Where the frame's bytes from its type on are put: type, and the first 20 bytes of IPv4.
+/// Stack offset for the frame's EtherType and the first 20 bytes of IPv4.
 const HEAD: i16 = -24;
 const HEAD_AT: i32 = 12;
 const HEAD_BYTES: i32 = 22;
 const IP: i16 = HEAD + 2;
-/// Where its UDP port is put.
+/// Stack offset for the UDP port.
 const PORT: i16 = -32;
 
 const ETHERNET_BYTES: i32 = 14;
 const UDP_BYTES: i32 = 8;
 const UDP: i32 = 17;
 const IPV4: i32 = 0x0800;
-/// 802.1Q, as it lies in memory.
+/// 802.1Q, in memory byte order.
 const TYPE_VLAN: i32 = u16::to_be(0x8100) as i32;
 const VID_MASK: u32 = 0xfff;
 
-/// The answer of a classifier by which a frame goes on as if there were none (`TC_ACT_OK`).
+/// Classifier result that passes the frame to the network stack (`TC_ACT_OK`).
 const GO_ON: i32 = 0;
 
-/// The license of the programs; helpers that they call want none.
+/// The license of the programs; the helpers that they call require none.
 const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";
 
 impl Tagging {
-    /// A program that gives untagged frames the tag of the first rule that holds, and sends all frames on by an
-    /// interface, by its number.
+    /// Builds a program that pushes the tag of the first matching rule on untagged frames.
+    ///
+    /// It redirects all frames to the interface with index `to`.
     pub fn putting_on(rules: &[TagRule], to: u32) -> io::Result<Tagging> {
         Ok(Tagging { program: Program::load_classifier(&put_on(rules, to), LICENSE)? })
     }
 
-    /// A program that takes the tags of these VLANs off frames, and sends all frames on by an interface.
+    /// Builds a program that pops the tags of these VLANs and redirects all frames to an interface.
     pub fn taking_off(vlans: &[u16], to: u32) -> io::Result<Tagging> {
         Ok(Tagging { program: Program::load_classifier(&take_off(vlans, Some(to)), LICENSE)? })
     }
 
-    /// A program that takes the tags of these VLANs off frames, and leaves all frames to the interface that they came in by.
+    /// Builds a program that pops the tags of these VLANs. All frames stay on the interface where
+    /// they arrived.
     pub fn taking_off_here(vlans: &[u16]) -> io::Result<Tagging> {
         Ok(Tagging { program: Program::load_classifier(&take_off(vlans, None), LICENSE)? })
     }
 
-    /// By which it is attached.
+    /// Returns the descriptor that attaches the program.
     pub fn descriptor(&self) -> RawFd {
         self.program.descriptor()
     }
@@ -110,7 +116,7 @@ fn put_on(rules: &[TagRule], to: u32) -> Vec<Instruction> {
         program.call(Helper::VlanPush);
         program.jump(send);
         if rule.dscp.is_none() && rule.udp_destination.is_none() {
-            // No frame goes on to the rules behind it, and the kernel takes no instruction that is never reached.
+            // This rule matches all frames, and the kernel rejects unreachable instructions.
             break;
         }
         program.place(next);
@@ -140,7 +146,7 @@ fn take_off(vlans: &[u16], to: Option<u32>) -> Vec<Instruction> {
     finished(program, send, to)
 }
 
-/// Sends the frame on, or leaves it where it is.
+/// Ends the program: redirects the frame, or passes it to the network stack.
 fn finished(mut program: Assembly, send: Label, to: Option<u32>) -> Vec<Instruction> {
     program.place(send);
     match to {
@@ -155,11 +161,11 @@ fn finished(mut program: Assembly, send: Label, to: Option<u32>) -> Vec<Instruct
     program.finish().expect("all labels are placed ahead")
 }
 
-/// Goes on at `next` unless a rule holds.
+/// Jumps to `next` unless the rule matches.
 fn compare(program: &mut Assembly, rule: &TagRule, next: Label) {
     if let Some(range) = &rule.dscp {
         let [first, last] = [range.start(), range.end()].map(|dscp| i32::from(*dscp) << 2);
-        // What has none is above all.
+        // A frame without the field has a value above all others.
         program.jump_if(R7, Condition::Greater, last, next);
         if first > 0 {
             let reached = program.label();
@@ -173,7 +179,7 @@ fn compare(program: &mut Assembly, rule: &TagRule, next: Label) {
     }
 }
 
-/// Reads what rules ask for, if the frame has it, and goes on at `judge`.
+/// Reads the fields that rules match, if the frame has them, and continues at `judge`.
 fn read(program: &mut Assembly, judge: Label) {
     program.copy(R1, R6);
     program.set(R2, HEAD_AT);
@@ -185,7 +191,7 @@ fn read(program: &mut Assembly, judge: Label) {
     program.load(Width::Half, R0, R10, HEAD);
     program.network_half(R0);
     program.jump_if(R0, Condition::NotEqual, IPV4, judge);
-    // Version 4, and a header of R9 bytes, five words at least.
+    // Version 4, and a header of R9 bytes, at least five words.
     program.load(Width::Byte, R9, R10, IP);
     program.copy(R0, R9);
     program.and_word(R0, 0xf0);
@@ -196,7 +202,7 @@ fn read(program: &mut Assembly, judge: Label) {
     program.jump(judge);
     program.place(is_long);
     program.shift_left(R9, 2);
-    // R3 bytes of packet, which the frame has and which have the header.
+    // R3 is the packet length. The frame contains the packet, and the packet contains the header.
     program.load(Width::Half, R3, R10, IP + 2);
     program.network_half(R3);
     program.jump_if_both(R9, Condition::Greater, R3, judge);
@@ -206,7 +212,7 @@ fn read(program: &mut Assembly, judge: Label) {
     program.jump_if_both(R0, Condition::Greater, R4, judge);
     program.load(Width::Byte, R7, R10, IP + 1);
     program.and_word(R7, 0xfc);
-    // The first part of a datagram, and its header.
+    // The first fragment of a datagram, and its UDP header.
     program.load(Width::Byte, R0, R10, IP + 9);
     program.jump_if(R0, Condition::NotEqual, UDP, judge);
     program.load(Width::Half, R0, R10, IP + 6);

@@ -1,9 +1,9 @@
-//! A port that is a virtual interface of this host: what the port sends, the host's network stack
-//! receives on the interface, and the other way round.
+//! A port on a TAP interface: the host's network stack receives the frames that the port sends, and
+//! sends the frames that it receives.
 //!
-//! Linux `Documentation/networking/tuntap.rst`, `IFF_TAP` without packet information. One frame
-//! is one read or write. The interface goes when the port is dropped, unless it was made
-//! persistent by somebody else before.
+//! Source: Linux `Documentation/networking/tuntap.rst`, `IFF_TAP` without packet information. One
+//! read or write is one frame. The kernel deletes the interface when the port is dropped, unless
+//! another program made it persistent before.
 
 #![allow(unsafe_code)]
 
@@ -23,24 +23,26 @@ use crate::sys;
 /// Bytes of an Ethernet header without tags.
 const HEADER_BYTES: usize = 14;
 
-/// Bytes of a VLAN tag, by which a tagged frame may be longer.
+/// Bytes of a VLAN tag, which a tagged frame has in addition.
 const TAG_BYTES: usize = 4;
 
-/// A virtual interface, opened.
+/// An open TAP interface.
 pub struct TapPort {
     facts: PortFacts,
     file: File,
     scratch: Box<[u8]>,
     counters: PortCounters,
-    /// Whether the interface was down when something was last sent: it says so only then.
+    /// Whether the interface was down at the last write. Only writes report this.
     is_down: bool,
-    /// As it was when the interface was made: nobody negotiates it.
+    /// The link, read when the interface was created: it has no negotiation that could change it.
     link: Link,
 }
 
 impl TapPort {
-    /// Makes the virtual interface `name`, or attaches to it where it exists and nobody else is
-    /// attached. Somebody has to set it up (addresses, link up). Needs CAP_NET_ADMIN.
+    /// Creates the interface `name`, or attaches to an existing one that no other process has
+    /// attached.
+    ///
+    /// Does not set addresses or bring the link up. Requires CAP_NET_ADMIN.
     pub fn open(name: &str) -> Result<Self, PortError> {
         let mut request = interface::request_for(name)?;
         let failed = |doing| move |error| interface::system(doing, name, error);
@@ -51,8 +53,8 @@ impl TapPort {
             .open("/dev/net/tun")
             .map_err(failed("opening /dev/net/tun for"))?;
         request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: the pointer is to an ifreq with a name that ends in zero; the request writes
-        // inside it only.
+        // SAFETY: the pointer is to an ifreq whose name ends in zero; the request writes only
+        // inside it.
         sys::check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })
             .map_err(failed("making the virtual interface"))?;
         let interface = interface::look_up(name)?;
@@ -73,7 +75,7 @@ impl TapPort {
     }
 
     fn error(&mut self, doing: &'static str, error: std::io::Error) -> PortError {
-        // A tap whose interface is down answers EIO to writes, one that is gone EBADFD.
+        // A write to a TAP whose interface is down fails with EIO, to a deleted one with EBADFD.
         match error.raw_os_error() {
             Some(libc::EIO) => {
                 self.is_down = true;
@@ -91,7 +93,8 @@ impl Port for TapPort {
     }
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
-        // Reads do not tell that it is down: without this it would come up with each of them.
+        // Reads do not report that the interface is down. Without this check each read would report
+        // it as up.
         if self.is_down {
             if !interface::is_up(&self.facts.name)? {
                 return Err(PortError::InterfaceDown(self.facts.name.clone()));

@@ -1,24 +1,27 @@
-//! Ports to a virtual machine, or to whoever plays one, by vhost-user: the device's side of virtio
-//! network rings that lie in the driver's memory. QEMU, Cloud Hypervisor and DPDK's virtio-user plug in.
+//! Ports to virtual machines and other vhost-user front ends: the device side of virtio network
+//! rings in the driver's memory. QEMU, Cloud Hypervisor and DPDK's virtio-user are such front ends.
 //!
-//! The front end hands its memory and rings over a Unix socket; rust-vmm's `vhost` reads and answers
-//! the messages ([`device`]), and what they say becomes ends of rings, whose path is ours: batches, no
-//! system call unless the driver sleeps. The peer may lie, as memif's may, and much is shared with
-//! memif: what the peer wrote is copied once and checked before it is used, a [`Fault`] is counted and
-//! ends the connection, and whatever is accessed is inside the regions that the peer gave. Those need
-//! not be sealed, so that a peer that takes them away is survived ([`crate::guard`]).
+//! - The front end passes its memory and rings over a Unix socket. rust-vmm's `vhost` crate reads
+//!   the messages and replies to them ([`device`]).
+//! - This module implements the ring ends: in batches, and without a system call unless the driver
+//!   sleeps.
+//! - The peer is not trusted, as in memif, and this module shares much code with memif. Data
+//!   written by the peer is copied once and checked before use. A [`Fault`] is counted and ends the
+//!   connection. All accesses stay inside the peer's regions.
+//! - The regions need not be sealed; the port survives a peer that truncates them
+//!   ([`crate::guard`]).
 //!
-//! Sources: "Vhost-user Protocol" (QEMU documentation); "Virtual I/O Device (VIRTIO)" 1.2, 2.7 (split
-//! virtqueues) and 5.1 (network device). No offload is offered, nor packed rings, indirect
-//! descriptors, event indices or migration.
+//! Sources: "Vhost-user Protocol" (QEMU documentation); "Virtual I/O Device (VIRTIO)" 1.2, 2.7
+//! (split virtqueues) and 5.1 (network device). The device does not offer offloads, packed rings,
+//! indirect descriptors, event indices or migration.
 //!
 //! [`Fault`]: crate::memif::fault::Fault
 
-/// Meeting a front end.
+/// Connections of front ends.
 mod control;
-/// What a front end says of its device.
+/// State of the device, from the front end's messages.
 mod device;
-/// Whole messages, or none.
+/// Reads whole messages without blocking.
 mod line;
 /// The driver's memory.
 mod memory;
@@ -28,7 +31,7 @@ pub mod port;
 mod receive;
 /// A split ring.
 mod ring;
-/// What a port is to be.
+/// Port specification.
 pub mod spec;
 /// The device's sending end of a ring.
 mod transmit;

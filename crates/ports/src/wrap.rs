@@ -1,25 +1,26 @@
-//! Ports around a port: what is between two ends of a link, as far as it matters to a test.
+//! Wrappers: ports around a port that simulate a link or record its frames.
 //!
-//! Every wrapper acts on the frames that are *sent* through it and passes received frames on as
-//! they are (the trace sees both), so wrapping both ends of a pair of memory ports makes a whole
-//! link. A wrapper that holds frames moves them on whenever it is called, by [`Port::receive`] or
-//! [`Port::transmit`] (an empty batch will do), at or after the moment that
-//! [`Port::next_event`] tells. Chance comes from a seed: the same seed and the same calls give
-//! the same frames.
+//! - Every wrapper acts on the frames *sent* through it and returns received frames unchanged. The
+//!   trace records both directions. Wrappers on both ends of a pair of memory ports thus make a
+//!   whole link.
+//! - A wrapper that holds frames moves them on at every call of [`Port::receive`] or
+//!   [`Port::transmit`] (an empty batch is enough), at or after the time that [`Port::next_event`]
+//!   returns.
+//! - Random decisions come from a seed: the same seed and the same calls give the same frames.
 //!
 //! [`Port::receive`]: crate::port::Port::receive
 //! [`Port::transmit`]: crate::port::Port::transmit
 //! [`Port::next_event`]: crate::port::Port::next_event
 
-/// A link that takes time.
+/// A link with delay and jitter.
 pub mod delay;
-/// A link that loses, repeats, reorders and corrupts.
+/// A link that loses, duplicates, reorders and corrupts frames.
 pub mod fault;
-/// A link of so many bits per second.
+/// A link with a bit rate.
 pub mod rate;
-/// A link that loses what does not fit.
+/// A link that drops frames when it is full.
 pub mod tail_drop;
-/// A record of all frames, in pcapng.
+/// A trace of all frames, in pcapng.
 pub mod trace;
 
 mod chance;

@@ -1,14 +1,16 @@
-//! A port that is a Linux network interface, by way of AF_XDP sockets.
+//! A port on a Linux network interface, by AF_XDP sockets.
 //!
-//! A small program at the interface hands frames to a socket per receive queue, before the kernel's
-//! network stack sees them; from and into memory that is shared with the kernel they go by rings
-//! (Linux `Documentation/networking/af_xdp.rst`). Where driver and kernel can, in the driver itself
-//! and without a copy; else with one copy; else behind the driver: [`port::XdpPort::path`] says
-//! which it became. The kernel is trusted as for any system call, but no index or address from a
-//! ring is used before it is checked, so that no error there reaches memory outside.
+//! An XDP program at the interface redirects frames to a socket per receive queue, before the
+//! kernel's network stack. Frames pass through rings and memory shared with the kernel (Linux
+//! `Documentation/networking/af_xdp.rst`).
+//!
+//! The port uses the first available path: native mode without a copy, native mode with one copy,
+//! or generic mode. [`port::XdpPort::path`] returns the path in use. The kernel is trusted as for
+//! any system call. Still, every index or address from a ring is checked before use, so that no
+//! error in a ring leads to memory outside.
 
 mod filter;
-/// A port that has the kernel make its frames.
+/// A port whose frames the kernel generates.
 pub mod live;
 mod partial;
 /// The port.
@@ -17,6 +19,6 @@ mod program;
 mod queue;
 mod ring;
 mod socket;
-/// What a port is to be.
+/// Port specification.
 pub mod spec;
 mod umem;

@@ -1,5 +1,5 @@
-//! Channels beside which a tap listens, on the loopback interface of a namespace of their own: every byte has a
-//! stamp by the kernel that lies between the look at the clock before it was sent and the one after it came.
+//! Captured TCP channels on the loopback interface of a separate namespace. The kernel's timestamp
+//! of every byte is between the clock readings before sending and after receiving.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,13 +13,13 @@ use ports::clock;
 
 mod common;
 
-/// Where TCP begins behind Ethernet and IPv4.
+/// Offset of TCP after Ethernet and IPv4.
 const IP_END: usize = 34;
 
-/// A realtime clock that is steered moves a stamp by no more than this.
+/// Largest effect of an adjusted realtime clock on a timestamp.
 const CLOCKS_NS: Nanos = Nanos::from_micros(200);
 
-/// Sends bytes and waits until the other end has them all; the moments before and after.
+/// Sends bytes and waits until the peer has them all. Returns the times before and after.
 fn pass(from: &mut dyn Channel, to: &mut dyn Channel, bytes: &[u8]) -> (Nanos, Nanos) {
     let (before, mut sent, mut came) = (clock::now(), 0, 0);
     let mut buffer = [0; 10_000];
@@ -31,7 +31,7 @@ fn pass(from: &mut dyn Channel, to: &mut dyn Channel, bytes: &[u8]) -> (Nanos, N
     (before, clock::now())
 }
 
-/// Asks until it is known, or said that nobody knows.
+/// Queries until the time is known, or known to be unavailable.
 fn passed(channel: &mut dyn Channel, direction: Direction, end: u64) -> (Nanos, Clock) {
     let until = clock::now() + PATIENCE;
     loop {
@@ -66,7 +66,7 @@ fn every_byte_has_a_stamp_from_the_wire_and_a_place_in_the_file() {
         }
         let (mut out, mut inn) = (0, 0);
         for round in 1..200_u64 {
-            // Small messages, and such that take several segments.
+            // Small messages, and messages of several segments.
             let bytes = vec![7; if round % 50 == 0 { 100_000 } else { 8 * round as usize }];
             for (near, far) in &mut ends {
                 let (before, after) = pass(near.as_mut(), far.as_mut(), &bytes);
@@ -93,13 +93,14 @@ fn every_byte_has_a_stamp_from_the_wire_and_a_place_in_the_file() {
         }
         let tapped = tap.finish();
         assert_eq!((tapped.lost, tapped.unwritten), (0, 0));
-        // The file holds every byte in each direction once: of the two copies that such an interface shows, one.
+        // The file has every byte in each direction once: one of the two copies on the loopback
+        // interface.
         let file = tapped.file.unwrap();
         let mut reader = CaptureReader::new(&file[..]);
         let (mut bytes_out, mut bytes_in) = (0, 0);
         while let Some(event) = reader.next_event().unwrap() {
             let packet::capture::Event::Frame(frame) = event else { continue };
-            // What the device is still to cut is longer than a parser of frames takes.
+            // A packet before segmentation offload is longer than the frame parser accepts.
             let tcp = &frame.bytes[IP_END..];
             let payload = tcp.len() - usize::from(tcp[12] >> 4) * 4;
             match u16::from_be_bytes([tcp[2], tcp[3]]) == port {

@@ -1,8 +1,8 @@
-//! Ports on real interfaces, each test in a network namespace of its own that vanishes with the
-//! thread that made it.
+//! Ports on real interfaces. Each test has its own network namespace, which ends with the test's
+//! thread.
 //!
-//! Needs root and a kernel with veth; without them a test says so and passes, except where the
-//! variable `CI` is set, which means that nothing may be skipped.
+//! Requires root and a kernel with veth. Otherwise a test prints this and passes, except with the
+//! variable `CI` set, which disallows skipping.
 
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -85,7 +85,8 @@ fn a_port_never_receives_what_it_sent() {
     in_namespace(|| {
         veth();
         for delivery in DELIVERIES {
-            // Through the queueing discipline, so that others on the interface could see it go.
+            // Through the queueing discipline, so that other sockets on the interface can see the
+            // frame.
             let options = Options { delivery, qdisc_bypass: false, ..Options::default() };
             let mut left = AfPacketPort::open("left", &options).unwrap();
             let mut right = open("right", delivery);
@@ -93,7 +94,8 @@ fn a_port_never_receives_what_it_sent() {
             send(&mut right, &[numbered(2)]);
             assert_eq!(collect(&mut left, 1, ours), [numbered(2)]);
             assert_eq!(collect(&mut right, 1, ours), [numbered(1)]);
-            // A second pair of sockets on the same interface: nor what others sent on it.
+            // A second pair of sockets on the same interface: it does not receive frames that
+            // others sent there.
             let mut other = open("left", delivery);
             send(&mut left, &[numbered(3)]);
             send(&mut right, &[numbered(4)]);
@@ -114,7 +116,7 @@ fn checksums_that_were_left_to_hardware_are_completed() {
             socket.send_to(&vec![7; payload], "10.9.0.2:9").unwrap();
             let carries = |protocol| move |bytes: &[u8]| bytes.len() > 34 && bytes[23] == protocol;
             check_transport(&collect(&mut right, 1, carries(17))[0], 14);
-            // The other side of TCP never answers, but its SYN is on its way.
+            // The TCP peer never replies, but the SYN is sent.
             let url = "tcp:10.9.0.2:9".parse().unwrap();
             let _dial = ports::channel::Connecting::start(&url, clock::now(), PATIENCE).unwrap();
             check_transport(&collect(&mut right, 1, carries(6))[0], 14);
@@ -134,7 +136,7 @@ fn checksums_are_completed_behind_tags_too() {
                 tagged.extend([0x08, 0x00]);
                 let mut bytes = frame(&tagged, 0);
                 bytes.extend([0x45, 0, 0, 39, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-                // Ports, length 19, and the pseudo header's sum where the checksum will be.
+                // Ports, length 19, and the pseudo-header sum in the checksum field.
                 bytes.extend([0, 1, 0, 2, 0, 19]);
                 bytes.extend((0x0a00 + 1 + 0x0a00 + 2 + 17 + 19u16).to_be_bytes());
                 bytes.extend([9; 11]);
@@ -176,8 +178,8 @@ fn stamps_are_the_kernels_and_on_the_monotonic_line() {
                 let after = clock::now();
                 let stamp = batch.frames()[0].stamp.unwrap();
                 assert_eq!(stamp.clock, Clock::Kernel);
-                // The two clocks may drift apart between measurements of their offset: NTP's
-                // limit of 500 ppm over a tenth of a second.
+                // The two clocks may drift apart between measurements of their offset: NTP's limit
+                // of 500 ppm over a tenth of a second.
                 let slack = Nanos::from_micros(60);
                 assert!(stamp.at + slack >= before, "{} before {before}", stamp.at);
                 assert!(stamp.at <= after + slack, "{} after {after}", stamp.at);
@@ -198,7 +200,7 @@ fn a_full_ring_drops_and_every_frame_is_accounted_for() {
             for some in frames.chunks(50) {
                 send(&mut left, some);
             }
-            // What was received by the ring and what was not adds up once all have arrived.
+            // Received and dropped frames add up once all have arrived.
             let (mut received, mut batch) = (0, Batch::new(64));
             let deadline = clock::now() + PATIENCE;
             while received + right.counters().lost(PortDrop::ReceiveRingFull) < 3000 {
@@ -260,7 +262,7 @@ fn a_port_changes_its_way_in_its_own_namespace() {
         veth();
         let (mut left, mut right) =
             (open("left", Delivery::Prompt), open("right", Delivery::Batched));
-        // Whoever uses the ports is elsewhere, where the interfaces do not exist.
+        // The ports are used in another namespace, where the interfaces do not exist.
         in_namespace(move || {
             right.hand_over_promptly(true);
             send(&mut left, &[numbered(1), numbered(2)]);
@@ -296,7 +298,7 @@ fn what_is_too_long_is_counted_and_holds_up_nothing() {
         let mut left = open("left", Delivery::Prompt);
         ip("link set right mtu 9000");
         send(&mut left, &[frame(&[0x88, 0xb5], 9000), numbered(3)]);
-        // A port for forwarding takes them past the ring, another one counts them.
+        // A forwarding port receives them outside the ring, another one counts them.
         assert_eq!(collect(&mut right, 2, ours), [frame(&[0x88, 0xb5], 9000), numbered(3)]);
         assert_eq!(right.counters().drops, []);
         let mut left = open("left", Delivery::Prompt);
@@ -313,11 +315,11 @@ fn what_is_too_long_is_counted_and_holds_up_nothing() {
     });
 }
 
-/// Bytes of Ethernet, IPv4 and TCP headers without options, and where the checksum of the latter is.
+/// Bytes of Ethernet, IPv4 and TCP headers without options, and the offset of the TCP header.
 const HEADERS: usize = 54;
 const TRANSPORT_AT: u16 = 34;
 
-/// A merged frame: IPv4 and TCP (kind 1) or UDP (kind 5) with this payload, as the kernel has it.
+/// A merged frame as the kernel has it: IPv4 with TCP (kind 1) or UDP (kind 5) and this payload.
 fn merged(kind: u8, payload: usize) -> (Vec<u8>, u16) {
     let source = packet::header::ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     let builder = Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]).ipv4(source);
@@ -329,7 +331,7 @@ fn merged(kind: u8, payload: usize) -> (Vec<u8>, u16) {
     (builder.payload(&bytes).bytes_unpadded(), place)
 }
 
-/// Those bytes behind the headers of segments, one after the other.
+/// Returns the concatenated bytes after the headers of segments.
 fn payload_of(segments: &[Vec<u8>], headers: usize) -> Vec<u8> {
     segments.iter().flat_map(|bytes| bytes[headers..].to_vec()).collect()
 }
@@ -342,7 +344,7 @@ fn a_merged_frame_is_received_as_the_frames_that_it_stands_for() {
             let mut right = open("right", delivery);
             let mut left = open("left", delivery);
             let headers = if kind == 1 { HEADERS } else { HEADERS - 12 };
-            // Shorter than a slot of the ring, longer, and as long as there is.
+            // Shorter than a slot of the ring, longer, and the maximum.
             for payload in [1500, 10_000, 65_000] {
                 send(&mut left, &[numbered(1)]);
                 let (bytes, place) = merged(kind, payload);
@@ -473,10 +475,10 @@ fn what_cannot_be_opened_says_why() {
 fn without_rights_nothing_opens() {
     in_namespace(|| {
         veth();
-        // Version 3 of the interface, this thread, and three empty sets of rights in two words.
+        // Version 3 of the interface, this thread, and three empty capability sets in two words.
         let (header, rights) = ([0x2008_0522u32, 0], [0u32; 6]);
-        // SAFETY: both pointers are to values of the layout that the call wants; it changes the
-        // rights of this thread only, which then ends.
+        // SAFETY: both pointers are to values of the layout of the system call. It changes only the
+        // capabilities of this thread, which then ends.
         let changed = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), rights.as_ptr()) };
         assert_eq!(changed, 0, "{}", std::io::Error::last_os_error());
         let error = AfPacketPort::open("left", &Options::default()).err().unwrap();

@@ -1,9 +1,10 @@
-//! memif and vhost-user ports against DPDK's testpmd, which passes on what it gets from one port at the
+//! memif and vhost-user ports against DPDK's testpmd, which forwards frames from one port to the
 //! other.
 //!
-//! Needs `dpdk-testpmd` and DPDK's drivers for memif and virtio, neither huge pages nor root; without them a test
-//! says so and passes, except as root where the variable `CI` is set, which means that nothing may
-//! be skipped. Frames are sent a few at a time, so that no ring overflows and none may be missing.
+//! Requires `dpdk-testpmd` and DPDK's drivers for memif and virtio, neither huge pages nor root.
+//! Otherwise a test prints this and passes, except as root with the variable `CI` set, which
+//! disallows skipping. Only a few frames are in flight, so that no ring overflows and no frame may
+//! be missing.
 
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -29,13 +30,13 @@ use ports::vhost::spec::{Role, Spec as VhostSpec};
 
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// One testpmd at a time: each keeps a core busy.
+/// Only one testpmd runs at a time: each keeps a core busy.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Frames that are on their way at once.
+/// Most frames in flight.
 const WINDOW: usize = 64;
 
-/// Whether testpmd can be run; where not, the need is named.
+/// Returns whether testpmd can run; prints the requirement if not.
 fn can_run(driver: &str) -> bool {
     let has_program = Command::new("dpdk-testpmd").arg("--version").output().is_ok();
     let has_driver = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].iter().any(|folder| {
@@ -55,11 +56,11 @@ fn can_run(driver: &str) -> bool {
 
 #[allow(clippy::disallowed_methods)]
 fn may_not_skip() -> bool {
-    // SAFETY: asking for the user's number has no preconditions.
+    // SAFETY: the query of the user id has no preconditions.
     std::env::var_os("CI").is_some() && unsafe { libc::geteuid() } == 0
 }
 
-/// A running testpmd; it ends with this.
+/// A running testpmd; dropping this ends it.
 struct Testpmd {
     process: Child,
     prefix: String,
@@ -67,16 +68,16 @@ struct Testpmd {
 }
 
 impl Testpmd {
-    /// With these two memif devices and so many queues each way.
+    /// Starts testpmd with these two memif devices and this many queues per direction.
     fn start(name: &str, devices: [String; 2], queues: u16) -> Testpmd {
         Testpmd::start_with(name, "net_memif", devices, queues)
     }
 
-    /// With these two devices of a driver.
+    /// Starts testpmd with these two devices of a driver.
     fn start_with(name: &str, driver: &str, devices: [String; 2], queues: u16) -> Testpmd {
         let prefix = format!("planimeter-{}-{name}", std::process::id());
         let mut command = Command::new("dpdk-testpmd");
-        // Its threads may be on any core, where there is room.
+        // Its threads may run on any core.
         let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
         command.arg(format!("--lcores=0@(0-{last}),1@(0-{last})"));
         command.args(["--no-pci", "--no-telemetry", "--no-huge", "-m128"]);
@@ -94,9 +95,12 @@ impl Testpmd {
         Testpmd { process: command.spawn().unwrap(), prefix, log }
     }
 
-    /// Waits until both ports have it as their peer, and has it forward from then on. Not earlier: a thread of DPDK
-    /// 22.11's that polls a memif with several queues, and is interrupted between its two looks at the connection
-    /// while that comes about, reads a ring at an address that it took before there was one, and dies of it.
+    /// Waits until both ports have testpmd as their peer, then starts forwarding.
+    ///
+    /// Forwarding must not start earlier. In DPDK 22.11, a thread that polls a memif with several
+    /// queues checks the connection twice. If it is interrupted between the two checks while the
+    /// connection comes up, it reads a ring at an address taken before the ring existed, and
+    /// crashes.
     fn forward(&mut self, ports: &mut [impl Port; 2]) {
         await_link(ports, true);
         self.process.stdin.as_mut().unwrap().write_all(b"start\n").unwrap();
@@ -120,7 +124,7 @@ fn path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("planimeter-testpmd-{}-{name}", std::process::id()))
 }
 
-/// Two of our ports, and the words by which testpmd becomes the other end of each.
+/// Specifications of our two ports; testpmd is the peer of each.
 fn specs(name: &str, side: Side) -> [Spec; 2] {
     ["in", "out"].map(|end| Spec { side, ..Spec::new(path(&format!("{name}-{end}"))) })
 }
@@ -157,7 +161,7 @@ fn await_link(ports: &mut [impl Port; 2], wanted: bool) {
     }
 }
 
-/// A frame that carries its number, of that many bytes.
+/// Builds a frame of that many bytes that contains its number.
 fn numbered(number: usize, bytes: usize) -> Vec<u8> {
     let mut frame = vec![number as u8; bytes];
     frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
@@ -165,11 +169,12 @@ fn numbered(number: usize, bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// The number of frames that only show whether anything passes.
+/// The number of probe frames, which only show whether frames pass.
 const PROBE: usize = u32::MAX as usize;
 
-/// Sends frames until some come out at the other port: our end of a link is up a moment before
-/// testpmd's, which drops what it cannot send yet.
+/// Sends frames until some arrive at the other port.
+///
+/// Our end of a link comes up shortly before testpmd's, which drops frames that it cannot send yet.
 fn probe(from: &mut impl Port, to: &mut impl Port) {
     let deadline = clock::now() + PATIENCE;
     let (mut out, mut into) = (Batch::new(1), Batch::new(WINDOW));
@@ -187,8 +192,8 @@ fn is_probe(bytes: &[u8]) -> bool {
     bytes[14..18] == (PROBE as u32).to_be_bytes()
 }
 
-/// Sends numbered frames of these sizes in turn into one port and checks that they come out of the
-/// other, all of them and in order. The receiver sleeps whenever nothing is there.
+/// Sends numbered frames of these sizes in turn into one port. Checks that all of them come out of
+/// the other, in order. The receiver sleeps whenever no frame waits.
 fn carry(from: &mut impl Port, to: &mut impl Port, sizes: &[usize], count: usize) {
     let frame = |number: usize| numbered(number, sizes[number % sizes.len()]);
     probe(from, to);
@@ -209,8 +214,8 @@ fn carry(from: &mut impl Port, to: &mut impl Port, sizes: &[usize], count: usize
         if to.receive(&mut into, clock::now()).unwrap() == 0 {
             let mut wait = Wait::new();
             wait.add(to.descriptor().unwrap(), false);
-            // DPDK may miss that we fall asleep just then: it does not order its look at that
-            // behind what it wrote. Were all wakings missed, the frames would take too long.
+            // DPDK may miss that the receiver falls asleep: it does not order its check after its
+            // writes. If all wake-ups were missed, the frames would take too long.
             wait.until(Some(clock::now() + Nanos::from_millis(100))).unwrap();
             assert!(clock::now() < deadline, "{arrived} of {count} frames arrived");
         }
@@ -226,7 +231,7 @@ fn carry(from: &mut impl Port, to: &mut impl Port, sizes: &[usize], count: usize
     }
 }
 
-/// Long enough that rings wrap, index and all.
+/// Enough frames for rings and indices to wrap.
 const COUNT: usize = 70_000;
 
 #[test]
@@ -245,7 +250,7 @@ fn frames_pass_a_testpmd_that_is_server() {
     carry(left, right, &[60], COUNT);
     // In one buffer, in several, and just one byte more.
     carry(right, left, &[60, 1514, 2048, 2049, 64, 5000, 9000], 2_000);
-    // It is ended before its clients: DPDK 22.11 does not always survive the other order.
+    // It is stopped before its clients: DPDK 22.11 does not always survive the other order.
     drop(testpmd);
     await_link(&mut ports, false);
     specs.iter().for_each(|spec| remove(&spec.address));
@@ -306,7 +311,7 @@ fn several_queues_pass_a_testpmd_in_place() {
         testpmd.forward(ports);
         let [left, right] = ports;
         probe(left, right);
-        // What goes in at a queue comes out at the same one.
+        // Frames leave by the queue of the same number.
         for (number, queue) in left.split().1.iter_mut().enumerate() {
             for place in 0..WINDOW {
                 // A client supplies its buffers once it runs.
@@ -335,14 +340,14 @@ fn several_queues_pass_a_testpmd_in_place() {
     }
 }
 
-/// A server that was killed leaves its file behind, which is in the way of the next.
+/// Removes the file that a killed server leaves behind, which would block the next.
 fn remove(address: &Address) {
     if let Address::Path(path) = address {
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// virtio-user on both sides, which calls or is called; it comes and goes.
+/// virtio-user in both socket roles, with reconnections.
 #[test]
 fn frames_pass_a_testpmd_by_vhost_user() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -359,7 +364,7 @@ fn frames_pass_a_testpmd_by_vhost_user() {
         for round in 0..2 {
             let device = |path: &PathBuf| format!("path={},queue_size=256{more}", path.display());
             let devices = paths.each_ref().map(device);
-            // While it starts, one that listens waits for its device.
+            // A testpmd that listens waits for its device during start.
             let mut testpmd = Testpmd::start_with("vhost", "net_virtio_user", devices, 1);
             testpmd.forward(&mut ports);
             let [left, right] = &mut ports;

@@ -1,5 +1,5 @@
-//! Capture files against other programs: what we write tshark, capinfos and editcap read as we do,
-//! and what they write we read.
+//! Interoperability of capture files: tshark, capinfos and editcap read our files, and we read
+//! theirs, with equal results.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use packet::capture::{Direction, Event, Interface, Order, Statistics};
 use packet::time::Nanos;
 use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 
-/// A frame as both sides tell it: seconds and nanoseconds, original and captured length, bytes.
+/// A frame as both sides report it: seconds and nanoseconds, original and captured length, bytes.
 type Told = (String, u32, usize, String);
 
 fn have(program: &str) -> bool {
@@ -36,7 +36,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The columns that tshark prints of a file.
+/// Returns the columns that tshark prints for a file.
 fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     let file = file.to_str().unwrap();
     let mut arguments = vec!["-n", "-r", file, "-T", "fields", "-E", "separator=|"];
@@ -45,7 +45,7 @@ fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     lines.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect()
 }
 
-/// The frames of a file, as tshark tells them.
+/// Returns the frames of a file, as tshark reads them.
 fn told_by_tshark(file: &Path) -> Vec<Told> {
     let lines = tshark(file, &["frame.time_epoch", "frame.len", "frame.cap_len"]);
     let bytes = bytes_by_tshark(file);
@@ -56,7 +56,7 @@ fn told_by_tshark(file: &Path) -> Vec<Told> {
     .collect()
 }
 
-/// Each frame's bytes in hexadecimal, out of tshark's dump.
+/// Returns each frame's bytes in hexadecimal, from tshark's dump.
 fn bytes_by_tshark(file: &Path) -> Vec<String> {
     let dump = run("tshark", &["-n", "-r", file.to_str().unwrap(), "-x", "--hexdump", "noascii"]);
     let mut frames = Vec::new();
@@ -71,7 +71,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The frames of a file, as we read them.
+/// Returns the frames of a file, as this crate reads them.
 fn told_by_us(file: &Path) -> Vec<Told> {
     let mut reader = CaptureReader::open(file).unwrap();
     let mut told = Vec::new();
@@ -95,7 +95,7 @@ fn at(number: u64) -> Nanos {
     Nanos(1_700_000_000_987_654_321 + number * 333_333_337)
 }
 
-/// A file of ours with 40 frames, of which some were cut.
+/// Writes a file with 40 frames, some of them truncated.
 fn ours(format: Format, name: &str) -> PathBuf {
     let options = CaptureOptions {
         format,

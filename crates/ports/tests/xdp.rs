@@ -1,7 +1,7 @@
-//! AF_XDP ports on pairs of virtual interfaces, each test in a network namespace of its own.
+//! AF_XDP ports on veth pairs, each test in its own network namespace.
 //!
-//! Needs root and a kernel with veth and AF_XDP; without root a test says so and passes, except
-//! where the variable `CI` is set.
+//! Requires root and a kernel with veth and AF_XDP. Without root a test prints this and passes,
+//! except with the variable `CI` set.
 
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -28,9 +28,9 @@ use ports::xdp::spec::Spec;
 
 mod common;
 
-/// As for other interfaces, if this kernel has AF_XDP.
+/// Like `common::in_namespace`, if this kernel has AF_XDP.
 fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    // SAFETY: no pointers are passed, and the descriptor that comes back is closed at once.
+    // SAFETY: no pointers are passed, and the returned descriptor is closed immediately.
     let has = unsafe {
         let socket = libc::socket(libc::AF_XDP, libc::SOCK_RAW, 0);
         let refused = std::io::Error::last_os_error().raw_os_error();
@@ -52,8 +52,8 @@ fn afpacket(name: &str) -> AfPacketPort {
     AfPacketPort::open(name, &Options::forwarder()).unwrap()
 }
 
-/// Frames of all kinds of sizes, with and without tags. (Packet sockets never see a frame that
-/// ends right behind its tag.)
+/// Returns frames of many sizes, with and without tags. (Packet sockets never see a frame that ends
+/// right after its tag.)
 fn frames() -> Vec<Vec<u8>> {
     let sizes = [0, 1, 46, 114, 241, 242, 243, 500, 1009, 1010, 1486, 1499, 1500];
     let plain = sizes.map(|payload| frame(&[0x88, 0xb5], payload));
@@ -100,8 +100,8 @@ fn the_way_that_frames_take_is_said_and_what_cannot_be_is_refused() {
         assert_eq!(xdp("left,mode=generic").facts().kind, "xdp generic copy");
         let error = XdpPort::open(&Spec::parse("left,copy=zero-copy").unwrap()).err().unwrap();
         assert!(error.to_string().starts_with("binding by AF_XDP to left"), "{error}");
-        // Where the driver cannot, frames are taken behind it. (The far end's frames would be too
-        // long for a page.)
+        // If native mode is unavailable, generic mode is used. (The peer's frames would be too long
+        // for a page.)
         ip("link set right mtu 9000");
         assert_eq!(xdp("left").path().mode, Mode::Generic);
         let error = XdpPort::open(&Spec::parse("left,mode=native").unwrap()).err().unwrap();
@@ -202,7 +202,7 @@ fn without_the_kernels_stamps_frames_carry_the_programs() {
     });
 }
 
-/// Whoever receives is away for two milliseconds while a frame lies in the ring.
+/// The receiver pauses for two milliseconds while a frame is in the ring.
 #[test]
 fn the_programs_stamp_is_from_before_the_receivers_stall() {
     in_namespace(|| {
@@ -228,7 +228,7 @@ fn the_programs_stamp_is_from_before_the_receivers_stall() {
     });
 }
 
-/// A row of numbers that is the same each time.
+/// A fixed pseudo-random sequence.
 struct Random(u64);
 
 impl Random {
@@ -268,7 +268,8 @@ impl Random {
         text::entry(&text).unwrap()
     }
 
-    /// A frame of up to three tags and mostly an IP packet; now and then cut or bent.
+    /// Returns a frame with up to three tags and usually an IP packet; some are truncated or
+    /// corrupted.
     fn frame(&mut self) -> Vec<u8> {
         let mut frame = Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]);
         for _ in 0..self.below(8).saturating_sub(4) {
@@ -309,7 +310,7 @@ fn what_a_filter_drops_is_kept_back_and_counted_and_everything_else_comes_up() {
         veth();
         let (mut left, mut right) = (xdp("left"), xdp("right,stamps=kernel"));
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        // What has a length in place of a type is always handed up.
+        // Frames with a length in place of a type are always delivered.
         let last = frame(&[0, 46], 46);
         let (mut kept_back, mut came_needlessly) = (0, 0);
         for round in 0..80 {
@@ -371,7 +372,7 @@ fn several_queues_share_memory_and_all_are_received_from() {
         ip("link set right up");
         let (mut left, mut right) = (xdp("left,ring=64"), xdp("right,ring=64"));
         assert_eq!((left.queues(), right.queues()), (4, 4));
-        // From here it goes into the first queue; sent by the kernel, into the sender's own.
+        // This sender uses the first queue; the kernel's own frames use the sender's queue.
         let mut other = afpacket("left");
         let numbers: Vec<u32> = (0..2_000).collect();
         let mut all = Vec::new();
@@ -383,7 +384,7 @@ fn several_queues_share_memory_and_all_are_received_from() {
         }
         all.sort_unstable();
         assert_eq!(all, numbers);
-        // Only one of the queues taken: the kernel has the frames of the others.
+        // With only one of the queues in use, the kernel receives the frames of the others.
         drop(right);
         assert_eq!(xdp("right,queues=1").queues(), 1);
         let error = XdpPort::open(&Spec::parse("right,queues=5").unwrap()).err().unwrap();
@@ -412,7 +413,7 @@ fn a_full_ring_drops_and_every_frame_is_accounted_for() {
                 arrived.extend(frames.filter(|bytes| ours(bytes)).map(number));
                 let refused = left.counters().lost(PortDrop::TransmitRefused);
                 let full = right.counters().lost(PortDrop::ReceiveRingFull);
-                // Frames of the kernel's own that are lost make the account longer, never shorter.
+                // Lost frames of the kernel itself can only increase the sum.
                 if arrived.len() as u64 + refused + full >= u64::from(SENT) {
                     assert!(refused + full > 0, "{SENT} frames do not fit into 64 slots");
                     break;
@@ -421,7 +422,7 @@ fn a_full_ring_drops_and_every_frame_is_accounted_for() {
             }
             assert!(arrived.len() >= 64, "{} frames arrived", arrived.len());
             assert!(arrived.is_sorted_by(|one, next| one < next), "in order, none twice");
-            // And goes on as if nothing had been.
+            // It continues without further effects.
             send(&mut left, &[numbered(SENT + 1)]);
             collect(&mut right, 1, |bytes| ours(bytes) && number(bytes) == SENT + 1);
         }
@@ -472,7 +473,7 @@ fn what_is_too_long_or_short_is_counted_and_holds_up_nothing() {
         assert_eq!(counters.lost(PortDrop::TooLong), 3);
         assert_eq!(counters.lost(PortDrop::TransmitRefused), 1);
         assert_eq!((counters.tx_frames, counters.tx_bytes), (3, 60 + 1518 + 60));
-        // A chunk is for frames of the MTU; longer ones that come are counted.
+        // A chunk has room for frames of the MTU; longer received frames are counted.
         drop((left, right));
         let mut right = xdp("right,mode=generic");
         ip("link set left mtu 3000");
@@ -530,8 +531,8 @@ fn without_rights_nothing_opens_and_says_so() {
     in_namespace(|| {
         veth();
         let (header, rights) = ([0x2008_0522u32, 0], [0u32; 6]);
-        // SAFETY: both pointers are to values of the layout that the call wants; it changes the
-        // rights of this thread only, which then ends.
+        // SAFETY: both pointers are to values of the layout of the system call. It changes only the
+        // capabilities of this thread, which then ends.
         let changed = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), rights.as_ptr()) };
         assert_eq!(changed, 0, "{}", std::io::Error::last_os_error());
         let error = XdpPort::open(&Spec::new("left")).err().unwrap();

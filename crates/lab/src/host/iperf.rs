@@ -1,12 +1,16 @@
-//! iperf3 between two hosts: the load that studies used, sent for a bounded time and never left behind.
+//! iperf3 between two hosts: a load used by published studies, sent for a bounded time.
 //!
-//! As a load its client sends datagrams from a set port to a set port, so that a rule can name them; beside them it has
-//! a connection by TCP to its server, and the server returns one datagram at the beginning, so that both ways have to be
-//! open for it. What it sent is what it says itself, as JSON.
+//! As a load, the client sends UDP datagrams from a fixed port to a fixed port, so that a rule can
+//! match them. It also has a TCP connection to its server, and the server returns one datagram at
+//! the start. Therefore both directions must be open. iperf3 itself reports what it sent, as JSON.
 //!
-//! Source: `iperf3(1)`. Invariants: it ends by itself when its time is over; dropped, both programs are dead and waited for.
+//! Source: `iperf3(1)`.
+//!
+//! Invariants:
+//! - The client ends by itself after its duration.
+//! - Dropping this kills both programs and waits for them.
 
-/// A connection by TCP.
+/// A TCP connection.
 pub mod transfer;
 
 use std::ffi::OsString;
@@ -21,62 +25,63 @@ use super::Host;
 use crate::process::{Launch, Process};
 use crate::{LabError, RunFolder, need};
 
-/// How long its server may take to listen.
+/// Timeout for the server to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it may take to end and say what it did.
+/// Timeout for the client to end and print its report.
 const PATIENCE_END: Duration = Duration::from_secs(5);
 
-/// Frames after which it counts as sending: its connection and the first datagrams are not it.
+/// Number of sent frames from which the client counts as sending; its connection setup and first
+/// datagrams are fewer.
 const FRAMES_BEGUN: u64 = 30;
 
-/// The file of what it says.
+/// File name of the client's output.
 const SAID: &str = "iperf3-client.json";
 
-/// Characters that are shown of what is no JSON.
+/// Characters of invalid output in an error.
 const SHOWN_CHARS: usize = 200;
 
-/// Bytes of what it says that are read at most.
+/// Most bytes of output that are read.
 const OUTPUT_BYTES: u64 = 4 << 20;
 
-/// What is to be sent.
+/// Parameters of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// Bytes of a datagram.
+    /// Bytes of a datagram's payload.
     pub payload_bytes: usize,
-    /// Bytes of payload a second; none for as many as it can.
+    /// Payload bytes per second; `None` for the maximum.
     pub bytes_per_s: Option<f64>,
-    /// The longest that it sends.
+    /// Maximum duration.
     pub limit: Duration,
 }
 
-/// Where its files are, who is told of its processes, and the cores that they may use.
+/// Resources of the programs: files, process records and cores.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// A folder.
+    /// Directory of the files.
     pub path: PathBuf,
-    /// The run's folder.
+    /// The run's folder, which records the processes.
     pub folder: RunFolder,
-    /// The cores.
+    /// Cores of the programs.
     pub cores: Vec<usize>,
 }
 
-/// What it says that it did.
+/// The client's report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Itself and its version.
+    /// Program and version.
     pub program: String,
-    /// Datagrams sent.
+    /// Sent datagrams.
     pub sent: u64,
-    /// Bytes of payload sent.
+    /// Sent payload bytes.
     pub sent_bytes: u64,
-    /// How long it sent, in seconds.
+    /// Duration of sending in seconds.
     pub seconds: f64,
-    /// Datagrams that its server missed, where it says.
+    /// Datagrams lost according to the server, if reported.
     pub lost: Option<u64>,
 }
 
-/// A load that is being sent.
+/// A load in progress.
 #[derive(Debug)]
 pub struct Iperf<'a> {
     client: Process,
@@ -104,11 +109,12 @@ impl<'a> Iperf<'a> {
         Iperf::launch(from, to, &words, place)
     }
 
-    /// The same with these words for the client, beside those that say where its server is.
+    /// Like [`Iperf::start`], with these arguments for the client in addition to the server's
+    /// address.
     fn launch(from: &'a Host, to: &Host, more: &str, place: &Place) -> Result<Iperf<'a>, LabError> {
         let program = need::tool("iperf3", "iperf3")?;
         let said = place.path.join(SAID);
-        // What an earlier one said would stand before.
+        // Remove the output of an earlier client, which would precede the new one.
         match fs::remove_file(&said) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(LabError::system("remove", said.display().to_string(), error));
@@ -141,28 +147,28 @@ impl<'a> Iperf<'a> {
         Ok(Iperf { client, _server: server, from, frames_before, said })
     }
 
-    /// Whether its datagrams are on their way.
+    /// Returns whether datagrams are being sent.
     pub fn is_sending(&self) -> Result<bool, LabError> {
         Ok(frames_sent(self.from)?.saturating_sub(self.frames_before) >= FRAMES_BEGUN)
     }
 
-    /// What it did, once it has ended by itself; an error where it failed.
+    /// Returns the report once the client has ended by itself, or an error if it failed.
     pub fn ended(&mut self) -> Result<Option<Report>, LabError> {
         self.is_over(parse)?.then(|| self.report(parse)).transpose()
     }
 
-    /// Ends it; what it did until then.
+    /// Ends the client and returns its report up to then.
     pub fn stop(&mut self) -> Result<Report, LabError> {
         self.client.stop(PATIENCE_END)?;
         self.report(parse)
     }
 
-    /// Whether it has ended by itself; an error, read so, where it failed.
+    /// Returns whether the client has ended by itself; its output gives the error if it failed.
     fn is_over<T>(&mut self, parse: Parse<T>) -> Result<bool, LabError> {
         match self.client.check() {
             Ok(()) => Ok(false),
             Err(LabError::Exited { status, .. }) if status.success() => Ok(true),
-            // What it says of a failure, rather than its exit status.
+            // The output describes a failure better than the exit status.
             Err(error) => {
                 let why = said(&self.said).ok().and_then(|bytes| parse(&bytes).err());
                 Err(why.map_or(error, |why| self.answered(why)))
@@ -180,10 +186,10 @@ impl<'a> Iperf<'a> {
     }
 }
 
-/// Reads what it says.
+/// Parses the client's output.
 type Parse<T> = fn(&[u8]) -> Result<T, String>;
 
-/// Whole seconds, and no fewer than were asked for; 0 would be for ever.
+/// Rounds up to whole seconds; 0 would mean no limit.
 fn whole_seconds(span: Duration) -> u64 {
     span.as_secs_f64().ceil().max(1.0) as u64
 }
@@ -195,16 +201,16 @@ fn said(path: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// Frames that have left a host.
+/// Returns the number of frames sent by a host.
 fn frames_sent(host: &Host) -> Result<u64, LabError> {
     let link = host.namespace().netlink()?.link(&host.interface.name)?;
     Ok(link.counters.transmitted)
 }
 
-/// Whether a program listens by TCP at a host's port.
+/// Returns whether a program listens on the host's TCP port.
 fn listens(host: &Host) -> bool {
     let address = host.socket_address();
-    // As the kernel lists it: the address in the machine's order of bytes, and the state of one that listens.
+    // The kernel's format: the address in the machine's byte order, and the state LISTEN.
     let number = u32::from_ne_bytes(address.ip().octets());
     let wanted = format!("{number:08X}:{:04X} 00000000:0000 0A", address.port());
     let read = || fs::read_to_string("/proc/thread-self/net/tcp");
@@ -212,9 +218,9 @@ fn listens(host: &Host) -> bool {
     read.is_ok_and(|read| read.is_ok_and(|text| text.lines().any(|line| line.contains(&wanted))))
 }
 
-/// What the program says, as a value.
+/// Parses the program's output as JSON.
 fn told(said: &[u8]) -> Result<Value, String> {
-    // A warning may stand before: that datagrams are larger than TCP's segments.
+    // A warning may precede it, when datagrams are larger than the TCP MSS.
     let begins = said.iter().position(|byte| *byte == b'{').unwrap_or(0);
     serde_json::from_slice(&said[begins..]).map_err(|error| {
         let begins: String = String::from_utf8_lossy(said).chars().take(SHOWN_CHARS).collect();
@@ -222,16 +228,16 @@ fn told(said: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// The program and its version.
+/// Returns the program and its version.
 fn program(told: &Value) -> String {
     told["start"]["version"].as_str().unwrap_or("iperf3").to_owned()
 }
 
-/// What the program says of itself. One that was ended early says so as an error, and what it sent all the same.
+/// Parses the client's report. A client that was stopped reports an error along with what it sent.
 fn parse(said: &[u8]) -> Result<Report, String> {
     let told = told(said)?;
     let end = &told["end"];
-    // Since 3.17 what was sent stands apart from what was received.
+    // Since 3.17, sent and received sums are separate.
     let sum = if end["sum_sent"].is_object() { &end["sum_sent"] } else { &end["sum"] };
     let why = || told["error"].as_str().unwrap_or("it does not say what it sent").to_owned();
     let count = |name: &str| sum[name].as_u64();
@@ -259,7 +265,7 @@ mod tests {
             let wanted = Report { program, sent: 2, sent_bytes: 2940, seconds: 2.0, lost: Some(1) };
             assert_eq!(parse(text.as_bytes()), Ok(wanted));
         }
-        // Its server had no time to say what it missed.
+        // The server had no time to report losses.
         let ended = old.replace("\"start\"", "\"error\":\"interrupt\",\"start\"");
         let ended = format!("warning: UDP block size 1466 exceeds TCP MSS 1448\n{ended}");
         assert_eq!(parse(ended.as_bytes()).map(|it| (it.sent, it.lost)), Ok((2, None)));

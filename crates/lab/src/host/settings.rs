@@ -1,11 +1,11 @@
-//! Settings of namespaces that are other ones for a while.
+//! Temporary changes of namespace settings.
 //!
-//! Source: `tcp(7)`, `sysctl(8)`. Invariant: dropped, every setting is again what it was, the one that was changed
-//! last first, so that two changes of one setting leave nothing behind.
+//! Source: `tcp(7)`, `sysctl(8)`. Invariant: dropping this restores every setting, the last change
+//! first, so that two changes of one setting leave no trace.
 
 use crate::{LabError, Namespace};
 
-/// Settings that are changed, and what they were.
+/// Changed settings with their old values.
 #[derive(Debug, Default)]
 pub struct Changed {
     before: Vec<(Namespace, &'static str, String)>,
@@ -29,7 +29,7 @@ impl Changed {
 impl Drop for Changed {
     fn drop(&mut self) {
         while let Some((namespace, setting, value)) = self.before.pop() {
-            // A namespace that cannot be entered any more has no settings.
+            // If the namespace cannot be entered any more, its settings are gone.
             let _ = namespace.set(setting, &value);
         }
     }

@@ -1,9 +1,13 @@
-//! A client that sends a datagram and waits for its echo, and the server that returns it, on two hosts.
+//! A client that sends a datagram and waits for its echo, and the server that returns it, on two
+//! hosts.
 //!
-//! As studies do it whose client and server are programs: one datagram outstanding, blocking calls, the monotonic clock read
-//! around them. Both threads stay on the cores of the thread that calls. A datagram's first eight bytes are its number,
-//! so that an echo that comes late, or what anybody else sends, is not taken for another. Invariant: every datagram
-//! that was sent has come back or is lost; nothing waits for longer than it was told.
+//! - This follows studies with a client and a server program: one datagram outstanding, blocking
+//!   calls, monotonic clock readings around them.
+//! - Both threads run on the cores of the calling thread.
+//! - The first eight bytes of a datagram are its number, so that a late echo or another sender's
+//!   datagram is not mistaken for the expected one.
+//!
+//! Invariant: every sent datagram has returned or is lost; no wait exceeds its timeout.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -19,55 +23,56 @@ use crate::LabError;
 /// Bytes of a datagram's number.
 const NUMBER_BYTES: usize = 8;
 
-/// The most that UDP over IPv4 carries in a packet of 1,500 bytes.
+/// Largest UDP payload over IPv4 in a packet of 1,500 bytes.
 const PAYLOAD_BYTES_MAX: usize = 1472;
 
-/// How often a server that hears nothing looks whether it is to end.
+/// Interval at which an idle server checks whether it must end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is to be sent.
+/// Parameters of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// Bytes of a datagram, 8 to 1,472.
+    /// Bytes of a datagram's payload, 8 to 1,472.
     pub payload_bytes: usize,
-    /// How many.
+    /// Number of datagrams.
     pub packets: u64,
-    /// When one is lost.
+    /// Timeout after which a datagram is lost.
     pub wait: Duration,
-    /// So many lost in a row end it.
+    /// Number of consecutive losses that end the exchange.
     pub lost_in_a_row_max: u64,
 }
 
-/// A datagram that came back; its moments are times since the talk began.
+/// A returned datagram; times are relative to the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
     /// Its number, from 0.
     pub number: u64,
     /// Before the client sent it.
     pub sent_at: Duration,
-    /// After the server had it.
+    /// After the server received it.
     pub came_at: Duration,
     /// Before the server sent it back.
     pub answered_at: Duration,
-    /// After the client had it again.
+    /// After the client received the echo.
     pub back_at: Duration,
 }
 
-/// What came of a talk.
+/// Result of an exchange.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Talked {
-    /// Those that came back, in order.
+    /// Returned datagrams, in order.
     pub returned: Vec<Exchange>,
-    /// How many were sent; the others are lost.
+    /// Number of sent datagrams; the others are lost.
     pub sent: u64,
-    /// Whether too many in a row were lost.
+    /// Whether too many consecutive datagrams were lost.
     pub is_given_up: bool,
 }
 
-/// What a server notes of a datagram: its number, when it came, when it was sent back.
+/// The server's record of a datagram: its number, time of receipt, time of the echo.
 type Answered = (u64, Duration, Duration);
 
-/// Has a client talk to a server until all is said, too much is lost, or `stop` is set.
+/// Runs an exchange between a client and a server until all datagrams are sent, too many are lost,
+/// or `stop` is set.
 pub fn talk(
     client: &Host,
     server: &Host,
@@ -96,7 +101,7 @@ pub fn talk(
     Ok(Talked { returned: joined(&rows, &answered), sent, is_given_up })
 }
 
-/// A socket of a host that hears the other one only.
+/// Opens a host's socket that receives only from the other host.
 fn opened(host: &Host, peer: &Host, patience: Duration) -> Result<UdpSocket, LabError> {
     let open = || -> io::Result<UdpSocket> {
         let socket = UdpSocket::bind(host.socket_address())?;
@@ -109,7 +114,8 @@ fn opened(host: &Host, peer: &Host, patience: Duration) -> Result<UdpSocket, Lab
     opened.map_err(|error| LabError::system("open a socket at", subject(), error))
 }
 
-/// What a client notes: number, when it was sent, when it was back; how many were sent; whether it gave up.
+/// The client's record: number, time sent and time returned per datagram; how many were sent;
+/// whether it gave up.
 type Said = (Vec<(u64, Duration, Duration)>, u64, bool);
 
 fn say(socket: &UdpSocket, terms: &Terms, begun: Instant, stop: &AtomicBool) -> io::Result<Said> {
@@ -135,7 +141,7 @@ fn say(socket: &UdpSocket, terms: &Terms, begun: Instant, stop: &AtomicBool) -> 
     Ok((rows, sent, false))
 }
 
-/// When the datagram of this number was back, if it was in time.
+/// Returns when the echo with this number arrived, if it did in time.
 fn echo(
     socket: &UdpSocket,
     number: u64,
@@ -155,7 +161,7 @@ fn echo(
     }
 }
 
-/// The number of a datagram that came, if one did while it was waited for.
+/// Returns the number of the next datagram, or none on a timeout.
 fn received(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<u64>> {
     match socket.recv(buffer) {
         Ok(count) => {
@@ -167,7 +173,8 @@ fn received(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<u64>> {
     }
 }
 
-/// Nothing came, a signal did, or the other host had no socket when an earlier datagram came to it.
+/// Returns whether the error means a timeout, a signal, or an earlier datagram that found no socket
+/// at the other host.
 fn is_silence(error: &io::Error) -> bool {
     let kinds = [
         ErrorKind::WouldBlock,
@@ -199,7 +206,8 @@ fn serve(socket: &UdpSocket, begun: Instant, is_over: &AtomicBool) -> io::Result
     Ok(rows)
 }
 
-/// Both ends' moments of each datagram that came back. A switch may make two of one: the first was answered first.
+/// Joins the times of both ends per returned datagram. If a switch duplicated a datagram, the first
+/// one counts.
 fn joined(said: &[(u64, Duration, Duration)], answered: &[Answered]) -> Vec<Exchange> {
     let mut answers = answered.iter().copied().peekable();
     let mut row = |&(number, sent_at, back_at): &(u64, Duration, Duration)| {
@@ -222,7 +230,7 @@ mod tests {
             [(0, at(3), at(4)), (1, at(13), at(14)), (2, at(23), at(24)), (2, at(25), at(26))];
         let found = joined(&said, &answered);
         let rows: Vec<_> = found.iter().map(|it| (it.number, it.came_at, it.back_at)).collect();
-        // One that nobody saw at the server has no moments there.
+        // A datagram that the server did not record has no times there.
         assert_eq!(rows, [(0, at(3), at(9)), (2, at(23), at(29))]);
     }
 }

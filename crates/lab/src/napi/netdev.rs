@@ -1,8 +1,9 @@
-//! Asking the kernel which threads work for an interface.
+//! Queries the kernel for the NAPI threads of an interface.
 //!
 //! Source: the generic netlink family "netdev" (the kernel's `netdev.yaml`, since Linux 6.8), found
 //! by `genetlink`'s own "get family" request.
-//! Invariant: an answer that is not understood is no answer.
+//!
+//! Invariant: an invalid reply counts as no reply.
 
 use crate::netlink::{self, Message};
 use crate::{LabError, Namespace};
@@ -20,7 +21,7 @@ const FLAG_REQUEST: u16 = 0x1;
 const FLAG_ACKNOWLEDGE: u16 = 0x4;
 const FLAG_DUMP: u16 = 0x300;
 
-/// The process numbers of the threads; nothing where the kernel cannot tell.
+/// Returns the process numbers of the threads; none if the kernel does not support the query.
 pub(super) fn threads(namespace: &Namespace, interface: u32) -> Result<Option<Vec<u32>>, LabError> {
     let socket = namespace.run(|| netlink::socket(netlink_sys::protocols::NETLINK_GENERIC))??;
     let Some(family) = family(&socket)? else {
@@ -33,7 +34,7 @@ pub(super) fn threads(namespace: &Namespace, interface: u32) -> Result<Option<Ve
     Ok(answers)
 }
 
-/// The number this kernel has given to the family.
+/// Returns this kernel's number of the family.
 fn family(socket: &Socket) -> Result<Option<u16>, LabError> {
     let body = attribute(CONTROL_FAMILY_NAME, b"netdev\0");
     let request = request(CONTROL_FAMILY, FLAG_ACKNOWLEDGE, CONTROL_GET_FAMILY, &body);
@@ -44,7 +45,8 @@ fn family(socket: &Socket) -> Result<Option<u16>, LabError> {
     Ok(answers.and_then(|found| found.first().copied()))
 }
 
-/// Sends a request and collects what `read` finds in the answers; nothing if it is refused.
+/// Sends a request and collects the values that `read` finds in the replies; none if the kernel
+/// rejects it.
 fn exchange<T>(
     socket: &Socket,
     request: Vec<u8>,
@@ -66,7 +68,7 @@ fn exchange<T>(
     }
 }
 
-/// A netlink header of 16 bytes, a generic header of 4, attributes.
+/// Builds a message: a netlink header of 16 bytes, a generic header of 4, attributes.
 fn request(family: u16, flags: u16, command: u8, body: &[u8]) -> Vec<u8> {
     let length = (20 + body.len()) as u32;
     let mut bytes = length.to_ne_bytes().to_vec();
@@ -86,7 +88,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// An attribute of an answer, which begins with the generic header.
+/// Finds an attribute of a reply, which begins with the generic header.
 fn find<'a>(message: &Message<'a>, wanted: u16) -> Option<&'a [u8]> {
     let mut attributes = netlink::attributes(message.body.get(4..)?);
     attributes.find(|(kind, _)| *kind == wanted).map(|(_, value)| value)

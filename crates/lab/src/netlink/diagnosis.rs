@@ -1,4 +1,4 @@
-//! Asking the kernel what sockets a namespace has (`sock_diag(7)`).
+//! Lists the sockets of a namespace (`sock_diag(7)`).
 
 use std::io;
 
@@ -11,12 +11,12 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const FLAGS_REQUEST_DUMP: u16 = 0x301;
 const HEADER_BYTES: usize = 16;
 
-/// A socket by which a namespace's sockets are asked for.
+/// Opens a netlink socket for queries about a namespace's sockets.
 pub(crate) fn socket(namespace: &Namespace) -> Result<Socket, LabError> {
     namespace.run(|| super::socket(netlink_sys::protocols::NETLINK_SOCK_DIAG))?
 }
 
-/// What `parse` finds in each message that answers this request, which goes without its header.
+/// Sends a request, given without its header, and returns what `parse` finds in each reply.
 pub(crate) fn list<T>(
     socket: &Socket,
     what: &'static str,

@@ -1,7 +1,9 @@
-//! Programs at the ingress of interfaces: classifiers that decide themselves (tc-BPF).
+//! Programs at the ingress of interfaces: tc-BPF classifiers in direct-action mode.
 //!
-//! Source: Linux `include/uapi/linux/pkt_sched.h` (`clsact`), `include/uapi/linux/pkt_cls.h` (`TCA_BPF_*`).
-//! Invariant: a program goes with the discipline that it hangs on, and that with its interface.
+//! Source: Linux `include/uapi/linux/pkt_sched.h` (`clsact`), `include/uapi/linux/pkt_cls.h`
+//! (`TCA_BPF_*`).
+//!
+//! Invariant: a program is removed with its queueing discipline, and that with its interface.
 
 use std::os::fd::RawFd;
 
@@ -12,18 +14,18 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 use super::Netlink;
 use crate::LabError;
 
-/// The discipline that has programs at ingress and egress and queues nothing.
+/// The queueing discipline with hooks at ingress and egress, which queues nothing.
 const CLSACT: &str = "clsact";
-/// `TCA_BPF_FD`, `TCA_BPF_NAME`, `TCA_BPF_FLAGS`, and the flag that a program's answer is what becomes of a frame.
+/// `TCA_BPF_FD`, `TCA_BPF_NAME`, `TCA_BPF_FLAGS`, and the flag for direct action.
 const FD: u16 = 6;
 const NAME: u16 = 7;
 const FLAGS: u16 = 8;
 const ACT_DIRECT: u32 = 1;
-/// The first of an interface's classifiers, for frames of every type (`ETH_P_ALL`).
+/// The first classifier of an interface, for frames of every type (`ETH_P_ALL`).
 const FIRST_FOR_ALL: u32 = 1 << 16 | (3_u16.to_be() as u32);
 
 impl Netlink {
-    /// Has frames that come in by an interface meet a program, by its descriptor in this process.
+    /// Attaches a program to the ingress of an interface, by its descriptor in this process.
     pub fn ingress_program(
         &mut self,
         interface: u32,
@@ -51,7 +53,7 @@ impl Netlink {
         self.request("attach a program at ingress", &subject, request, flags)
     }
 
-    /// Takes an interface's program off again.
+    /// Detaches an interface's program.
     pub fn ingress_clear(&mut self, interface: u32) -> Result<(), LabError> {
         let request = RouteNetlinkMessage::DelQueueDiscipline(discipline(interface));
         let subject = format!("interface {interface}");

@@ -1,7 +1,8 @@
-//! Links: cables, bridges, and how each is set.
+//! Links: veth pairs, bridges and their settings.
 //!
 //! Source: `rtnetlink(7)`, `IFLA_*` in the kernel's `if_link.h`.
-//! Invariant: interface names are checked before the kernel sees them (1 to 15 bytes).
+//!
+//! Invariant: interface names are checked before they reach the kernel (1 to 15 bytes).
 
 use super::Netlink;
 use crate::need::{Feature, Need};
@@ -21,30 +22,31 @@ const GRO_MAX_SIZE: u16 = 58;
 /// An interface as the kernel lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// The kernel's number, unique in its namespace.
+    /// The index, unique in its namespace.
     pub index: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its address; zero where it has none.
+    /// The hardware address; zero if there is none.
     pub mac: Mac,
-    /// The largest packet in bytes, without the Ethernet header.
+    /// The MTU: the largest packet in bytes, without the Ethernet header.
     pub mtu: u32,
-    /// Whether it is switched on.
+    /// Whether the interface is up.
     pub up: bool,
-    /// Whether it carries frames: the kernel finds out some time after both ends are switched on,
-    /// and drops what is sent before.
+    /// Whether the interface has a carrier. The kernel detects it some time after both ends are up,
+    /// and drops frames before.
     pub carrying: bool,
     /// As a bridge port, whether the bridge forwards through it.
     pub bridged: bool,
-    /// The bridge, bond or switch of the kernel that it is a part of, by number.
+    /// Index of the bridge, bond or other kernel device that the interface belongs to.
     pub controller: Option<u32>,
-    /// Addresses that it has learned, if it is a bridge and the kernel counts them (Linux 6.7).
+    /// Number of learned addresses, if it is a bridge and the kernel counts them (Linux 6.7).
     pub learned: Option<u32>,
-    /// What it counted.
+    /// The counters.
     pub counters: LinkCounters,
 }
 
-/// What an interface counted since it was made (`rtnl_link_stats64`): frames unless said otherwise.
+/// Counters of an interface since its creation (`rtnl_link_stats64`), in frames unless stated
+/// otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Received.
@@ -57,20 +59,20 @@ pub struct LinkCounters {
     pub transmitted_bytes: u64,
     /// Received with an error.
     pub receive_errors: u64,
-    /// Not transmitted for an error.
+    /// Not transmitted because of an error.
     pub transmit_errors: u64,
     /// Received but dropped by the host.
     pub receive_dropped: u64,
-    /// Given to transmit but dropped: on veth, the peer's ring was full or its end down.
+    /// Dropped on transmit: on veth, the peer's ring was full or its end down.
     pub transmit_dropped: u64,
-    /// Dropped for want of a buffer.
+    /// Dropped for lack of a buffer.
     pub receive_missed: u64,
-    /// Received while nobody wanted them.
+    /// Received without a handler.
     pub receive_unhandled: u64,
 }
 
 impl LinkCounters {
-    /// What passed between an earlier reading and this one.
+    /// Returns the difference from an earlier reading.
     pub fn since(&self, earlier: &LinkCounters) -> LinkCounters {
         let less = u64::saturating_sub;
         LinkCounters {
@@ -87,8 +89,8 @@ impl LinkCounters {
         }
     }
 
-    /// Every frame lost here, for whatever reason. Frames nobody wanted are not among them: a
-    /// frame for which every handler was a packet socket counts there although none was lost.
+    /// Returns the number of all lost frames. Frames without a handler are not included: a frame
+    /// that only packet sockets received counts there although it was not lost.
     pub fn lost(&self) -> u64 {
         [
             self.receive_errors,
@@ -119,43 +121,43 @@ impl From<&Stats64> for LinkCounters {
     }
 }
 
-/// One end of a cable to be made.
+/// One end of a veth pair to create.
 #[derive(Debug, Clone)]
 pub struct VethEnd {
-    /// Where it shall appear.
+    /// Namespace of the interface.
     pub namespace: Namespace,
-    /// Its name there.
+    /// Name of the interface.
     pub name: String,
-    /// Its address.
+    /// Hardware address of the interface.
     pub mac: Mac,
 }
 
-/// How a bridge is made.
+/// Settings of a bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BridgeSettings {
-    /// How long a learned address is kept after its last frame; zero: not at all (the bridge then
-    /// floods to every port).
+    /// Ageing time of learned addresses; zero disables learning, so the bridge floods to every
+    /// port.
     pub ageing: Duration,
 }
 
-/// What a bridge does on one port.
+/// Settings of a bridge port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BridgePortSettings {
-    /// Whether it learns the addresses of senders.
+    /// Whether it learns source addresses.
     pub learning: bool,
-    /// Whether frames to unknown addresses leave here.
+    /// Whether frames to unknown addresses are flooded to it.
     pub flooding: bool,
 }
 
 impl Netlink {
-    /// Every interface of the namespace.
+    /// Returns all interfaces of the namespace.
     pub fn links(&mut self) -> Result<Vec<Link>, LabError> {
         let request = RouteNetlinkMessage::GetLink(LinkMessage::default());
         let listed = self.dump("list the interfaces", request)?;
         Ok(listed.iter().filter_map(link_of).collect())
     }
 
-    /// The interface of this name.
+    /// Returns the interface of this name.
     pub fn link(&mut self, name: &str) -> Result<Link, LabError> {
         let found = self.links()?.into_iter().find(|link| link.name == name);
         found.ok_or_else(|| {
@@ -164,7 +166,8 @@ impl Netlink {
         })
     }
 
-    /// A cable between two namespaces; both ends down. The socket's own namespace does not matter.
+    /// Creates a veth pair between two namespaces, both ends down. The socket's own namespace does
+    /// not matter.
     pub fn veth_add(&mut self, one: &VethEnd, other: &VethEnd, mtu: u32) -> Result<(), LabError> {
         checked_name(&one.name)?;
         checked_name(&other.name)?;
@@ -178,7 +181,7 @@ impl Netlink {
             .map_err(|error| lacking(Feature::Veth, error))
     }
 
-    /// A bridge, down, without ports, spanning tree or multicast snooping.
+    /// Creates a bridge, down, without ports, spanning tree or multicast snooping.
     pub fn bridge_add(&mut self, name: &str, settings: &BridgeSettings) -> Result<(), LabError> {
         let mut message = LinkMessage::default();
         message.attributes = vec![
@@ -197,7 +200,7 @@ impl Netlink {
             .map_err(|error| lacking(Feature::Bridge, error))
     }
 
-    /// Changes how long a bridge keeps learned addresses.
+    /// Changes the ageing time of a bridge.
     pub fn bridge_ageing(&mut self, name: &str, ageing: Duration) -> Result<(), LabError> {
         let mut message = LinkMessage::default();
         message.attributes = vec![
@@ -211,12 +214,12 @@ impl Netlink {
         self.request("set the ageing time of a bridge", name, request, NLM_F_ACK)
     }
 
-    /// Plugs an interface into a bridge.
+    /// Adds an interface to a bridge.
     pub fn bridge_join(&mut self, port: u32, bridge: u32) -> Result<(), LabError> {
         self.link_change("plug into a bridge", port, vec![LinkAttribute::Controller(bridge)])
     }
 
-    /// Sets what a bridge does on one of its ports.
+    /// Sets the options of a bridge port.
     pub fn bridge_port(&mut self, port: u32, set: BridgePortSettings) -> Result<(), LabError> {
         let data = InfoPortData::BridgePort(vec![
             InfoBridgePort::Learning(set.learning),
@@ -228,36 +231,36 @@ impl Netlink {
         self.link_change("set a bridge port", port, vec![LinkAttribute::LinkInfo(info)])
     }
 
-    /// Switches an interface on.
+    /// Brings an interface up.
     pub fn link_up(&mut self, index: u32) -> Result<(), LabError> {
         self.link_flags("switch on", index, LinkFlags::Up)
     }
 
-    /// Switches an interface off.
+    /// Takes an interface down.
     pub fn link_down(&mut self, index: u32) -> Result<(), LabError> {
         self.link_flags("switch off", index, LinkFlags::empty())
     }
 
-    /// Gives an interface another address.
+    /// Sets the hardware address of an interface.
     pub fn link_mac(&mut self, index: u32, mac: Mac) -> Result<(), LabError> {
         let address = LinkAttribute::Address(mac.to_vec());
         self.link_change("set the address", index, vec![address])
     }
 
-    /// Sets the largest packet of an interface, in bytes without the Ethernet header.
+    /// Sets the MTU of an interface, in bytes without the Ethernet header.
     pub fn link_mtu(&mut self, index: u32, mtu: u32) -> Result<(), LabError> {
         self.link_change("set the packet size", index, vec![LinkAttribute::Mtu(mtu)])
     }
 
-    /// Keeps an interface's receive aggregation (GRO) from making one frame of several: none may
-    /// grow beyond a byte. Kernels before 5.19 do not know the setting and pass it over.
+    /// Keeps an interface's GRO from merging frames, with a maximum size of one byte. Kernels
+    /// before 5.19 ignore the setting.
     pub fn link_never_merge(&mut self, index: u32) -> Result<(), LabError> {
         let limit = DefaultNla::new(GRO_MAX_SIZE, 1_u32.to_ne_bytes().to_vec());
         let attributes = vec![LinkAttribute::Other(limit)];
         self.link_change("limit receive aggregation", index, attributes)
     }
 
-    /// Removes an interface; a cable goes with both ends.
+    /// Removes an interface; a veth pair is removed with both ends.
     pub fn link_delete(&mut self, index: u32) -> Result<(), LabError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -303,7 +306,7 @@ impl Netlink {
     }
 }
 
-/// An interface name the kernel can take: 1 to 15 bytes, no slash, no space, not "." or "..".
+/// Checks an interface name: 1 to 15 bytes, no slash, no space, not "." or "..".
 pub fn checked_name(name: &str) -> Result<&str, LabError> {
     let fits = (1..=15).contains(&name.len()) && name != "." && name != "..";
     let clean = name.chars().all(|c| c.is_ascii_graphic() && c != '/' && c != ':');
@@ -313,7 +316,7 @@ pub fn checked_name(name: &str) -> Result<&str, LabError> {
     Err(LabError::Argument { what: "an interface name", value: name.to_owned() })
 }
 
-/// The kernel answers "not supported" where it has no such kind of link.
+/// The kernel returns "not supported" if it lacks this kind of link.
 fn lacking(feature: Feature, error: LabError) -> LabError {
     match error.number() {
         Some(libc::EOPNOTSUPP) => Need::Kernel { feature, why: error.to_string() }.into(),
@@ -332,7 +335,7 @@ fn end_message(end: &VethEnd, mtu: u32) -> LinkMessage {
     message
 }
 
-/// The kernel's unit for bridge times: hundredths of a second.
+/// Converts to the kernel's unit for bridge times: hundredths of a second.
 fn user_ticks(time: Duration) -> u32 {
     u32::try_from(time.as_millis() / 10).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,8 @@
-//! Neighbours of a namespace: permanent ARP entries, and the address table of a bridge.
+//! Neighbors of a namespace: permanent ARP entries, and the forwarding database of a bridge.
 //!
 //! Source: `rtnetlink(7)`, RTM_NEWNEIGH (family INET for ARP, BRIDGE for a bridge's table).
-//! Invariant: what is added here is permanent; it neither ages nor is asked for on the wire.
+//!
+//! Invariant: entries added here are permanent: they do not age, and no request is sent for them.
 
 use super::Netlink;
 use crate::{LabError, Mac};
@@ -12,30 +13,30 @@ use netlink_packet_route::neighbour::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::net::Ipv4Addr;
 
-/// Where an IPv4 neighbour is.
+/// An IPv4 neighbor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbor {
-    /// Its address.
+    /// Its IP address.
     pub address: Ipv4Addr,
     /// Its Ethernet address.
     pub mac: Mac,
-    /// The interface it is on.
+    /// Index of its interface.
     pub interface: u32,
 }
 
-/// An entry of a bridge's address table.
+/// An entry of a bridge's forwarding database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BridgeEntry {
     /// The station's address.
     pub mac: Mac,
-    /// The bridge port (an interface) it is behind.
+    /// Index of the bridge port.
     pub port: u32,
-    /// Whether it never ages; a learned entry is not permanent.
+    /// Whether the entry never ages; learned entries are not permanent.
     pub permanent: bool,
 }
 
 impl Netlink {
-    /// Adds permanent neighbours, replacing those with the same address.
+    /// Adds permanent neighbors, replacing those with the same address.
     pub fn neighbors_add(&mut self, neighbors: &[Neighbor]) -> Result<(), LabError> {
         let messages = neighbors.iter().map(|neighbor| {
             let mut message = entry(AddressFamily::Inet, neighbor.interface, neighbor.mac);
@@ -59,7 +60,8 @@ impl Netlink {
         self.request_all("add the bridge entry", messages, NLM_F_CREATE | NLM_F_REPLACE)
     }
 
-    /// The address tables of the bridges of the namespace; the ports' own addresses are left out.
+    /// Returns the forwarding databases of the namespace's bridges, without the ports' own
+    /// addresses.
     pub fn bridge_entries(&mut self) -> Result<Vec<BridgeEntry>, LabError> {
         let mut request = NeighbourMessage::default();
         request.header.family = AddressFamily::Bridge;

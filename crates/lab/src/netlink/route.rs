@@ -1,7 +1,8 @@
 //! IPv4 addresses and routes of a namespace.
 //!
 //! Source: `rtnetlink(7)`, RTM_NEWADDR, RTM_DELADDR and RTM_NEWROUTE.
-//! Invariant: a full table (128K routes) is a few hundred system calls, not one per route.
+//!
+//! Invariant: a full table (128K routes) takes a few hundred system calls, not one per route.
 
 use super::Netlink;
 use crate::LabError;
@@ -13,21 +14,21 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// A route through a neighbour.
+/// A route through a neighbor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
     /// The destination network.
     pub prefix: Ipv4Addr,
-    /// The bits of it that count, 0 to 32.
+    /// Its prefix length, 0 to 32.
     pub length: u8,
-    /// The neighbour to hand the packet to.
+    /// The next hop.
     pub via: Ipv4Addr,
-    /// The interface it is on.
+    /// Index of the outgoing interface.
     pub interface: u32,
 }
 
 impl Netlink {
-    /// Gives an interface an address within a network of `length` bits.
+    /// Adds an address to an interface, in a network of `length` bits.
     pub fn address_add(
         &mut self,
         interface: u32,
@@ -39,8 +40,8 @@ impl Netlink {
         self.request("add the address", &subject, request, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Takes an address from an interface again. With the last one go the routes and neighbours behind
-    /// that interface.
+    /// Removes an address from an interface. Removing the last one also removes the routes and
+    /// neighbors of that interface.
     pub fn address_remove(
         &mut self,
         interface: u32,
@@ -51,7 +52,8 @@ impl Netlink {
         self.request("remove the address", &format!("{address}/{length}"), request, 0)
     }
 
-    /// Adds a route to one address that is on an interface's own link, so that no neighbour but itself is asked for.
+    /// Adds a route to one address on an interface's own link, so that only that neighbor is
+    /// resolved.
     pub fn route_on_link(&mut self, interface: u32, address: Ipv4Addr) -> Result<(), LabError> {
         let mut message = message_to(address, 32, interface);
         message.header.scope = RouteScope::Link;
@@ -88,7 +90,7 @@ fn message_of(route: &Route) -> RouteMessage {
     message
 }
 
-/// A route without a gateway.
+/// Builds a route without a gateway.
 fn message_to(prefix: Ipv4Addr, length: u8, interface: u32) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = AddressFamily::Inet;

@@ -1,7 +1,7 @@
-//! What an interface is used for already: addresses, routes, a bridge or bond that it is a part of.
+//! Existing uses of an interface: addresses, routes, and a bridge or bond that it belongs to.
 //!
-//! Source: `rtnetlink(7)`, RTM_GETADDR and RTM_GETROUTE. What the kernel gives every interface by itself
-//! (link-local addresses and routes of IPv6, multicast) is no use.
+//! Source: `rtnetlink(7)`, RTM_GETADDR and RTM_GETROUTE. Addresses and routes that the kernel adds
+//! to every interface (IPv6 link-local, multicast) do not count.
 
 use super::Netlink;
 use super::link::Link;
@@ -12,14 +12,14 @@ use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, Ro
 use std::fmt;
 use std::net::IpAddr;
 
-/// One thing that an interface is used for.
+/// A use of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Use {
-    /// It has this address, in a network of so many bits.
+    /// It has this address, with this prefix length.
     Address(IpAddr, u8),
-    /// A route leads out of it: to a network of so many bits, or to everywhere.
+    /// A route uses it: to a network with this prefix length, or the default route.
     Route(Option<IpAddr>, u8),
-    /// It is a part of this interface.
+    /// It belongs to this interface.
     PartOf(String),
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Use {
 }
 
 impl Netlink {
-    /// What this interface is used for; `all` are those of the namespace.
+    /// Returns the uses of this interface; `all` are the interfaces of the namespace.
     pub fn uses(&mut self, link: &Link, all: &[Link]) -> Result<Vec<Use>, LabError> {
         let parent = |index| match all.iter().find(|other| other.index == index) {
             Some(other) => Use::PartOf(other.name.clone()),
@@ -50,7 +50,7 @@ impl Netlink {
         let routes = RouteNetlinkMessage::GetRoute(RouteMessage::default());
         let routes = self.dump("list the routes", routes)?;
         for found in routes.iter().filter_map(|message| route_by(message, link.index)) {
-            // Networks of its own addresses are said with these.
+            // Connected networks are implied by the addresses.
             let is_own = |used: &Use| matches!(used, Use::Address(..));
             if !uses.iter().any(is_own) && !uses.contains(&found) {
                 uses.push(found);
@@ -91,7 +91,7 @@ fn route_by(message: &RouteNetlinkMessage, index: u32) -> Option<Use> {
     Some(Use::Route(network, message.header.destination_prefix_length))
 }
 
-/// Whether the kernel gives it to every interface (RFC 4291, 2.5.6 and 2.7).
+/// Returns whether the kernel adds the address to every interface (RFC 4291, 2.5.6 and 2.7).
 fn is_automatic(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_multicast(),

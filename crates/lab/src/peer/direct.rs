@@ -1,7 +1,8 @@
-//! The cable: no target at all, which measures the instrument.
+//! A cable without a target, to measure the tester.
 //!
-//! Its site is [`crate::Lab::direct`]'s: what is sent into port 1 comes out at port 2.
-//! Invariant: nothing is started, so nothing is left.
+//! Its site is [`crate::Lab::direct`]'s: frames sent into port 1 arrive at port 2.
+//!
+//! Invariant: nothing is started, so nothing is left behind.
 
 use super::{Access, Description, Peer, Plan, kernel_release, refuse};
 use crate::{LabError, Site};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 const KIND: &str = "direct";
 
-/// A cable from the instrument to itself.
+/// A cable from the tester to itself.
 #[derive(Debug, Default)]
 pub struct Direct {
     mtu: u32,

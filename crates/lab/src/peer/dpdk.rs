@@ -1,13 +1,16 @@
-//! What programs of DPDK share: the ends they have, their memory, their cores, their drivers.
+//! Common parts of DPDK programs: devices, memory, cores and drivers.
 //!
-//! They are kept from everything of the machine: no PCI device is looked for (a program of DPDK
-//! would else try to take the machine's own network interface), nothing is shared with other
-//! instances, huge pages are asked for by number so that no file system of them is needed, and what
-//! they have to write goes to the site's folder.
+//! The programs are isolated from the machine:
+//! - They probe no PCI device (a DPDK program would otherwise try to take the machine's own network
+//!   interface).
+//! - They share nothing with other instances.
+//! - Huge pages are requested without files, so no huge page file system is required.
+//! - Files are written to the site's directory.
 //!
 //! Source: DPDK's programmer's guides to the EAL parameters, the memif, virtio-user and null
 //! drivers.
-//! Invariant: an instance can be killed at any moment and leaves files in its site's folder only.
+//!
+//! Invariant: an instance can be killed at any time and leaves files only in its site's directory.
 
 pub(super) mod telemetry;
 
@@ -19,53 +22,55 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The numbers of descriptors in a ring of memif, as a power of two: DPDK's own default.
+/// Binary logarithm of the descriptors in a memif ring: DPDK's own default.
 const MEMIF_RING_LOG2: u32 = 10;
-/// Where compilers and Debian put libraries; below each, `dpdk/pmds-VERSION/librte_NAME.so`.
+/// Library directories of compilers and Debian; the drivers are below each, in
+/// `dpdk/pmds-VERSION/librte_NAME.so`.
 const LIBRARIES: [&str; 3] = ["/usr/lib", "/usr/local/lib", "/usr/lib64"];
-/// Programs of DPDK that Debian keeps away from the usual places.
+/// DPDK programs that Debian installs outside the usual directories.
 pub(super) const OVS_PROGRAM: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 pub(super) const OVS_PACKAGE: &str = "openvswitch-switch-dpdk";
 pub(super) const TESTPMD: &str = "dpdk-testpmd";
 pub(super) const TESTPMD_PACKAGE: &str = "dpdk-dev";
-/// The huge pages of Open vSwitch: its buffers, as many as it takes in this much (65,536).
+/// Huge pages of Open vSwitch: as many buffers as it allocates in this much (65,536).
 pub(super) const OVS_MEBIBYTES: u64 = 256;
-/// The huge pages of testpmd: 16,384 buffers of 2,176 bytes, and its rings.
+/// Huge pages of testpmd: 16,384 buffers of 2,176 bytes, and its rings.
 pub(super) const TESTPMD_MEBIBYTES: u64 = 64;
 
-/// Huge pages beside the program's own: for whoever gives the memory of its ports, so that these
-/// do not take what the program is about to.
+/// Huge pages for the peers that provide the memory of its ports, so that they do not use the
+/// program's pages.
 const CLIENT_MEBIBYTES: u64 = 64;
 
-/// Reserves what a program of this size and the other ends of its ports need.
+/// Reserves the pages of a program of this size and of its ports' peers.
 pub(super) fn reserve(mebibytes: u64, site: &Site) -> Result<HugePages, LabError> {
     HugePages::reserve(mebibytes + CLIENT_MEBIBYTES, &site.folder)
 }
 
-/// What is at an end of a program of DPDK.
+/// A device of a DPDK program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Device {
-    /// memif, the end that listens at this socket.
+    /// memif server, which listens at this socket.
     MemifServer(PathBuf),
-    /// memif, the end that connects to this socket, gives the memory and says how many rings.
+    /// memif client, which connects to this socket, provides the memory and selects the number of
+    /// rings.
     MemifClient(PathBuf),
-    /// The driver's end of vhost-user, which connects to this socket.
+    /// vhost-user driver (virtio-user), which connects to this socket.
     VirtioUser(PathBuf),
-    /// The driver's end of vhost-user, which listens at this socket and waits for the device.
+    /// vhost-user driver (virtio-user), which listens at this socket and waits for the device.
     VirtioUserServer(PathBuf),
-    /// An endless source of equal frames, and a place where frames vanish.
+    /// A source of equal frames without end, and a sink.
     Source {
-        /// The length of its frames in bytes, without FCS. Their bytes are zero.
+        /// Length of its frames in bytes, without FCS. Their bytes are zero.
         frame: usize,
     },
-    /// The frames of this file in pcap format over and over, and a place where frames vanish.
+    /// The frames of this pcap file in a loop, and a sink.
     Replay(PathBuf),
-    /// A place where frames vanish.
+    /// A sink.
     Sink,
 }
 
 impl Device {
-    /// As DPDK's `--vdev` has it; `number` tells equal devices of one program apart.
+    /// Formats the device for DPDK's `--vdev`; `number` distinguishes devices of the same kind.
     pub(super) fn text(&self, number: usize) -> Result<String, LabError> {
         Ok(match self {
             Device::MemifServer(socket) => memif(number, "server", socket)?,
@@ -81,7 +86,7 @@ impl Device {
         })
     }
 
-    /// The driver it needs, and Debian's package of it.
+    /// Returns the required driver and its Debian package.
     fn driver(&self) -> (&'static str, &'static str) {
         match self {
             Device::MemifServer(_) | Device::MemifClient(_) => MEMIF,
@@ -93,7 +98,7 @@ impl Device {
         }
     }
 
-    /// The socket that the program will make, in place of one that a dead program may have left.
+    /// Removes a stale socket at the path where the program will listen.
     pub(super) fn clear(&self) -> Result<(), LabError> {
         match self {
             Device::MemifServer(socket) | Device::VirtioUserServer(socket) => remove_socket(socket),
@@ -107,7 +112,7 @@ impl Device {
     }
 }
 
-/// A driver's name and the package that has it.
+/// Name of a driver and its package.
 const MEMIF: (&str, &str) = ("net_memif", "librte-net-memif23");
 const MEMPOOL: (&str, &str) = ("mempool_ring", "librte-mempool-ring23");
 
@@ -124,7 +129,7 @@ fn virtio_user(number: usize, socket: &Path, more: &str) -> Result<String, LabEr
     Ok(format!("net_virtio_user{number},path={path},queue_size=1024{more}"))
 }
 
-/// A path within a list of settings may not look like a part of it.
+/// Returns a path as text, if it contains no delimiters of DPDK's device arguments.
 pub(super) fn clean(path: &Path) -> Result<&str, LabError> {
     let refused = || LabError::Argument {
         what: "a path for DPDK (with commas, equal signs, quotes, spaces or not in Unicode)",
@@ -134,7 +139,7 @@ pub(super) fn clean(path: &Path) -> Result<&str, LabError> {
     path.to_str().filter(|text| !text.contains(bad)).ok_or_else(refused)
 }
 
-/// Removes a socket that a program killed before its time left behind.
+/// Removes a socket that a killed program left behind.
 pub(super) fn remove_socket(socket: &Path) -> Result<(), LabError> {
     match fs::remove_file(socket) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -144,24 +149,25 @@ pub(super) fn remove_socket(socket: &Path) -> Result<(), LabError> {
     }
 }
 
-/// The parameters that keep a program to itself, whatever it is. Telemetry is another matter.
+/// Returns the EAL parameters that isolate any program, except for telemetry.
 pub(super) fn aloof() -> [&'static str; 2] {
     ["--in-memory", "--no-pci"]
 }
 
-/// What a program of DPDK must know of its site: where to put what it writes.
+/// Returns the environment of a DPDK program: the directory for its files.
 pub(super) fn environment(site: &Site) -> (OsString, OsString) {
     ("RUNTIME_DIRECTORY".into(), site.path.clone().into())
 }
 
-/// A core for a program's main thread, which has little to do: not the target's, and the last of
-/// the instrument's, whose first ones the generator and the monitor take.
+/// Returns the core for a program's main thread, which does little work: not the target's core.
+///
+/// It is the last core of the tester, because the generator and the analyzer use the first ones.
 pub(super) fn main_core(site: &Site) -> usize {
     let cores = &site.wiring.cores;
     cores.instrument.last().or(cores.target.first()).copied().unwrap_or(0)
 }
 
-/// Where a driver's library is.
+/// Returns the path of a driver's library.
 pub(super) fn driver(name: &'static str, package: &'static str) -> Result<PathBuf, Need> {
     let roots = LIBRARIES.iter().map(PathBuf::from);
     let folders = roots.flat_map(|root| {
@@ -193,14 +199,14 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// Where Open vSwitch with DPDK is.
+/// Returns the path of Open vSwitch with DPDK.
 pub(super) fn ovs_program() -> Result<PathBuf, Need> {
     let path = PathBuf::from(OVS_PROGRAM);
     let missing = Need::Tool { name: "ovs-vswitchd-dpdk", package: OVS_PACKAGE };
     if path.is_file() { Ok(path) } else { Err(missing) }
 }
 
-/// What the peers of DPDK need on this machine.
+/// Checks the requirements of the DPDK peers.
 pub(crate) fn survey() -> Vec<Finding> {
     let both = "the peers ovs-dpdk and testpmd";
     let shown = |path: PathBuf| path.display().to_string();
@@ -214,7 +220,7 @@ pub(crate) fn survey() -> Vec<Finding> {
     ]
 }
 
-/// Fails with the first thing that a program of DPDK with these devices lacks here.
+/// Fails with the first missing requirement of a DPDK program with these devices.
 pub fn needs(devices: &[Device], mebibytes: u64) -> Result<(), Need> {
     driver(MEMPOOL.0, MEMPOOL.1)?;
     devices.iter().try_for_each(Device::check_driver)?;

@@ -1,10 +1,11 @@
-//! The Linux bridge: the kernel's own learning bridge, as IEEE 802.1D has it.
+//! The Linux bridge: the kernel's learning bridge (IEEE 802.1D).
 //!
-//! Set up as the studies do: static or learned addresses, an ageing time, no spanning tree, no
-//! multicast snooping, no firewall hooks.
+//! It is configured as in published studies: static or learned addresses, an ageing time, no
+//! spanning tree, no multicast snooping, no firewall hooks.
 //!
 //! Source: `bridge(8)`, the kernel's `net/bridge`.
-//! Invariant: the bridge is a device of the target's namespace and goes with it.
+//!
+//! Invariant: the bridge is a device of the target's namespace and is removed with it.
 
 use super::{Access, Description, Peer, Plan, Wired, kernel_release, refuse};
 use crate::netlink::link::{BridgePortSettings, BridgeSettings};
@@ -14,17 +15,17 @@ use std::time::Duration;
 
 const KIND: &str = "linux-bridge";
 const BRIDGE: &str = "br0";
-/// The firewall hooks that a bridge calls where the module br_netfilter is loaded.
+/// The firewall hooks that a bridge calls if the module br_netfilter is loaded.
 const HOOKS: [&str; 3] =
     ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"];
 
 /// The Linux bridge with its settings.
 #[derive(Debug)]
 pub struct LinuxBridge {
-    /// How long learned addresses are kept, up to an hour; zero: no learning to speak of, every
-    /// frame to an address not static is flooded.
+    /// Ageing time of learned addresses, up to an hour. Zero effectively disables learning: every
+    /// frame to a non-static address is flooded.
     pub ageing: Duration,
-    /// Whether it learns addresses at all.
+    /// Whether the bridge learns addresses.
     pub learning: bool,
     stations: usize,
     namespace: Option<Namespace>,
@@ -32,7 +33,7 @@ pub struct LinuxBridge {
 }
 
 impl LinuxBridge {
-    /// A bridge that learns, with this ageing time.
+    /// Creates a learning bridge with this ageing time.
     pub fn new(ageing: Duration) -> LinuxBridge {
         LinuxBridge { ageing, learning: true, stations: 0, namespace: None, wired: None }
     }
@@ -47,7 +48,7 @@ impl LinuxBridge {
         Ok(())
     }
 
-    /// The addresses it knows, static and learned, as (address, interface number, static).
+    /// Returns the static and learned addresses, as (address, interface number, static).
     pub fn table(&self) -> Result<Vec<(Mac, u32, bool)>, LabError> {
         let Some(namespace) = &self.namespace else {
             return Ok(Vec::new());
@@ -112,8 +113,8 @@ impl Peer for LinuxBridge {
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
         let Some(namespace) = &self.namespace else { return Ok(BTreeMap::new()) };
-        // Listing a large table takes the kernel a time that grows with its square, so an older one that
-        // does not count is not asked.
+        // Listing a table takes the kernel time proportional to the square of its size, so older
+        // kernels without this counter are not queried.
         let learned = namespace.netlink()?.link(BRIDGE)?.learned;
         let learned = learned.map(|learned| ("macs.learned".to_owned(), u64::from(learned)));
         let fixed = ("macs.static".to_owned(), self.stations as u64);
@@ -157,7 +158,7 @@ fn checked_ageing(ageing: Duration) -> Result<(), LabError> {
     Err(LabError::Argument { what: "an ageing time of over an hour", value })
 }
 
-/// The hooks are there only where the kernel has them.
+/// Disables the firewall hooks, which only exist in kernels with the module.
 fn no_firewall(namespace: &Namespace) -> Result<(), LabError> {
     for hook in HOOKS {
         match namespace.set(&format!("net/bridge/{hook}"), "0") {

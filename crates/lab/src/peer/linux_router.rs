@@ -1,11 +1,12 @@
-//! The Linux router: the kernel's own IPv4 forwarding.
+//! The Linux router: the kernel's IPv4 forwarding.
 //!
-//! Set up as the studies do: addresses on the ports, permanent neighbours, a static routing table;
-//! no reverse-path filter, no redirects.
+//! It is configured as in published studies: addresses on the ports, permanent neighbors, a static
+//! routing table; no reverse-path filter, no redirects.
 //!
 //! Source: `ip(7)`, the kernel's `ip-sysctl` documentation.
-//! Invariant: every setting is one of the target's namespace and goes with it; one that is stopped leaves
-//! no address, route or neighbour to the next.
+//!
+//! Invariant: every setting belongs to the target's namespace and is removed with it. A stopped
+//! router leaves no address, route or neighbor to the next.
 
 use super::{
     Access, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release, refuse,
@@ -26,14 +27,14 @@ pub struct LinuxRouter {
     pub addresses: Vec<PortAddress>,
     routes: usize,
     neighbors: usize,
-    /// Addresses that its ports have been given: interface, address and length.
+    /// Addresses added to its ports: interface, address and prefix length.
     given: Vec<(u32, Ipv4Addr, u8)>,
     namespace: Option<Namespace>,
     wired: Option<Wired>,
 }
 
 impl LinuxRouter {
-    /// A router with these addresses on its ports.
+    /// Creates a router with these addresses on its ports.
     pub fn new(addresses: Vec<PortAddress>) -> LinuxRouter {
         let (given, namespace, wired) = (Vec::new(), None, None);
         LinuxRouter { addresses, routes: 0, neighbors: 0, given, namespace, wired }

@@ -1,10 +1,11 @@
-//! Open vSwitch, its userspace datapath on packet sockets, in a private instance.
+//! Open vSwitch with its userspace datapath on packet sockets, in a private instance.
 //!
-//! Ports are the site's veth ends, taken by packet sockets (`datapath_type=netdev`). Flows come
-//! by OpenFlow through the bridge's own socket (`br0.mgmt`), which needs no controller configured
-//! and no network.
+//! The ports are the site's veth ends, opened by packet sockets (`datapath_type=netdev`). Flow
+//! entries are installed by OpenFlow through the bridge's own socket (`br0.mgmt`), which requires
+//! no configured controller and no network.
 //!
 //! Source: `ovs-vswitchd(8)`, `ovs-vswitchd.conf.db(5)`, `ovs-appctl(8)`.
+//!
 //! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
 
 pub(super) mod instance;
@@ -20,8 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const KIND: &str = "ovs";
-/// One thread each for what the datapath does not know and for what it must forget: the target
-/// has one core.
+/// One handler and one revalidator thread, because the target has one core.
 pub(super) const ONE_THREAD_EACH: [&str; 2] =
     ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1"];
 
@@ -36,13 +36,13 @@ pub struct OpenVswitch {
 }
 
 impl OpenVswitch {
-    /// The Open vSwitch that is installed below this prefix, such as a fork in `/opt/ovs`.
+    /// Uses the Open vSwitch that is installed below this prefix, such as a fork in `/opt/ovs`.
     pub fn below(prefix: PathBuf) -> OpenVswitch {
         OpenVswitch { prefix: Some(prefix), ..OpenVswitch::default() }
     }
 }
 
-/// Looks for what the lab needs of an installation of Open vSwitch; the first file that is missing.
+/// Checks an Open vSwitch installation; the error is the first missing file.
 pub fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
     instance::check_prefix(prefix)
 }
@@ -58,7 +58,7 @@ impl Peer for OpenVswitch {
             ports: site.target.iter().map(|port| (port.name.clone(), Vec::new())).collect(),
         };
         self.version = instance::version(&plan, site)?;
-        // What a packet socket can hold, which nobody changes for it.
+        // The receive buffer size of a packet socket, which keeps its default.
         let buffer = std::fs::read_to_string("/proc/sys/net/core/rmem_default");
         self.socket_buffer = buffer.unwrap_or_default().trim().to_owned();
         self.instance = Some(Instance::start(&plan, site)?);

@@ -1,14 +1,17 @@
-//! Our own switch, bridge, router, tagger or programmed element: the `planimeter` program, started by its path like any peer.
+//! planimeter's own switch, bridge, router, tagger or forwarding element, started by its path like
+//! any peer.
 //!
-//! The switch is programmed by OpenFlow at a Unix socket; all others by lines of
-//! JSON at their control socket, which every kind has for its counters.
+//! The switch is programmed by OpenFlow at a Unix socket. All others are configured by lines of
+//! JSON at their control socket, which every mode also has for its counters.
 //!
 //! Source: the command lines `planimeter switch|bridge|router|tagger|progfe`, and the requests of
-//! `switch::control` (this crate knows them by their text only).
-//! Invariant: nothing of ours is linked in, so what is measured is what a user starts.
+//! `switch::control` (this crate uses only their text).
+//!
+//! Invariant: no code of the program is linked in, so a measurement uses the program that a user
+//! starts.
 
 pub mod control;
-/// What is to be held, as the control socket wants it.
+/// Table entries in the format of the control socket.
 mod entries;
 
 use super::dpdk;
@@ -29,72 +32,72 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long it may take to end when asked to.
+/// Timeout for the end after a request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What its ports are by unless the site says otherwise.
+/// Type of its ports unless the site selects another.
 const BY_PACKET_SOCKETS: &str = "packet sockets";
-/// The entries sent in one request.
+/// Entries per request.
 const ENTRIES: usize = 8192;
-/// The same to an element with a program, which makes its tables anew by each.
+/// Entries per request to a ProGFE element, which rebuilds its tables for each request.
 const ENTRIES_PROGRAM: usize = 131_072;
 
-/// What the program does.
+/// Mode of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
     /// An OpenFlow switch.
     Switch,
     /// A learning bridge.
     Bridge {
-        /// How long learned addresses are kept; zero: for ever.
+        /// Ageing time of learned addresses; zero means no ageing.
         ageing: Duration,
     },
-    /// An element with a program.
+    /// A ProGFE forwarding element.
     ProGfe {
         /// The program's file.
         program: PathBuf,
-        /// What it is because its program says so.
+        /// The function that its program implements.
         role: Role,
     },
-    /// A VLAN tagger between port 1, whose frames have no tags, and port 2.
+    /// A VLAN tagger between port 1, with untagged frames, and port 2.
     Tagger,
     /// An IPv4 router.
     Router {
         /// Its own addresses.
         addresses: Vec<PortAddress>,
-        /// The entries of its destination cache; 0: no cache.
+        /// Entries of its destination cache; 0 means no cache.
         cache: usize,
     },
 }
 
-/// What an element with a program is.
+/// Function of a ProGFE element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A learning bridge.
     Bridge {
-        /// How long learned addresses are kept; zero: for ever.
+        /// Ageing time of learned addresses; zero means no ageing.
         ageing: Duration,
     },
-    /// An IPv4 router; that its ports have addresses is nothing to its program, and they are not told.
+    /// An IPv4 router; its program does not use the ports' addresses, and they are not configured.
     Router,
     /// A VLAN tagger; its rules are in its program.
     Tagger,
 }
 
-/// Our program at a site.
+/// The planimeter program at a site.
 #[derive(Debug)]
 pub struct Ours {
     program: PathBuf,
     mode: Mode,
     extra: Vec<OsString>,
     version: String,
-    /// Whether its frames have a thread of their own over every link.
+    /// Whether a separate thread processes its frames on every type of link.
     has_frame_thread: bool,
-    /// Connections of controllers that it takes as a switch, all of one source; 0 for its own limits.
+    /// Most controller connections of a switch, all from one source; 0 for its default limits.
     connections: u32,
-    /// By what its ports are.
+    /// Type of its ports.
     ports_by: &'static str,
     running: Option<Running>,
-    /// The addresses that it has as a router, by port.
+    /// Hardware addresses of a router, by port.
     macs: Vec<Mac>,
     wired: Option<Wired>,
 }
@@ -107,7 +110,7 @@ struct Running {
 }
 
 impl Ours {
-    /// The program at this path, as `mode`, with further arguments of the caller's.
+    /// Uses the program at this path in this mode, with additional arguments.
     pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Ours {
         let (program, version, ports_by) = (program.into(), String::new(), BY_PACKET_SOCKETS);
         let (running, macs, wired) = (None, Vec::new(), None);
@@ -126,19 +129,20 @@ impl Ours {
         }
     }
 
-    /// The same as a switch that takes so many connections of controllers; 0 for its own default.
+    /// Sets how many controller connections a switch accepts; 0 for its default.
     #[must_use]
     pub fn with_connections(self, connections: u32) -> Ours {
         Ours { connections, ..self }
     }
 
-    /// The same with a thread for frames on the target's core; everything else is on a core of the tester's.
+    /// Processes frames in a separate thread on the target's core; all other threads run on a core
+    /// of the tester.
     #[must_use]
     pub fn with_frame_thread(self) -> Ours {
         Ours { has_frame_thread: true, ..self }
     }
 
-    /// One request at its control socket, answered.
+    /// Sends one request to the control socket and returns the reply.
     pub fn control(&self, request: &Value) -> Result<Value, LabError> {
         let running = self.running.as_ref().ok_or_else(|| self.not_started())?;
         Control::connect(&running.control)?.ask(request)
@@ -208,7 +212,7 @@ impl Ours {
         Ok(arguments)
     }
 
-    /// The core of the frames' own thread; frames that behave like a model have none.
+    /// Returns the core of the frame thread; a switch with a behavior model has none.
     fn frames_core(&self, site: &Site) -> Option<usize> {
         let has_model = self.extra.iter().any(|word| word == "--model");
         let core = match self.has_frame_thread {
@@ -233,7 +237,7 @@ impl Ours {
     }
 }
 
-/// Writes a file of a site; its path as an argument.
+/// Writes a file of a site, and returns its path as an argument.
 fn file_in(site: &Site, name: &str, text: &str) -> Result<OsString, LabError> {
     let file = site.path.join(name);
     let failed = |error| LabError::system("write", file.display().to_string(), error);
@@ -241,20 +245,20 @@ fn file_in(site: &Site, name: &str, text: &str) -> Result<OsString, LabError> {
     Ok(file.into())
 }
 
-/// Where memory is shared or frames come by AF_XDP, the core on which frames have a thread of their
-/// own; as with programs of DPDK, everything else is on a core of the instrument's.
+/// Returns the core of a separate frame thread, if ports use shared memory or AF_XDP. As with DPDK
+/// programs, all other threads run on a core of the tester.
 fn frames_core(site: &Site) -> Option<usize> {
     let core = site.wiring.cores.target.first().copied();
     core.filter(|_| site.wiring.xdp || memory_ports(site).next().is_some())
 }
 
-/// The ports of a site that are sockets for shared memory: all of them where there is no cable.
+/// Returns the site's ports that are sockets for shared memory: all of them if there are no cables.
 fn memory_ports(site: &Site) -> std::ops::RangeInclusive<u32> {
     let ports = if site.target.is_empty() { site.wiring.ports } else { 0 };
     1..=ports
 }
 
-/// Where a process listens.
+/// Sockets at which a process listens.
 struct Sockets {
     control: PathBuf,
     openflow: PathBuf,
@@ -398,34 +402,36 @@ impl Peer for Ours {
     }
 }
 
-/// What `planimeter --version` prints.
+/// Returns the output of `planimeter --version`.
 fn version(launch: Launch, folder: &RunFolder) -> Result<String, LabError> {
     let text = process::run(launch, PATIENCE, folder)?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// The address that our router answers to behind an interface. It differs from the interface's own,
-/// or else the kernel would take every frame for its own too, and spend the target's time on
-/// looking for a route.
+/// Returns the hardware address of our router at an interface.
+///
+/// It differs from the interface's own address. Otherwise the kernel would accept every frame too,
+/// and spend the target's CPU time on routing it.
 pub fn router_mac(interface: Mac) -> Mac {
     let mut mac = interface;
     mac[1] = b'R';
     mac
 }
 
-/// The addresses that a router at a site has, by port.
+/// Returns the hardware addresses of a router at a site, by port.
 fn router_macs(site: &Site) -> Vec<Mac> {
     // A port in shared memory has no address of its own.
     let memory = memory_ports(site).map(|port| interface_mac(port as u8));
     site.target.iter().map(|end| end.mac).chain(memory).map(router_mac).collect()
 }
 
-/// The address of an interface where a port has none.
+/// Returns the interface address for a port without one.
 fn interface_mac(port: u8) -> Mac {
     [0x02, 0x54, 0, 0, 0, port]
 }
 
-/// The router's file: its interfaces and its cache; all else comes through the control socket.
+/// Returns the router's configuration file: interfaces and cache; everything else uses the control
+/// socket.
 fn router_file(addresses: &[PortAddress], macs: &[Mac], cache: usize) -> String {
     let mut ports: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for own in addresses {

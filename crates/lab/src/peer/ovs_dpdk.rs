@@ -1,16 +1,18 @@
-//! Open vSwitch on DPDK: frames over shared memory, polled by a thread with a core of its own.
+//! Open vSwitch on DPDK: frames in shared memory, busy-polled by a PMD thread with its own core.
 //!
-//! The polling thread has the target's first core; everything else (the main thread, revalidators,
-//! the database) is on a core of the instrument's, as a deployment keeps its polling cores free.
-//! Each port is a socket in the site's folder ([`Site::socket`]). One polling thread makes
-//! two transmit rings per port (one is the main thread's) and sends on the second: the other end of
-//! a memif must offer two rings from server to client, or everything is dropped.
-//! The program ends when a memif client leaves and comes again: start the peer anew for each
-//! client.
+//! - The PMD thread has the target's first core. Everything else (the main thread, revalidators,
+//!   the database) runs on a core of the tester, as deployments keep their polling cores free.
+//! - Each port is a socket in the site's directory ([`Site::socket`]).
+//! - With one PMD thread, a port has two transmit rings (one is the main thread's), and the PMD
+//!   thread sends on the second. A memif peer must therefore offer two rings from server to client,
+//!   or everything is dropped.
+//! - The program ends when a memif client disconnects and reconnects: start a new peer for each
+//!   client.
 //!
 //! Source: Open vSwitch's guides to DPDK, `ovs-vswitchd.conf.db(5)`, DPDK's guide to memif.
-//! Invariant: no device of the machine is looked for; huge pages are given back after the switch
-//! has ended.
+//!
+//! Invariant: no device of the machine is probed; huge pages are released after the switch has
+//! ended.
 
 use super::dpdk::{self, Device, OVS_MEBIBYTES};
 use super::openvswitch::ONE_THREAD_EACH;
@@ -26,37 +28,37 @@ use std::time::Duration;
 
 const KIND: &str = "ovs-dpdk";
 
-/// What its ports are, or how they end the shared memory.
+/// Type of the ports, and their role in shared memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ports {
-    /// memif: it listens, the instrument connects and gives the memory.
+    /// memif: the switch listens, the tester connects and provides the memory.
     #[default]
     Memif,
-    /// vhost-user: it listens, the driver connects.
+    /// vhost-user: the switch listens, the driver connects.
     VhostServer,
-    /// vhost-user: the driver listens, it connects as often as it must.
+    /// vhost-user: the driver listens, the switch connects and reconnects.
     VhostClient,
-    /// The site's interfaces by AF_XDP, in the driver with a copy, which is what veth can.
+    /// The site's interfaces by AF_XDP, in native mode with a copy, which veth supports.
     Xdp,
 }
 
-/// What is set otherwise than by default; nothing: as it comes.
+/// Settings that differ from the defaults; `None` keeps a default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tuning {
-    /// The most flows of the datapath (200,000 by default).
+    /// Most flows of the datapath (200,000 by default).
     pub flow_limit: Option<u32>,
-    /// How long a flow of the datapath is kept unused, in milliseconds (10,000 by default).
+    /// Idle timeout of a datapath flow in milliseconds (10,000 by default).
     pub max_idle_ms: Option<u32>,
-    /// One of how many frames not found in the exact-match cache is put there (100 by default; 0:
-    /// the cache is off, 1: every one).
+    /// One of this many frames not found in the exact-match cache is inserted there (100 by
+    /// default; 0: the cache is disabled, 1: every frame).
     pub emc_insert_inv_prob: Option<u32>,
-    /// Whether the signature-match cache is on (off by default).
+    /// Whether the signature-match cache is enabled (disabled by default).
     pub smc: bool,
 }
 
 impl Tuning {
-    /// For many flows: none is forgotten during a run, and the exact-match cache takes every flow
-    /// or none.
+    /// Settings for many flows: none expires during a run, and the exact-match cache holds every
+    /// flow or none.
     pub fn for_many_flows(emc: bool, smc: bool) -> Tuning {
         Tuning {
             flow_limit: Some(4_000_000),
@@ -66,7 +68,7 @@ impl Tuning {
         }
     }
 
-    /// As words of `ovs-vsctl`.
+    /// Formats the settings as arguments of `ovs-vsctl`.
     fn words(&self) -> Vec<String> {
         let number = |name: &str, value: Option<u32>| {
             value.map(|value| format!("other_config:{name}={value}"))
@@ -100,31 +102,31 @@ struct Running {
     _pages: HugePages,
 }
 
-/// What Open vSwitch tells of its datapath.
+/// Statistics of Open vSwitch's datapath.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DatapathAccount {
-    /// By thread: the polling ones and the main one.
+    /// By thread: PMD threads and the main one.
     pub threads: Vec<ThreadStats>,
-    /// How the polling threads worked.
+    /// Statistics of the PMD threads.
     pub polling: Polling,
-    /// The flows its caches are made from.
+    /// The datapath flows from which its caches are filled.
     pub flows: Flows,
 }
 
 impl OvsDpdk {
-    /// With these ports and settings, and one receive queue per port.
+    /// Creates the peer with these ports and settings, and one receive queue per port.
     pub fn new(ports: Ports, tuning: Tuning) -> OvsDpdk {
         OvsDpdk { ports, tuning, receive_queues: 1, ..OvsDpdk::default() }
     }
 
-    /// With this many receive queues per port: the rings from client to server that a memif client
-    /// may offer.
+    /// Sets the number of receive queues per port: the rings from client to server that a memif
+    /// client may offer.
     pub fn with_receive_queues(mut self, queues: u32) -> OvsDpdk {
         self.receive_queues = queues;
         self
     }
 
-    /// What it needs of this machine.
+    /// Checks the requirements on this machine.
     pub fn needs(ports: Ports) -> Result<(), Need> {
         dpdk::ovs_program()?;
         for program in ["ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
@@ -137,7 +139,7 @@ impl OvsDpdk {
         dpdk::needs(&devices, OVS_MEBIBYTES)
     }
 
-    /// What it tells of its datapath now; nothing before it is started.
+    /// Returns the current statistics of the datapath; empty before the start.
     pub fn account(&self) -> Result<DatapathAccount, LabError> {
         let Some(running) = &self.running else {
             return Ok(DatapathAccount::default());
@@ -150,14 +152,15 @@ impl OvsDpdk {
         })
     }
 
-    /// Whether each port has buffers of its own, as many as it needs; else all share as many as
-    /// there is room for. vhost-user makes them when a driver comes, and while it tries how many
-    /// there is room for, the next driver would find no memory.
+    /// Returns whether each port has its own buffers; otherwise all ports share as many as fit.
+    ///
+    /// vhost-user allocates shared buffers when a driver connects. While it tries how many fit, the
+    /// next driver would find no memory.
     fn buffers_by_port(&self) -> bool {
         matches!(self.ports, Ports::VhostServer | Ports::VhostClient)
     }
 
-    /// The settings of a port's interface.
+    /// Returns the settings of a port's interface.
     fn port(&self, number: usize, site: &Site) -> Result<(String, Vec<String>), LabError> {
         let name = port_name(number as u32);
         if self.ports == Ports::Xdp {
@@ -172,10 +175,11 @@ impl OvsDpdk {
                 let device = Device::MemifServer(socket);
                 device.check_driver()?;
                 let device = device.text(number)?;
-                // In quotes of its own, or its commas would end it.
+                // In separate quotes, because its commas would otherwise end it.
                 vec!["type=dpdk".into(), format!("options:dpdk-devargs=\"{device}\""), queues]
             }
-            // It listens in its runtime folder, under the port's name: the site's socket too.
+            // It listens in its runtime directory, under the port's name, which is also the site's
+            // socket.
             Ports::VhostServer => {
                 dpdk::clean(crate::runfolder::checked_socket_path(&socket)?)?;
                 vec!["type=dpdkvhostuser".into()]
@@ -198,7 +202,7 @@ impl OvsDpdk {
             format!("other_config:pmd-cpu-mask={}", mask(polling)),
             format!("other_config:dpdk-socket-mem={OVS_MEBIBYTES}"),
             format!("other_config:dpdk-socket-limit={OVS_MEBIBYTES}"),
-            // In memory only is its own default with this version; not so with every one.
+            // This is the default of this version, but not of all versions.
             format!("other_config:dpdk-extra=\"{} --no-telemetry\"", dpdk::aloof().join(" ")),
         ]);
         if self.buffers_by_port() {
@@ -311,7 +315,7 @@ impl Peer for OvsDpdk {
     }
 }
 
-/// A core as one bit of a hexadecimal number.
+/// Returns the hexadecimal mask of a core.
 fn mask(core: usize) -> String {
     format!("0x{:x}{}", 1 << (core % 4), "0".repeat(core / 4))
 }

@@ -1,14 +1,16 @@
-//! testpmd, DPDK's own test forwarder: what goes in at one port comes out at its neighbour.
+//! testpmd, DPDK's test forwarder: frames received on one port leave on its neighbor.
 //!
-//! It looks at no frame, so its rate is the most that a link of shared memory gives: the ceiling
-//! against which a switch on the same link is judged. With a source and a sink among its ports it
-//! is a generator too, which the lab's tests use. The forwarding thread has the target's core, its
-//! main thread, which sleeps, a core of the instrument's.
-//! Like other programs of DPDK 22.11 it can end when the other end of a memif leaves while frames
-//! come, and counts anew when it has left: stop it before its clients.
+//! It does not parse frames, so its rate is the maximum of a shared-memory link: the reference for
+//! a switch on the same link. With a source and a sink among its ports it is also a generator,
+//! which the lab's tests use. The forwarding thread has the target's core; its main thread, which
+//! sleeps, has a core of the tester.
+//!
+//! Like other programs of DPDK 22.11, it may crash when a memif peer disconnects under traffic, and
+//! it resets its counters after a disconnection: stop it before its clients.
 //!
 //! Source: DPDK's "Testpmd Application User Guide".
-//! Invariant: it is told everything when it starts; nobody speaks to it but to read counters.
+//!
+//! Invariant: all settings are given at start; afterwards it only serves counter requests.
 
 use super::dpdk::{self, Device, TESTPMD, TESTPMD_MEBIBYTES, TESTPMD_PACKAGE, telemetry};
 use super::{Access, Description, Peer, Plan, Wired, refuse};
@@ -24,11 +26,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const KIND: &str = "testpmd";
-/// How long it may take to end.
+/// Timeout for the end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Buffers for frames: what rings of 1,024 and bursts hold several times over.
+/// Frame buffers: several times what rings of 1,024 and bursts hold.
 const BUFFERS: u32 = 16_384;
-/// The bytes of its output that are read for its last words.
+/// Most bytes of its output that are parsed.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
 /// testpmd with its ports.
@@ -59,7 +61,7 @@ impl Testpmd {
         Testpmd::of(None, 1)
     }
 
-    /// Any ports, neighbours joined, with this many queues each way.
+    /// testpmd with any ports, forwarding between neighbors, with this many queues per direction.
     pub fn joining(devices: Vec<Device>, queues: u32) -> Testpmd {
         Testpmd::of(Some(devices), queues)
     }
@@ -69,7 +71,7 @@ impl Testpmd {
         Testpmd { devices, queues, version, running: None, last, wired: None }
     }
 
-    /// What it needs of this machine.
+    /// Checks the requirements on this machine.
     pub fn needs(devices: &[Device]) -> Result<(), Need> {
         need::tool(TESTPMD, TESTPMD_PACKAGE)?;
         dpdk::needs(devices, TESTPMD_MEBIBYTES)
@@ -93,9 +95,9 @@ impl Testpmd {
             format!("--file-prefix={}", site.name),
         ];
         words.extend(dpdk::aloof().map(str::to_owned));
-        // Vhost-user hands over eight pieces of memory at most; they would be as many as pages.
+        // vhost-user allows at most eight memory regions; without this there is one per page.
         words.push("--single-file-segments".to_owned());
-        // It is to say which version it is.
+        // Prints the version.
         words.push("-v".to_owned());
         for (number, device) in devices.iter().enumerate() {
             device.check_driver()?;
@@ -104,13 +106,13 @@ impl Testpmd {
         words.extend([
             "--".to_owned(),
             "--forward-mode=io".to_owned(),
-            // A memif that listens has no link before somebody connects, and need not.
+            // A listening memif has no link before a client connects.
             "--disable-link-check".to_owned(),
             format!("--total-num-mbufs={BUFFERS}"),
             format!("--rxq={}", self.queues),
             format!("--txq={}", self.queues),
-            // Without a period it would wait for somebody to press a key, and take the end of its
-            // input for that.
+            // Without a period it would wait for a key press, and treat the end of its input as
+            // one.
             "--stats-period=3600".to_owned(),
         ]);
         Ok(words.into_iter().map(OsString::from).collect())
@@ -155,8 +157,8 @@ impl Peer for Testpmd {
         refuse(KIND, "anything to install", *plan != Plan::default())
     }
 
-    /// While it runs, what its ports counted; after it was stopped, what it said at its end, which
-    /// knows the frames it had received and could not send.
+    /// While it runs, returns the counters of its ports. After the stop, returns those of its final
+    /// output, which include frames that it could not send.
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {
         match &self.running {
             Some(running) => telemetry::counters(&running.telemetry, running.ports),
@@ -204,9 +206,10 @@ impl Peer for Testpmd {
     }
 }
 
-/// The counts of each port at its end, as `port.N.NAME` with ports from 1: lines like
-/// "  TX-packets: 5616000        TX-dropped: 157409376     TX-total: 163025376" below a head of
-/// "Forward statistics for port 0".
+/// Parses the counters of each port from the final output, as `port.N.NAME` with ports from 1.
+///
+/// The lines are like "  TX-packets: 5616000        TX-dropped: 157409376     TX-total: 163025376"
+/// after the header "Forward statistics for port 0".
 fn parse_last(text: &str) -> BTreeMap<String, u64> {
     const NAMES: [(&str, &str); 4] = [
         ("RX-packets:", "received"),
@@ -235,18 +238,18 @@ fn parse_last(text: &str) -> BTreeMap<String, u64> {
     counters
 }
 
-/// "DPDK 22.11.11", of a line like "EAL: RTE Version: 'DPDK 22.11.11'".
+/// Parses "DPDK 22.11.11" from a line like "EAL: RTE Version: 'DPDK 22.11.11'".
 fn parse_version(text: &str) -> String {
     let line = text.lines().find_map(|line| line.split_once("RTE Version: "));
     let version = line.map(|(_, version)| version.trim_matches(['\'', ' ']));
     version.unwrap_or("DPDK of unknown version").to_owned()
 }
 
-/// What it printed so far, up to a limit; bytes that are not text are left out.
+/// Reads its output so far, up to a limit; invalid UTF-8 is replaced.
 fn read(log: &PathBuf) -> String {
     let mut bytes = Vec::new();
     let read = File::open(log).and_then(|file| file.take(OUTPUT_BYTES).read_to_end(&mut bytes));
-    // A log not there yet says nothing yet.
+    // A missing log counts as empty.
     let _ = read;
     String::from_utf8_lossy(&bytes).into_owned()
 }

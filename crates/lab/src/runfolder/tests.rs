@@ -1,9 +1,9 @@
-//! The sweep removes what is dead and nothing else.
+//! The sweep removes leftover resources of dead runs and nothing else.
 
 use super::*;
 use std::process::Command;
 
-/// A root of its own for each test, gone afterwards.
+/// A root for one test, removed afterwards.
 struct Root(PathBuf);
 
 impl Root {
@@ -29,7 +29,7 @@ impl Drop for Root {
     }
 }
 
-/// Somebody who surely is dead: a process that ended, under its own start time.
+/// Returns the owner record of a dead process, with its own start time.
 fn dead() -> Owner {
     let mut child = Command::new("sleep").arg("100").spawn().unwrap();
     let identity = Identity::of(child.id()).unwrap();
@@ -69,7 +69,7 @@ fn a_dead_run_goes_with_its_children_and_no_others() {
     let mut stranger = Command::new("sleep").arg("100").spawn().unwrap();
     let child_is = Identity::of(child.id()).unwrap();
     let stranger_is = Identity::of(stranger.id()).unwrap();
-    // The stranger has the number of a recorded child, but another start time.
+    // The other process has the number of a recorded child, but another start time.
     let children = format!(
         "{} {}\n{} {}\n0 0\n1 0\n",
         child_is.pid,
@@ -88,7 +88,7 @@ fn a_dead_run_goes_with_its_children_and_no_others() {
     stranger.wait().unwrap();
 }
 
-/// A descendant of a child is recorded nowhere but in its environment.
+/// A descendant of a child is recorded only by its environment.
 #[test]
 fn a_dead_run_goes_with_processes_that_name_its_folder() {
     let root = Root::new("marked");
@@ -125,7 +125,7 @@ fn another_boot_or_process_namespace() {
     let gone = root.put("run-2-0", &other_boot.text(), &children);
     let kept = root.put("run-3-0", &elsewhere.text(), &children);
     let swept = sweep(&root.0).unwrap();
-    // Had the children of another boot been believed, this test would have been killed.
+    // If the sweep trusted the children of another boot, it would have killed this test.
     assert_eq!(swept, Swept { removed: vec![gone], killed: vec![], kept: vec![kept], pages: 0 });
 }
 

@@ -1,4 +1,4 @@
-//! Namespaces and cables: they carry what is sent, count what is lost, and vanish.
+//! Namespaces and cables: they carry all frames, count losses, and vanish.
 
 use crate::fixture::{PATIENCE, Root, in_time, wiring};
 use crate::raw::{Raw, frame, segment};
@@ -48,7 +48,7 @@ pub fn a_cable_goes_with_a_namespace() {
     };
     one.netlink().unwrap().veth_add(&end(&one, "near", 1), &end(&other, "far", 2), 1500).unwrap();
     assert_eq!(names(&one), ["lo", "near"]);
-    // Nobody removes the cable; only the kernel can, when nothing holds its other end any more.
+    // Only the kernel can remove the cable, when its other end has no holder any more.
     drop(other);
     assert!(in_time(|| names(&one) == ["lo"]));
 }
@@ -91,11 +91,11 @@ pub fn kernel_work_is_on_its_core() {
             }
         }
     }
-    // The target's thread does the work of what the instrument sends.
+    // The target's thread processes the frames that the tester sends.
     let thread = site.target[0].threads.as_ref().unwrap().threads[0];
     let before = lab::proc::cpu_time(thread).unwrap();
     let raw = Raw::open(&site.instrument[0]);
-    // Some may be refused, should the thread not keep up.
+    // Some frames may be rejected if the thread does not keep up.
     (0..1000).for_each(|_| drop(raw.send(&frame([0xff; 6], site.instrument[0].mac, 1))));
     assert!(in_time(|| lab::proc::cpu_time(thread).unwrap() > before));
     drop(site);
@@ -112,7 +112,7 @@ pub fn nobody_chatters() {
     let lab = root.lab();
     let site = lab.site("quiet", &wiring()).unwrap();
     let all: Vec<Raw> = site.instrument.iter().chain(&site.target).map(Raw::open).collect();
-    // Long enough for IPv6 address detection and router solicitation, were they on.
+    // Long enough for IPv6 address detection and router solicitation, if they were enabled.
     std::thread::sleep(Duration::from_millis(1500));
     for raw in &all {
         assert_eq!(raw.drain(), Vec::<Vec<u8>>::new());
@@ -132,11 +132,11 @@ pub fn the_direct_site_is_a_cable() {
     assert_eq!(two.receive(PATIENCE, |_| true).unwrap(), sent);
 }
 
-/// Sends more than a cable, and then a socket, can hold, and finds every frame again in a counter.
+/// Sends more than a cable, and then a socket, can hold, and finds every frame in a counter.
 pub fn every_lost_frame_is_counted() {
     let root = Root::new();
     let lab = root.lab();
-    // Sender and receiving thread on one core, so that the ring between them overflows.
+    // Sender and receiving thread share one core, so that the ring between them overflows.
     let mut wiring = wiring();
     wiring.cores.target = vec![wiring.cores.instrument[0]];
     let site = lab.site("loss", &wiring).unwrap();
@@ -166,11 +166,11 @@ pub fn every_lost_frame_is_counted() {
     assert_eq!(far.losses().get("p1 socket_dropped"), Some(&in_socket));
 }
 
-/// GRO is on for the sake of the threads, and yet must not make one frame of many.
+/// GRO is on because the threads require it, but it must not merge frames.
 pub fn frames_are_not_merged() {
     let root = Root::new();
     let lab = root.lab();
-    // Sender and receiving thread on one core, so that many frames wait when the thread runs.
+    // Sender and receiving thread share one core, so that many frames wait when the thread runs.
     let mut wiring = wiring();
     wiring.cores.target = vec![wiring.cores.instrument[0]];
     let site = lab.site("merge", &wiring).unwrap();
@@ -203,6 +203,6 @@ pub fn bad_names_are_refused() {
     let refused = lab.site("twice", &wiring()).unwrap_err();
     assert_eq!(refused.number(), Some(libc::EEXIST), "{refused}");
     drop(twice);
-    // What was half made is gone too.
+    // Partial results are removed too.
     assert!(in_time(|| names(&lab.instrument) == ["lo"]));
 }

@@ -1,5 +1,5 @@
-//! Programs of DPDK over shared memory: frames come through and are counted, and nothing is left,
-//! neither process nor file nor huge page.
+//! DPDK programs over shared memory: frames pass and are counted, and no process, file or huge page
+//! is left behind.
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use crate::openvswitch::{connect, greet, install};
@@ -12,17 +12,17 @@ use lab::pin::Cores;
 use lab::{Lab, LabError, Site, Wiring};
 use std::path::Path;
 
-/// The frames that must have come through before a test believes it.
+/// Number of frames that must pass.
 const FRAMES: u64 = 10_000;
 
-/// What the target has, the generator has not.
+/// Returns the wiring of the generator, with the target's and the tester's cores exchanged.
 fn turned(wiring: &Wiring) -> Wiring {
     let Cores { instrument, target } = wiring.cores.clone();
     let cores = Cores { target: instrument, instrument: target };
     Wiring { cores, ..wiring.clone() }
 }
 
-/// A source at port 1 and a sink at port 2 of a target that listens.
+/// Returns a source at port 1 and a sink at port 2 of a listening target.
 fn generator(site: &Site, end: fn(std::path::PathBuf) -> Device, queues: u32) -> Testpmd {
     let devices =
         vec![Device::Source { frame: 60 }, end(site.socket(1)), end(site.socket(2)), Device::Sink];
@@ -34,8 +34,8 @@ fn started(peer: &mut dyn Peer, site: &Site) -> Access {
     peer.ready(PATIENCE).unwrap()
 }
 
-/// The machine's number of huge pages. Others may change it, so that it can only be compared over
-/// short times.
+/// Returns the machine's number of huge pages. Other processes may change it, so it can only be
+/// compared over short times.
 fn reserved() -> u64 {
     let text = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap();
     text.trim().parse().unwrap()
@@ -65,25 +65,25 @@ pub fn testpmd_forwards() {
     let described = testpmd.describe();
     assert!(described.version.starts_with("DPDK "), "{described:?}");
     assert_eq!(testpmd.processes().len(), 1);
-    // Its last words account for every frame it took.
+    // Its final output accounts for every received frame.
     testpmd.stop().unwrap();
     let taken = count(&mut testpmd, "port.1.received");
     let given = count(&mut testpmd, "port.2.sent");
     assert!(given >= FRAMES, "{given}");
     assert_eq!(taken, given + count(&mut testpmd, "port.2.transmit_dropped"));
-    // The other end of a memif may end with it.
+    // The memif peer may end with it.
     drop(sender);
     leaves_nothing(&root, lab, vec![site, near]);
 }
 
-/// Open vSwitch receives and sends: of its two rings per port and direction it sends on the second.
+/// Open vSwitch receives and sends; of its two rings per port and direction it sends on the second.
 pub fn ovs_forwards_over_memif() {
     ovs_forwards(Ports::Memif, Device::MemifClient, 2);
 }
 
 pub fn ovs_forwards_over_vhost() {
     ovs_forwards(Ports::VhostClient, Device::VirtioUserServer, 1);
-    // The other way round too.
+    // The reverse socket roles.
     ovs_forwards(Ports::VhostServer, Device::VirtioUser, 1);
 }
 
@@ -113,7 +113,7 @@ fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32
     assert!(thread.cycles_busy > 0 && thread.cycles_busy_per_packet().unwrap() > 1.0);
     let found = thread.simple_match_hits + thread.emc_hits + thread.megaflow_hits;
     let found = found + thread.phwol_hits + thread.smc_hits;
-    // It goes on counting while it is read, one number after the other.
+    // The counters increase while they are read one after the other.
     let accounted = found + thread.upcalls + thread.upcalls_lost;
     assert!(accounted.abs_diff(thread.packets_received) <= 1024, "{thread:?}");
     assert!(account.polling.packets_sent >= FRAMES, "{:?}", account.polling);
@@ -132,7 +132,7 @@ fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32
     leaves_nothing(&root, lab, vec![site, near]);
 }
 
-/// Both kinds of vhost-user and both tunings come up, and a peer can be started anew at its site.
+/// Both kinds of vhost-user and both settings start, and a peer can be restarted at its site.
 pub fn ovs_in_every_shape() {
     let root = Root::new();
     let lab = root.lab();
@@ -151,7 +151,7 @@ pub fn ovs_in_every_shape() {
         assert_eq!(processes_with(&path).len(), 2, "server and switch");
         let listens = site.socket(1).exists();
         assert_eq!(listens, ports != Ports::VhostClient, "{ports:?}");
-        // Dropped without being stopped, it leaves its sockets for the next to clear.
+        // Dropped without a stop, it leaves its sockets for the next start to remove.
         drop(ovs);
         assert_eq!(processes_with(&path), Vec::<u32>::new());
         assert_eq!(pages_of(&lab), 0);
@@ -159,7 +159,7 @@ pub fn ovs_in_every_shape() {
     leaves_nothing(&root, lab, vec![site]);
 }
 
-/// A reservation is the machine's number of pages, and two add up.
+/// Reservations change the machine's number of pages, and two add up.
 pub fn pages_are_given_back() {
     let root = Root::new();
     let lab = root.lab();
@@ -180,7 +180,7 @@ pub fn pages_are_given_back() {
     assert_eq!(reserved(), pages, "what cannot be had is not tried");
 }
 
-/// A run with Open vSwitch on DPDK; says so, and then waits to be killed.
+/// Runs Open vSwitch on DPDK, reports this, and waits to be killed.
 pub fn child(root: &Path) {
     let lab = Lab::open(root).unwrap();
     let site = lab.memory("doomed", &wiring()).unwrap();
@@ -199,7 +199,7 @@ pub fn pages_of_a_killed_run_are_given_back() {
     assert_eq!(reserved() + lab.swept.pages, pages);
 }
 
-/// The pages that a run holds, of its own record.
+/// Returns the pages of a run from its record.
 fn pages_of(lab: &Lab) -> i64 {
     let text = std::fs::read_to_string(lab.folder.path().join("hugepages")).unwrap();
     text.lines().map(|line| line.parse::<i64>().unwrap()).sum()
@@ -207,7 +207,7 @@ fn pages_of(lab: &Lab) -> i64 {
 
 fn leaves_nothing(root: &Root, lab: Lab, sites: Vec<Site>) {
     let paths: Vec<String> = sites.iter().map(|site| site.path.display().to_string()).collect();
-    // The generator's too: every program was dropped before.
+    // The generator's pages are released too, because every program was dropped before.
     assert_eq!(pages_of(&lab), 0);
     drop((sites, lab));
     for path in paths {

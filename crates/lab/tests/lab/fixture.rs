@@ -1,14 +1,14 @@
-//! A lab in a root folder of its own, and waiting for what must come.
+//! A lab with its own root directory, and waits for conditions.
 
 use lab::{Lab, Wiring};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Far longer than anything here takes; only a failure waits this long.
+/// Timeout far longer than any test; only a failure takes this long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A root folder for runs, gone afterwards.
+/// A root directory for runs, removed afterwards.
 pub struct Root(pub PathBuf);
 
 impl Root {
@@ -29,12 +29,12 @@ impl Drop for Root {
     }
 }
 
-/// Two ports, everything threaded, on the cores there are.
+/// Two ports, all receive work on threads, on the available cores.
 pub fn wiring() -> Wiring {
     Wiring { instrument_threaded: true, ..Wiring::of_machine().unwrap() }
 }
 
-/// Whether something comes true in time.
+/// Returns whether a condition becomes true before the timeout.
 pub fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !is_true() {
@@ -46,7 +46,7 @@ pub fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// The processes whose command line has this text in it.
+/// Returns the processes whose command line contains this text.
 pub fn processes_with(text: &str) -> Vec<u32> {
     let pids = std::fs::read_dir("/proc")
         .unwrap()

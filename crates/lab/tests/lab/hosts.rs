@@ -1,4 +1,5 @@
-//! Hosts at the ends of cables: they talk through a bridge and a router, and nothing of them is left.
+//! Hosts at the ends of cables: they communicate through a bridge and a router, and leave nothing
+//! behind.
 
 use crate::fixture::{PATIENCE, Root, in_time, wiring};
 use lab::host::iperf::transfer::{self, Transfer};
@@ -16,7 +17,7 @@ use std::time::Duration;
 const CLIENT: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 1, 2), [2, 0x53, 0, 0, 0, 1]);
 const SERVER: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 2, 2), [2, 0x53, 0, 0, 0, 2]);
 
-/// An address behind the router's second port that is none of its own networks'.
+/// An address behind the router's second port that is in none of its own networks.
 const FAR: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 1);
 
 fn apart(lab: &Lab, name: &str) -> Site {
@@ -30,7 +31,7 @@ fn bridged(site: &Site) -> LinuxBridge {
     bridge
 }
 
-/// Client and server with these hardware addresses between them.
+/// Returns client and server, with these hardware addresses of their next hops.
 fn settled(site: &Site, server: Ipv4Addr, hops: [Mac; 2]) -> [Host; 2] {
     let host = |place: usize, (address, mac): (Ipv4Addr, Mac), port, peer| {
         let settings = HostSettings { mac, address, port, peer, next_hop: hops[place] };
@@ -44,7 +45,7 @@ fn terms(packets: u64) -> Terms {
     Terms { payload_bytes: 18, packets, wait, lost_in_a_row_max: 3 }
 }
 
-/// Every packet came back, its moments in their order.
+/// Checks that every packet returned, with its times in order.
 fn assert_whole(talked: &Talked, packets: u64) {
     assert_eq!((talked.sent, talked.is_given_up), (packets, false));
     let numbers: Vec<u64> = talked.returned.iter().map(|it| it.number).collect();
@@ -66,7 +67,7 @@ pub fn hosts_talk_through_a_bridge() {
     let [client, server] = settled(&site, SERVER.0, [SERVER.1, CLIENT.1]);
     assert_eq!(seen(&site.instrument[0]).0, CLIENT.1);
     assert_whole(&talk(&client, &server, &terms(200), &stop).unwrap(), 200);
-    // Bytes that no number fits into, and more than a packet holds.
+    // Too few bytes for the number, and more than a packet holds.
     for payload_bytes in [7, 1473] {
         let wrong = talk(&client, &server, &Terms { payload_bytes, ..terms(1) }, &stop);
         assert!(matches!(wrong, Err(LabError::Argument { .. })), "{wrong:?}");
@@ -74,13 +75,14 @@ pub fn hosts_talk_through_a_bridge() {
     drop((client, server));
     let after: Vec<_> = site.instrument.iter().map(seen).collect();
     assert_eq!(after, before);
-    // What leads to the other host goes by its address: an interface can be a host again, and another one.
+    // The route to the other host is removed with its address: an interface can be configured as
+    // another host.
     let [client, server] = settled(&site, FAR, [SERVER.1, CLIENT.1]);
     assert_whole(&talk(&client, &server, &terms(20), &stop).unwrap(), 20);
     bridge.stop().unwrap();
 }
 
-/// An interface's hardware address, and the routes and neighbours of its namespace.
+/// Returns an interface's hardware address, and the routes and neighbors of its namespace.
 fn seen(end: &lab::veth::Interface) -> (Mac, Vec<String>) {
     let files = ["route", "arp", "fib_trie"];
     let read = |file| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap();
@@ -117,7 +119,7 @@ pub fn what_is_lost_is_counted() {
     let root = Root::new();
     let lab = root.lab();
     let site = apart(&lab, "lost");
-    // Nobody forwards.
+    // The bridge is not started, so no frame is forwarded.
     let [client, server] = settled(&site, SERVER.0, [SERVER.1, CLIENT.1]);
     let terms = Terms { wait: Duration::from_millis(5), ..terms(100) };
     let talked = talk(&client, &server, &terms, &AtomicBool::new(false)).unwrap();
@@ -140,7 +142,7 @@ pub fn iperf_sends_and_ends() {
         bytes_per_s: Some(1e6),
         limit: Duration::from_secs(60),
     };
-    // Ended early, it says what it sent until then.
+    // A client stopped early reports what it sent until then.
     let mut load = Iperf::start(from, to, &terms, &place).unwrap();
     assert!(in_time(|| load.is_sending().unwrap()));
     assert_eq!(load.ended().unwrap(), None);
@@ -148,8 +150,8 @@ pub fn iperf_sends_and_ends() {
     assert!(report.program.starts_with("iperf 3"), "{report:?}");
     assert!(report.sent > 0 && report.sent_bytes == report.sent * 1466, "{report:?}");
     drop(load);
-    // Left alone, it ends when its time is over, not having sent more than it was told: a second's, and what it
-    // may send ahead.
+    // A client that is not stopped ends after its duration. It sends at most one second's load, and
+    // what it may send ahead.
     let terms = iperf::Terms { limit: Duration::from_millis(300), ..terms };
     let mut load = Iperf::start(from, to, &terms, &place).unwrap();
     let mut ended = None;
@@ -161,7 +163,7 @@ pub fn iperf_sends_and_ends() {
     assert!((0.9..60.0).contains(&report.seconds), "{report:?}");
     assert!(report.sent_bytes as f64 <= 1.2e6 * report.seconds, "{report:?}");
     drop(load);
-    // A way that is closed is told in its own words.
+    // An unreachable server is reported in the program's own words.
     bridge.stop().unwrap();
     let mut load = Iperf::start(from, to, &terms, &place).unwrap();
     let mut why = None;
@@ -201,7 +203,7 @@ pub fn a_connection_has_the_window_that_was_asked_for() {
     assert_eq!(report.congestion, "cubic");
     let obtained = report.window_bytes.unwrap();
     assert!((window / 2..=2 * window).contains(&obtained), "{obtained}");
-    // One that is given up leaves as little behind as one that ended.
+    // A dropped transfer leaves as little behind as a completed one.
     drop(running);
     assert_eq!(to.namespace().setting(SETTING).unwrap(), before);
     drop(Transfer::start(&from, &to, &terms, &place).unwrap());

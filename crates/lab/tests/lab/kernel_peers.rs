@@ -1,4 +1,4 @@
-//! The Linux bridge and the Linux router do what their names say, as the lab sets them up.
+//! The Linux bridge and the Linux router forward as expected in the lab's configuration.
 
 use crate::fixture::{PATIENCE, Root, wiring};
 use crate::raw::{Raw, frame, ones_sum, packet};
@@ -22,7 +22,7 @@ pub fn bridge_learns() {
     assert_eq!(bridge.ready(PATIENCE).unwrap(), Access::Install);
     let raw: Vec<Raw> = site.instrument.iter().map(Raw::open).collect();
     let is = |number: u8| move |frame: &[u8]| frame[12..15] == [0x88, 0xb5, number];
-    // Unknown: flooded. Then B answers: A and B are known, and port 3 hears nothing of it.
+    // Unknown: flooded. Then B replies: A and B are known, and port 3 does not receive the frame.
     raw[0].send(&frame(B, A, 1)).unwrap();
     assert!(raw[1].receive(PATIENCE, is(1)).is_some());
     assert!(raw[2].receive(PATIENCE, is(1)).is_some());
@@ -98,7 +98,7 @@ pub fn router_forwards() {
     assert_eq!(out[22], 63, "TTL");
     assert_eq!(ones_sum(&out[14..34]), 0xffff, "header checksum");
     assert_eq!(out[26..34], [10, 0, 1, 2, 192, 168, 3, 4]);
-    // No route, and a TTL that ends here: the account knows both.
+    // No route, and a TTL that expires: the account counts both.
     one.send(&packet(router_mac, A, [10, 0, 1, 2], [172, 16, 0, 1], 64)).unwrap();
     one.send(&packet(router_mac, A, [10, 0, 1, 2], [192, 168, 3, 4], 1)).unwrap();
     let is_icmp = |kind: u8| move |bytes: &[u8]| bytes[23] == 1 && bytes[34] == kind;
@@ -113,7 +113,7 @@ pub fn router_forwards() {
     assert_eq!(router.describe().settings["addresses"], "p1 10.0.1.1/24, p2 10.0.2.1/24");
     router.stop().unwrap();
     assert_eq!(site.namespace.setting("net/ipv4/ip_forward").unwrap(), "0");
-    // The next one finds nothing of it: it starts, and knows neither its route nor its neighbours.
+    // The next router does not inherit its state: it starts without routes and neighbors.
     let (mut next, plan) = routed(&site);
     let table = site.namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/route"));
     assert_eq!(table.unwrap().unwrap().lines().count(), 3, "a heading and two networks");
@@ -143,7 +143,7 @@ pub fn a_full_table_of_routes() {
     let (one, two) = (Raw::open(&site.instrument[0]), Raw::open(&site.instrument[1]));
     one.send(&packet(site.target[0].mac, A, [10, 0, 1, 2], [21, 255, 255, 9], 64)).unwrap();
     assert!(two.receive(PATIENCE, |_| true).is_some(), "by the last route");
-    // A route that cannot be is named, wherever in a batch it stands.
+    // An invalid route is named, at any position in a batch.
     let bad = PortRoute { via: Ipv4Addr::new(11, 1, 1, 1), ..route(200) };
     plan.neighbors.clear();
     plan.routes = (0..400).map(|number| if number == 200 { bad } else { route(number) }).collect();

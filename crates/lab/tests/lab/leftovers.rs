@@ -1,4 +1,4 @@
-//! A run that is killed leaves only its folder, and the next run removes that.
+//! A killed run leaves only its folder, and the next run removes it.
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use lab::netlink::Netlink;
@@ -10,20 +10,20 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A run with everything in it; says so, and then waits to be killed.
+/// A complete run that reports its start and then waits to be killed.
 pub fn child(root: &Path) {
     let lab = Lab::open(root).unwrap();
     let site = lab.site("doomed", &wiring()).unwrap();
     let mut ovs = OpenVswitch::default();
     ovs.start(&site).unwrap();
     ovs.ready(PATIENCE).unwrap();
-    // No thread is 0: where they cannot be seen, nothing is waited for.
+    // 0 means no thread: invisible threads are not waited for.
     println!("up {}", site.target_threads().first().unwrap_or(&0));
     std::io::stdout().flush().unwrap();
     std::thread::sleep(PATIENCE);
 }
 
-/// Has this program be a run of this name, waits until it is up, and kills it with its children.
+/// Starts this program as a run of this name, waits until it is up, and kills it with its children.
 pub fn killed(name: &str, root: &Path) {
     let mut child = start(name, root);
     let mut line = String::new();
@@ -68,7 +68,8 @@ pub fn a_killed_run_is_swept() {
     assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
 }
 
-/// As root on a machine for development everything but the module is there; what was tried is gone.
+/// As root on a development machine everything but the module is available; the checks leave
+/// nothing behind.
 pub fn a_survey_leaves_nothing() {
     let own = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = own();

@@ -1,8 +1,8 @@
-//! The lab on a real kernel: what it makes works, and nothing of it is left.
+//! The lab on a real kernel: its objects work, and nothing is left behind.
 //!
-//! Needs root (or the capabilities); without, each test says which need is missing and is skipped,
-//! except as root where `CI` is set: there nothing may be skipped. Arguments that are not options
-//! choose tests by a part of their name.
+//! Requires root (or the capabilities). Otherwise each test prints the missing requirement and is
+//! skipped, except as root with `CI` set, which disallows skipping. Arguments that are not options
+//! select tests by a part of their name.
 
 #![allow(unsafe_code, clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ use lab::peer::testpmd::Testpmd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-/// What a test needs beside what every lab does.
+/// Additional requirements of a test.
 type Needs = fn() -> Result<(), Need>;
 
 const TESTS: [(&str, Needs, fn()); 38] = [
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What tests run as a process of their own.
+/// Child processes of tests, by name.
 fn child(name: &str, root: &std::path::Path) -> ExitCode {
     match name {
         "killed" => leftovers::child(root),
@@ -177,7 +177,7 @@ fn dpdk_needs() -> Result<(), Need> {
 fn rootless_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("setpriv", "util-linux")?;
-    // To become somebody else, all users must be there: not so in a user namespace.
+    // Changing the user requires that all users exist, which is not so in a user namespace.
     let users = std::fs::read_to_string("/proc/self/uid_map").unwrap();
     if users.split_ascii_whitespace().nth(2) != Some("4294967295") {
         return Err(Need::Privilege);

@@ -1,4 +1,4 @@
-//! Open vSwitch in a private instance: it forwards what OpenFlow tells it, and leaves nothing.
+//! Open vSwitch in a private instance: it forwards by OpenFlow, and leaves nothing behind.
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use crate::raw::{Raw, frame};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
 
-/// OpenFlow 1.0 add: whatever comes in at port 1 leaves at port 2.
+/// Returns an OpenFlow 1.0 flow-mod (add): every frame from port 1 leaves at port 2.
 fn flow() -> Vec<u8> {
     let wildcards = 0x003f_ffff_u32 & !1;
     let mut flow = vec![1, 14, 0, 80, 0, 0, 0, 2];
@@ -26,7 +26,7 @@ fn flow() -> Vec<u8> {
     flow
 }
 
-/// Reads messages until one of this type comes.
+/// Reads messages until one of this type arrives.
 fn until(stream: &mut UnixStream, wanted: u8) -> Vec<u8> {
     loop {
         let mut head = [0; 8];
@@ -42,13 +42,13 @@ fn until(stream: &mut UnixStream, wanted: u8) -> Vec<u8> {
     }
 }
 
-/// Exchanges hellos.
+/// Exchanges hello messages.
 pub fn greet(stream: &mut UnixStream) {
     stream.write_all(&HELLO).unwrap();
     until(stream, 0);
 }
 
-/// Installs [`flow`], and waits until the switch has taken it.
+/// Installs [`flow`], and waits for the barrier reply.
 pub fn install(stream: &mut UnixStream) {
     let flow = flow();
     assert_eq!(flow.len(), 80);
@@ -74,13 +74,13 @@ pub fn forwards_by_openflow() {
     ovs.start(&site).unwrap();
     let mut stream = connect(ovs.ready(PATIENCE).unwrap());
     greet(&mut stream);
-    // Secure: nothing passes before a flow says so.
+    // In secure mode nothing passes before a flow entry is installed.
     let (one, two) = (Raw::open(&site.instrument[0]), Raw::open(&site.instrument[1]));
     one.send(&frame([2; 6], [4; 6], 1)).unwrap();
     assert_eq!(two.receive(Duration::from_millis(100), |_| true), None);
     install(&mut stream);
     let wanted = frame([2; 6], [4; 6], 2);
-    // A barrier's answer does not mean that the datapath has forgotten its verdict on frame 1.
+    // A barrier reply does not mean that the datapath has removed its flow for frame 1.
     assert!(in_time(|| {
         one.send(&wanted).unwrap();
         two.receive(Duration::from_millis(50), |frame| frame == wanted).is_some()
@@ -88,7 +88,7 @@ pub fn forwards_by_openflow() {
     let counters = ovs.counters().unwrap();
     assert!(counters["datapath.packets_received"] >= 2, "{counters:?}");
     assert_eq!(counters["datapath.miss_with_failed_upcall"], 0);
-    // Gathered from the threads about once a second.
+    // Collected from the threads about once a second.
     let has_coverage = |name: &String| name.starts_with("coverage.");
     assert!(in_time(|| ovs.counters().unwrap().keys().any(has_coverage)));
     assert!(site.account().unwrap().sockets.iter().any(|socket| socket.interface == "p1"));
@@ -128,7 +128,7 @@ pub fn leaves_nothing() {
     assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
     let after: Vec<bool> = system.iter().map(|path| Path::new(path).exists()).collect();
     assert_eq!(there, after, "{system:?}");
-    // Dropped without being stopped: as clean.
+    // Dropping without a stop is as clean.
     let lab = root.lab();
     let site = lab.site("ovs", &wiring()).unwrap();
     let mut ovs = OpenVswitch::default();

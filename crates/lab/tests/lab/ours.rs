@@ -1,7 +1,8 @@
-//! How our own program is started, told and read: against a stand-in that writes down what it gets.
+//! Start, configuration and counters of the planimeter program, tested with a stand-in that records
+//! its input.
 //!
-//! The stand-in is this very test program, called as `planimeter` would be; the real one is tested
-//! where it is built.
+//! The stand-in is this test program, started like `planimeter`; the real program is tested in its
+//! own crate.
 
 use crate::fixture::{PATIENCE, Root, processes_with, wiring};
 use lab::LabError;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What the program would do as far as the lab can see: listen, answer, end on SIGTERM.
+/// Behaves as the program does towards the lab: listens, replies, ends on SIGTERM.
 pub fn stand_in(arguments: &[String]) -> ExitCode {
     if arguments == ["--version"] {
         println!("planimeter 0.0.0 (stand-in)");
@@ -35,7 +36,7 @@ pub fn stand_in(arguments: &[String]) -> ExitCode {
     let _openflow = after("--listen")
         .map(|url| UnixListener::bind(url.strip_prefix("punix:").unwrap()).unwrap());
     let control = PathBuf::from(after("--control").unwrap());
-    // Before it can be connected to, so that who could has something to read.
+    // Created before the socket, so that a connected client can read it.
     let mut seen = std::fs::File::create(control.with_extension("seen")).unwrap();
     writeln!(seen, "{}", arguments.join(" ")).unwrap();
     let listener = UnixListener::bind(&control).unwrap();
@@ -136,7 +137,7 @@ pub fn a_bridge_and_a_switch() {
     assert!(switch.install(&site, &plan).is_err());
     assert!(seen(&site.path)[0].contains(&format!("--listen punix:{}", site.path.display())));
     let pid = switch.processes()[0];
-    // One that dies is noticed.
+    // The lab detects a program that dies.
     unsafe { libc::kill(pid as i32, libc::SIGKILL) };
     assert!(crate::fixture::in_time(|| switch.check().is_err()));
     assert!(matches!(switch.stop(), Err(LabError::Exited { .. })));

@@ -1,4 +1,4 @@
-//! Processes: placed where they shall be, heard when they fail, ended for certain.
+//! Processes: they run in the right place, report failures, and always end.
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with};
 use lab::process::{Launch, Process};
@@ -66,7 +66,7 @@ pub fn place_and_end() {
     assert_eq!(proc::Identity::of(pid), None);
 }
 
-/// A process in a session of its own, whose parent has died, ends with the folder.
+/// A process in its own session, whose parent has died, ends with the folder.
 pub fn descendants_end_with_the_folder() {
     let root = Root::new();
     let folder = RunFolder::create(&root.0).unwrap();
@@ -97,7 +97,8 @@ pub fn one_that_does_not_listen() {
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGKILL));
 }
 
-/// A program that is held takes no time, goes on when released, and ends when asked to while held.
+/// A suspended program uses no CPU time, continues when resumed, and ends on request while
+/// suspended.
 pub fn held_and_released() {
     let root = Root::new();
     let folder = RunFolder::create(&root.0).unwrap();

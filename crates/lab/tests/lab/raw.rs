@@ -1,4 +1,4 @@
-//! Frames in and out of an interface by a packet socket of the tests' own.
+//! Sends and receives frames on an interface by a separate packet socket of the tests.
 
 use lab::veth::Interface;
 use std::io;
@@ -10,7 +10,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Opens it; what the interface itself sends is not received.
+    /// Opens the socket; frames that the interface itself sends are not received.
     pub fn open(interface: &Interface) -> Raw {
         let socket = interface
             .namespace
@@ -44,7 +44,7 @@ impl Raw {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The next frame that `wanted` accepts, within `patience`.
+    /// Returns the next frame that `wanted` accepts, within `patience`.
     pub fn receive(&self, patience: Duration, wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
         let start = Instant::now();
         let mut buffer = [0_u8; 2048];
@@ -61,7 +61,7 @@ impl Raw {
         None
     }
 
-    /// Every frame that is here now.
+    /// Returns all waiting frames.
     pub fn drain(&self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.receive(Duration::from_millis(1), |_| true)).collect()
     }
@@ -73,14 +73,15 @@ impl Drop for Raw {
     }
 }
 
-/// A frame of 60 bytes of an experimental type (IEEE 802, local experiments) with a number in it.
+/// Builds a 60-byte frame of an experimental type (IEEE 802, local experiments) that contains a
+/// number.
 pub fn frame(to: [u8; 6], from: [u8; 6], number: u8) -> Vec<u8> {
     let mut frame = [&to[..], &from[..], &[0x88, 0xb5], &[number; 46]].concat();
     frame.truncate(60);
     frame
 }
 
-/// An IPv4 packet over UDP port 9 with a correct header checksum, in a frame of 60 bytes.
+/// Builds an IPv4 packet to UDP port 9 with a correct header checksum, in a frame of 60 bytes.
 pub fn packet(to: [u8; 6], from: [u8; 6], source: [u8; 4], target: [u8; 4], ttl: u8) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 46, 0, 0, 0, 0, ttl, 17, 0, 0];
     header.extend(source);
@@ -91,8 +92,8 @@ pub fn packet(to: [u8; 6], from: [u8; 6], source: [u8; 4], target: [u8; 4], ttl:
     [&to[..], &from[..], &[0x08, 0x00], &header, &udp, &[0x5a; 18]].concat()
 }
 
-/// The `number`th segment of a TCP stream, 100 bytes of payload, all checksums correct: what GRO
-/// would merge with its neighbours.
+/// Builds the `number`th segment of a TCP stream, with 100 bytes of payload and correct checksums,
+/// which GRO would merge with its neighbors.
 pub fn segment(to: [u8; 6], number: u32) -> Vec<u8> {
     let (source, target) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let mut header = vec![0x45, 0, 0, 140, 0, 0, 0x40, 0, 64, 6, 0, 0];
@@ -109,7 +110,7 @@ pub fn segment(to: [u8; 6], number: u32) -> Vec<u8> {
     [&to[..], &[2, 0, 0, 0, 0, 1], &[0x08, 0x00], &header, &tcp].concat()
 }
 
-/// The ones' complement sum of 16-bit words: 0xffff over a header with a correct checksum.
+/// Returns the ones' complement sum of 16-bit words: 0xffff over a header with a correct checksum.
 pub fn ones_sum(bytes: &[u8]) -> u16 {
     let mut sum = 0_u32;
     for pair in bytes.chunks(2) {

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A bridge that forwards, all of it without privilege.
+/// A forwarding bridge, without any privilege.
 pub fn child(root: &Path) {
     assert!(!need::privileged());
     assert_eq!(enter_rootless(), Ok(Entered::Rootless));
@@ -22,7 +22,7 @@ pub fn child(root: &Path) {
     let site = lab.site("rootless", &wiring()).unwrap();
     let threads: Vec<_> = site.target.iter().filter_map(|end| end.threads.clone()).collect();
     for found in &threads {
-        // A kernel thread belongs to nobody's user namespace: it works, but on any core.
+        // A kernel thread belongs to no user namespace: it works, but on any core.
         assert!(!found.pinned && found.refused.is_some(), "{found:?}");
     }
     assert_eq!(threads.len(), 2);
@@ -58,8 +58,10 @@ pub fn ovs_without_root() {
     run("rootless-ovs");
 }
 
-/// Runs a child as nobody, from a copy that nobody may read. Machines differ in whether everybody
-/// may open `/dev/net/tun`: here everybody may, in a namespace of mounts that goes with the child.
+/// Runs a child as the user nobody, from a copy of the program that this user can execute.
+///
+/// Machines differ in whether all users may open `/dev/net/tun`. Here all users may, in a mount
+/// namespace that ends with the child.
 fn run(name: &str) {
     let root = Root::new();
     std::fs::create_dir(&root.0).unwrap();

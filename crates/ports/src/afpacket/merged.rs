@@ -1,8 +1,8 @@
-//! Frames that are longer than a slot of the ring: what the kernel merged, and long frames.
+//! Frames that are longer than a ring slot: merged frames, and long frames.
 //!
-//! The kernel puts the beginning of such a frame into a slot, which keeps its place in the order,
-//! and the whole frame into the socket's receive queue (`PACKET_COPY_THRESH`). A merged frame is
-//! segmented by [`Segmenter`] over as many calls as the caller's batches need.
+//! The kernel writes the start of such a frame into a slot, which preserves its order. It puts the
+//! whole frame into the socket's receive queue (`PACKET_COPY_THRESH`). [`Segmenter`] segments a
+//! merged frame over as many calls as the caller's batches need.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ use super::restore::{self, TAG_AT, TAG_BYTES};
 use super::ring::{Raw, VIRTIO_BYTES};
 use crate::port::{PortCounters, PortDrop};
 
-/// The merged frame that is being segmented, if there is one.
+/// The merged frame that is being segmented, if any.
 #[derive(Default)]
 pub struct MergedFrame {
     segmenter: Segmenter,
@@ -24,13 +24,13 @@ pub struct MergedFrame {
 }
 
 impl MergedFrame {
-    /// Whether segments are left.
+    /// Returns whether segments are left.
     #[inline]
     pub fn has_next(&self) -> bool {
         self.segmenter.has_next()
     }
 
-    /// Appends the segments that are left, as far as there is room.
+    /// Appends the remaining segments, as many as fit.
     #[inline]
     pub fn segment_into(&mut self, batch: &mut Batch, counters: &mut PortCounters) {
         while self.segmenter.has_next() {
@@ -42,9 +42,11 @@ impl MergedFrame {
         }
     }
 
-    /// Takes a frame that is merged or longer than its slot, by `socket` if such frames are
-    /// wanted. A long frame that is not merged goes to the batch. Returns false if the frame has
-    /// to be segmented before others are taken.
+    /// Accepts a frame that is merged or longer than its slot.
+    ///
+    /// If `socket` is given, receives such frames from its queue. A long frame that is not merged
+    /// is appended to the batch. Returns false if the frame must be segmented before further frames
+    /// are taken.
     #[cold]
     pub fn take(
         &mut self,
@@ -59,7 +61,7 @@ impl MergedFrame {
         let lost = match socket {
             Some(socket) if raw.is_queued => self.receive(socket, raw.length, tag.is_some()),
             Some(_) if !raw.is_cut() => self.copy(raw.bytes, tag.is_some()),
-            // The receive queue had no room.
+            // The receive queue was full.
             Some(_) if length <= MERGED_BYTES_MAX => Err(PortDrop::ReceiveRingFull),
             _ => Err(PortDrop::ReceiveTooLong),
         };
@@ -95,7 +97,7 @@ impl MergedFrame {
         !self.segmenter.has_next()
     }
 
-    /// Copies a frame into the buffer, with room for its tag.
+    /// Copies a frame into the buffer, with space for its tag.
     fn copy(&mut self, bytes: &[u8], is_tagged: bool) -> Result<(), PortDrop> {
         let [first, second] = self.parts(bytes.len(), is_tagged)?;
         let (head, rest) = bytes.split_at(first.len());
@@ -104,8 +106,10 @@ impl MergedFrame {
         Ok(())
     }
 
-    /// Receives the frame of `length` bytes from the socket's queue into the buffer, with room for
-    /// its tag. Frames of other lengths, whose slots were lost, are passed over.
+    /// Receives the frame of `length` bytes from the socket's queue into the buffer, with space for
+    /// its tag.
+    ///
+    /// Skips frames of other lengths, whose slots were lost.
     fn receive(&mut self, socket: RawFd, length: usize, is_tagged: bool) -> Result<(), PortDrop> {
         let mut nothing = [0; 0];
         let (mut parts, fits) = match self.parts(length, is_tagged) {
@@ -121,7 +125,7 @@ impl MergedFrame {
         }
     }
 
-    /// The buffer's bytes before and behind the room for a tag.
+    /// Returns the buffer's bytes before and after the space for a tag.
     fn parts(&mut self, length: usize, is_tagged: bool) -> Result<[&mut [u8]; 2], PortDrop> {
         let tag_bytes = if is_tagged { TAG_BYTES } else { 0 };
         if length + tag_bytes > MERGED_BYTES_MAX {
@@ -151,8 +155,9 @@ fn push(
     Ok(())
 }
 
-/// Receives the next frame of the socket's queue into two parts, without waiting. Returns the
-/// bytes that it has, which may be more than the parts hold; none if there is no frame.
+/// Receives the next frame of the socket's queue into two parts, without waiting.
+///
+/// Returns its length, which may exceed the parts; none if there is no frame.
 fn receive(socket: RawFd, [first, second]: &mut [&mut [u8]; 2]) -> Option<usize> {
     let mut virtio = [0_u8; VIRTIO_BYTES];
     let vector = |bytes: &mut [u8]| libc::iovec {
@@ -161,8 +166,8 @@ fn receive(socket: RawFd, [first, second]: &mut [&mut [u8]; 2]) -> Option<usize>
     };
     let mut vectors = [vector(&mut virtio), vector(first), vector(second)];
     loop {
-        // SAFETY: all-zero bytes are a valid value of this C struct. The vectors describe bytes that
-        // outlive the call and that nobody else looks at.
+        // SAFETY: all-zero bytes are a valid value of this C struct. The vectors describe bytes
+        // that outlive the call and that no other code accesses.
         let received = unsafe {
             let mut message: libc::msghdr = std::mem::zeroed();
             message.msg_iov = vectors.as_mut_ptr();
@@ -213,7 +218,7 @@ mod tests {
         }
     }
 
-    /// A port's socket and whoever fills its queue, frames with virtio headers.
+    /// A pair of sockets: the port's end, and the end that queues frames with virtio headers.
     struct Queue {
         _far: UnixDatagram,
         near: UnixDatagram,
@@ -228,7 +233,7 @@ mod tests {
             Queue { _far: far, near }
         }
 
-        /// Lengths of the frames that come of this one, and what was lost.
+        /// Returns the lengths of the frames produced from this one, and the drops.
         fn take(&self, raw: &Raw<'_>) -> (Vec<usize>, Vec<(PortDrop, u64)>) {
             let (mut merged, mut counters) = (MergedFrame::default(), PortCounters::default());
             let (mut batch, mut lengths) = (Batch::new(2), Vec::new());
@@ -300,7 +305,7 @@ mod tests {
         let good = raw(&whole[..100], whole.len(), 1000);
         let tunnelled = Raw { checksum: Some((84, 6)), ..good };
         assert_eq!(lost(&tunnelled, &[&whole]), PortDrop::ReceiveInvalid);
-        // Longer than any frame, with and without a tag, and cut without being in the queue.
+        // Longer than any frame, with and without a tag; truncated without being in the queue.
         let huge = vec![0; MERGED_BYTES_MAX + 1];
         let too_long = lost(&raw(&huge[..100], huge.len(), 1000), &[&huge]);
         assert_eq!(too_long, PortDrop::ReceiveTooLong);
@@ -313,7 +318,7 @@ mod tests {
         let plain = Raw { merged: None, ..long };
         let frame = &huge[..FRAME_BYTES_MAX + 1];
         assert_eq!(lost(&plain, &[frame]), PortDrop::ReceiveTooLong);
-        // Nothing is merged of ten bytes.
+        // Ten bytes cannot be a merged frame.
         assert_eq!(lost(&raw(&whole[..10], 10, 5), &[]), PortDrop::ReceiveInvalid);
     }
 

@@ -1,8 +1,8 @@
-//! A received frame as it was on the link: its tag put back, its checksum completed.
+//! Restores a received frame as it was on the link: inserts its tag and completes its checksum.
 //!
-//! Linux takes the outermost VLAN tag out of a frame before anybody sees it, and leaves checksums
-//! of frames from this host to the hardware that they never reach. Both would show on a wire that
-//! such a frame is forwarded to. The sums are those of RFC 1071 and, for SCTP, RFC 9260 appendix A.
+//! Linux removes the outermost VLAN tag before it delivers a frame. It leaves the checksums of
+//! frames from this host to hardware that they never reach. Both would be wrong on a link to which
+//! the frame is forwarded. The checksums are those of RFC 1071 and, for SCTP, RFC 9260 appendix A.
 
 use packet::checksum::{Sum, crc32c};
 use packet::frame::Frame;
@@ -12,10 +12,10 @@ use super::ring::Raw;
 /// Bytes of a VLAN tag.
 pub const TAG_BYTES: usize = 4;
 
-/// Where the tag belongs: after both addresses.
+/// Offset of the tag: after both addresses.
 pub const TAG_AT: usize = 12;
 
-/// Makes `frame` the frame that `raw` was on the link.
+/// Restores into `frame` the frame that `raw` was on the link.
 #[inline]
 pub fn fill(frame: &mut Frame, raw: &Raw<'_>) {
     let shift = match raw.tag {
@@ -41,17 +41,19 @@ fn fill_tagged(frame: &mut Frame, bytes: &[u8], tpid: u16, tci: u16) {
     whole[TAG_AT + TAG_BYTES..].copy_from_slice(&bytes[TAG_AT..]);
 }
 
-/// A tag as it is on the link.
+/// Encodes a tag as on the link.
 pub fn tag_bytes(tpid: u16, tci: u16) -> [u8; TAG_BYTES] {
     let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
     [a, b, c, d]
 }
 
-/// Where the checksum of SCTP stands in its header; no other protocol has one there.
+/// Offset of the checksum in an SCTP header; no other protocol has one at this offset.
 const SCTP_PLACE: usize = 8;
 
-/// Sums the bytes from `from` to the end, over the partial sum that already stands there, and
-/// puts the result `place` bytes behind `from`. Offsets outside the frame change nothing.
+/// Checksums the bytes from `from` to the end, including the partial sum in the field, and writes
+/// the result `place` bytes after `from`.
+///
+/// Offsets outside the frame change nothing.
 pub fn complete(bytes: &mut [u8], from: usize, place: usize) {
     let Some(covered) = bytes.get_mut(from..) else { return };
     let is_sctp = place == SCTP_PLACE;
@@ -61,7 +63,7 @@ pub fn complete(bytes: &mut [u8], from: usize, place: usize) {
         let sum = crc32c(covered).to_le_bytes();
         covered[place..place + 4].copy_from_slice(&sum);
     } else {
-        // Zero means "no checksum" to UDP, and its complement sums up the same.
+        // Zero means "no checksum" in UDP; its complement is an equivalent checksum.
         let sum = Sum::default().bytes(covered).checksum_udp().to_be_bytes();
         covered[place..place + 2].copy_from_slice(&sum);
     }
@@ -109,11 +111,11 @@ mod tests {
         bytes.extend([0x08, 0x00]);
         bytes.extend([0x12, 0x34, 0, 7, 0xab, 0xcd, 1]);
         let mut frame = Frame::default();
-        // The partial sum, 0007, stands two bytes behind the start of what is summed.
+        // The partial sum 0007 is two bytes after the start of the checksummed bytes.
         let partial = Raw { tag: Some((0x8100, 1)), checksum: Some((14, 2)), ..raw(&bytes) };
         fill(&mut frame, &partial);
         assert_ne!(frame.bytes()[20..22], [0, 7]);
-        // Adding the pseudo header's 0007 again, all words together give ffff.
+        // With the pseudo header's 0007 added, the sum of all words is ffff.
         assert_eq!(Sum::default().bytes(&frame.bytes()[18..]).u16(7).fold(), 0xffff);
     }
 

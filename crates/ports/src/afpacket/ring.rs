@@ -1,7 +1,8 @@
-//! A receive ring in memory that the kernel fills: what both kinds of ring have in common.
+//! The common parts of both kinds of receive ring, in memory that the kernel fills.
 //!
-//! The kernel says by a status word whose turn it is: zero is its own, [`libc::TP_STATUS_USER`]
-//! is ours. What is behind a status word is touched only while it is ours.
+//! A status word gives the owner of a slot or block: zero is the kernel, [`libc::TP_STATUS_USER`]
+//! is this process. The memory that a status word controls is accessed only while this process owns
+//! it.
 
 #![allow(unsafe_code)]
 
@@ -15,44 +16,44 @@ use packet::segment::Protocol;
 use super::ring_blocks::BlockRing;
 use super::ring_frames::FrameRing;
 
-/// A received frame as the kernel shows it.
+/// A received frame as the kernel delivers it.
 pub struct Raw<'a> {
-    /// The bytes without the tag that the kernel took out; fewer than `length` if it was cut.
+    /// The bytes without the removed tag; fewer than `length` if the frame was truncated.
     pub bytes: &'a [u8],
-    /// Bytes that the frame had.
+    /// Original length of the frame in bytes.
     pub length: usize,
-    /// When it was stamped, in nanoseconds since 1970.
+    /// Timestamp in nanoseconds since 1970.
     pub realtime_ns: u64,
-    /// The tag that was taken out: protocol identifier and control information.
+    /// The removed tag: protocol identifier and control information.
     pub tag: Option<(u16, u16)>,
-    /// Where a checksum is to be completed: the offset from which to sum, and from there the
-    /// offset at which to put the sum. Both are counted without the tag.
+    /// Position of a checksum to complete: the start of the checksummed bytes, and the offset of
+    /// the checksum from there. Both are counted without the tag.
     pub checksum: Option<(usize, usize)>,
-    /// Whether it left through the interface rather than came in.
+    /// Whether the frame was sent through the interface, not received.
     pub outgoing: bool,
-    /// How to segment it, if it is several frames that the kernel merged.
+    /// How to segment the frame, if the kernel merged it from several.
     pub merged: Option<Merged>,
-    /// Whether the socket's receive queue has the whole frame, because it did not fit here.
+    /// Whether the whole frame is in the socket's receive queue, because it did not fit here.
     pub is_queued: bool,
 }
 
-/// What the virtio header says of a merged frame.
+/// Description of a merged frame in its virtio header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merged {
-    /// What is segmented; none of what we know.
+    /// The protocol to segment; none if unknown.
     pub protocol: Option<Protocol>,
     /// Payload bytes of a segment.
     pub size: usize,
 }
 
 impl Raw<'_> {
-    /// Whether these are not all of the frame's bytes, because it did not fit.
+    /// Returns whether the frame is truncated.
     pub fn is_cut(&self) -> bool {
         self.bytes.len() < self.length
     }
 }
 
-/// What both kinds of ring put before a frame, read the same way.
+/// The header fields that both kinds of ring have before a frame.
 pub struct Fields {
     pub status: u32,
     pub length: u32,
@@ -64,20 +65,20 @@ pub struct Fields {
     pub tpid: u16,
 }
 
-/// Bytes of the virtio header that stands before the frame: it says what offloading left undone.
+/// Bytes of the virtio header before the frame, which describes pending offloads.
 pub const VIRTIO_BYTES: usize = 10;
 
-/// In the virtio header's flags: a checksum is to be completed.
+/// Virtio header flag: a checksum must be completed.
 const NEEDS_CHECKSUM: u8 = 1;
 
-/// What the virtio header says of merged frames (VIRTIO 1.2, section 5.1.6).
+/// Virtio header types of merged frames (VIRTIO 1.2, section 5.1.6).
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_UDP: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
-/// The frame that `fields` describes, in the slot that starts at `slot` and whose link-layer
-/// address stands at `address`.
+/// Returns the frame that `fields` describes, in the slot at `slot`, whose link-layer address is at
+/// offset `address`.
 ///
 /// # Safety
 /// The `slot_bytes` bytes from `slot` must be readable, and unchanged as long as the frame lives.
@@ -94,7 +95,7 @@ pub unsafe fn frame<'a>(
     if !inside {
         return None;
     }
-    // SAFETY: both ranges lie inside the slot, as was just checked.
+    // SAFETY: both ranges are inside the slot, as checked above.
     let (bytes, virtio, kind) = unsafe {
         (
             std::slice::from_raw_parts(slot.add(start), here),
@@ -124,8 +125,9 @@ fn merged(kind: u8, size: usize) -> Merged {
     Merged { protocol, size }
 }
 
-/// The tag that the kernel took out of the frame. Before Linux 3.14 it did not tell the protocol
-/// identifier, which then was the one of IEEE 802.1Q.
+/// Returns the tag that the kernel removed from the frame.
+///
+/// Linux before 3.14 does not report the protocol identifier; it then is that of IEEE 802.1Q.
 fn tag(fields: &Fields) -> Option<(u16, u16)> {
     let has = |flag| fields.status & flag != 0;
     let tpid =
@@ -142,9 +144,11 @@ pub enum Ring {
 }
 
 impl Ring {
-    /// Shows at most `limit` frames to `use_frame`, oldest first, and gives their room back; none for
-    /// a slot whose header points outside it. It stops after a frame for which `use_frame` returns
-    /// false.
+    /// Passes at most `limit` frames to `use_frame`, oldest first, and returns their slots to the
+    /// kernel.
+    ///
+    /// Passes none for a slot whose header points outside it. Stops after a frame for which
+    /// `use_frame` returns false.
     #[inline]
     pub fn take(&mut self, limit: usize, use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         match self {
@@ -154,19 +158,19 @@ impl Ring {
     }
 }
 
-/// Memory that is shared with the kernel, unmapped when dropped.
+/// Memory shared with the kernel, unmapped when dropped.
 pub struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the memory belongs to the process, not to a thread, and is reached through `&mut` only.
+// SAFETY: the memory belongs to the process, not to a thread, and is accessed only through `&mut`.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Maps the first `bytes` bytes of a socket's rings.
     pub fn new(socket: &OwnedFd, bytes: usize) -> io::Result<Self> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -184,28 +188,28 @@ impl Mapping {
         Ok(Mapping { start, bytes })
     }
 
-    /// The address `offset` bytes into the mapping, from which `length` bytes lie inside.
+    /// Returns the address at `offset` in the mapping; the `length` bytes from there are inside it.
     #[inline]
     pub fn at(&self, offset: usize, length: usize) -> *mut u8 {
         assert!(offset + length <= self.bytes);
-        // SAFETY: the offset is inside the mapping, as was just checked.
+        // SAFETY: the offset is inside the mapping, as checked above.
         unsafe { self.start.as_ptr().add(offset) }
     }
 
-    /// The status word at `offset`.
+    /// Returns the status word at `offset`.
     #[inline]
     pub fn status(&self, offset: usize) -> &AtomicU32 {
         let word = self.at(offset, size_of::<u32>()).cast::<u32>();
         assert!(word.is_aligned());
-        // SAFETY: the word is inside the mapping, aligned, and lives as long as `self`; all
-        // access to status words is atomic, on the kernel's side too.
+        // SAFETY: the word is inside the mapping, aligned, and lives as long as `self`. All access
+        // to status words is atomic, in the kernel too.
         unsafe { AtomicU32::from_ptr(word) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is the one that was mapped, and nothing points into it any more.
+        // SAFETY: the range is the mapped one, and no pointer into it remains.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

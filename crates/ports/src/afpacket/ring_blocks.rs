@@ -1,8 +1,8 @@
-//! The ring of blocks (TPACKET_V3): frames lie packed in a block, which is ours as a whole.
+//! The block ring (TPACKET_V3): frames are packed in blocks, and a block has one owner as a whole.
 //!
-//! The kernel hands a block over when the next frame does not fit any more, or when its time is
-//! up. A block in the course of being read is remembered, so that a caller with little room gets
-//! the rest later; its room goes back to the kernel with its last frame.
+//! The kernel releases a block when the next frame does not fit, or on a timeout. The ring
+//! remembers a partly read block, so that a caller with little room gets the rest later. The block
+//! returns to the kernel after its last frame.
 
 #![allow(unsafe_code)]
 
@@ -17,33 +17,32 @@ use crate::sys;
 /// Bytes of a block: small enough that a loaded link fills one within a millisecond.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// After how many milliseconds a block that is not full is handed over: the least there is.
+/// Milliseconds after which the kernel releases a block that is not full: the minimum.
 const TIMEOUT_MS: u32 = 1;
 
-/// Where the link-layer address of a frame stands, from its header on.
+/// Offset of a frame's link-layer address from its header.
 const ADDRESS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// Where the status word stands in a block.
+/// Offset of the status word in a block.
 const STATUS: usize =
     offset_of!(libc::tpacket_block_desc, hdr) + offset_of!(libc::tpacket_hdr_v1, block_status);
 
-/// The ring, and where we are in it.
+/// The ring, and the current position in it.
 pub struct BlockRing {
     mapping: Mapping,
     block_bytes: usize,
     blocks: usize,
     next: usize,
-    /// Frames of block `next` that are not read yet, if reading it has begun, and where the first
-    /// of them starts.
+    /// Unread frames of block `next` if reading has begun, and the offset of the first of them.
     left: Option<(u32, usize)>,
 }
 
 impl BlockRing {
-    /// Gives the socket a ring of about `ring_bytes` for frames of up to `frame_bytes`.
+    /// Sets up a ring of about `ring_bytes` on the socket, for frames of up to `frame_bytes`.
     pub fn new(socket: &OwnedFd, ring_bytes: usize, frame_bytes: usize) -> io::Result<Self> {
         let block_bytes = BLOCK_BYTES.max((2 * frame_bytes).next_power_of_two());
         let blocks = (ring_bytes / block_bytes).max(2);
-        // The slot size only has to be acceptable: frames take the room that they need.
+        // The slot size only has to be valid: frames take the space that they need.
         let slot_bytes = 2048;
         let request = libc::tpacket_req3 {
             tp_block_size: block_bytes as u32,
@@ -60,7 +59,7 @@ impl BlockRing {
         Ok(BlockRing { mapping, block_bytes, blocks, next: 0, left: None })
     }
 
-    /// As [`super::ring::Ring::take`]; finished blocks are given back.
+    /// Like [`super::ring::Ring::take`]; finished blocks return to the kernel.
     #[inline]
     pub fn take(&mut self, mut limit: usize, mut use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         while limit > 0 {
@@ -78,7 +77,8 @@ impl BlockRing {
         }
     }
 
-    /// The number of frames in the next block and where its first one starts, if it is ours.
+    /// Returns the number of frames in the next block and the offset of the first, if this process
+    /// owns the block.
     fn begin(&self) -> Option<(u32, usize)> {
         let block = self.next * self.block_bytes;
         let status = self.mapping.status(block + STATUS).load(Ordering::Acquire);
@@ -86,14 +86,14 @@ impl BlockRing {
             return None;
         }
         let start = self.mapping.at(block, self.block_bytes);
-        // SAFETY: the block is inside the mapping and aligned, starts with this descriptor, and is
-        // ours until `finish`.
+        // SAFETY: the block is inside the mapping and aligned, starts with this descriptor, and
+        // belongs to this process until `finish`.
         let header = unsafe { &(*start.cast::<libc::tpacket_block_desc>()).hdr.bh1 };
         Some((header.num_pkts, block + header.offset_to_first_pkt as usize))
     }
 
-    /// Shows the frame whose header starts at `offset`; returns how far the next one is, and
-    /// whether to go on.
+    /// Passes the frame whose header is at `offset`. Returns the distance to the next one, and
+    /// whether to continue.
     #[inline]
     fn show(
         &self,
@@ -102,8 +102,8 @@ impl BlockRing {
     ) -> (usize, bool) {
         let end = (self.next + 1) * self.block_bytes;
         let slot = self.mapping.at(offset, size_of::<libc::tpacket3_hdr>());
-        // SAFETY: the kernel says that a header starts here, aligned; it and the rest of the block
-        // are inside the mapping and ours until `finish`.
+        // SAFETY: the kernel guarantees an aligned header at this offset. It and the rest of the
+        // block are inside the mapping and belong to this process until `finish`.
         unsafe {
             let header = &*slot.cast::<libc::tpacket3_hdr>();
             let raw = frame(slot, end - offset, ADDRESS, &fields(header));
@@ -111,7 +111,7 @@ impl BlockRing {
         }
     }
 
-    /// Gives the block back and goes on to the next.
+    /// Returns the block to the kernel and advances to the next.
     fn finish(&mut self) {
         let block = self.next * self.block_bytes;
         self.mapping.status(block + STATUS).store(libc::TP_STATUS_KERNEL, Ordering::Release);

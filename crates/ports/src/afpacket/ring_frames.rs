@@ -1,7 +1,8 @@
-//! The ring of fixed slots (TPACKET_V2): every frame is ours the moment the kernel has written it.
+//! The ring of fixed slots (TPACKET_V2): every frame is available as soon as the kernel has written
+//! it.
 //!
-//! Slot sizes are powers of two, so that slots lie side by side across the kernel's blocks. The
-//! next slot to look at is `next`; the kernel fills in the same order.
+//! Slot sizes are powers of two, so slots are contiguous across the kernel's blocks. `next` is the
+//! next slot to read; the kernel fills slots in the same order.
 
 #![allow(unsafe_code)]
 
@@ -15,13 +16,13 @@ use crate::sys;
 /// Bytes of a block that the kernel allocates in one piece.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Where the link-layer address of a frame stands in its slot.
+/// Offset of a frame's link-layer address in its slot.
 const ADDRESS: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// Bytes at most before the frame in its slot: headers, virtio header and alignment.
+/// Most bytes before the frame in its slot: headers, virtio header and alignment.
 const BEFORE_FRAME: usize = libc::TPACKET2_HDRLEN + 16 + libc::TPACKET_ALIGNMENT + VIRTIO_BYTES;
 
-/// The ring, and where we are in it.
+/// The ring, and the current position in it.
 pub struct FrameRing {
     mapping: Mapping,
     slot_bytes: usize,
@@ -30,7 +31,7 @@ pub struct FrameRing {
 }
 
 impl FrameRing {
-    /// Gives the socket a ring of about `ring_bytes` for frames of up to `frame_bytes`.
+    /// Sets up a ring of about `ring_bytes` on the socket, for frames of up to `frame_bytes`.
     pub fn new(socket: &OwnedFd, ring_bytes: usize, frame_bytes: usize) -> io::Result<Self> {
         let slot_bytes = (BEFORE_FRAME + frame_bytes).next_power_of_two();
         let block_bytes = BLOCK_BYTES.max(slot_bytes);
@@ -48,7 +49,7 @@ impl FrameRing {
         Ok(FrameRing { mapping, slot_bytes, slots, next: 0 })
     }
 
-    /// As [`super::ring::Ring::take`].
+    /// Like [`super::ring::Ring::take`].
     #[inline]
     pub fn take(&mut self, limit: usize, mut use_frame: impl FnMut(Option<Raw<'_>>) -> bool) {
         for _ in 0..limit {
@@ -58,8 +59,8 @@ impl FrameRing {
                 return;
             }
             let slot = self.mapping.at(offset, self.slot_bytes);
-            // SAFETY: the slot is inside the mapping and aligned, starts with this header, and is
-            // ours until its status is set to the kernel's below.
+            // SAFETY: the slot is inside the mapping and aligned, and starts with this header. It
+            // belongs to this process until its status is set to the kernel's below.
             let goes_on = unsafe {
                 let header = &*slot.cast::<libc::tpacket2_hdr>();
                 use_frame(frame(slot, self.slot_bytes, ADDRESS, &fields(header, status)))

@@ -1,8 +1,8 @@
-//! The two packet sockets of a port: one that receives through a ring, one that only sends.
+//! The two packet sockets of a port: one receives through a ring, one only sends.
 //!
-//! The receiving socket is bound last, when its ring and options are in place, so that nothing
-//! of another interface, nothing outgoing and nothing half configured is ever in it. Options that
-//! an older kernel lacks and that have a second line of defence are not insisted on.
+//! The receiving socket is bound last, when its ring and options are in place. It therefore never
+//! receives frames of other interfaces, outgoing frames, or frames before its configuration.
+//! Options that older kernels lack are optional if a second mechanism covers them.
 
 #![allow(unsafe_code)]
 
@@ -19,17 +19,18 @@ use super::{Delivery, HEADER_BYTES, Options, Stamps};
 use crate::interface::Interface;
 use crate::sys;
 
-/// What failed, and how.
+/// The failed operation and its error.
 type Failure = (&'static str, io::Error);
 
-/// Memory for frames that were sent and are not yet taken by their receiver, in bytes.
+/// Buffer for sent frames that their receiver has not taken yet, in bytes.
 const SEND_BUFFER_BYTES: libc::c_int = 8 << 20;
 
-/// Memory for frames that are longer than a slot, in bytes: above a hundred merged ones, which is
-/// more than a TCP connection with the system's usual limits has under way.
+/// Buffer for frames longer than a slot, in bytes: above a hundred merged frames.
+///
+/// A TCP connection with the system's usual limits has fewer in flight.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 8 << 20;
 
-/// A socket that receives all frames that come in on the interface, and its ring.
+/// Opens a socket that receives all frames arriving on the interface, and its ring.
 pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, Ring), Failure> {
     let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
         .map_err(|error| ("opening a packet socket on", error))?;
@@ -41,7 +42,7 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
     set(libc::PACKET_VERSION, version as libc::c_int)
         .and_then(|()| set(libc::PACKET_VNET_HDR, 1))
         .map_err(|error| ("choosing the ring version of", error))?;
-    // Without it (before Linux 4.20), outgoing frames are recognised one by one.
+    // Without this option (before Linux 4.20), the ring recognizes outgoing frames one by one.
     let _ = set(libc::PACKET_IGNORE_OUTGOING, 1);
     if options.stamps == Stamps::AtArrival {
         let on: libc::c_int = 1;
@@ -53,7 +54,7 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
         Delivery::Prompt if options.segment_merged => {
             queue_long_frames(&socket).map_err(|error| ("asking for merged frames on", error))?
         }
-        // Blocks have no slots: a merged frame takes the room that it needs.
+        // Blocks have no slots: a merged frame takes the space that it needs.
         Delivery::Batched if options.segment_merged => {
             frame_bytes = frame_bytes.max(MERGED_BYTES_MAX);
         }
@@ -73,8 +74,8 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
     Ok((socket, ring))
 }
 
-/// Has the kernel put a frame that is longer than a slot into the socket's receive queue too, as
-/// long as that has room.
+/// Makes the kernel also put a frame longer than a slot into the socket's receive queue, while that
+/// has room.
 fn queue_long_frames(socket: &OwnedFd) -> io::Result<()> {
     let buffer =
         |name| sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &RECEIVE_BUFFER_BYTES);
@@ -82,7 +83,7 @@ fn queue_long_frames(socket: &OwnedFd) -> io::Result<()> {
     packet_option(socket, libc::PACKET_COPY_THRESH, 1)
 }
 
-/// A socket that sends on the interface and receives nothing.
+/// Opens a socket that sends on the interface and receives nothing.
 pub fn sending(interface: &Interface, options: &Options) -> Result<OwnedFd, Failure> {
     let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
         .map_err(|error| ("opening a packet socket on", error))?;
@@ -90,7 +91,7 @@ pub fn sending(interface: &Interface, options: &Options) -> Result<OwnedFd, Fail
         packet_option(&socket, libc::PACKET_QDISC_BYPASS, 1)
             .map_err(|error| ("bypassing the queueing discipline of", error))?;
     }
-    // With the right to exceed the system's limit if we have it, up to the limit if not.
+    // Exceeds the system's limit if privileged, else uses up to the limit.
     let buffer =
         |name| sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &SEND_BUFFER_BYTES);
     buffer(libc::SO_SNDBUFFORCE)
@@ -100,7 +101,7 @@ pub fn sending(interface: &Interface, options: &Options) -> Result<OwnedFd, Fail
     Ok(socket)
 }
 
-/// Frames that found the ring full since this was last asked.
+/// Returns the frames dropped on a full ring since the last call.
 pub fn drops(socket: RawFd, delivery: Delivery) -> u64 {
     let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
     match delivery {

@@ -1,7 +1,7 @@
-//! Sending in batches: one system call for up to 64 frames (`sendmmsg`).
+//! Sends in batches: one system call for up to 64 frames (`sendmmsg`).
 //!
-//! A frame that the kernel refuses is counted and passed over, so that it does not hold up those
-//! behind it; only when there is no room now (`EAGAIN`) are frames left to the caller.
+//! A frame that the kernel rejects is counted and skipped, so that it does not delay the frames
+//! after it. Frames stay with the caller only if there is no room now (`EAGAIN`).
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use packet::frame::Frame;
 use super::{HEADER_BYTES, restore};
 use crate::port::{PortCounters, PortDrop};
 
-/// Frames in one system call.
+/// Frames per system call.
 const CALL_FRAMES: usize = 64;
 
 /// The sending socket and the arrays that describe frames to the kernel.
@@ -24,7 +24,7 @@ pub struct Transmitter {
     messages: Box<[libc::mmsghdr; CALL_FRAMES]>,
 }
 
-// SAFETY: the pointers in the arrays are written before each use and never followed after it.
+// SAFETY: the pointers in the arrays are written before each use and not used afterwards.
 unsafe impl Send for Transmitter {}
 
 impl Transmitter {
@@ -39,8 +39,9 @@ impl Transmitter {
         }
     }
 
-    /// Sends the first of `frames`. Returns how many are done with (sent, or counted as refused)
-    /// and the error that says why it went no further, if it is not just a lack of room.
+    /// Sends the first of `frames`. Returns how many are done (sent, or counted as rejected).
+    ///
+    /// The second value is the error that ended sending, unless the cause was lack of room.
     pub fn send(&mut self, frames: &[Frame], counters: &mut PortCounters) -> (usize, Option<i32>) {
         let mut done = 0;
         while done < frames.len() {
@@ -68,8 +69,8 @@ impl Transmitter {
         (done, None)
     }
 
-    /// One system call for the first of `frames`: how many were sent, at least one, or why the
-    /// first was not.
+    /// Makes one system call for the first of `frames`. Returns how many were sent, at least one,
+    /// or why the first was not.
     fn call(&mut self, frames: &[Frame]) -> Result<usize, i32> {
         let mut count = 0;
         for (place, frame) in frames.iter().take(CALL_FRAMES).enumerate() {
@@ -87,8 +88,8 @@ impl Transmitter {
         if count == 0 {
             return Err(libc::EMSGSIZE);
         }
-        // SAFETY: the first `count` messages each point to one vector, which describes the bytes
-        // of a frame; all of them outlive the call, and sending only reads the bytes.
+        // SAFETY: the first `count` messages each point to one vector, which describes the bytes of
+        // a frame. All of them outlive the call, and sending only reads the bytes.
         let sent = unsafe {
             libc::sendmmsg(
                 self.socket.as_raw_fd(),

@@ -1,7 +1,7 @@
-//! The system call `bpf(2)`, which takes a command and a struct that depends on it.
+//! The system call `bpf(2)`, which takes a command and a command-specific struct.
 //!
-//! Source: Linux `include/uapi/linux/bpf.h` (`enum bpf_cmd`, `union bpf_attr`). The kernel takes a
-//! struct that is shorter than its own for one whose other fields are zero.
+//! Source: Linux `include/uapi/linux/bpf.h` (`enum bpf_cmd`, `union bpf_attr`). The kernel treats
+//! fields beyond the end of a shorter struct as zero.
 
 #![allow(unsafe_code)]
 
@@ -21,17 +21,17 @@ pub(super) enum Command {
     LinkUpdate = 29,
 }
 
-/// An argument of the call: what of `union bpf_attr` a command looks at.
+/// An argument of the call: the part of `union bpf_attr` that a command reads.
 ///
 /// # Safety
-/// The type must be laid out as C has it, without padding, and every address in it must be zero or
-/// that of memory which the command may use as its documentation says, throughout the call.
+/// The type must have C layout without padding. Every address in it must be zero or that of memory
+/// which the command may use as documented, throughout the call.
 pub(super) unsafe trait Argument {}
 
-/// Makes the call; what it returns depends on the command.
+/// Makes the call; the meaning of the returned value depends on the command.
 pub(super) fn call<A: Argument>(command: Command, argument: &A) -> io::Result<i32> {
-    // SAFETY: the pointer and the length describe `argument`, which outlives the call; what it
-    // points to is its type's promise.
+    // SAFETY: the pointer and the length describe `argument`, which outlives the call. Its type
+    // guarantees the memory that it points to.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -46,6 +46,6 @@ pub(super) fn call<A: Argument>(command: Command, argument: &A) -> io::Result<i3
 /// Makes a call that returns a new descriptor.
 pub(super) fn open<A: Argument>(command: Command, argument: &A) -> io::Result<OwnedFd> {
     let descriptor = call(command, argument)?;
-    // SAFETY: the commands that this is used for return a descriptor that is ours alone.
+    // SAFETY: these commands return a descriptor that this process alone owns.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -1,11 +1,11 @@
-//! Instructions of eBPF (RFC 9669), and an assembler that knows where its jumps go.
+//! eBPF instructions (RFC 9669), and an assembler that resolves jumps.
 //!
-//! Only the instructions that programs here use have a verb. What a program may do with a register
-//! is the kernel's to check; a jump to a label that was never placed, or backwards, is an error
-//! here.
+//! The assembler has methods only for the instructions that programs of this crate use. The
+//! kernel's verifier checks how a program uses registers. A jump backwards, or to a label that was
+//! never placed, is an error of the assembler.
 
-/// A register: the first holds results, the next five arguments of calls, four more survive calls,
-/// and the last points behind the stack.
+/// A register: R0 holds results, R1 to R5 call arguments. R6 to R9 survive calls, and R10 points to
+/// the end of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -23,7 +23,7 @@ pub enum Register {
     R10,
 }
 
-/// How much of memory an instruction reads or writes.
+/// Width of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Width {
@@ -37,45 +37,45 @@ pub enum Width {
     Double = 0x18,
 }
 
-/// When a jump is taken, of unsigned numbers.
+/// Condition of a jump; comparisons are unsigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Condition {
-    /// The first equals the second.
+    /// The first operand equals the second.
     Equal = 0x10,
-    /// The first is greater.
+    /// The first operand is greater.
     Greater = 0x20,
-    /// They differ.
+    /// The operands differ.
     NotEqual = 0x50,
 }
 
-/// A function of the kernel by its number (`enum bpf_func_id`).
+/// A kernel helper function by its number (`enum bpf_func_id`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Helper {
-    /// The address of a map's value.
+    /// Returns the address of a map's value.
     MapLookUp = 1,
-    /// The monotonic clock in nanoseconds.
+    /// Returns the monotonic clock in nanoseconds.
     MonotonicNs = 5,
-    /// Puts a VLAN tag on a frame.
+    /// Pushes a VLAN tag on a frame.
     VlanPush = 18,
-    /// Takes the outermost one off.
+    /// Pops the outermost VLAN tag.
     VlanPop = 19,
-    /// Sends a frame on by an interface.
+    /// Redirects a frame to an interface.
     Redirect = 23,
     /// Reads bytes of a frame.
     LoadBytes = 26,
-    /// Sends a frame to where a map's entry says.
+    /// Redirects a frame to the target in a map's entry.
     RedirectMap = 51,
-    /// Makes room before a frame's data.
+    /// Reserves space before a frame's data.
     AdjustMeta = 54,
-    /// Moves a frame's end.
+    /// Moves the end of a frame.
     AdjustTail = 65,
     /// Writes bytes into a frame.
     StoreBytes = 190,
 }
 
-/// One instruction of 8 bytes, as the kernel takes it.
+/// One instruction of 8 bytes, in the kernel's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Instruction {
@@ -86,7 +86,7 @@ pub struct Instruction {
     immediate: i32,
 }
 
-// Classes and modes of instructions (RFC 9669, section 3).
+// Instruction classes and modes (RFC 9669, section 3).
 const LOAD: u8 = 0x61;
 const STORE: u8 = 0x63;
 const STORE_IMMEDIATE: u8 = 0x62;
@@ -107,61 +107,61 @@ const JUMP: u8 = 0x05;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
-/// The source of a wide load whose number is a map's descriptor.
+/// Source of a wide load whose immediate is a map's descriptor.
 const FROM_MAP: u8 = 1;
 
-/// The source of a wide load of the address of a map's first value, by the map's descriptor.
+/// Source of a wide load of the address of a map's first value, by the map's descriptor.
 const FROM_MAP_VALUE: u8 = 2;
 
-/// The source of a call whose number is that of a kernel function's type.
+/// Source of a call whose immediate is the BTF id of a kernel function.
 const OF_KERNEL: u8 = 2;
 
-/// A place in a program that jumps go to.
+/// A jump target in a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// A program in the making.
+/// A program under construction.
 #[derive(Debug, Default)]
 pub struct Assembly {
     instructions: Vec<Instruction>,
-    /// Jumps by place, and where to.
+    /// Jumps by position, with their labels.
     jumps: Vec<(usize, Label)>,
-    /// Where labels are, once placed.
+    /// Positions of the labels, once placed.
     places: Vec<Option<usize>>,
 }
 
-/// A jump whose label was not placed behind it.
+/// A jump whose label is not placed after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NowhereToGo;
 
 impl Assembly {
-    /// An empty program.
+    /// Creates an empty program.
     pub fn new() -> Self {
         Assembly::default()
     }
 
-    /// A new label, to be placed later.
+    /// Creates a new label, to be placed later.
     pub fn label(&mut self) -> Label {
         self.places.push(None);
         Label(self.places.len() - 1)
     }
 
-    /// Places a label here.
+    /// Places a label at the current position.
     pub fn place(&mut self, label: Label) {
         self.places[label.0] = Some(self.instructions.len());
     }
 
-    /// Reads memory at `from` + `offset`.
+    /// Loads memory at `from` + `offset`.
     pub fn load(&mut self, width: Width, into: Register, from: Register, offset: i16) {
         self.push(LOAD | width as u8, into, from as u8, offset, 0);
     }
 
-    /// Writes a register to memory at `to` + `offset`.
+    /// Stores a register to memory at `to` + `offset`.
     pub fn store(&mut self, width: Width, to: Register, offset: i16, from: Register) {
         self.push(STORE | width as u8, to, from as u8, offset, 0);
     }
 
-    /// Writes a number to memory at `to` + `offset`.
+    /// Stores a number to memory at `to` + `offset`.
     pub fn store_number(&mut self, width: Width, to: Register, offset: i16, number: i32) {
         self.push(STORE_IMMEDIATE | width as u8, to, 0, offset, number);
     }
@@ -171,7 +171,7 @@ impl Assembly {
         self.push(MOVE_IMMEDIATE, register, 0, 0, number);
     }
 
-    /// Sets a register to what another holds.
+    /// Copies a register.
     pub fn copy(&mut self, into: Register, from: Register) {
         self.push(MOVE, into, from as u8, 0, 0);
     }
@@ -181,32 +181,32 @@ impl Assembly {
         self.push(ADD_IMMEDIATE, register, 0, 0, number);
     }
 
-    /// Adds what another register holds.
+    /// Adds another register.
     pub fn add_register(&mut self, to: Register, what: Register) {
         self.push(ADD, to, what as u8, 0, 0);
     }
 
-    /// Subtracts what another register holds.
+    /// Subtracts another register.
     pub fn subtract(&mut self, from: Register, what: Register) {
         self.push(SUBTRACT, from, what as u8, 0, 0);
     }
 
-    /// Keeps those bits of a register's lower 32 that a mask has; the upper 32 become zero.
+    /// Masks the lower 32 bits of a register; the upper 32 become zero.
     pub fn and_word(&mut self, register: Register, mask: u32) {
         self.push(AND_WORD, register, 0, 0, mask as i32);
     }
 
-    /// Shifts a register's bits up.
+    /// Shifts a register to the left.
     pub fn shift_left(&mut self, register: Register, bits: i32) {
         self.push(SHIFT_LEFT, register, 0, 0, bits);
     }
 
-    /// Makes two bytes that were read as they lie the number that they are in the order of networks.
+    /// Converts two bytes loaded in memory order from network byte order.
     pub fn network_half(&mut self, register: Register) {
         self.push(TO_BIG_ENDIAN, register, 0, 0, 16);
     }
 
-    /// Adds a register to the number of 8 bytes at `to` + `offset`, whoever else does so meanwhile.
+    /// Atomically adds a register to the 8-byte number at `to` + `offset`.
     pub fn atomic_add(&mut self, to: Register, offset: i16, what: Register) {
         self.push(ATOMIC_ADD, to, what as u8, offset, 0);
     }
@@ -223,46 +223,46 @@ impl Assembly {
         self.push(0, Register::R0, 0, 0, 0);
     }
 
-    /// Goes to a label if a register compares so with a number.
+    /// Jumps to a label if the comparison of a register with a number holds.
     pub fn jump_if(&mut self, one: Register, condition: Condition, number: i32, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.push(JUMP_IMMEDIATE | condition as u8, one, 0, 0, number);
     }
 
-    /// Goes to a label if two registers compare so.
+    /// Jumps to a label if the comparison of two registers holds.
     pub fn jump_if_both(&mut self, one: Register, condition: Condition, two: Register, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.push(JUMP_REGISTER | condition as u8, one, two as u8, 0, 0);
     }
 
-    /// Goes to a label if a register's lower 32 bits compare so with a number.
+    /// Jumps to a label if the comparison of a register's lower 32 bits with a number holds.
     pub fn jump_if_word(&mut self, one: Register, condition: Condition, number: u32, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.push(JUMP_WORD | condition as u8, one, 0, 0, number as i32);
     }
 
-    /// Goes to a label.
+    /// Jumps to a label.
     pub fn jump(&mut self, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.push(JUMP, Register::R0, 0, 0, 0);
     }
 
-    /// Calls a helper, with arguments in R1 to R5 and a result in R0.
+    /// Calls a helper, with arguments in R1 to R5 and the result in R0.
     pub fn call(&mut self, helper: Helper) {
         self.push(CALL, Register::R0, 0, 0, helper as i32);
     }
 
-    /// Calls a function of the kernel itself, by the number of its type.
+    /// Calls a kernel function by its BTF id.
     pub fn call_kernel(&mut self, function: i32) {
         self.push(CALL, Register::R0, OF_KERNEL, 0, function);
     }
 
-    /// Ends the program with what R0 holds.
+    /// Ends the program with the result in R0.
     pub fn exit(&mut self) {
         self.push(EXIT, Register::R0, 0, 0, 0);
     }
 
-    /// The program, its jumps filled in.
+    /// Resolves the jumps and returns the program.
     pub fn finish(mut self) -> Result<Vec<Instruction>, NowhereToGo> {
         for (at, label) in self.jumps {
             let ahead = self.places[label.0].and_then(|place| place.checked_sub(at + 1));
@@ -282,7 +282,7 @@ impl Assembly {
 mod tests {
     use super::*;
 
-    /// Encoded by hand from RFC 9669, section 3; beside each line its usual notation.
+    /// Encoded manually from RFC 9669, section 3; each line has its usual notation as a comment.
     #[test]
     fn instructions_are_those_of_the_specification() {
         let mut program = Assembly::new();

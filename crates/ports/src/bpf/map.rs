@@ -1,4 +1,5 @@
-//! A table in the kernel that programs and this process share: from 4 bytes to 4 bytes, or a row of counters.
+//! A kernel map that programs and this process share: 4-byte keys to 4-byte values, or an array of
+//! counters.
 //!
 //! Source: Linux `include/uapi/linux/bpf.h` (`BPF_MAP_CREATE`, `BPF_MAP_UPDATE_ELEM`).
 
@@ -9,33 +10,33 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::call::{self, Argument, Command};
 
-/// What a table holds.
+/// Type of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// Numbers by place.
+    /// Array of numbers.
     Array = 2,
-    /// Interfaces by place, that frames can be sent by.
+    /// Interfaces by index, to which frames can be redirected.
     Devices = 14,
-    /// AF_XDP sockets by place.
+    /// AF_XDP sockets by index.
     XdpSockets = 17,
 }
 
-/// A table.
+/// A map.
 #[derive(Debug)]
 pub struct Map {
     descriptor: OwnedFd,
 }
 
 impl Map {
-    /// A table of so many places.
+    /// Creates a map with this many entries.
     pub fn new(kind: Kind, entries: u32) -> io::Result<Self> {
         let argument =
             Create { kind: kind as u32, key_bytes: 4, value_bytes: 4, entries, flags: 0 };
         Ok(Map { descriptor: call::open(Command::MapCreate, &argument)? })
     }
 
-    /// Puts a value (a number, or a socket's descriptor) at a place.
+    /// Sets the entry at `place` to a value (a number, or a socket's descriptor).
     pub fn put(&self, place: u32, value: u32) -> io::Result<()> {
         let argument = Element {
             map: self.descriptor.as_raw_fd() as u32,
@@ -47,7 +48,7 @@ impl Map {
         call::call(Command::MapUpdate, &argument).map(drop)
     }
 
-    /// The number at a place. Sockets cannot be read.
+    /// Returns the number at `place`. Sockets cannot be read.
     pub fn get(&self, place: u32) -> io::Result<u32> {
         let mut value = 0_u32;
         let argument = Element {
@@ -62,13 +63,13 @@ impl Map {
         Ok(unsafe { std::ptr::read_volatile(&value) })
     }
 
-    /// By which programs name it.
+    /// Returns the map's descriptor, for use in programs.
     pub fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }
 }
 
-/// An array that can be mapped.
+/// Creates an array map that can be mapped into memory.
 pub(super) fn create_mappable(entries: u32, value_bytes: u32) -> io::Result<OwnedFd> {
     /// `BPF_F_MMAPABLE`.
     const MAPPABLE: u32 = 1 << 10;
@@ -77,7 +78,7 @@ pub(super) fn create_mappable(entries: u32, value_bytes: u32) -> io::Result<Owne
     call::open(Command::MapCreate, &argument)
 }
 
-/// A row of counters of 8 bytes, that a program adds to and this process reads together.
+/// An array of 8-byte counters that a program increments and this process reads together.
 #[derive(Debug)]
 pub struct Counters {
     map: Map,
@@ -85,7 +86,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// So many counters, all 0.
+    /// Creates this many counters, all 0.
     pub fn new(count: usize) -> io::Result<Self> {
         let value_bytes = (count.max(1) * 8) as u32;
         let kind = Kind::Array as u32;
@@ -93,7 +94,7 @@ impl Counters {
         Ok(Counters { map: Map { descriptor: call::open(Command::MapCreate, &argument)? }, count })
     }
 
-    /// All of them, by one call.
+    /// Reads all counters with one call.
     pub fn read(&self) -> io::Result<Vec<u64>> {
         let (key, mut values) = (0_u32, vec![0_u64; self.count.max(1)]);
         let argument = Element {
@@ -108,7 +109,7 @@ impl Counters {
         Ok(values)
     }
 
-    /// By which programs name it.
+    /// Returns the map's descriptor, for use in programs.
     pub fn descriptor(&self) -> RawFd {
         self.map.descriptor()
     }
@@ -135,7 +136,6 @@ struct Element {
     flags: u64,
 }
 
-// SAFETY: integers without padding; the addresses are those of a key of 4 bytes and of a value of as
-// many as the map was made with, which live throughout the call, the value being writable where it
-// is looked up.
+// SAFETY: integers without padding. The addresses are those of a 4-byte key and of a value of the
+// map's value size, which live throughout the call. The value is writable for lookups.
 unsafe impl Argument for Element {}

@@ -1,9 +1,11 @@
-//! A program in the kernel, and its place at an interface.
+//! An eBPF program in the kernel, and its attachment to an interface.
 //!
 //! Source: Linux `include/uapi/linux/bpf.h` (`BPF_PROG_LOAD`, `BPF_PROG_TEST_RUN`,
-//! `BPF_LINK_CREATE` and `BPF_LINK_UPDATE`, the latter two for interfaces since Linux 5.9) and `include/uapi/linux/if_link.h` (`XDP_FLAGS_*`).
-//! Invariant: an attached program goes from its interface when its [`Attached`] is dropped or the
-//! process ends, however that comes about.
+//! `BPF_LINK_CREATE` and `BPF_LINK_UPDATE`, the latter two for interfaces since Linux 5.9) and
+//! `include/uapi/linux/if_link.h` (`XDP_FLAGS_*`).
+//!
+//! Invariant: an attached program is detached when its [`Attached`] is dropped or the process ends
+//! for any reason.
 
 #![allow(unsafe_code)]
 
@@ -14,39 +16,39 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use super::call::{self, Argument, Command};
 use super::instruction::Instruction;
 
-/// The kind of program that sees frames first.
+/// Program type `BPF_PROG_TYPE_XDP`, which runs first on a frame.
 const XDP: u32 = 6;
 
-/// The kind of program that classifies what the kernel has made its own description of.
+/// Program type `BPF_PROG_TYPE_SCHED_CLS`, which classifies socket buffers.
 const CLASSIFIER: u32 = 3;
 
-/// Where a program of that kind is attached.
+/// Attach type of XDP programs.
 const AT_XDP: u32 = 37;
 
-/// A program that the kernel has checked and taken.
+/// A program that the kernel has verified and loaded.
 #[derive(Debug)]
 pub struct Program {
     descriptor: OwnedFd,
 }
 
-/// Where in the kernel a program meets frames.
+/// Where in the kernel an XDP program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
-    /// After the kernel has made its own description of each frame: on every interface.
+    /// After the kernel has allocated a socket buffer for each frame; works on every interface.
     Generic = 1 << 1,
-    /// In the driver, where it can.
+    /// In the driver, if it supports this.
     Native = 1 << 2,
 }
 
-/// A program at an interface. It is taken off when this is dropped.
+/// A program attached to an interface. Dropping this detaches it.
 #[derive(Debug)]
 pub struct Attached {
     link: OwnedFd,
 }
 
 impl Attached {
-    /// Puts another program in its place; no frame meets neither.
+    /// Replaces the program atomically: every frame meets the old or the new one.
     pub fn replace(&self, program: &Program) -> io::Result<()> {
         let argument = Update {
             link: self.link.as_raw_fd() as u32,
@@ -59,18 +61,17 @@ impl Attached {
 }
 
 impl Program {
-    /// Hands a program to the kernel. `license` says under what terms its text is: some helpers
-    /// are for programs under the GPL only.
+    /// Loads a program. `license` is that of its text: some helpers require the GPL.
     pub fn load(instructions: &[Instruction], license: &CStr) -> io::Result<Self> {
         Program::load_kind(XDP, instructions, license)
     }
 
-    /// The same with a program that classifies frames.
+    /// Loads a program that classifies frames.
     pub fn load_classifier(instructions: &[Instruction], license: &CStr) -> io::Result<Self> {
         Program::load_kind(CLASSIFIER, instructions, license)
     }
 
-    /// By which it is named to the kernel.
+    /// Returns the program's descriptor.
     pub fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }
@@ -90,12 +91,14 @@ impl Program {
         Ok(Program { descriptor: call::open(Command::ProgramLoad, &argument)? })
     }
 
-    /// Has so many frames made by the kernel, alike and of these bytes (14 to some 3,500), meet the program:
-    /// what it sends them on to is sent. Since Linux 5.18.
+    /// Runs the program on this many frames, which the kernel creates with these bytes (14 to some
+    /// 3,500).
+    ///
+    /// Frames that the program redirects are sent. Since Linux 5.18.
     pub fn meet_live_frames(&self, bytes: &[u8], frames: u32) -> io::Result<()> {
         /// `BPF_F_TEST_XDP_LIVE_FRAMES`.
         const LIVE_FRAMES: u32 = 1 << 1;
-        /// Frames at once that the kernel allows.
+        /// Largest batch that the kernel allows.
         const BATCH_MAX: u32 = 256;
         let argument = Test {
             program: self.descriptor.as_raw_fd() as u32,
@@ -109,8 +112,7 @@ impl Program {
         call::call(Command::ProgramTest, &argument).map(drop)
     }
 
-    /// Has frames that come in by an interface, by its number in the calling thread's namespace,
-    /// meet the program.
+    /// Attaches the program to an interface, by its index in the calling thread's namespace.
     pub fn attach(&self, interface: i32, mode: Mode) -> io::Result<Attached> {
         let argument = Link {
             program: self.descriptor.as_raw_fd() as u32,
@@ -135,8 +137,8 @@ struct Load {
     flags: u32,
 }
 
-// SAFETY: integers without padding; the addresses are those of so many instructions and of a
-// string that ends in zero, both borrowed throughout the call, and of no log.
+// SAFETY: integers without padding. The addresses are those of this many instructions and of a
+// string that ends in zero, both borrowed throughout the call. The log address is zero.
 unsafe impl Argument for Load {}
 
 #[repr(C)]
@@ -160,9 +162,9 @@ struct Test {
     padding: u32,
 }
 
-// SAFETY: integers without padding of the compiler's; the one address that is not zero is that of so
-// many bytes, which are borrowed throughout the call and only read. With live frames the kernel writes
-// no answer.
+// SAFETY: integers without implicit padding. The one address that is not zero is that of this many
+// bytes, which are borrowed throughout the call and only read. With live frames the kernel writes
+// no reply.
 unsafe impl Argument for Test {}
 
 #[repr(C)]

@@ -1,7 +1,8 @@
-//! A table of the kernel that this process has mapped: what it writes there, programs read without a call.
+//! An array map that this process has mapped into memory: programs read what it writes there,
+//! without a system call.
 //!
-//! Source: Linux `include/uapi/linux/bpf.h` (`BPF_F_MMAPABLE`, since Linux 5.5). Values lie side by side,
-//! each at a multiple of 8 bytes.
+//! Source: Linux `include/uapi/linux/bpf.h` (`BPF_F_MMAPABLE`, since Linux 5.5). Values are
+//! contiguous, each at a multiple of 8 bytes.
 
 #![allow(unsafe_code)]
 
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::map;
 
-/// A mapped table of values of equal size.
+/// A mapped array of values of equal size.
 pub struct Shared {
     descriptor: OwnedFd,
     start: NonNull<u8>,
@@ -20,19 +21,19 @@ pub struct Shared {
     values: usize,
 }
 
-// SAFETY: the memory belongs to the process, not to a thread, and is written through `&mut` or by atomics
-// only.
+// SAFETY: the memory belongs to the process, not to a thread, and is written only through `&mut` or
+// by atomics.
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// So many values of so many bytes, a multiple of 8 and more than none, all zero.
+    /// Creates `values` values of `value_bytes` bytes, a non-zero multiple of 8, all zero.
     pub fn new(values: usize, value_bytes: usize) -> io::Result<Self> {
         assert!(
             values > 0 && value_bytes > 0 && value_bytes.is_multiple_of(8),
             "values are aligned"
         );
         let descriptor = map::create_mappable(values as u32, value_bytes as u32)?;
-        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -50,28 +51,28 @@ impl Shared {
         Ok(Shared { descriptor, start, value_bytes, values })
     }
 
-    /// The value at a place, to be written. Programs that run meanwhile see it change.
+    /// Returns the value at `place` for writing. Programs that run at the same time see it change.
     pub fn value_mut(&mut self, place: usize) -> &mut [u8] {
         assert!(place < self.values, "the table has this place");
-        // SAFETY: inside the mapping; only programs that this process runs look at it besides, and they
-        // do so while it waits for them.
+        // SAFETY: inside the mapping. Only programs that this process runs also read it, and they
+        // do so while the process waits for them.
         unsafe {
             let start = self.start.as_ptr().add(place * self.value_bytes);
             std::slice::from_raw_parts_mut(start, self.value_bytes)
         }
     }
 
-    /// The first word of the value at a place, which programs may change.
+    /// Returns the first word of the value at `place`, which programs may change.
     pub fn word(&self, place: usize) -> u32 {
         assert!(place < self.values, "the table has this place");
-        // SAFETY: inside the mapping and aligned, since values begin at multiples of 8 bytes.
+        // SAFETY: inside the mapping and aligned, because values begin at multiples of 8 bytes.
         let word = unsafe {
             AtomicU32::from_ptr(self.start.as_ptr().add(place * self.value_bytes).cast())
         };
         word.load(Ordering::Acquire)
     }
 
-    /// By which programs name it.
+    /// Returns the map's descriptor, for use in programs.
     pub fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }
@@ -79,7 +80,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: the range is the one that was mapped, and no borrow of it outlives `self`.
+        // SAFETY: the range is the mapped one, and no borrow of it outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.values * self.value_bytes) };
     }
 }

@@ -1,10 +1,12 @@
-//! A file's frames, read by a thread of their own before they are needed: whoever sends them waits
-//! for no disk and decodes nothing.
+//! Reads a file's frames ahead in a separate thread, so that the sender neither waits for the disk
+//! nor decodes.
 //!
-//! Frames come in chunks: a piece of the file as it was read, and where in it frames lie, so that nothing
-//! is copied. At most [`CHUNKS`] chunks, and two more, are read ahead, of [`CHUNK_BYTES`] or of the largest
-//! block, and used ones come back to be filled again, so that memory does not grow with the file. The
-//! file can be read many times over.
+//! - Frames are delivered in chunks: a part of the file as read, and the places of the frames in
+//!   it. Nothing is copied.
+//! - At most [`CHUNKS`] chunks, and two more, are read ahead. Each has [`CHUNK_BYTES`], or the
+//!   length of the largest block.
+//! - Used chunks are returned and refilled, so memory does not grow with the file.
+//! - The file can be read several times.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,13 +20,13 @@ use packet::time::Nanos;
 
 use super::{CaptureError, CaptureReader, Here, WINDOW_BYTES};
 
-/// Chunks that are read ahead.
+/// Number of chunks that are read ahead.
 pub const CHUNKS: usize = 32;
 
 /// Bytes of a chunk, unless a single block is longer.
 pub const CHUNK_BYTES: usize = WINDOW_BYTES;
 
-/// Frames, and the bytes that they lie in.
+/// Frames, and the bytes that contain them.
 #[derive(Debug, Clone, Default)]
 pub struct Chunk {
     bytes: Vec<u8>,
@@ -34,26 +36,26 @@ pub struct Chunk {
 /// A frame of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// When it was captured, since 1970, if the file says it.
+    /// Capture time since 1970, if the file has it.
     pub at: Option<Nanos>,
-    /// How long it was, without frame check sequence.
+    /// Original length, without frame check sequence.
     pub original_bytes: u32,
-    /// Whether the file, read once more, begins with it.
+    /// Whether this is the first frame of the file in a pass.
     pub is_first: bool,
     start: u32,
     end: u32,
 }
 
-/// What comes of a file.
+/// An item from the reading thread.
 #[derive(Debug)]
 pub enum Piece {
     /// Frames.
     Chunk(Chunk),
-    /// The file was read to its end for the first time, and this was odd in it.
+    /// The file was read to its end for the first time, with these warnings.
     Odd(Warnings),
-    /// It cannot be read on. Nothing follows.
+    /// The file cannot be read further. Nothing follows.
     Failed(CaptureError),
-    /// It was read as often as was asked. Nothing follows.
+    /// All passes are complete. Nothing follows.
     Ended,
 }
 
@@ -62,36 +64,36 @@ pub enum Piece {
 pub struct ReadAhead {
     pieces: Receiver<Piece>,
     used: Sender<Chunk>,
-    /// What was waited for already.
+    /// Pieces received while waiting for the first frames.
     waiting: VecDeque<Piece>,
 }
 
 impl Chunk {
-    /// How many frames it holds.
+    /// Returns the number of frames.
     #[inline]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether it holds none.
+    /// Returns whether the chunk has no frames.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// What is known of the frame at `index`, which is less than [`Chunk::len`].
+    /// Returns the place of the frame at `index`, which is less than [`Chunk::len`].
     #[inline]
     pub fn place(&self, index: usize) -> Place {
         self.places[index]
     }
 
-    /// A frame's bytes, as much of it as was captured, without frame check sequence.
+    /// Returns a frame's captured bytes, without frame check sequence.
     #[inline]
     pub fn bytes(&self, place: Place) -> &[u8] {
         &self.bytes[place.start as usize..place.end as usize]
     }
 
-    /// Notes a frame of the bytes that begin at `window_offset` in the file.
+    /// Adds a frame; the chunk's bytes begin at `window_offset` in the file.
     #[inline]
     fn note(&mut self, frame: &Captured<'_>, window_offset: u64, is_first: bool) {
         // A frame check sequence is not part of a frame in memory, and may have been cut off.
@@ -102,7 +104,7 @@ impl Chunk {
         self.places.push(Place { at: frame.at, original_bytes, is_first, start, end });
     }
 
-    /// A copy without what lies behind the last frame.
+    /// Returns a copy without the bytes after the last frame.
     fn trimmed(&self) -> Chunk {
         let end = self.places.last().map_or(0, |place| place.end as usize);
         Chunk { bytes: self.bytes[..end].to_vec(), places: self.places.clone() }
@@ -121,7 +123,7 @@ impl Chunk {
 }
 
 impl Place {
-    /// How many bytes of it were captured.
+    /// Returns how many bytes of the frame were captured.
     #[inline]
     pub fn captured_bytes(self) -> usize {
         (self.end - self.start) as usize
@@ -129,12 +131,12 @@ impl Place {
 }
 
 impl ReadAhead {
-    /// Begins to read a file `passes` times (at least once), or without end.
+    /// Starts reading a file `passes` times (at least once), or without end.
     pub fn open(path: &Path, passes: Option<u64>) -> Result<Self, CaptureError> {
         Ok(ReadAhead::of(File::open(path)?, passes)?)
     }
 
-    /// As [`ReadAhead::open`], for whatever can be read again.
+    /// Like [`ReadAhead::open`], for any seekable input.
     pub fn of<R: Read + Seek + Send + 'static>(
         input: R,
         passes: Option<u64>,
@@ -148,7 +150,7 @@ impl ReadAhead {
         Ok(ReadAhead { pieces, used, waiting: VecDeque::new() })
     }
 
-    /// Waits for the first frames, or says why there are none.
+    /// Waits for the first frames, or returns why there are none.
     pub fn begun(mut self) -> Result<Self, CaptureError> {
         loop {
             match self.pieces.recv().unwrap_or(Piece::Ended) {
@@ -161,7 +163,7 @@ impl ReadAhead {
         }
     }
 
-    /// The next piece, if it was read already.
+    /// Returns the next piece if it is available.
     #[inline]
     pub fn try_next(&mut self) -> Option<Piece> {
         if let Some(piece) = self.waiting.pop_front() {
@@ -174,21 +176,21 @@ impl ReadAhead {
         }
     }
 
-    /// The next piece, which is waited for.
+    /// Waits for the next piece and returns it.
     pub fn wait_next(&mut self) -> Piece {
         let waiting = self.waiting.pop_front();
         waiting.unwrap_or_else(|| self.pieces.recv().unwrap_or(Piece::Ended))
     }
 
-    /// Gives back a chunk that was used, to be filled again.
+    /// Returns a used chunk, to be refilled.
     #[inline]
     pub fn give_back(&mut self, chunk: Chunk) {
-        // Where reading has ended nobody wants it.
+        // After the end of reading the chunk is not needed.
         let _ = self.used.send(chunk);
     }
 }
 
-/// Where pieces go and used chunks come from.
+/// The channels of the reading thread: pieces out, used chunks in.
 struct Line {
     pieces: SyncSender<Piece>,
     spare: Receiver<Chunk>,
@@ -198,15 +200,15 @@ struct Line {
 
 /// Why reading ends early.
 enum Stop {
-    /// Nobody wants any more.
+    /// The receiver is gone.
     Unwanted,
-    /// It cannot go on.
+    /// Reading failed.
     Failed(CaptureError),
 }
 
 impl Line {
     fn read<R: Read + Seek>(mut self, input: R, passes: Option<u64>) {
-        // Whoever has gone meanwhile need not know how it ended.
+        // If the receiver is gone, it does not need the result.
         let _ = match self.read_all(input, passes) {
             Ok(()) => self.pieces.send(Piece::Ended),
             Err(Stop::Failed(error)) => self.pieces.send(Piece::Failed(error)),
@@ -217,7 +219,7 @@ impl Line {
     fn read_all<R: Read + Seek>(&mut self, input: R, passes: Option<u64>) -> Result<(), Stop> {
         let mut reader = CaptureReader::new(input);
         let mut chunk = self.read_once(&mut reader)?;
-        // A short file is not read again, so that a thousand passes cost no more than their frames.
+        // A short file is read only once, so that a thousand passes cost only their frames.
         let whole = (!self.has_sent).then(|| chunk.trimmed());
         self.send(Piece::Odd(reader.decoder().warnings().clone()))?;
         let mut pass = 1;
@@ -240,7 +242,7 @@ impl Line {
         self.send(Piece::Chunk(chunk))
     }
 
-    /// Reads to the end of the file, sends what it read on the way, and returns the last chunk.
+    /// Reads to the end of the file, sends full chunks, and returns the last chunk.
     fn read_once<R: Read>(&mut self, reader: &mut CaptureReader<R>) -> Result<Chunk, Stop> {
         let mut chunk = self.spare();
         let mut is_first = true;
@@ -269,7 +271,7 @@ impl Line {
         }
     }
 
-    /// Notes the frames that lie whole in the reader's window; says how much of the next item is needed.
+    /// Adds all whole frames in the reader's window. Returns how many bytes the next item needs.
     #[inline]
     fn note_all<R: Read>(
         reader: &mut CaptureReader<R>,
@@ -288,7 +290,7 @@ impl Line {
         }
     }
 
-    /// Sends what stood before a fault.
+    /// Sends the frames before a fault.
     fn fail<R: Read>(
         &mut self,
         reader: &mut CaptureReader<R>,
@@ -304,7 +306,7 @@ impl Line {
         Stop::Failed(error)
     }
 
-    /// Sends a chunk, and gives one to fill for it.
+    /// Sends a chunk, and returns one to fill.
     fn exchange(&mut self, chunk: Chunk) -> Result<Chunk, Stop> {
         self.has_sent = true;
         self.send(Piece::Chunk(chunk))?;

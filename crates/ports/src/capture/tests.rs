@@ -1,4 +1,4 @@
-//! Files that come a few bytes at a time, that are longer than the window, and that are cut.
+//! Files that arrive a few bytes per read, files longer than the window, and truncated files.
 
 use std::io::Cursor;
 
@@ -6,7 +6,7 @@ use packet::capture::Direction;
 
 use super::*;
 
-/// Gives three bytes at a time.
+/// An input that returns at most three bytes per read.
 struct Slow<'a>(&'a [u8]);
 
 impl Read for Slow<'_> {
@@ -40,7 +40,7 @@ fn write(format: Format, frames: u64, bytes: usize) -> Vec<u8> {
     writer.finish(Some(&Statistics { dropped: Some(9), ..Statistics::default() })).unwrap()
 }
 
-/// How many frames come, each as it was written, and how it ends.
+/// Returns how many frames were read, each checked against the written one, and the final error.
 fn read(input: impl Read, bytes: usize) -> (u64, Option<CaptureError>) {
     let (mut reader, mut number) = (CaptureReader::new(input), 0);
     loop {
@@ -65,7 +65,7 @@ fn what_was_written_is_read_however_it_comes() {
     for format in FORMATS {
         let file = write(format, 50, 61);
         assert_eq!(read(Slow(&file), 61).0, 50);
-        // Longer than the window, and longer than the window was at first.
+        // Longer than the window, and longer than the window's initial size.
         let file = write(format, 40, CAPTURED_BYTES_MAX);
         let (frames, error) = read(Cursor::new(file), CAPTURED_BYTES_MAX);
         assert!(frames == 40 && error.is_none(), "{format:?} {frames} {error:?}");

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Progress;
 
-/// The other end of a connection, as far as limits distinguish ends.
+/// The peer of a connection, as far as limits distinguish peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// A host.
@@ -26,7 +26,7 @@ pub enum Source {
 const PREFIX_BITS: u32 = 64;
 
 impl Source {
-    /// The source that limits count for this one: see the module's invariants.
+    /// Returns the source that limits count for this one: see the module's invariants.
     pub fn counted(self) -> Source {
         match self {
             Source::User(user) => Source::User(user),
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// The host's address, if it is a host.
+    /// Returns the host's address, if the source is a host.
     pub fn address(self) -> Option<IpAddr> {
         match self {
             Source::Host(address) => Some(address),
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// How many connections a listener holds.
+/// Limits on the connections of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// All connections.
@@ -66,18 +66,18 @@ pub struct Held {
     pub id: usize,
     /// Its source.
     pub source: Option<Source>,
-    /// For a pending connection, how far it is, and a number that grows with the time at which it was accepted.
+    /// For a pending connection, its state, and a number that grows with the time of acceptance.
     pub pending: Option<(Progress, u64)>,
 }
 
 /// Whether a new connection has a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// It has.
+    /// There is a free place.
     Free,
-    /// It has the place of the pending connection with this number, which has to be closed.
+    /// It gets the place of the pending connection with this number, which must be closed.
     InsteadOf(usize),
-    /// It has none.
+    /// There is no place.
     Refused(Refusal),
 }
 
@@ -102,7 +102,7 @@ pub struct AdmissionCounters {
 }
 
 impl AdmissionCounters {
-    /// Counts what became of a new connection.
+    /// Counts the decision on a new connection.
     pub fn count(&mut self, room: Room) {
         match room {
             Room::Free => self.admitted += 1,
@@ -115,7 +115,7 @@ impl AdmissionCounters {
 }
 
 impl ConnectionLimits {
-    /// Looks for a place for a new connection of this source beside those that are held.
+    /// Finds a place for a new connection of this source next to the existing ones.
     pub fn room_for(&self, held: &[Held], source: Option<Source>) -> Room {
         let source = source.map(Source::counted);
         let is_same = |held: &Held| held.source.map(Source::counted) == source;
@@ -133,13 +133,13 @@ impl ConnectionLimits {
     }
 }
 
-/// The oldest of the pending connections that are least far.
+/// Returns the oldest of the pending connections in the earliest state.
 fn first_to_close(held: &[Held], among: impl Fn(&Held) -> bool) -> Option<usize> {
     let pending = held.iter().filter(|held| held.pending.is_some() && among(held));
     pending.min_by_key(|held| held.pending).map(|held| held.id)
 }
 
-/// The source with the most pending connections.
+/// Returns the source with the most pending connections.
 fn most_pending(held: &[Held]) -> Option<Option<Source>> {
     let pending = held.iter().filter(|held| held.pending.is_some());
     let mut sources: Vec<_> = pending.map(|held| held.source.map(Source::counted)).collect();
@@ -176,7 +176,7 @@ mod tests {
     fn a_pending_connection_gives_way_and_an_established_one_never_does() {
         use Progress::{Agreeing, Open, Silent};
         check(&[], 1, Room::Free);
-        // One source is at its limit: its oldest silent connection gives way, then its oldest.
+        // One source is at its limit: its oldest silent connection is closed, then its oldest.
         let three = [(1, Some((Open, 1))), (1, Some((Silent, 3))), (1, Some((Silent, 2)))];
         check(&three, 1, Room::InsteadOf(102));
         check(&three, 2, Room::Free);
@@ -184,7 +184,8 @@ mod tests {
         check(&talking, 1, Room::InsteadOf(100));
         let established = [(1, None), (1, None), (1, None), (2, Some((Silent, 1)))];
         check(&established, 1, Room::Refused(Refusal::PerSource));
-        // All places are taken: one of the source with the most pending connections gives way.
+        // All places are taken: a connection of the source with the most pending connections is
+        // closed.
         check(&established, 2, Room::InsteadOf(103));
         let four = [
             (2, Some((Silent, 1))),

@@ -1,7 +1,7 @@
-//! The active end: a connection that is being made, without waiting for it.
+//! The active end: a non-blocking connection attempt.
 //!
-//! The socket is non-blocking before it connects (POSIX `connect`, `EINPROGRESS`): it becomes
-//! writable when the attempt has ended, and `SO_ERROR` then tells how.
+//! The socket is non-blocking before it connects (POSIX `connect`, `EINPROGRESS`). It becomes
+//! writable when the attempt has ended, and `SO_ERROR` then has the result.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +20,7 @@ use super::{Channel, ChannelError, Tls, Url, sctp, tcp, tls, unix};
 use crate::clock::Wait;
 use crate::sys;
 
-/// A connection that is being made.
+/// A connection attempt.
 pub struct Connecting {
     socket: Option<OwnedFd>,
     url: Url,
@@ -29,13 +29,15 @@ pub struct Connecting {
 }
 
 impl Connecting {
-    /// Starts to connect to an active address at `now`, for at most `patience`.
+    /// Starts to connect to an active address at `now`, with a timeout of `patience`.
     pub fn start(url: &Url, now: Nanos, patience: Nanos) -> Result<Self, ChannelError> {
         Connecting::start_with(url, None, now, patience)
     }
 
-    /// The same for addresses with TLS too. The channel is there as soon as TCP is connected: the
-    /// handshake is part of receiving and transmitting.
+    /// Like [`Connecting::start`], also for addresses with TLS.
+    ///
+    /// The channel exists as soon as TCP is connected; the handshake is part of receiving and
+    /// transmitting.
     pub fn start_with(
         url: &Url,
         tls: Option<&Tls>,
@@ -55,8 +57,10 @@ impl Connecting {
         Ok(Connecting { socket: Some(socket), url: url.clone(), tls, give_up })
     }
 
-    /// The channel, once it is made; `None` as long as it is not and there is time left at `now`.
-    /// After a channel or an error was returned, the attempt is over and only errors follow.
+    /// Returns the channel once it is connected; `None` while the attempt is pending and `now` is
+    /// before the timeout.
+    ///
+    /// After a channel or an error, the attempt is over and further calls return errors.
     pub fn finish(&mut self, now: Nanos) -> Result<Option<Box<dyn Channel>>, ChannelError> {
         let Some(socket) = &self.socket else {
             return Err(ChannelError::Closed(self.url.to_string()));
@@ -89,22 +93,22 @@ impl Connecting {
         made.map(Some).map_err(|error| failed(&self.url, error))
     }
 
-    /// The descriptor that becomes writable when the attempt has ended.
+    /// Returns the descriptor that becomes writable when the attempt has ended.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.socket.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// When the attempt is given up.
+    /// Returns when the attempt times out.
     pub fn deadline(&self) -> Nanos {
         self.give_up
     }
 
-    /// Connects and waits for it on the monotonic clock: for tests and command lines.
+    /// Connects and waits for the result on the monotonic clock, for tests and command lines.
     pub fn wait(url: &Url, patience: Nanos) -> Result<Box<dyn Channel>, ChannelError> {
         Connecting::wait_with(url, None, patience)
     }
 
-    /// The same for addresses with TLS too.
+    /// Like [`Connecting::wait`], also for addresses with TLS.
     pub fn wait_with(
         url: &Url,
         tls: Option<&Tls>,
@@ -124,7 +128,7 @@ impl Connecting {
 
 fn failed(url: &Url, error: io::Error) -> ChannelError {
     match error.raw_os_error() {
-        // A Unix socket with a full backlog answers EAGAIN: nobody takes connections there.
+        // A Unix socket with a full backlog returns EAGAIN: no process accepts connections there.
         Some(libc::ECONNREFUSED | libc::ENOENT | libc::EAGAIN) => {
             ChannelError::Refused(url.clone())
         }
@@ -136,7 +140,7 @@ fn failed(url: &Url, error: io::Error) -> ChannelError {
     }
 }
 
-/// Calls with an IP socket address as the system has them, and its length.
+/// Calls a function with an IP socket address in the system's format, and its length.
 pub(super) fn with_address<R>(
     address: SocketAddr,
     call: impl FnOnce(*const libc::sockaddr, libc::socklen_t) -> R,
@@ -183,15 +187,16 @@ fn start_unix(path: &Path) -> io::Result<OwnedFd> {
     start((libc::AF_UNIX, 0), std::ptr::from_ref(&address).cast(), length)
 }
 
-/// Starts to connect a new stream socket of a family and protocol to a socket address, which has to
-/// have `length` bytes and to outlive the call.
+/// Starts to connect a new stream socket of a family and protocol.
+///
+/// The socket address must have `length` bytes and outlive the call.
 fn start(
     (family, protocol): (libc::c_int, libc::c_int),
     address: *const libc::sockaddr,
     length: libc::socklen_t,
 ) -> io::Result<OwnedFd> {
     let socket = sys::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, protocol)?;
-    // SAFETY: the pointer and the length describe a socket address of the caller's.
+    // SAFETY: the pointer and the length describe the caller's socket address.
     let result = sys::check(unsafe { libc::connect(socket.as_raw_fd(), address, length) });
     match result {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),

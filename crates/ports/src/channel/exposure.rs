@@ -1,12 +1,14 @@
-//! Which listeners accept clients that nothing authenticates.
+//! Which listeners accept unauthenticated clients.
 //!
-//! Processes of this host reach loopback addresses and socket files only, whose users the host authenticates. Other
-//! hosts reach all other addresses; of these, TLS with a CA authenticates clients by their certificates.
+//! Only processes of this host reach loopback addresses and socket files, and the host
+//! authenticates their users. Other hosts reach all other addresses. There, TLS with a CA
+//! authenticates clients by their certificates.
 
 use super::{ChannelError, Url};
 
 impl Url {
-    /// Whether only processes of this host can connect: a loopback address or a socket file.
+    /// Returns whether only processes of this host can connect: a loopback address or a socket
+    /// file.
     pub fn is_local(&self) -> bool {
         match self {
             Url::Unix(_) | Url::PassiveUnix(_) => true,
@@ -19,8 +21,10 @@ impl Url {
         }
     }
 
-    /// Whether a listener at this address accepts clients that nothing authenticates: one that other hosts reach
-    /// without TLS, or one with TLS that has no CA (`has_ca`).
+    /// Returns whether a listener at this address accepts unauthenticated clients.
+    ///
+    /// These are listeners that other hosts reach without TLS, and listeners with TLS but without a
+    /// CA (`has_ca`).
     pub fn accepts_anyone(&self, has_ca: bool) -> bool {
         match self {
             Url::PassiveTls(_) => !has_ca,
@@ -28,7 +32,8 @@ impl Url {
         }
     }
 
-    /// Rejects a listener that other hosts reach and that authenticates no clients, unless `is_insecure` allows it.
+    /// Rejects a listener that other hosts reach without authentication, unless `is_insecure`
+    /// allows it.
     pub fn require_authentication(
         &self,
         has_ca: bool,

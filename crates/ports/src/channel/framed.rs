@@ -1,15 +1,16 @@
-//! Messages on a channel: those that say at their beginning how long they are.
+//! Messages on a channel, whose headers contain their length.
 //!
-//! What a message means is not known here, only where it ends. Invariant: of what is received at most one
-//! read beyond a whole message is kept, and a message is refused as soon as its length is, so that memory
-//! is bounded by the longest message that the length can say.
+//! This module knows only where a message ends, not its content. Invariant: memory is bounded by
+//! the longest message that the length field allows. At most one read beyond a whole message is
+//! buffered, and a message with an invalid length is rejected immediately.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
 use super::{Channel, ChannelError};
 
-/// How many bytes the message at a beginning has; `None` until that can be told, or why it cannot be.
+/// Returns the length of the message at the start of the bytes; `None` if more bytes are needed, or
+/// an error.
 pub type Length = fn(&[u8]) -> Result<Option<usize>, String>;
 
 /// A channel that carries messages.
@@ -17,7 +18,7 @@ pub struct Framed {
     channel: Box<dyn Channel>,
     length: Length,
     input: Vec<u8>,
-    /// Bytes of `input` that were handed over.
+    /// Bytes of `input` that were returned already.
     used: usize,
     output: VecDeque<Vec<u8>>,
     /// Bytes of the first message of `output` that were sent.
@@ -26,13 +27,13 @@ pub struct Framed {
 }
 
 impl Framed {
-    /// Messages on this channel.
+    /// Creates a message channel over this channel.
     pub fn new(channel: Box<dyn Channel>, length: Length) -> Framed {
         let (input, output) = (Vec::new(), VecDeque::new());
         Framed { channel, length, input, used: 0, output, sent: 0, octets: 0 }
     }
 
-    /// Reads once, without waiting, by way of a buffer; how many bytes came.
+    /// Reads once into a buffer, without waiting. Returns the number of bytes.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
         let count = self.channel.receive(buffer)?;
         if self.used > 0 {
@@ -43,7 +44,7 @@ impl Framed {
         Ok(count)
     }
 
-    /// The next whole message of what was read.
+    /// Returns the next whole message, if there is one.
     pub fn message(&mut self) -> Result<Option<&[u8]>, String> {
         let rest = &self.input[self.used..];
         match (self.length)(rest)? {
@@ -62,7 +63,7 @@ impl Framed {
         self.output.push_back(message);
     }
 
-    /// Sends what is queued as far as there is room, each message by itself.
+    /// Sends queued messages as far as there is room, each with a separate write.
     pub fn flush(&mut self) -> Result<(), ChannelError> {
         loop {
             let rest = self.output.front().map_or(&[][..], |first| &first[self.sent..]);
@@ -79,23 +80,23 @@ impl Framed {
         }
     }
 
-    /// Bytes that wait to be sent.
+    /// Returns the number of queued bytes.
     pub fn owed(&self) -> usize {
         self.octets
     }
 
-    /// The descriptor to wait for, and whether until it is writable.
+    /// Returns the descriptor to wait for, and whether to wait until it is writable.
     pub fn descriptor(&self) -> Option<(RawFd, bool)> {
         let writable = self.channel.waits_for_room(self.octets > 0);
         Some((self.channel.descriptor()?, writable))
     }
 
-    /// Whether something was received that no descriptor tells of.
+    /// Returns whether received bytes wait that the descriptor does not signal.
     pub fn holds_received(&self) -> bool {
         self.channel.holds_received()
     }
 
-    /// Name of the other end.
+    /// Returns the name of the peer.
     pub fn peer(&self) -> &str {
         self.channel.peer()
     }
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
     use crate::channel::memory;
 
-    /// The first byte says how long a message is, itself included.
+    /// The first byte is the length of a message, including itself.
     fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
         match bytes.first() {
             None => Ok(None),

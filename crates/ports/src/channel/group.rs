@@ -1,9 +1,9 @@
-//! Several channels to one other end, each for messages of its own importance.
+//! Several channels to one peer, each for messages of one priority.
 //!
-//! One end dials them one after the other, the last one first; the other listens, and what comes from one
-//! host belongs together in the order in which it came. Invariant: at most one attempt at a time, and at
-//! most [`GUESTS`] accepted channels of which others are missing, none for longer than
-//! [`PATIENCE`].
+//! One end connects them one after the other, the last one first. The other end listens, and groups
+//! the channels of one host in the order of their arrival. Invariant: there is at most one
+//! connection attempt at a time. There are at most [`GUESTS`] accepted channels of incomplete
+//! groups, none for longer than [`PATIENCE`].
 
 use std::os::fd::RawFd;
 
@@ -12,31 +12,31 @@ use packet::time::Nanos;
 use super::admission::{ConnectionLimits, Held, Room, Source};
 use super::{Channel, ChannelError, Connecting, Listener, Progress, Tls, Url};
 
-/// Channels to one other end.
+/// Number of channels to one peer.
 pub const CHANNELS: usize = 3;
-/// How long all of them may take to be made.
+/// Timeout for the connection of all channels.
 pub const PATIENCE: Nanos = Nanos::from_secs(5);
-/// Channels of which others are missing. One more takes the place of the oldest one of its source, or of the source
-/// that has most of them.
+/// Limits on channels of incomplete groups. A further channel replaces the oldest one of its
+/// source, or of the source with the most.
 pub const GUESTS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 12 };
-/// Channels that are accepted in one turn.
+/// Most channels accepted in one turn.
 const ACCEPTS_A_TURN: usize = 16;
 
-/// The channels to one other end, the most important first.
+/// The channels to one peer, the highest priority first.
 pub type Channels = [Box<dyn Channel>; CHANNELS];
 
-/// Channels that are being dialled.
+/// Channels being connected.
 pub struct Dialling {
     urls: [Url; CHANNELS],
     tls: Option<Tls>,
-    /// Those that are made, the last one first.
+    /// Connected channels, the last one first.
     made: Vec<Box<dyn Channel>>,
     attempt: Option<Connecting>,
     until: Nanos,
 }
 
 impl Dialling {
-    /// Starts to dial active addresses.
+    /// Starts to connect to active addresses.
     pub fn start(
         urls: [Url; CHANNELS],
         tls: Option<&Tls>,
@@ -56,7 +56,7 @@ impl Dialling {
         Ok(())
     }
 
-    /// All channels, once they are made; `None` as long as one is not.
+    /// Returns all channels once they are connected; `None` before that.
     pub fn turn(&mut self, now: Nanos) -> Result<Option<Channels>, ChannelError> {
         while let Some(attempt) = &mut self.attempt {
             let Some(channel) = attempt.finish(now)? else { return Ok(None) };
@@ -71,22 +71,22 @@ impl Dialling {
         Ok(made.try_into().ok())
     }
 
-    /// The descriptor that becomes writable when the attempt at hand has ended.
+    /// Returns the descriptor that becomes writable when the current attempt has ended.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.attempt.as_ref().and_then(Connecting::descriptor)
     }
 
-    /// When it is given up.
+    /// Returns when the connection times out.
     pub fn deadline(&self) -> Nanos {
         self.until
     }
 }
 
-/// Sockets that others dial.
+/// Listeners for groups of channels.
 pub struct Doors {
     listeners: [Listener; CHANNELS],
     guests: Vec<Guest>,
-    /// Channels that were closed because others of theirs did not come, or too many waited.
+    /// Channels that were closed because their group stayed incomplete, or because of the limits.
     pub turned_away: u64,
 }
 
@@ -106,7 +106,7 @@ impl Doors {
         Ok(Doors { listeners, guests: Vec::new(), turned_away: 0 })
     }
 
-    /// Accepts what came; all channels of an other end once they are there.
+    /// Accepts waiting connections. Returns all channels of a peer once they are complete.
     pub fn turn(&mut self, now: Nanos) -> Result<Option<Channels>, ChannelError> {
         let before = self.guests.len();
         self.guests.retain(|guest| now < guest.since.saturating_add(PATIENCE));
@@ -129,7 +129,7 @@ impl Doors {
         Ok(self.complete())
     }
 
-    /// The channels of the first host of which all are there.
+    /// Returns the channels of the first complete group.
     fn complete(&mut self) -> Option<Channels> {
         let place = |guests: &[Guest], door, source| {
             guests.iter().position(|guest| guest.door == door && guest.source == source)
@@ -146,28 +146,28 @@ impl Doors {
         channels.try_into().ok()
     }
 
-    /// Where it listens, with the ports that the system chose.
+    /// Returns the listen addresses, with the ports that the system chose.
     pub fn addresses(&self) -> [Url; CHANNELS] {
         self.listeners.each_ref().map(|listener| listener.address().clone())
     }
 
-    /// Where a process on this host reaches it.
+    /// Returns the addresses for connections from this host.
     pub fn addresses_to_connect(&self) -> [Url; CHANNELS] {
         self.listeners.each_ref().map(Listener::address_to_connect)
     }
 
-    /// The descriptors that become readable when somebody knocks.
+    /// Returns the descriptors that become readable when connections wait.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.listeners.iter().map(Listener::descriptor)
     }
 
-    /// When a guest has waited for too long.
+    /// Returns when the next incomplete group times out.
     pub fn next_event(&self) -> Option<Nanos> {
         self.guests.iter().map(|guest| guest.since.saturating_add(PATIENCE)).min()
     }
 }
 
-/// The places of guests, the oldest first.
+/// Returns the accepted channels for the limits, the oldest first.
 fn held(guests: &[Guest]) -> Vec<Held> {
     let guests = guests.iter().enumerate();
     let pending = |at| Some((Progress::Silent, at as u64));
@@ -175,8 +175,10 @@ fn held(guests: &[Guest]) -> Vec<Held> {
 }
 
 impl Url {
-    /// The addresses of several channels from that of the first: ports in a row (0 stays 0), or files with
-    /// `.1` and `.2` behind their names. `None` if there are no more ports, or the name gets too long.
+    /// Returns the addresses of several channels from that of the first.
+    ///
+    /// These are consecutive ports (0 stays 0), or files with the suffixes `.1` and `.2`. Returns
+    /// `None` if there are no more ports, or the name becomes too long.
     pub fn in_a_row(&self) -> Option<[Url; CHANNELS]> {
         let one = |at: usize| -> Option<Url> {
             let mut url = self.clone();
@@ -263,7 +265,7 @@ mod tests {
         let due = doors.next_event().unwrap();
         assert!(doors.turn(due).unwrap().is_none());
         assert_eq!((doors.guests.len(), doors.turned_away), (0, 1));
-        // Many of them are bounded.
+        // Their number is bounded.
         let strangers: Vec<_> =
             (0..GUESTS.total + 5).map(|_| Connecting::wait(&to[1], PATIENCE).unwrap()).collect();
         for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! The passive end: a socket on which others connect.
+//! The passive end: a listening socket.
 //!
 //! Accepting never waits. A connection that ended before it was accepted is skipped.
 
@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use super::{Channel, ChannelError, Tls, Url, sctp, tcp, tls, unix};
 
-/// A socket that others connect to.
+/// A listening socket.
 pub struct Listener {
     socket: Socket,
     address: Url,
@@ -27,7 +27,7 @@ impl Listener {
         Listener::open_with(url, None)
     }
 
-    /// Listens on a passive address; one with TLS needs what that is made from.
+    /// Listens on a passive address; one with TLS needs a TLS configuration.
     pub fn open_with(url: &Url, tls: Option<&Tls>) -> Result<Self, ChannelError> {
         Tls::check(tls, url)?;
         let failed = |error: std::io::Error| match error.kind() {
@@ -62,7 +62,7 @@ impl Listener {
         }
     }
 
-    /// The next connection, or `None` when none waits.
+    /// Accepts the next connection, or returns `None` if none waits.
     pub fn accept(&mut self) -> Result<Option<Box<dyn Channel>>, ChannelError> {
         let accepted = match &self.socket {
             Socket::Tcp(socket) => {
@@ -92,12 +92,12 @@ impl Listener {
         }
     }
 
-    /// The address that it listens on, with the port that the system chose if 0 was asked for.
+    /// Returns the listen address, with the port that the system chose if 0 was requested.
     pub fn address(&self) -> &Url {
         &self.address
     }
 
-    /// The address by which a process on this host reaches it.
+    /// Returns the address for connections from this host.
     pub fn address_to_connect(&self) -> Url {
         match &self.address {
             Url::PassiveTcp(address) => Url::Tcp(on_this_host(*address)),
@@ -108,7 +108,7 @@ impl Listener {
         }
     }
 
-    /// The descriptor that becomes readable when a connection waits.
+    /// Returns the descriptor that becomes readable when a connection waits.
     pub fn descriptor(&self) -> RawFd {
         match &self.socket {
             Socket::Tcp(socket) | Socket::Tls(socket, _) | Socket::Sctp(socket) => {
@@ -119,7 +119,7 @@ impl Listener {
     }
 }
 
-/// The address itself, or where "any address" is reached from this host.
+/// Returns the address itself, or the loopback address for an unspecified address.
 fn on_this_host(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address {

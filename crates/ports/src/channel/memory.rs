@@ -1,7 +1,7 @@
-//! Channels between two ends in one process: what simulations run their control messages over.
+//! Channels between two ends in one process, for the control messages of simulations.
 //!
-//! Each direction holds a bounded number of bytes, as a socket's buffer does, and hands them over
-//! in order and at once. Bytes that were sent before an end went are still received.
+//! Each direction holds a bounded number of bytes, like a socket's buffer, and delivers them in
+//! order and immediately. Bytes that were sent before an end was dropped are still received.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -13,7 +13,7 @@ use packet::time::{Clock, Nanos, Stamp};
 use super::wire::{Direction, MARKS_MAX, Remarks, Unseen};
 use super::{Channel, ChannelError};
 
-/// Two linked ends with room for `capacity` bytes in each direction.
+/// Returns two linked ends with room for `capacity` bytes per direction.
 pub fn pair(capacity: usize, label: &str) -> (MemoryChannel, MemoryChannel) {
     let there = Arc::new(Mutex::new(VecDeque::new()));
     let back = Arc::new(Mutex::new(VecDeque::new()));
@@ -27,7 +27,7 @@ pub fn pair(capacity: usize, label: &str) -> (MemoryChannel, MemoryChannel) {
     (end(1, &there, &back), end(0, &back, &there))
 }
 
-/// The same in a simulation: bytes pass at once, when `clock` says, in virtual nanoseconds.
+/// Like [`pair`], for simulations: bytes are timestamped with `clock`, in virtual nanoseconds.
 pub fn pair_stamped(
     capacity: usize,
     label: &str,
@@ -44,7 +44,7 @@ pub fn pair_stamped(
 
 type Pipe = Mutex<VecDeque<u8>>;
 
-/// Up to which byte what had passed when.
+/// Byte positions with the times at which they had passed.
 type Marks = Mutex<Passed>;
 
 #[derive(Default)]
@@ -53,7 +53,7 @@ struct Passed {
     marks: VecDeque<(u64, Nanos)>,
 }
 
-/// When bytes passed.
+/// Timestamps of both directions.
 struct Wire {
     clock: Arc<AtomicU64>,
     out: Arc<Marks>,
@@ -69,7 +69,7 @@ pub struct MemoryChannel {
     wire: Option<Wire>,
 }
 
-/// The bytes of a pipe; nothing that holds the lock can leave them half changed.
+/// Locks a pipe; code that holds the lock cannot leave the bytes in an inconsistent state.
 fn lock(pipe: &Pipe) -> MutexGuard<'_, VecDeque<u8>> {
     pipe.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -125,7 +125,7 @@ impl Channel for MemoryChannel {
             Direction::In => &wire.inn,
         };
         let passed = marks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Both ends may ask: nothing is forgotten but what is beyond the limit.
+        // Both ends may query, so only marks beyond the limit are dropped.
         let place = passed.marks.partition_point(|(mark, _)| *mark < end);
         Some(match passed.marks.get(place) {
             Some(&(_, at)) if place > 0 || passed.marks.len() < MARKS_MAX => {

@@ -1,9 +1,9 @@
-//! Channels over SCTP, where the kernel has it.
+//! Channels over SCTP, if the kernel supports it.
 //!
-//! One-to-one sockets (RFC 6458 section 4): each write is one message, which carries the payload protocol
-//! identifier that was [said](super::Channel::label), and what is read is a stream of messages without gaps, of which
-//! whoever reads knows where each ends. Sources: RFC 9260, RFC 5811 section 4.2. Untested where the kernel has no
-//! SCTP: there opening one says so.
+//! One-to-one sockets (RFC 6458 section 4): each write is one message, with the payload protocol
+//! identifier that was [set](super::Channel::label). Reads return a stream of messages without
+//! gaps; the reader knows where each ends. Sources: RFC 9260, RFC 5811 section 4.2. Untested on
+//! kernels without SCTP, where opening a channel returns an error.
 
 #![allow(unsafe_code)]
 
@@ -17,11 +17,12 @@ use crate::sys::{self, Plain};
 
 /// The protocol's number.
 pub(super) const PROTOCOL: libc::c_int = 132;
-/// Bytes that wait to be sent: a message is sent whole or not at all, and the longest of ForCES has 262,140.
+/// Bytes of the send buffer: a message is sent whole or not at all, and the longest of ForCES has
+/// 262,140.
 const SEND_BYTES: libc::c_int = 1 << 20;
-/// Connections that wait to be accepted.
+/// Length of the listen queue.
 const BACKLOG: libc::c_int = 128;
-/// Options of the level of the protocol (linux/sctp.h).
+/// Options of the protocol level (linux/sctp.h).
 const NODELAY: libc::c_int = 3;
 const DEFAULT_SEND_PARAM: libc::c_int = 10;
 
@@ -44,12 +45,12 @@ struct SendParam {
 // SAFETY: a plain C struct of integers, whose only gap is a field here.
 unsafe impl Plain for SendParam {}
 
-/// Whether the kernel has SCTP; its refusal if not.
+/// Checks whether the kernel supports SCTP.
 pub fn is_there() -> io::Result<()> {
     sys::socket(libc::AF_INET, libc::SOCK_STREAM, PROTOCOL).map(drop)
 }
 
-/// A socket that does what one of TCP does, but for its options.
+/// A socket that behaves like a TCP socket, except for its options.
 struct SctpSocket(TcpStream);
 
 impl Read for SctpSocket {
@@ -89,7 +90,7 @@ impl Socket for SctpSocket {
     }
 }
 
-/// A channel over an association with `peer`.
+/// Creates a channel over an association with `peer`.
 pub(super) fn channel(socket: TcpStream, peer: SocketAddr) -> io::Result<Box<dyn Channel>> {
     socket.set_nonblocking(true)?;
     let descriptor = socket.as_raw_fd();
@@ -99,7 +100,7 @@ pub(super) fn channel(socket: TcpStream, peer: SocketAddr) -> io::Result<Box<dyn
     Ok(Box::new(Stream::new(SctpSocket(socket), format!("sctp:{peer}"), source)))
 }
 
-/// A non-blocking socket that listens on `address`, and the address that it got.
+/// Opens a non-blocking listening socket on `address`. Returns it with its actual address.
 pub(super) fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let socket = sys::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, PROTOCOL)?;

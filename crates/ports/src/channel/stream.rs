@@ -1,6 +1,6 @@
-//! What TCP and Unix channels have in common: a non-blocking stream socket that is a channel.
+//! The common part of TCP, SCTP and Unix channels: a non-blocking stream socket.
 //!
-//! A reset, a broken pipe and an orderly end all mean that the other end is gone.
+//! A reset, a broken pipe and an orderly end all mean that the peer is gone.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,15 +10,15 @@ use std::os::unix::net::UnixStream;
 use super::{Channel, ChannelError, Progress, Source};
 use crate::sys;
 
-/// What sockets of both families can do.
+/// Operations of the sockets of all families.
 pub trait Socket: Read + Write + AsRawFd + Send {
-    /// Ends a direction, or both.
+    /// Shuts down one direction, or both.
     fn shut(&self, how: Shutdown) -> io::Result<()>;
 
-    /// Has the connection be reset when the socket is closed.
+    /// Resets the connection when the socket is closed.
     fn reset(&self) -> io::Result<()>;
 
-    /// Says what kind of messages it carries, where that can be said.
+    /// Sets the type of the messages, if the transport carries it.
     fn label(&self, _payload: u32) -> io::Result<()> {
         Ok(())
     }
@@ -40,7 +40,7 @@ impl Socket for UnixStream {
         self.shutdown(how)
     }
 
-    /// These have no resets but for bytes that nobody read.
+    /// Unix sockets have no resets, except for unread bytes.
     fn reset(&self) -> io::Result<()> {
         Ok(())
     }
@@ -56,7 +56,8 @@ pub struct Stream<S> {
 }
 
 impl<S> Stream<S> {
-    /// The channel over `socket`, which must be non-blocking, to a peer of this name and source.
+    /// Creates the channel over `socket`, which must be non-blocking, to a peer with this name and
+    /// source.
     pub fn new(socket: S, peer: String, source: Option<Source>) -> Self {
         Stream { socket, peer, source, progress: Progress::Silent, was_reset: false }
     }
@@ -100,18 +101,18 @@ impl<S: Socket> Channel for Stream<S> {
     }
 
     fn label(&mut self, payload: u32) {
-        // Messages without it are told by their channel still.
+        // Messages without the identifier can still be assigned by their channel.
         let _ = self.socket.label(payload);
     }
 
     fn finish(&mut self) -> bool {
-        // A socket whose other end is gone has nobody to tell; reading says so.
+        // If the peer is gone, this fails; a read reports the end.
         let _ = self.socket.shut(Shutdown::Write);
         true
     }
 
     fn abort(&mut self) {
-        // Without it the other end sees an ordinary end.
+        // On failure, the peer sees an ordinary end.
         let _ = self.socket.reset();
     }
 
@@ -136,7 +137,7 @@ impl<S: Socket> Channel for Stream<S> {
     }
 }
 
-/// Whether the error only says to come back later.
+/// Returns whether the error means "try again later".
 fn waits(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -1,11 +1,14 @@
-//! Control channels over TCP with stamps from the wire: a packet socket beside them on their interface.
+//! Packet timestamps for TCP control channels: a packet socket captures on their interface.
 //!
-//! The kernel copies every packet of the interface to a socket of AF_PACKET and stamps it, what leaves before the device
-//! takes it, what comes before the stack does (packet(7), SO_TIMESTAMPNS). A loopback interface shows each
-//! packet twice: of what leaves this end the copy on its way out counts, of what comes the one on its way in.
+//! The kernel copies every packet of the interface to an AF_PACKET socket and timestamps it:
+//! outgoing packets before the device takes them, incoming packets before the stack does
+//! (packet(7), SO_TIMESTAMPNS). A loopback interface shows each packet twice. For packets that
+//! leave this end the outgoing copy counts, for others the incoming one.
 //!
-//! Invariant: bytes of the channel go where they went without a tap; what is read here can only stamp them. The
-//! kernel's queue, what is kept of a connection, connections and the copy for a file are bounded, and what was lost is counted.
+//! Invariants:
+//! - The capture does not change the channel's bytes; it only timestamps them.
+//! - The kernel's queue, the state of a connection, the number of connections and the capture file
+//!   are bounded. Losses are counted.
 
 #![allow(unsafe_code)]
 
@@ -25,26 +28,26 @@ use crate::capture::{CaptureOptions, CaptureWriter};
 use crate::clock::{self, RealtimeLine};
 use crate::{interface, sys};
 
-/// Connections that are followed.
+/// Most connections that are tracked.
 const CONNECTIONS_MAX: usize = 256;
 
-/// Bytes of packets that may wait in the kernel.
+/// Bytes of the kernel's packet queue.
 const QUEUE_BYTES: libc::c_int = 32 << 20;
 
-/// Bytes of one packet, with those that an interface puts together.
+/// Most bytes of one packet, including merged ones.
 const PACKET_BYTES_MAX: usize = 66 << 10;
 
-/// Bytes of the copy for a file.
+/// Most bytes of the capture file.
 pub const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Packets that are taken at once.
+/// Most packets read in one call.
 const PACKETS_AT_ONCE: usize = 4096;
 
-/// Flags of TCP.
+/// TCP flags.
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-/// What passes an interface to and from one port of other hosts.
+/// A capture of the packets on an interface to and from one port of other hosts.
 pub struct Tap {
     inner: Arc<Mutex<Inner>>,
 }
@@ -54,28 +57,30 @@ struct Inner {
     port: u16,
     line: RealtimeLine,
     buffer: Box<[u8]>,
-    /// By the port of this end.
+    /// Connections by local port.
     passages: BTreeMap<u16, Passage>,
     lost: u64,
     file: Option<CaptureWriter<Vec<u8>>>,
-    /// Packets that the file has no room for.
+    /// Packets that did not fit into the file.
     unwritten: u64,
 }
 
-/// What was captured of control channels, all together.
+/// Result of a capture of control channels.
 #[derive(Debug, Clone, Default)]
 pub struct Tapped {
-    /// Packets that the kernel had no room for.
+    /// Packets that the kernel dropped for lack of room.
     pub lost: u64,
-    /// A capture file, pcapng, if one was asked for.
+    /// The capture file in pcapng, if requested.
     pub file: Option<Vec<u8>>,
-    /// Packets that are not in it, because it would have been too long.
+    /// Packets missing in the file because of its size limit.
     pub unwritten: u64,
 }
 
 impl Tap {
-    /// Taps the interface of this name, in the namespace of this thread, for connections to this port at other ends; a copy
-    /// of it all is kept if a `file` is wanted.
+    /// Captures on the interface of this name in this thread's namespace, for connections to this
+    /// remote port.
+    ///
+    /// Keeps a copy of all packets if `file` is set.
     pub fn open(name: &str, port: u16, file: bool) -> Result<Tap, ChannelError> {
         let failed = |doing: &'static str| {
             move |error: io::Error| ChannelError::System { doing, what: name.to_owned(), error }
@@ -120,7 +125,8 @@ impl Tap {
         Ok(Tap { inner: Arc::new(Mutex::new(inner)) })
     }
 
-    /// The same channel, whose bytes have stamps from the wire where it is one of TCP to the port in question; otherwise as it was.
+    /// Wraps a TCP channel to the captured port so that its bytes have packet timestamps; returns
+    /// any other channel unchanged.
     pub fn around(&self, channel: Box<dyn Channel>) -> Box<dyn Channel> {
         match channel.descriptor().and_then(sys::local_port) {
             Some(port) if channel.peer().starts_with("tcp:") => {
@@ -130,7 +136,7 @@ impl Tap {
         }
     }
 
-    /// What was captured. Channels go on without stamps that are not known by now.
+    /// Ends the capture and returns its result. Channels continue, without further timestamps.
     pub fn finish(self) -> Tapped {
         let mut inner = lock(&self.inner);
         inner.read();
@@ -161,12 +167,12 @@ fn bind(socket: &OwnedFd, index: i32) -> io::Result<()> {
     .map(drop)
 }
 
-/// Room for what the kernel says beside a packet, aligned as it has to be.
+/// A buffer for a packet's ancillary data, with the required alignment.
 #[repr(align(8))]
 struct Control([u8; 128]);
 
 impl Inner {
-    /// Takes what waits.
+    /// Reads all waiting packets.
     fn read(&mut self) {
         for _ in 0..PACKETS_AT_ONCE {
             let Some((count, is_outgoing, at)) = self.next() else { break };
@@ -178,7 +184,8 @@ impl Inner {
         self.lost += statistics.map_or(0, |it| u64::from(it.tp_drops));
     }
 
-    /// The next packet: how many bytes of it are in the buffer, whether it leaves, and its stamp since 1970.
+    /// Reads the next packet. Returns its bytes in the buffer, whether it is outgoing, and its
+    /// timestamp since 1970.
     fn next(&mut self) -> Option<(usize, bool, u64)> {
         let mut control = Control([0; 128]);
         // SAFETY: all-zero bytes are valid values of these C structs.
@@ -192,17 +199,18 @@ impl Inner {
         header.msg_iovlen = 1;
         header.msg_control = control.0.as_mut_ptr().cast();
         header.msg_controllen = control.0.len();
-        // SAFETY: the header's pointers are to live buffers of the lengths beside them.
+        // SAFETY: the header's pointers are to live buffers with the given lengths.
         let count =
             unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut header, libc::MSG_DONTWAIT) };
         let count = usize::try_from(count).ok()?;
-        // SAFETY: the kernel filled the control buffer as the header now says, and it is alive.
+        // SAFETY: the kernel filled the control buffer and its length in the header, and it is
+        // alive.
         let stamp = unsafe { stamp_of(&header) };
         let at = stamp.unwrap_or_else(|| clock::since_1970().0);
         Some((count, from.sll_pkttype == libc::PACKET_OUTGOING, at))
     }
 
-    /// Sorts a packet of which `count` bytes are in the buffer.
+    /// Processes a packet with `count` bytes in the buffer.
     fn sort(&mut self, count: usize, is_outgoing: bool, at: Nanos, since_1970: u64) {
         let bytes = &self.buffer[..count];
         let Some((tcp, payload_bytes)) = tcp_of(bytes) else { return };
@@ -223,7 +231,7 @@ impl Inner {
             bytes: payload_bytes as u32,
         };
         if is_first && direction == Direction::Out {
-            // A port that is used again has another stream.
+            // A reused port has a new stream.
             self.passages.remove(&here);
         }
         if self.passages.contains_key(&here) || self.passages.len() < CONNECTIONS_MAX {
@@ -238,8 +246,10 @@ impl Inner {
     }
 }
 
-/// TCP's header in a packet, and how many bytes it carries. What a device is still to cut into segments may be longer than
-/// a length of IP can say, and is told by what there is.
+/// Returns the TCP header of a packet, and the length of its payload.
+///
+/// A packet before segmentation offload may exceed the IP length field; its length is then that of
+/// the captured bytes.
 fn tcp_of(bytes: &[u8]) -> Option<(tcp::View<'_>, usize)> {
     let frame = ethernet::View::new(bytes)?;
     let inside = frame.payload();
@@ -268,7 +278,7 @@ fn tcp_of(bytes: &[u8]) -> Option<(tcp::View<'_>, usize)> {
     Some((tcp, payload))
 }
 
-/// The kernel's stamp beside a packet, in nanoseconds since 1970.
+/// Returns the kernel's timestamp of a packet, in nanoseconds since 1970.
 ///
 /// # Safety
 /// The kernel must have filled the header's control buffer, which must still be alive.
@@ -288,7 +298,7 @@ unsafe fn stamp_of(header: &libc::msghdr) -> Option<u64> {
     None
 }
 
-/// A channel beside which a tap listens.
+/// A channel with packet timestamps.
 struct TappedChannel {
     channel: Box<dyn Channel>,
     tap: Arc<Mutex<Inner>>,

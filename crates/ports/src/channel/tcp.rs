@@ -1,6 +1,7 @@
 //! Channels over TCP.
 //!
-//! Small control messages leave at once: Nagle's delay (RFC 896) is off on every connection.
+//! Small control messages are sent immediately: Nagle's algorithm (RFC 896) is disabled on every
+//! connection.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,14 +9,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use super::stream::Stream;
 use super::{Channel, Source};
 
-/// A channel over a TCP connection to `peer`.
+/// Creates a channel over a TCP connection to `peer`.
 pub(super) fn channel(socket: TcpStream, peer: SocketAddr) -> io::Result<Box<dyn Channel>> {
     socket.set_nonblocking(true)?;
     socket.set_nodelay(true)?;
     Ok(Box::new(Stream::new(socket, format!("tcp:{peer}"), Some(Source::Host(peer.ip())))))
 }
 
-/// A non-blocking socket that listens on `address`, and the address that it got.
+/// Opens a non-blocking listening socket on `address`. Returns it with its actual address.
 pub(super) fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = TcpListener::bind(address)?;
     socket.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! Every kind of channel does the same, and sockets fail as they should.
+//! All kinds of channels behave alike, and sockets fail with the right errors.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::clock::{self, Wait};
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// A path for a socket that no other test uses.
+/// Returns a socket path that no other test uses.
 fn path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("planimeter-{}-{name}.sock", std::process::id()))
 }
@@ -25,7 +25,7 @@ fn connected(listen_on: &Url) -> (Listener, Box<dyn Channel>, Box<dyn Channel>) 
     (listener, active, passive)
 }
 
-/// Reads exactly `count` bytes, waiting where the channel has a descriptor.
+/// Reads exactly `count` bytes, and waits if the channel has a descriptor.
 fn read(channel: &mut dyn Channel, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     let mut have = 0;
@@ -46,7 +46,7 @@ fn check(mut left: Box<dyn Channel>, mut right: Box<dyn Channel>) {
     assert_eq!(left.receive(&mut buffer).unwrap(), 0, "nothing waits yet");
     assert_eq!(left.transmit(b"hello").unwrap(), 5);
     assert_eq!(read(&mut *right, 5), b"hello");
-    // A peer that does not read: writing stops by itself, and nothing of it is lost.
+    // A peer that does not read: writing stops at a limit, and no byte is lost.
     let pattern: Vec<u8> = (0..65536u32).map(|n| (n % 251) as u8).collect();
     let mut sent = 0;
     loop {
@@ -62,7 +62,7 @@ fn check(mut left: Box<dyn Channel>, mut right: Box<dyn Channel>) {
         assert!(read(&mut *left, pattern.len()) == pattern);
     }
     assert!(read(&mut *left, cut) == pattern[..cut]);
-    // What was sent before the end is received before the end.
+    // Bytes sent before the end are received before the end.
     assert_eq!(right.transmit(b"bye").unwrap(), 3);
     drop(right);
     assert_eq!(read(&mut *left, 3), b"bye");
@@ -167,7 +167,7 @@ fn directions_are_not_confused() {
     assert!(matches!(started, Err(ChannelError::WrongDirection(_))));
 }
 
-/// A listener whose backlog is full does not answer: the attempt ends when its time does.
+/// A listener with a full backlog does not reply: the attempt ends at its timeout.
 #[test]
 fn silence_ends_the_attempt_in_virtual_time() {
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();

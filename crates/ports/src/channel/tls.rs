@@ -1,13 +1,13 @@
-//! TLS on control channels: who this end is, whom it trusts, and the connections made from that.
+//! TLS on control channels: this end's identity, the trusted CA, and connections.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 4.1 (and 1.3, 6.3.3): both ends
-//! authenticate by certificates that a key of the site has signed; TLS 1.2 (RFC 5246) and 1.3
-//! (RFC 8446). A peer is trusted if its certificate chains to the CA and is valid today. Names in
-//! it are not compared with addresses, as Open vSwitch does not either: the CA vouches for the
-//! switches and controllers of one network, whose addresses change.
+//! authenticate by certificates signed by a site-specific key; TLS 1.2 (RFC 5246) and 1.3 (RFC
+//! 8446). A peer is trusted if its certificate chains to the CA and is currently valid. Like Open
+//! vSwitch, this module does not compare names in the certificate with addresses: the CA certifies
+//! the switches and controllers of one network, whose addresses change.
 //!
-//! Invariant: nothing is dialled without a CA, and a listener that has one lets nobody in who
-//! shows no certificate of it.
+//! Invariant: connecting requires a CA, and a listener with a CA accepts only clients with a
+//! certificate of that CA.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,39 +24,39 @@ use rustls::{
 
 use super::{ChannelError, Url};
 
-/// A server's certificate is checked without its name.
+/// Verifies a server's certificate without its name.
 mod anyname;
 /// The channel.
 pub(super) mod stream;
-/// What goes wrong, in words.
+/// Texts for TLS errors.
 mod words;
 
-/// The versions that are spoken: 1.1 and older are broken (RFC 8996).
+/// Supported versions; 1.1 and older are insecure (RFC 8996).
 const VERSIONS: [&rustls::SupportedProtocolVersion; 2] =
     [&rustls::version::TLS13, &rustls::version::TLS12];
 
 /// Most bytes of a file with certificates or a key.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The PEM files that TLS is set up from.
+/// The PEM files of a TLS configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The private key that belongs to the certificate.
+    /// The private key of the certificate.
     pub private_key: Option<PathBuf>,
-    /// This end's certificate, and behind it those between it and the CA.
+    /// This end's certificate, followed by those between it and the CA.
     pub certificate: Option<PathBuf>,
-    /// The certificates of the CAs that vouch for peers.
+    /// Certificates of the CAs that sign peers' certificates.
     pub ca_cert: Option<PathBuf>,
 }
 
 impl Files {
-    /// Whether none is named.
+    /// Returns whether no file is named.
     pub fn is_empty(&self) -> bool {
         *self == Files::default()
     }
 }
 
-/// What TLS connections are made from; copies share it.
+/// A TLS configuration; copies share it.
 #[derive(Debug, Clone)]
 pub struct Tls {
     client: Option<Arc<ClientConfig>>,
@@ -67,8 +67,9 @@ pub struct Tls {
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 impl Tls {
-    /// Reads the files. To listen, a certificate and its key are needed; to connect, a CA. With
-    /// both, either end has to authenticate; a listener without a CA takes anybody.
+    /// Reads the files. Listening requires a certificate and its key; connecting requires a CA.
+    ///
+    /// With both, either end must authenticate. A listener without a CA accepts all clients.
     pub fn load(files: &Files) -> Result<Tls, ChannelError> {
         let identity = identity(files)?;
         let roots = files.ca_cert.as_deref().map(roots).transpose()?.map(Arc::new);
@@ -85,7 +86,7 @@ impl Tls {
         Ok(Tls { client: client.map(Arc::new), server: server.map(Arc::new), ca_cert })
     }
 
-    /// Whether what `url` needs is there: always, if it is no TLS address.
+    /// Checks that the configuration has what `url` requires; succeeds for addresses without TLS.
     pub fn check(tls: Option<&Tls>, url: &Url) -> Result<(), ChannelError> {
         let (setting, there, why) = match url {
             Url::Tls(_) => (
@@ -110,14 +111,14 @@ impl Tls {
         }
     }
 
-    /// The state of a connection that this end made to `address`.
+    /// Returns the state of a connection that this end made to `address`.
     fn connecting(&self, address: std::net::IpAddr) -> Result<Connection, rustls::Error> {
         let config = self.client.clone().expect("checked before connecting");
         let name = ServerName::IpAddress(TlsIp::from(address));
         ClientConnection::new(config, name).map(Connection::Client)
     }
 
-    /// The state of a connection that was made to this end.
+    /// Returns the state of a connection that a peer made to this end.
     fn accepting(&self) -> Result<Connection, rustls::Error> {
         let config = self.server.clone().expect("checked before listening");
         ServerConnection::new(config).map(Connection::Server)
@@ -239,13 +240,13 @@ fn server(
     let mut config = builder
         .with_single_cert(chain.clone(), key.clone_key())
         .map_err(|error| refused(&error, files))?;
-    // Controllers stay connected: resumption would only keep state of those that are gone.
+    // Controllers stay connected: resumption would only keep state of those that left.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)
 }
 
-/// A certificate and its key were read, but do not make an identity.
+/// Builds the error for a certificate and key that were read but cannot be used together.
 fn refused(error: &rustls::Error, files: &Files) -> ChannelError {
     let (key, certificate) = (files.private_key.clone(), files.certificate.clone());
     let (key, certificate) = (key.unwrap_or_default(), certificate.unwrap_or_default());

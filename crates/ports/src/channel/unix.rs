@@ -1,8 +1,8 @@
 //! Channels over Unix sockets.
 //!
-//! A listening socket leaves its file behind when its process dies. Such a stale file is replaced;
-//! one that still answers is in use, and a file that is no socket is never touched. The file goes
-//! when its listener is dropped, unless somebody has put another in its place.
+//! A listening socket leaves its file behind when its process dies. Such a stale file is replaced.
+//! A file with a listener is in use, and a file that is not a socket is never touched. The file is
+//! removed when its listener is dropped, unless another process has replaced it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ use super::stream::Stream;
 use super::{Channel, Source};
 use crate::sys;
 
-/// A channel over a Unix socket connection; its peer is named by the file.
+/// Creates a channel over a Unix socket connection; the file gives the peer's name.
 pub(super) fn channel(socket: UnixStream, path: &Path) -> io::Result<Box<dyn Channel>> {
     socket.set_nonblocking(true)?;
     let peer: io::Result<libc::ucred> =
@@ -24,16 +24,16 @@ pub(super) fn channel(socket: UnixStream, path: &Path) -> io::Result<Box<dyn Cha
     Ok(Box::new(Stream::new(socket, format!("unix:{}", path.display()), source)))
 }
 
-/// A listening socket together with its file.
+/// A listening socket with its file.
 pub(super) struct Listening {
     pub(super) socket: UnixListener,
     pub(super) path: PathBuf,
-    /// Device and inode of the file as we made it.
+    /// Device and inode of the file that this listener created.
     identity: Option<(u64, u64)>,
 }
 
 impl Listening {
-    /// Listens on `path`, replacing the file that a dead process left there.
+    /// Listens on `path`, replacing the stale file of a dead process.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let socket = match UnixListener::bind(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse && is_stale(path) => {
@@ -50,7 +50,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         if self.identity.is_some() && identity(&self.path) == self.identity {
-            // Nothing is lost if it cannot be removed: the next listener finds it stale.
+            // A failure is harmless: the next listener finds the file stale.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -60,7 +60,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Whether `path` is a socket file on which nobody listens.
+/// Returns whether `path` is a socket file without a listener.
 fn is_stale(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     is_socket

@@ -1,11 +1,13 @@
-//! Where a channel leads to, written as Open vSwitch writes it.
+//! Addresses of channels, in the syntax of Open vSwitch.
 //!
-//! `tcp:IP[:PORT]`, `ssl:IP[:PORT]` and `unix:FILE` are to connect to, `ptcp:[PORT][:IP]`,
-//! `pssl:[PORT][:IP]` and `punix:FILE` to listen on (`tls:` and `ptls:` are read as `ssl:` and
-//! `pssl:`), `sctp:` and `psctp:` are as `tcp:` and `ptcp:` where the kernel has SCTP; an IPv6 address stands in brackets, and the port is 6653 (the one that IANA gave to
-//! OpenFlow) where none is written. A listener without an address accepts connections on 127.0.0.1 only, where
-//! Open vSwitch accepts them on every address; `ptcp:6653:0.0.0.0` or `ptcp:6653:[::]` does that here. Names are not looked up: a measurement must not depend on a
-//! resolver.
+//! - Connect: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` and `unix:FILE`.
+//! - Listen: `ptcp:[PORT][:IP]`, `pssl:[PORT][:IP]` and `punix:FILE`.
+//! - `tls:` and `ptls:` are read as `ssl:` and `pssl:`.
+//! - `sctp:` and `psctp:` are like `tcp:` and `ptcp:`, if the kernel supports SCTP.
+//! - An IPv6 address is in brackets. The default port is 6653, which IANA assigned to OpenFlow.
+//! - A listener without an address accepts connections on 127.0.0.1 only, whereas Open vSwitch
+//!   accepts them on every address. Use `ptcp:6653:0.0.0.0` or `ptcp:6653:[::]` for that.
+//! - Names are not resolved: a measurement must not depend on a resolver.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,36 +16,36 @@ use std::str::FromStr;
 
 use super::ChannelError;
 
-/// The port where none is written.
+/// The default port.
 pub const PORT_DEFAULT: u16 = 6653;
 
-/// The longest path that a Unix socket address holds, in bytes.
+/// Longest path of a Unix socket address, in bytes.
 pub const PATH_BYTES_MAX: usize = 107;
 
 /// The address of one end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Url {
-    /// `tcp:IP:PORT`: connect there.
+    /// `tcp:IP:PORT`: connects by TCP.
     Tcp(SocketAddr),
-    /// `ptcp:PORT:IP`: listen there; port 0 lets the system choose, and the address is 127.0.0.1 where none is
-    /// written.
+    /// `ptcp:PORT:IP`: listens for TCP; the system chooses port 0, and the default address is
+    /// 127.0.0.1.
     PassiveTcp(SocketAddr),
-    /// `ssl:IP:PORT`: connect there and speak TLS.
+    /// `ssl:IP:PORT`: connects by TLS.
     Tls(SocketAddr),
-    /// `pssl:PORT:IP`: listen there for those who speak TLS; port 0 lets the system choose.
+    /// `pssl:PORT:IP`: listens for TLS; the system chooses port 0.
     PassiveTls(SocketAddr),
-    /// `sctp:IP:PORT`: connect there by SCTP.
+    /// `sctp:IP:PORT`: connects by SCTP.
     Sctp(SocketAddr),
-    /// `psctp:PORT:IP`: listen there for SCTP; port 0 lets the system choose.
+    /// `psctp:PORT:IP`: listens for SCTP; the system chooses port 0.
     PassiveSctp(SocketAddr),
-    /// `unix:FILE`: connect to this socket file.
+    /// `unix:FILE`: connects to this socket file.
     Unix(PathBuf),
-    /// `punix:FILE`: listen on this socket file.
+    /// `punix:FILE`: listens on this socket file.
     PassiveUnix(PathBuf),
 }
 
 impl Url {
-    /// Whether it is an address to listen on.
+    /// Returns whether the address is one to listen on.
     pub fn is_passive(&self) -> bool {
         matches!(
             self,
@@ -51,12 +53,12 @@ impl Url {
         )
     }
 
-    /// Reads an address; where none is written, its port is this one.
+    /// Parses an address with this default port.
     pub fn with_default_port(text: &str, port: u16) -> Result<Url, ChannelError> {
         parse(text, port).map_err(|why| ChannelError::BadUrl(text.to_owned(), why))
     }
 
-    /// Whether TLS is spoken there.
+    /// Returns whether the address uses TLS.
     pub fn is_tls(&self) -> bool {
         matches!(self, Url::Tls(_) | Url::PassiveTls(_))
     }

@@ -1,47 +1,47 @@
-//! When a channel's bytes passed the interface: segments of TCP put in order again.
+//! When a channel's bytes passed the interface, from reordered TCP segments.
 //!
-//! A stamp at a socket says when a program was handed bytes; between it and the wire lie the stack and a
-//! scheduler. What passes the interface are segments, which may come twice, out of order, or not be
-//! captured at all; by their sequence numbers (RFC 9293, section 3.4) they are bytes of a stream again, and each byte has a moment at
-//! which all bytes up to it had passed.
+//! A timestamp at a socket gives the time at which a program received bytes. The network stack and
+//! a scheduler are between it and the wire. Captured segments may be duplicated, out of order, or
+//! missing. Their sequence numbers (RFC 9293, section 3.4) restore the byte stream. Each byte then
+//! has a time at which all bytes up to it had passed.
 //!
-//! Invariant: memory is bounded by [`MARKS_MAX`] and [`AHEAD_MAX`]; what is beyond them, or was never seen, is counted and has no
-//! moment, never a guessed one.
+//! Invariant: memory is bounded by [`MARKS_MAX`] and [`AHEAD_MAX`]. Bytes beyond these limits, or
+//! never captured, are counted and have no time; times are never guessed.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use packet::time::Nanos;
 
-/// Moments that are kept of one direction until they are asked for.
+/// Most times stored per direction until they are queried.
 pub const MARKS_MAX: usize = 1 << 16;
 
-/// Segments that are kept until what is before them has passed.
+/// Most segments stored until the bytes before them have passed.
 pub const AHEAD_MAX: usize = 1024;
 
-/// In which direction bytes pass.
+/// Direction of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From this end to the other.
+    /// From this end to the peer.
     Out,
-    /// From the other end to this.
+    /// From the peer to this end.
     In,
 }
 
-/// What was remarkable about segments.
+/// Anomalies of the captured segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Remarks {
     /// Segments with bytes that had passed before: retransmissions.
     pub retransmitted: u64,
-    /// Places at which bytes were acknowledged that were never seen to pass.
+    /// Gaps: bytes that were acknowledged but never captured.
     pub gaps: u64,
-    /// Bytes in those.
+    /// Bytes in the gaps.
     pub bytes_unseen: u64,
-    /// Moments that were given up because nobody asked for them.
+    /// Times that were dropped because they were not queried.
     pub forgotten: u64,
 }
 
 impl Remarks {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn and(self, other: Remarks) -> Remarks {
         Remarks {
@@ -53,20 +53,20 @@ impl Remarks {
     }
 }
 
-/// A segment that passed.
+/// A captured segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of its first byte, or of its SYN.
+    /// The sequence number of its first byte, or of its SYN.
     pub sequence: u32,
-    /// What it acknowledges of the other direction.
+    /// The acknowledgement number for the other direction.
     pub acknowledged: Option<u32>,
-    /// Whether it begins the stream.
+    /// Whether it begins the stream (SYN).
     pub is_first: bool,
     /// Bytes of the stream in it.
     pub bytes: u32,
 }
 
-/// A connection's bytes as they pass.
+/// The captured byte streams of a connection.
 #[derive(Debug, Default)]
 pub struct Passage {
     out: Half,
@@ -76,19 +76,19 @@ pub struct Passage {
 /// One direction.
 #[derive(Debug, Default)]
 struct Half {
-    /// The number of the first byte of the stream, once it is known.
+    /// Sequence number of the first byte of the stream, once known.
     first: Option<u32>,
-    /// How many bytes have passed, without a hole.
+    /// How many bytes have passed without a gap.
     passed: u64,
-    /// Up to which byte what had passed when; none for what was never seen.
+    /// Byte positions with the times at which they had passed; no time for bytes never captured.
     marks: VecDeque<(u64, Option<Nanos>)>,
-    /// Segments behind a hole: from where, up to where.
+    /// Segments after a gap: start and end.
     ahead: BTreeMap<u64, u64>,
     remarks: Remarks,
 }
 
 impl Passage {
-    /// A segment passed.
+    /// Adds a captured segment.
     pub fn pass(&mut self, direction: Direction, segment: Segment, at: Nanos) {
         let (half, other) = match direction {
             Direction::Out => (&mut self.out, &mut self.inn),
@@ -100,8 +100,9 @@ impl Passage {
         }
     }
 
-    /// When the first `end` bytes of a direction had passed, if that is known. Moments are asked for in the order of the
-    /// stream: what is before is forgotten.
+    /// Returns when the first `end` bytes of a direction had passed, if known.
+    ///
+    /// Queries must be in stream order; earlier times are dropped.
     pub fn moment(&mut self, direction: Direction, end: u64) -> Result<Nanos, Unseen> {
         let half = match direction {
             Direction::Out => &mut self.out,
@@ -110,18 +111,18 @@ impl Passage {
         half.moment(end)
     }
 
-    /// What was remarkable, in both directions together.
+    /// Returns the anomalies of both directions together.
     pub fn remarks(&self) -> Remarks {
         self.out.remarks.and(self.inn.remarks)
     }
 }
 
-/// Why a moment is not known.
+/// Why a time is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unseen {
     /// The bytes have not passed yet, as far as is known.
     NotYet,
-    /// They have passed and nobody saw when.
+    /// The bytes have passed, but were not captured.
     Unknown,
 }
 
@@ -134,7 +135,7 @@ impl Half {
         if segment.bytes == 0 {
             return;
         }
-        // The nearest place in the stream that has this number.
+        // The nearest position in the stream with this sequence number.
         let number =
             if segment.is_first { segment.sequence.wrapping_add(1) } else { segment.sequence };
         let here = first.wrapping_add(self.passed as u32);
@@ -164,7 +165,7 @@ impl Half {
         }
     }
 
-    /// What lay behind a hole that is none any more has passed too, all of it at this moment.
+    /// Segments after a closed gap have passed too, all at this time.
     fn take_ahead(&mut self, at: Nanos) {
         while let Some(entry) = self.ahead.first_entry() {
             if *entry.key() > self.passed {
@@ -175,12 +176,12 @@ impl Half {
         self.mark(Some(at));
     }
 
-    /// The other end has all bytes before this number: those that were not seen never will be.
+    /// Handles an acknowledgement: bytes before this number that were not captured never will be.
     fn acknowledged(&mut self, number: u32) {
         let Some(first) = self.first else { return };
         let here = first.wrapping_add(self.passed as u32);
         let distance = number.wrapping_sub(here) as i32;
-        // The end of the stream counts as a byte: that is none.
+        // The FIN counts as one sequence number, but is no byte.
         if distance > 1 || distance == 1 && !self.ahead.is_empty() {
             self.skip_to(self.passed + distance as u64);
         }
@@ -221,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection whose streams begin with these numbers.
+    /// Returns a connection whose streams begin with these sequence numbers.
     fn begun(out: u32, inn: u32) -> Passage {
         let mut passage = Passage::default();
         let syn =
@@ -242,7 +243,7 @@ mod tests {
     #[test]
     fn bytes_have_the_moment_of_the_segment_that_ended_them() {
         let mut passage = begun(u32::MAX - 5, 100);
-        // The numbers go round within the stream.
+        // The sequence numbers wrap within the stream.
         passage.pass(Direction::Out, data(u32::MAX - 4, 10), Nanos(10));
         passage.pass(Direction::Out, data(5, 20), Nanos(20));
         assert_eq!(passage.moment(Direction::Out, 8), at(10));
@@ -298,7 +299,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever passes, a moment is that of a segment that was seen, and moments do not go back.
+        /// Whatever the segments, every time is that of a captured segment, and times do not
+        /// decrease.
         #[test]
         fn any_segments_are_borne(
             first in any::<u32>(),

@@ -1,8 +1,8 @@
-//! A clock outside this machine, by which its own can be disciplined: a pulse each second, or the clock
-//! of a network interface.
+//! Reference clocks outside this machine: a pulse per second, or the PTP clock of a network
+//! interface.
 //!
-//! Sources: RFC 2783 and the kernel's `pps.h` for pulses, `clock_gettime(2)` on the descriptor of
-//! a PTP hardware clock. Both are written from their description and untested on hardware.
+//! Sources: RFC 2783 and the kernel's `pps.h` for pulses; `clock_gettime(2)` on the descriptor of a
+//! PTP hardware clock. Both are written from their descriptions and untested on hardware.
 
 #![allow(unsafe_code)]
 
@@ -16,27 +16,27 @@ use packet::time::Nanos;
 use super::{RealtimeLine, now};
 use crate::sys;
 
-/// One moment by both clocks.
+/// One time by both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// On this machine's monotonic line.
+    /// Time by this machine's monotonic clock.
     pub local: Nanos,
-    /// By the reference.
+    /// Time by the reference.
     pub reference: Nanos,
-    /// By how much the reading may be off.
+    /// Largest error of the reading.
     pub error: Nanos,
 }
 
-/// Whoever knows the time better.
+/// A reference clock.
 pub trait Reference {
-    /// What it is, for the record.
+    /// Returns the name of the clock for reports.
     fn name(&self) -> String;
 
-    /// The latest moment that is known by both clocks, if there was one since this was last asked.
+    /// Returns the latest time known by both clocks, if there is a new one since the last call.
     fn edge(&mut self) -> io::Result<Option<Edge>>;
 }
 
-/// A pulse each second, stamped by the kernel.
+/// A pulse per second, timestamped by the kernel.
 pub struct Pulse {
     path: PathBuf,
     file: File,
@@ -44,13 +44,13 @@ pub struct Pulse {
     last: u32,
 }
 
-/// The clock of a network interface.
+/// The PTP hardware clock of a network interface.
 pub struct InterfaceClock {
     path: PathBuf,
     file: File,
 }
 
-/// The references that this machine has, by the names of their devices.
+/// Returns the device files of this machine's reference clocks.
 pub fn devices() -> Vec<PathBuf> {
     let named = |name: &str| name.starts_with("pps") || name.starts_with("ptp");
     let entries = std::fs::read_dir("/dev").into_iter().flatten().flatten();
@@ -58,12 +58,12 @@ pub fn devices() -> Vec<PathBuf> {
         .filter(|entry| entry.file_name().to_str().is_some_and(named))
         .map(|entry| entry.path())
         .collect();
-    // Pulses first, by which a second is known best.
+    // Pulses first, because they give the second most precisely.
     found.sort();
     found
 }
 
-/// Opens a device as the reference that its name says.
+/// Opens a device file; its name selects the type of clock.
 pub fn open(path: &Path) -> io::Result<Box<dyn Reference + Send>> {
     let file = File::open(path)?;
     let path = path.to_path_buf();
@@ -83,7 +83,7 @@ struct PulseTime {
     flags: u32,
 }
 
-/// `struct pps_fdata`: what the kernel knows of the last pulses, and how long to wait for one.
+/// `struct pps_fdata`: the kernel's data on the last pulses, and the timeout of the request.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct PulseData {
@@ -105,7 +105,7 @@ impl Reference for Pulse {
     }
 
     fn edge(&mut self) -> io::Result<Option<Edge>> {
-        // A time-out of zero: what is known now, without waiting.
+        // A timeout of zero returns the current data without waiting.
         let mut data = PulseData::default();
         // SAFETY: the request reads and writes one structure of this layout, which outlives it.
         sys::check(unsafe {
@@ -122,7 +122,7 @@ impl Reference for Pulse {
     }
 }
 
-/// The second that a pulse at this time means.
+/// Returns the second that a pulse at this time marks.
 fn nearest_second(realtime_ns: u64) -> Nanos {
     Nanos::from_secs((realtime_ns + 500_000_000) / 1_000_000_000)
 }
@@ -133,11 +133,11 @@ impl Reference for InterfaceClock {
     }
 
     fn edge(&mut self) -> io::Result<Option<Edge>> {
-        // The kernel's number for the clock behind a descriptor (clock_gettime(2), "dynamic clocks").
+        // The kernel's clock number for a descriptor (clock_gettime(2), "dynamic clocks").
         let clock = (!self.file.as_raw_fd() << 3 | 3) as libc::clockid_t;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let before = now();
-        // SAFETY: the pointer is to a valid timespec; a number that is no clock is an error.
+        // SAFETY: the pointer is to a valid timespec; an invalid clock number is an error.
         sys::check(unsafe { libc::clock_gettime(clock, &mut time) })?;
         let half = Nanos(now().since(before).0 / 2);
         let reference = Nanos(time.tv_sec.max(0) as u64 * 1_000_000_000 + time.tv_nsec as u64);

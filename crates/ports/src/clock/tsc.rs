@@ -1,9 +1,9 @@
-//! The processor's time-stamp counter: whether it can be relied on, and how it goes beside the
+//! The processor's time-stamp counter: whether it is invariant, and its readings next to the
 //! kernel's clocks.
 //!
-//! A counter that is invariant goes at one speed whatever the core's, and on in its sleep (Intel SDM
-//! volume 3, 18.17.1; AMD APM volume 3, function 8000_0007h). `CLOCK_MONOTONIC_RAW` is steered by
-//! nobody; `CLOCK_MONOTONIC`, by which everything is dated, is slewed with the realtime clock.
+//! An invariant counter runs at one rate, independent of the core's frequency, also in sleep states (Intel
+//! SDM volume 3, 18.17.1; AMD APM volume 3, function 8000_0007h). `CLOCK_MONOTONIC_RAW` is not
+//! adjusted. `CLOCK_MONOTONIC`, the time base of all timestamps, is slewed with the realtime clock.
 
 #![allow(unsafe_code)]
 
@@ -11,27 +11,27 @@ use packet::time::Nanos;
 
 use super::{cycles, now, read};
 
-/// What the processor says of its counter.
+/// Type of the processor's time-stamp counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
-    /// It goes at one speed, always.
+    /// The rate is constant.
     Invariant,
-    /// Its speed follows the core's, or it stops in its sleep.
+    /// The rate follows the core's frequency, or the counter stops in sleep states.
     Variable,
-    /// There is none that programs can read: the kernel's clock is counted instead.
+    /// Programs cannot read a counter: the kernel's clock is used instead.
     Absent,
 }
 
 impl Counter {
-    /// Asks the processor.
+    /// Queries the processor.
     pub fn of_processor() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
             const ADVANCED_POWER: u32 = 0x8000_0007;
             const INVARIANT_BIT: u32 = 1 << 8;
             #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
-            // SAFETY: every processor of this architecture has the instruction, and its first
-            // leaf says which others there are.
+            // SAFETY: every processor of this architecture has the instruction, and its first leaf
+            // returns the highest valid leaf.
             let (highest, power) = unsafe {
                 let highest = core::arch::x86_64::__cpuid(0x8000_0000).eax;
                 (highest, core::arch::x86_64::__cpuid(ADVANCED_POWER).edx)
@@ -45,7 +45,7 @@ impl Counter {
         Counter::Absent
     }
 
-    /// The word for it, with what is used instead.
+    /// Returns a description of the counter, with its replacement.
     pub fn words(self) -> &'static str {
         match self {
             Counter::Invariant => "invariant",
@@ -55,24 +55,24 @@ impl Counter {
     }
 }
 
-/// The clocks at one moment.
+/// A reading of the three clocks at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// By `CLOCK_MONOTONIC`.
+    /// `CLOCK_MONOTONIC`.
     pub monotonic: Nanos,
-    /// By `CLOCK_MONOTONIC_RAW`.
+    /// `CLOCK_MONOTONIC_RAW`.
     pub raw: Nanos,
-    /// By the counter.
+    /// Time-stamp counter.
     pub cycles: u64,
-    /// By how much the three may be apart: half of the time that reading them took.
+    /// Largest difference in time between the three readings: half of the duration of reading them.
     pub error: Nanos,
 }
 
-/// Attempts of which the quickest counts.
+/// Number of attempts; the fastest counts.
 const ATTEMPTS: usize = 9;
 
 impl Reading {
-    /// Reads the clocks now, as close together as it goes.
+    /// Reads the clocks, as close together as possible.
     pub fn take() -> Self {
         let once = |_| {
             let before = now();
@@ -85,8 +85,7 @@ impl Reading {
     }
 }
 
-/// What asking for the time takes, in nanoseconds: the median of a row of readings one after the
-/// other.
+/// Returns the cost of reading the clock in nanoseconds: the median of a series of readings.
 pub fn reading_ns() -> u64 {
     const READINGS: usize = 1001;
     const EACH: u64 = 16;

@@ -1,5 +1,5 @@
-//! From an agreement to ends of rings: makes the client's memory, or maps and checks what a client
-//! offered.
+//! Creates ring ends from a completed handshake: allocates the client's memory, or maps and checks
+//! a client's offer.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,27 +17,27 @@ use super::transmit::TransmitEnd;
 
 /// The ends of a connection's rings, by index.
 pub struct Ends {
-    /// Those that frames come from.
+    /// Ends of the rings to receive from.
     pub receive: Vec<ReceiveEnd>,
-    /// Those that frames go into.
+    /// Ends of the rings to send into.
     pub transmit: Vec<TransmitEnd>,
 }
 
-/// What a client made and has to tell the server of.
+/// The client's memory and rings, to be offered to the server.
 pub struct Prepared {
     /// The region's file.
     pub file: OwnedFd,
     /// The region's bytes.
     pub bytes: u64,
-    /// Doorbells of the rings to the server, by index.
+    /// Eventfds of the rings to the server, by index.
     pub to_server: Vec<Doorbell>,
-    /// Doorbells of the rings to the client, by index.
+    /// Eventfds of the rings to the client, by index.
     pub to_client: Vec<Doorbell>,
-    /// Our ends.
+    /// The client's ends.
     pub ends: Ends,
 }
 
-/// Makes a client's region with empty rings, of huge pages if `huge` and there are any.
+/// Allocates a client's region with empty rings, on huge pages if `huge` and some are free.
 pub fn prepare(shape: &Shape, huge: bool) -> io::Result<Prepared> {
     let (region, file) = Region::create(shape.bytes(), huge)?;
     let bytes = region.bytes() as u64;
@@ -73,7 +73,7 @@ pub fn prepare(shape: &Shape, huge: bool) -> io::Result<Prepared> {
     Ok(prepared)
 }
 
-/// Maps what a client offered, and checks all that words cannot show.
+/// Maps a client's regions, and checks everything that its messages cannot prove.
 pub fn attach(offer: Offer<OwnedFd>, is_trusted: bool) -> Result<Ends, Fault> {
     let mapped: Result<Vec<Region>, Fault> =
         offer.regions.iter().map(|(bytes, file)| Region::map(file, *bytes, is_trusted)).collect();
@@ -87,8 +87,8 @@ pub fn attach(offer: Offer<OwnedFd>, is_trusted: bool) -> Result<Ends, Fault> {
         let (ring, doorbell) = (checked(&regions, &told)?, Doorbell::adopt(doorbell)?);
         ends.transmit.push(TransmitEnd::new(ring, Buffers::Theirs, doorbell));
     }
-    // As other servers do: a connection starts from zero, whatever was there. The client touches
-    // its indices only once it is told that frames may flow.
+    // Like other servers: a connection starts with zero indices, and old values are ignored. The client
+    // accesses its indices only after the server's `connected` message.
     ends.receive.iter_mut().for_each(ReceiveEnd::open);
     Ok(ends)
 }

@@ -1,4 +1,4 @@
-//! A client's calls: one at a time, a pause after each that came to nothing or ended.
+//! Connection attempts of a client: one at a time, with a pause after each that failed or ended.
 
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -14,13 +14,13 @@ use super::receive::ReceiveEnd;
 use super::socket::{Address, Socket};
 use super::spec::Spec;
 
-/// From the end of one call to the start of the next.
+/// Pause between the end of one attempt and the next.
 const PAUSE: Nanos = Nanos::from_millis(100);
 
-/// A server has so long to agree.
+/// Timeout of the server's handshake.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// A client that has no server, or is about to get one.
+/// A client without a server, or during the handshake.
 pub struct Caller {
     address: Address,
     identity: Identity,
@@ -28,9 +28,9 @@ pub struct Caller {
     huge_pages: bool,
     call: Option<Call>,
     next_at: Nanos,
-    /// Whether a call began or ended since this was last set to false.
+    /// Whether an attempt began or ended; the caller resets this to false.
     pub changed: bool,
-    /// What the last server that left us in the midst of a call said.
+    /// Reason given by the last server that disconnected during the handshake.
     pub last_words: Option<String>,
 }
 
@@ -41,7 +41,7 @@ struct Call {
     until: Nanos,
 }
 
-/// How far a call got.
+/// State of an attempt.
 enum Outcome {
     Goes,
     On,
@@ -49,7 +49,7 @@ enum Outcome {
 }
 
 impl Caller {
-    /// A client as `spec` says.
+    /// Creates a client for `spec`.
     pub fn new(spec: &Spec, identity: Identity) -> Self {
         Caller {
             address: spec.address.clone(),
@@ -63,7 +63,8 @@ impl Caller {
         }
     }
 
-    /// Does what can be done now, and returns the server once it agreed.
+    /// Does what can be done now, and returns the server's connection once the handshake is
+    /// complete.
     pub fn turn(&mut self, now: Nanos, faults: &mut Faults) -> Option<(Socket, Ends)> {
         if self.call.is_none() && now >= self.next_at {
             self.next_at = now.saturating_add(PAUSE);
@@ -82,7 +83,8 @@ impl Caller {
             Ok(Outcome::Up) => {
                 self.changed = true;
                 let mut ends = call.prepared?.ends;
-                // Only now: until it said that it is connected, the server may set indices to zero.
+                // Not before the server's `connected` message: until then the server may reset
+                // indices to zero.
                 ends.receive.iter_mut().for_each(ReceiveEnd::open);
                 return Some((call.socket, ends));
             }
@@ -95,17 +97,17 @@ impl Caller {
         None
     }
 
-    /// Calls no sooner than after a pause.
+    /// Delays the next attempt by the pause.
     pub fn pause(&mut self, now: Nanos) {
         self.next_at = now.saturating_add(PAUSE);
     }
 
-    /// When the next call is due, or the end of patience with this one.
+    /// Returns when the next attempt is due, or when the current one times out.
     pub fn due(&self) -> Nanos {
         self.call.as_ref().map_or(self.next_at, |call| call.until)
     }
 
-    /// What becomes readable when there is something to do.
+    /// Returns the descriptor that becomes readable when there is work.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.call.as_ref().map(|call| call.socket.descriptor())
     }
@@ -126,7 +128,7 @@ impl Caller {
             match call.client.receive(message)? {
                 ClientStep::Prepare(shape) => {
                     let huge = self.huge_pages && call.socket.is_of_our_user();
-                    // A system without memory now may have some after a pause.
+                    // If memory has run out, some may be free after a pause.
                     let Ok(prepared) = prepare(&shape, huge) else { return Ok(Outcome::Goes) };
                     let (message, _) = call.client.start(&shape, prepared.bytes);
                     call.prepared = Some(prepared);

@@ -1,10 +1,10 @@
-//! The part of a port that talks to the peer: meets one, hands its rings to the queues, and takes
-//! them away when the peer leaves or is at fault.
+//! The control part of a port: connects a peer, passes its rings to the queues, and removes them
+//! when the peer leaves or is at fault.
 //!
-//! Nothing waits: [`Control::turn`] does what can be done now. The port's one descriptor stands for
-//! all that can happen: it is an epoll instance that is made anew whenever the set changes and put
-//! under the old number, so that nothing of a peer that left remains in it, whoever else still
-//! has its descriptors open.
+//! Nothing waits: [`Control::turn`] does what can be done now. The port has one descriptor for all
+//! events: an epoll instance. It is replaced under the same number whenever the set changes.
+//! Nothing of an earlier peer remains in it, even if another process still has its descriptors
+//! open.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -34,7 +34,8 @@ pub struct Control {
     peer: Option<Peer>,
     receivers: Vec<Arc<Mailbox<ReceiveEnd>>>,
     transmitters: Vec<Arc<Mailbox<TransmitEnd>>>,
-    /// One for the peer and for all queues that no other stands for, and one for each part.
+    /// Epoll instances: first that of the peer and of all queues without their own part, then one
+    /// per part.
     events: Vec<Arc<OwnedFd>>,
     faults: Faults,
     last_words: Option<String>,
@@ -52,7 +53,7 @@ struct Peer {
 }
 
 impl Control {
-    /// Listens, or gets ready to call; and the queues, as many as `spec` says, without a ring yet.
+    /// Listens, or prepares to connect. Returns the queues of `spec`, still without rings.
     pub fn open(spec: &Spec, name: &str) -> io::Result<(Control, Vec<Receiver>, Vec<Transmitter>)> {
         let identity = Identity { id: spec.id, secret: spec.secret, name: text(name) };
         let role = match spec.side {
@@ -78,7 +79,8 @@ impl Control {
         Ok((control, queues.0, queues.1))
     }
 
-    /// Does what can be done now: hears the peer, meets a new one, looks at what the queues found.
+    /// Does what can be done now: reads the peer's messages, connects a new peer, handles faults
+    /// that queues found.
     pub fn turn(&mut self, now: Nanos) {
         if let Err(fault) = self.hear_peer() {
             self.part(fault, now);
@@ -97,13 +99,13 @@ impl Control {
             Role::Client(caller) => std::mem::take(&mut caller.changed),
         };
         if changed || self.changed {
-            // If the system refuses, the old set stays, and the next turn tries again.
+            // If the system call fails, the old set stays, and the next turn retries.
             self.changed = self.watch().is_err();
         }
     }
 
-    /// Sees to it that the queues of each of so many parts have a descriptor of their own: receiving
-    /// queues belong to the parts in turn. The first part's is the port's.
+    /// Creates a descriptor for the queues of each part; receiving queues belong to the parts in
+    /// turn. The first part uses the port's descriptor.
     pub(super) fn divide(&mut self, parts: usize) -> io::Result<Vec<Arc<OwnedFd>>> {
         let more = (1..parts).map(|_| Ok(Arc::new(sys::epoll()?)));
         let more: Vec<_> = more.collect::<io::Result<_>>()?;
@@ -113,17 +115,17 @@ impl Control {
         Ok(more)
     }
 
-    /// Whether there is a peer.
+    /// Returns whether there is a peer.
     pub fn is_connected(&self) -> bool {
         self.peer.is_some()
     }
 
-    /// What peers did wrong so far.
+    /// Returns the counts of the peers' faults.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Why the last peer left, in its own words, if it said.
+    /// Returns the reason that the last peer gave for leaving, if any.
     pub fn last_words(&self) -> Option<&str> {
         let of_call = match &self.role {
             Role::Server(_) => None,
@@ -132,7 +134,7 @@ impl Control {
         of_call.or(self.last_words.as_deref())
     }
 
-    /// When a turn is due although nothing arrives.
+    /// Returns when a turn is due even if nothing arrives.
     pub fn due(&self) -> Option<Nanos> {
         match &self.role {
             Role::Server(door) => door.due(),
@@ -140,12 +142,14 @@ impl Control {
         }
     }
 
-    /// What becomes readable when a turn has something to do, or an armed queue has frames.
+    /// Returns the descriptor that becomes readable when a turn has work, or an armed queue has
+    /// frames.
     pub fn descriptor(&self) -> RawFd {
         self.events[0].as_raw_fd()
     }
 
-    /// Listens to the peer, who has nothing to say but farewell. The fault, or `None` if it left.
+    /// Reads from the peer, whose only valid message is `disconnect`. The error is a fault, or
+    /// `None` if the peer left.
     fn hear_peer(&mut self) -> Result<(), Option<Fault>> {
         let Some(peer) = &self.peer else { return Ok(()) };
         let found = self.receivers.iter().find_map(|mailbox| mailbox.take_fault());
@@ -174,7 +178,7 @@ impl Control {
         self.changed = true;
     }
 
-    /// Ends the connection, for a fault or because the peer left.
+    /// Ends the connection, after a fault or because the peer left.
     fn part(&mut self, fault: Option<Fault>, now: Nanos) {
         if let (Some(fault), Some(peer)) = (fault, &self.peer) {
             self.faults.add(fault);
@@ -189,7 +193,7 @@ impl Control {
         self.changed = true;
     }
 
-    /// Puts an epoll instance with all that is of interest now in the place of the old one.
+    /// Replaces each epoll instance with one that watches the current descriptors.
     fn watch(&self) -> io::Result<()> {
         let door: Vec<RawFd> = match &self.role {
             Role::Server(door) => door.descriptors().collect(),

@@ -1,10 +1,10 @@
-//! Copying out of memory that somebody else may be writing.
+//! Copies from memory that another process may be writing.
 //!
-//! The compiler may read ordinary memory twice where the program reads once, which is wrong for
+//! The compiler may read ordinary memory twice where the program reads once. That is wrong for
 //! memory that a peer can change in between. So shared bytes are loaded by instructions that the
-//! compiler can neither repeat nor leave out, sixteen bytes at a time, and from then on are
-//! ordinary values. Which of several versions of a byte is read is nobody's promise; that it is
-//! read once is ours.
+//! compiler can neither repeat nor omit, sixteen bytes at a time. From then on they are ordinary
+//! values. There is no guarantee which of several versions of a byte is read, only that it is read
+//! once.
 
 #![allow(unsafe_code)]
 
@@ -12,10 +12,10 @@
 ///
 /// # Safety
 /// `count` bytes from `from` must be readable and `count` bytes from `to` writable, and the two
-/// ranges must not overlap. Other processes may write to either meanwhile.
+/// ranges must not overlap. Other processes may write to either at the same time.
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, count: usize) {
-    // SAFETY: each arm moves whole pieces that lie inside the `count` bytes on both sides; pieces
+    // SAFETY: each arm moves whole pieces that are inside the `count` bytes on both sides; pieces
     // may overlap each other.
     unsafe {
         if count > 64 {
@@ -58,8 +58,8 @@ mod pieces {
     #[inline(always)]
     pub unsafe fn move_16(from: *const u8, to: *mut u8) {
         let value: __m128i;
-        // SAFETY: the instruction reads 16 readable bytes and touches nothing else; the store is
-        // to 16 writable bytes and needs no alignment.
+        // SAFETY: the instruction only reads 16 readable bytes. The store is to 16 writable bytes
+        // and needs no alignment.
         unsafe {
             asm!(
                 "movdqu {value}, [{from}]",
@@ -76,7 +76,7 @@ mod pieces {
     #[inline(always)]
     pub unsafe fn move_32(from: *const u8, to: *mut u8) {
         let (first, second): (__m128i, __m128i);
-        // SAFETY: as in `move_16`, for two neighbouring pieces.
+        // SAFETY: as in `move_16`, for two adjacent pieces.
         unsafe {
             asm!(
                 "movdqu {first}, [{from}]",
@@ -96,7 +96,7 @@ mod pieces {
     #[inline(always)]
     pub unsafe fn move_64(from: *const u8, to: *mut u8) {
         let (first, second, third, fourth): (__m128i, __m128i, __m128i, __m128i);
-        // SAFETY: as in `move_16`, for four neighbouring pieces.
+        // SAFETY: as in `move_16`, for four adjacent pieces.
         unsafe {
             asm!(
                 "movdqu {first}, [{from}]",
@@ -134,7 +134,7 @@ mod pieces {
     /// As [`super::copy`], with 16 bytes.
     #[inline(always)]
     pub unsafe fn move_16(from: *const u8, to: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { move_bytes::<16>(from, to) }
     }
 
@@ -142,7 +142,7 @@ mod pieces {
     /// As [`super::copy`], with 32 bytes.
     #[inline(always)]
     pub unsafe fn move_32(from: *const u8, to: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { move_bytes::<32>(from, to) }
     }
 
@@ -150,18 +150,18 @@ mod pieces {
     /// As [`super::copy`], with 64 bytes.
     #[inline(always)]
     pub unsafe fn move_64(from: *const u8, to: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { move_bytes::<64>(from, to) }
     }
 }
 
 use pieces::{move_16, move_32, move_64};
 
-/// Says that the cache line at `address` will be read soon. Any address will do.
+/// Prefetches the cache line at `address`. Any address is allowed.
 #[inline(always)]
 pub fn will_read(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults and changes no memory, whatever the address.
+    // SAFETY: a prefetch never faults and changes no memory, for any address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
@@ -180,7 +180,7 @@ mod tests {
         for count in (0..200).chain([255, 256, 257, 320, 383]) {
             for start in [0, 1, 15] {
                 let mut to = vec![0xee; 420];
-                // SAFETY: both ranges lie inside their vectors.
+                // SAFETY: both ranges are inside their vectors.
                 unsafe { copy(from[start..].as_ptr(), to[3..].as_mut_ptr(), count) };
                 assert_eq!(&to[3..3 + count], &from[start..start + count], "{count} at {start}");
                 assert!(to[..3].iter().chain(&to[3 + count..]).all(|&byte| byte == 0xee));

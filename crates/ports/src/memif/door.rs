@@ -1,5 +1,5 @@
-//! A server's door: strangers who called, each with a limited time to say whom they want and what
-//! they bring.
+//! The listening side of a server: connected clients whose handshake is not complete, each with a
+//! timeout.
 
 use std::os::fd::{OwnedFd, RawFd};
 
@@ -12,20 +12,20 @@ use super::line::{Heard, hear, say, say_farewell};
 use super::socket::{Listener, Socket};
 use super::spec::Spec;
 
-/// Strangers that are let in at once; others wait outside.
+/// Most pending clients; further ones wait in the listen queue.
 const STRANGERS_MAX: usize = 8;
 
-/// A stranger has so long to become the peer.
+/// Timeout of a client's handshake.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// A listening server.
 pub struct Door {
     listener: Listener,
     identity: Identity,
-    /// Rings to the server and to the client that a client may have.
+    /// Most rings of a client, to the server and to the client.
     rings_max: (u16, u16),
     strangers: Vec<Stranger>,
-    /// Whether somebody came or went since this was last set to false.
+    /// Whether a client connected or left; the caller resets this to false.
     pub changed: bool,
 }
 
@@ -35,7 +35,7 @@ struct Stranger {
     until: Nanos,
 }
 
-/// What became of a stranger.
+/// Result of a pending client's turn.
 enum Outcome {
     Stays,
     Goes,
@@ -43,7 +43,7 @@ enum Outcome {
 }
 
 impl Door {
-    /// Listens where `spec` says.
+    /// Listens at the address of `spec`.
     pub fn open(spec: &Spec, identity: Identity) -> std::io::Result<Self> {
         Ok(Door {
             listener: Listener::open(&spec.address)?,
@@ -54,8 +54,8 @@ impl Door {
         })
     }
 
-    /// Does what can be done now. Returns the stranger that is the peer from now on; there can be
-    /// none while the port has one (`taken`).
+    /// Does what can be done now. Returns the client that becomes the peer; none if the port has
+    /// one (`taken`).
     pub fn turn(&mut self, now: Nanos, taken: bool, faults: &mut Faults) -> Option<(Socket, Ends)> {
         self.let_in(now);
         let mut joined = None;
@@ -86,7 +86,7 @@ impl Door {
 
     fn let_in(&mut self, now: Nanos) {
         while self.strangers.len() < STRANGERS_MAX {
-            // A system that is out of descriptors may have some at the next turn.
+            // If descriptors have run out, the next turn retries.
             let Ok(Some(socket)) = self.listener.accept() else { return };
             let (to_server, to_client) = self.rings_max;
             let server = Server::new(self.identity.clone(), to_server, to_client);
@@ -98,12 +98,12 @@ impl Door {
         }
     }
 
-    /// When somebody's time is over.
+    /// Returns the earliest timeout of a pending client.
     pub fn due(&self) -> Option<Nanos> {
         self.strangers.iter().map(|stranger| stranger.until).min()
     }
 
-    /// What becomes readable when there is something to do.
+    /// Returns the descriptors that become readable when there is work.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         let strangers = self.strangers.iter().map(|stranger| stranger.socket.descriptor());
         strangers.chain([self.listener.descriptor()])
@@ -111,8 +111,8 @@ impl Door {
 }
 
 impl Stranger {
-    /// Listens to a stranger as long as it has something to say. Each message takes the
-    /// handshake a step further or ends it, so there are not many.
+    /// Processes a client's waiting messages. Each message advances or ends the handshake, so there
+    /// are not many.
     fn turn(&mut self, taken: bool) -> Result<Outcome, Fault> {
         loop {
             let (message, descriptor) = match hear(&self.socket)? {

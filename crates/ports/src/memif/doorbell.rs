@@ -1,9 +1,10 @@
-//! The event descriptor by which a sender wakes a receiver that sleeps (eventfd(2)).
+//! The eventfd with which a sender wakes a sleeping receiver (eventfd(2)).
 //!
-//! Both ends hold the same one, and the peer can change how it behaves: turn its non-blocking mode
-//! off, fill its counter, take what was rung. So it is asked whether there is room before it is
-//! rung, it is drained by a call that never waits whatever the mode, and nothing more is concluded
-//! from it than that it is time to look.
+//! Both ends share it, and the peer can change its behavior: disable its non-blocking mode, fill
+//! its counter, or drain it. Therefore:
+//! - This end checks for room before it signals.
+//! - It drains by a call that never waits in either mode.
+//! - A signal means only that it is time to poll.
 
 #![allow(unsafe_code)]
 
@@ -14,19 +15,19 @@ use std::sync::Arc;
 use super::fault::Fault;
 use crate::sys;
 
-/// What the kernel calls an event descriptor.
+/// The kernel's name of an eventfd.
 const KIND: &str = "anon_inode:[eventfd]";
 
-/// A doorbell, shared by a queue and whoever waits for it.
+/// An eventfd, shared by a queue and the thread that waits for it.
 #[derive(Debug, Clone)]
 pub struct Doorbell {
     event: Arc<OwnedFd>,
 }
 
 impl Doorbell {
-    /// A new one.
+    /// Creates an eventfd.
     pub fn create() -> io::Result<Self> {
-        // SAFETY: no pointers are passed, and the descriptor that comes back is ours alone.
+        // SAFETY: no pointers are passed, and this process alone owns the returned descriptor.
         let event = unsafe {
             let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
             OwnedFd::from_raw_fd(sys::check(libc::eventfd(0, flags))?)
@@ -34,8 +35,8 @@ impl Doorbell {
         Ok(Doorbell { event: Arc::new(event) })
     }
 
-    /// The one that a peer sent, which has to be an event descriptor: writing to anything else
-    /// could wait, or be something else than ringing.
+    /// Adopts an eventfd from a peer. Rejects any other descriptor, because a write to it could
+    /// block or have other effects.
     pub fn adopt(event: OwnedFd) -> Result<Self, Fault> {
         let path = format!("/proc/self/fd/{}", event.as_raw_fd());
         let kind = std::fs::read_link(path).map_err(|_| Fault::Doorbell)?;
@@ -50,18 +51,18 @@ impl Doorbell {
         Ok(Doorbell { event: Arc::new(event) })
     }
 
-    /// The same event by another descriptor, as a peer would get it.
+    /// Duplicates the descriptor, as a peer would receive it.
     #[cfg(test)]
     pub fn duplicate(&self) -> OwnedFd {
         self.event.try_clone().expect("a descriptor can be duplicated")
     }
 
-    /// Its number, to wait for until it can be read.
+    /// Returns the descriptor, which is readable after a signal.
     pub fn descriptor(&self) -> RawFd {
         self.event.as_raw_fd()
     }
 
-    /// Rings. A bell that cannot take it is full, and has been rung often enough.
+    /// Signals the eventfd. If its counter is full, it has been signaled often enough.
     #[cold]
     pub fn ring(&self) {
         let mut room =
@@ -75,7 +76,7 @@ impl Doorbell {
         }
     }
 
-    /// Forgets that it was rung.
+    /// Clears the signal.
     pub fn drain(&self) {
         let mut count = 0u64;
         let piece = libc::iovec { iov_base: std::ptr::from_mut(&mut count).cast(), iov_len: 8 };

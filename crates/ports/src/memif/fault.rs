@@ -1,68 +1,68 @@
-//! What a peer can do wrong, and the count of it.
+//! Protocol violations of a peer, and their counters.
 //!
-//! A fault ends the connection: the peer is told by its text where it can still be told, and the
-//! port counts it. A fault is never an error of the port, which goes on serving the next peer.
+//! A fault ends the connection. The port sends its text to the peer if it still can, and counts it.
+//! A fault is never an error of the port, which continues with the next peer.
 
-/// A rule that the peer broke.
+/// A rule that the peer violated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Fault {
-    /// A control message of the wrong size or of a type that does not exist.
+    /// A control message has a wrong size or an unknown type.
     Message = 1,
-    /// A control message at a time when it makes no sense.
+    /// A control message is not valid in the current state.
     Unexpected,
-    /// The peer does not speak memif 2.0.
+    /// The peer does not support memif 2.0.
     Version,
-    /// The peer wants to carry something other than Ethernet frames.
+    /// The peer requests a mode other than Ethernet frames.
     Mode,
-    /// The peer asked for an interface with another number.
+    /// The peer requests an interface with another number.
     Id,
     /// The secret is missing or wrong.
     Secret,
     /// The port has a peer already.
     Taken,
-    /// A region or ring came without its descriptor, or another message with one.
+    /// A region or ring lacks its descriptor, or another message has one.
     Descriptor,
-    /// Regions out of order, or more of them than are allowed.
+    /// Regions are out of order, or too many.
     RegionIndex,
-    /// Regions larger than are allowed, larger than the file behind them, or empty.
+    /// A region is too large, larger than its file, or empty.
     RegionSize,
-    /// The region's file is not sealed against shrinking, so that touching it could kill us.
+    /// The region's file is not sealed against shrinking, so an access could kill this process.
     RegionUnsealed,
-    /// The region's file is of huge pages and its owner is somebody else.
+    /// The region's file uses huge pages and belongs to another user.
     RegionHuge,
-    /// The system refused to map a region.
+    /// The system could not map a region.
     RegionMapping,
-    /// Rings out of order, or more of them than are allowed.
+    /// Rings are out of order, or too many.
     RingIndex,
-    /// A ring of a size that is not allowed.
+    /// A ring's size is not allowed.
     RingSize,
-    /// A ring that is not inside its region, or not aligned.
+    /// A ring is not inside its region, or not aligned.
     RingPlace,
-    /// A ring whose header is not one.
+    /// A ring has no valid header.
     RingCookie,
-    /// A ring's doorbell is not an event descriptor.
+    /// A ring's descriptor is not an eventfd.
     Doorbell,
-    /// The peer did not finish its handshake in time, or does not read what it is told.
+    /// The peer did not finish its handshake in time, or does not read messages.
     Slow,
-    /// A ring index moved by more than the ring holds.
+    /// A ring index moved by more than the ring's size.
     IndexJump,
-    /// A descriptor that names no region, or bytes outside it.
+    /// A descriptor has an unknown region, or bytes outside it.
     BufferPlace,
-    /// A descriptor longer than the buffer behind it, or a buffer without room.
+    /// A descriptor is longer than its buffer, or a buffer has no room.
     BufferLength,
-    /// A frame in more buffers than are allowed, or one that does not end.
+    /// A frame has too many buffers, or its chain does not end.
     Chain,
-    /// The region's file was made shorter while it was used.
+    /// The region's file was truncated while in use.
     RegionShrunk,
-    /// The peer wants what was not offered.
+    /// The peer requests a feature that was not offered.
     Features,
-    /// A number of a descriptor that the ring has not.
+    /// A descriptor number is outside the ring.
     Slot,
 }
 
 impl Fault {
-    /// Every fault.
+    /// All faults.
     pub const ALL: [Fault; 26] = [
         Fault::Message,
         Fault::Unexpected,
@@ -92,7 +92,7 @@ impl Fault {
         Fault::Slot,
     ];
 
-    /// What the peer is told, and people who read counters: at most 95 bytes.
+    /// Returns the text for the peer and for reports: at most 95 bytes.
     pub fn text(self) -> &'static str {
         match self {
             Fault::Message => "malformed control message",
@@ -124,30 +124,30 @@ impl Fault {
         }
     }
 
-    /// The fault of this number, if there is one.
+    /// Returns the fault with this number, if there is one.
     pub(super) fn from_number(number: u8) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| *fault as u8 == number)
     }
 }
 
-/// How often each fault occurred.
+/// Counts of each fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     counts: [u64; Fault::ALL.len()],
 }
 
 impl Faults {
-    /// Counts one.
+    /// Counts a fault.
     pub(crate) fn add(&mut self, fault: Fault) {
         self.counts[fault as usize - 1] += 1;
     }
 
-    /// How often `fault` occurred.
+    /// Returns how often `fault` occurred.
     pub fn of(&self, fault: Fault) -> u64 {
         self.counts[fault as usize - 1]
     }
 
-    /// All together.
+    /// Returns the total of all faults.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -1,10 +1,9 @@
-//! How two ends agree, as state machines: a message in, what follows from it out.
+//! The handshake as state machines: a message in, the next step out.
 //!
-//! The server speaks first (hello). The client then tells one thing at a time (whom it wants, its
-//! region, each ring, that this is all) and waits for the acknowledgement of each. Nothing here
-//! touches a socket, memory or a clock: descriptors are a type parameter, carried and never used.
-//! What a peer says is checked as far as words can be; the memory behind the words is checked by
-//! [`super::attach`].
+//! The server sends the first message (hello). The client then sends one message at a time (init,
+//! its region, each ring, connect) and waits for the acknowledgement of each. This module uses no
+//! socket, memory or clock: descriptors are a type parameter, passed through unused. It checks
+//! everything that the messages alone allow; [`super::attach`] checks the memory.
 
 use std::collections::VecDeque;
 
@@ -15,30 +14,30 @@ use super::protocol::{
     VERSION, text,
 };
 
-/// Most regions that a client may bring.
+/// Most regions of a client.
 pub const REGIONS_MAX: u16 = 16;
 
-/// What both roles know of themselves.
+/// The identity of an end, in either role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The interface's number on its socket.
     pub id: u32,
     /// The secret, zero for none.
     pub secret: Text<SECRET_BYTES>,
-    /// The interface's name, for the peer's records.
+    /// The interface's name, for the peer's reports.
     pub name: Text<NAME_BYTES>,
 }
 
-/// A ring as a client offers it.
+/// A ring in a client's offer.
 #[derive(Debug)]
 pub struct RingOffer<F> {
-    /// What was said of it.
+    /// The message about the ring.
     pub ring: AddRing,
-    /// Its doorbell.
+    /// Its eventfd.
     pub doorbell: F,
 }
 
-/// All that a client brings.
+/// All regions and rings of a client.
 #[derive(Debug)]
 pub struct Offer<F> {
     /// Size and file of each region.
@@ -49,18 +48,18 @@ pub struct Offer<F> {
     pub to_client: Vec<RingOffer<F>>,
 }
 
-/// What the server does about a message.
+/// The server's next step after a message.
 #[derive(Debug)]
 pub enum ServerStep<F> {
-    /// Answers.
+    /// Send this reply.
     Reply(Message),
-    /// Attaches to what was offered and then answers by [`Server::connected`].
+    /// Attach to the offer, then reply with [`Server::connected`].
     Attach(Offer<F>),
-    /// Nothing more: the client left, for this reason.
+    /// The client disconnected, for this reason.
     Left(String),
 }
 
-/// A server that meets one client.
+/// A server's side of the handshake with one client.
 #[derive(Debug)]
 pub struct Server<F> {
     identity: Identity,
@@ -71,15 +70,15 @@ pub struct Server<F> {
 }
 
 impl<F> Server<F> {
-    /// A server that lets the client have so many rings in each direction (`to_server`,
-    /// `to_client`), from 1 to [`QUEUES_MAX`].
+    /// Creates a server that allows this many rings per direction (`to_server`, `to_client`), from
+    /// 1 to [`QUEUES_MAX`].
     pub fn new(identity: Identity, to_server: u16, to_client: u16) -> Self {
         let offer = Offer { regions: Vec::new(), to_server: Vec::new(), to_client: Vec::new() };
         let rings_max = [to_server.clamp(1, QUEUES_MAX), to_client.clamp(1, QUEUES_MAX)];
         Server { identity, rings_max, greeted: false, offer, done: false }
     }
 
-    /// What is said first.
+    /// Returns the first message.
     pub fn hello(&self) -> Message {
         Message::Hello(Hello {
             name: text("planimeter"),
@@ -92,17 +91,17 @@ impl<F> Server<F> {
         })
     }
 
-    /// What is said once the offer is attached to.
+    /// Returns the reply after the offer is attached.
     pub fn connected(&self) -> Message {
         Message::Connected { name: self.identity.name }
     }
 
-    /// Whether the client has said whom it wants, and may have it.
+    /// Returns whether the client has requested this interface and was accepted.
     pub fn is_greeted(&self) -> bool {
         self.greeted
     }
 
-    /// Takes a message with the descriptor that came with it.
+    /// Processes a message with its descriptor.
     pub fn receive(
         &mut self,
         message: Message,
@@ -178,8 +177,7 @@ impl<F> Server<F> {
     }
 }
 
-/// Whether two secrets are equal, in a time that does not tell where they differ. What stands
-/// behind a secret's end is nobody's concern.
+/// Compares two secrets in constant time. Bytes after the end of a secret are ignored.
 fn are_equal(ours: &Text<SECRET_BYTES>, theirs: &Text<SECRET_BYTES>) -> bool {
     let mut theirs = *theirs;
     if let Some(end) = theirs.iter().position(|&byte| byte == 0) {
@@ -188,31 +186,31 @@ fn are_equal(ours: &Text<SECRET_BYTES>, theirs: &Text<SECRET_BYTES>) -> bool {
     ours.iter().zip(&theirs).fold(0, |seen, (one, other)| seen | (one ^ other)) == 0
 }
 
-/// What a message of the client's carries with it.
+/// Descriptor to send with a client's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
-    /// Nothing.
+    /// No descriptor.
     None,
     /// The region's file.
     Region,
-    /// The doorbell of the ring of this direction and index.
+    /// The eventfd of the ring of this direction and index.
     Doorbell(Direction, u16),
 }
 
-/// What the client does about a message.
+/// The client's next step after a message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ClientStep {
-    /// Makes a region of this shape, and says so by [`Client::start`].
+    /// Create a region of this shape, then call [`Client::start`].
     Prepare(Shape),
-    /// Says something.
+    /// Send this message.
     Say(Message, Attachment),
-    /// Lets frames flow.
+    /// The connection is up.
     Up,
-    /// Nothing more: the server left, for this reason.
+    /// The server disconnected, for this reason.
     Left(String),
 }
 
-/// A client that meets a server.
+/// A client's side of the handshake with one server.
 #[derive(Debug)]
 pub struct Client {
     identity: Identity,
@@ -229,13 +227,12 @@ enum ClientState {
 }
 
 impl Client {
-    /// A client that would like rings of this shape, and takes fewer or smaller ones.
+    /// Creates a client that requests rings of this shape, and accepts fewer or smaller ones.
     pub fn new(identity: Identity, wanted: Shape) -> Self {
         Client { identity, wanted, state: ClientState::Silent }
     }
 
-    /// Takes a message. Servers send no descriptors; those that came are closed by whoever
-    /// received them.
+    /// Processes a message. Servers send no descriptors; the receiving code closes any that arrive.
     pub fn receive(&mut self, message: Message) -> Result<ClientStep, Fault> {
         if let Message::Disconnect { reason, .. } = message {
             return Ok(ClientStep::Left(super::protocol::words(&reason)));
@@ -258,7 +255,8 @@ impl Client {
         }
     }
 
-    /// The region is made, of this shape and with so many bytes: the first thing to say.
+    /// Starts the requests once the region exists, with this shape and size. Returns the first
+    /// message.
     pub fn start(&mut self, shape: &Shape, region_bytes: u64) -> (Message, Attachment) {
         let mut rest = VecDeque::new();
         rest.push_back((Message::AddRegion { index: 0, bytes: region_bytes }, Attachment::Region));

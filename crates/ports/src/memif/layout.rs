@@ -1,59 +1,61 @@
-//! Where things are in shared memory: the header and descriptors of a ring, and the one region
-//! that a client of ours makes.
+//! Layout of shared memory: the header and descriptors of a ring, and the single region that our
+//! client creates.
 //!
-//! A ring is a header of two cache lines (cookie, flags and head; tail) and a row of descriptors of
-//! 16 bytes. In our region the rings come first, those to the server before those to the client,
-//! then the buffers. A buffer is followed by so much room that the starts of buffers go through
-//! all sets of the caches: at a distance of 2048 bytes, as elsewhere, short frames of a whole ring
-//! would share one set of 32, and throw each other out.
+//! - A ring is a header of two cache lines (cookie, flags and head; tail) and an array of 16-byte
+//!   descriptors.
+//! - In our region the rings are first, those to the server before those to the client. The buffers
+//!   follow.
+//! - The distance between buffers distributes their starts over all sets of a cache. At the usual
+//!   distance of 2048 bytes, the short frames of a whole ring would share one set in 32 and evict
+//!   each other.
 
 use super::protocol::{AddRing, Direction};
 
-/// The number that every ring starts with.
+/// The number at the start of every ring.
 pub const COOKIE: u32 = 0x03e3_1f20;
 
 /// Bytes before the first descriptor of a ring.
 pub const HEADER_BYTES: usize = 128;
 
-/// Where in the header the flags stand.
+/// Offset of the flags in the header.
 pub const FLAGS_AT: usize = 4;
 
-/// Where in the header the head stands.
+/// Offset of the head in the header.
 pub const HEAD_AT: usize = 6;
 
-/// Where in the header the tail stands.
+/// Offset of the tail in the header.
 pub const TAIL_AT: usize = 64;
 
-/// In a ring's flags: its receiver does not sleep, the doorbell need not be rung.
+/// Ring flag: the receiver polls and needs no eventfd signal.
 pub const FLAG_AWAKE: u16 = 1;
 
 /// Bytes of a descriptor.
 pub const DESCRIPTOR_BYTES: usize = 16;
 
-/// A ring may start at multiples of this, so that its descriptors are aligned.
+/// Alignment of a ring, so that its descriptors are aligned.
 pub const RING_ALIGNMENT: usize = 16;
 
 /// Binary logarithm of the slots of the largest ring.
 pub const SLOTS_LOG2_MAX: u8 = 14;
 
-/// Most rings in each direction.
+/// Most rings per direction.
 pub const QUEUES_MAX: u16 = 64;
 
 /// Most bytes of all regions of a connection together.
 pub const REGION_BYTES_MAX: u64 = 1 << 30;
 
-/// Bytes of a small page, at which our buffers start.
+/// Bytes of a small page, the alignment of our buffers.
 const PAGE_BYTES: usize = 4096;
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Bytes of a ring of so many slots.
+/// Returns the bytes of a ring.
 pub fn ring_bytes(slots_log2: u8) -> usize {
     HEADER_BYTES + (DESCRIPTOR_BYTES << slots_log2)
 }
 
-/// What a client's region is made for.
+/// Numbers and sizes of a client's rings and buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Rings to the server.
@@ -62,22 +64,22 @@ pub struct Shape {
     pub to_client: u16,
     /// Binary logarithm of the slots of each ring.
     pub slots_log2: u8,
-    /// Bytes that a buffer holds.
+    /// Bytes of a buffer.
     pub buffer_bytes: u32,
 }
 
 impl Shape {
-    /// Slots of each ring.
+    /// Returns the slots of each ring.
     pub fn slots(&self) -> usize {
         1 << self.slots_log2
     }
 
-    /// From the start of one buffer to that of the next: an odd number of cache lines.
+    /// Returns the distance between the starts of buffers: an odd number of cache lines.
     pub fn buffer_stride(&self) -> usize {
         ((self.buffer_bytes as usize).div_ceil(LINE_BYTES) | 1) * LINE_BYTES
     }
 
-    /// All rings in the order in which they lie and are told.
+    /// Returns all rings in the order of their offsets and messages.
     pub fn rings(&self) -> impl Iterator<Item = AddRing> + '_ {
         let to_server = (0..self.to_server).map(|index| (Direction::ToServer, index));
         let to_client = (0..self.to_client).map(|index| (Direction::ToClient, index));
@@ -91,7 +93,8 @@ impl Shape {
         })
     }
 
-    /// Where the first buffer of a ring starts; the others follow at [`Shape::buffer_stride`].
+    /// Returns the offset of the first buffer of a ring; the others follow at
+    /// [`Shape::buffer_stride`].
     pub fn buffers_at(&self, direction: Direction, index: u16) -> usize {
         let place = match direction {
             Direction::ToServer => usize::from(index),
@@ -100,7 +103,7 @@ impl Shape {
         self.buffers_start() + place * self.slots() * self.buffer_stride()
     }
 
-    /// Bytes of the region.
+    /// Returns the bytes of the region.
     pub fn bytes(&self) -> usize {
         self.buffers_start() + self.ring_count() * self.slots() * self.buffer_stride()
     }

@@ -1,5 +1,4 @@
-//! A connection's control messages: bytes and descriptors on one side, messages or faults on the
-//! other.
+//! Sends and receives the control messages of a connection.
 
 use std::os::fd::{OwnedFd, RawFd};
 
@@ -7,17 +6,17 @@ use super::fault::Fault;
 use super::protocol::Message;
 use super::socket::{Received, Socket};
 
-/// What was heard.
+/// Result of [`hear`].
 pub enum Heard {
-    /// Nothing yet.
+    /// No message waits.
     Nothing,
-    /// A message, and the descriptor that came with it.
+    /// A message, and its descriptor.
     Message(Message, Option<OwnedFd>),
-    /// The other end is gone.
+    /// The peer closed the connection.
     End,
 }
 
-/// Listens to the other end; anything but a message with at most one descriptor is a fault.
+/// Receives a message with at most one descriptor; anything else is a fault.
 pub fn hear(socket: &Socket) -> Result<Heard, Fault> {
     match socket.receive() {
         Ok(Received::Nothing) => Ok(Heard::Nothing),
@@ -36,12 +35,12 @@ pub fn hear(socket: &Socket) -> Result<Heard, Fault> {
     }
 }
 
-/// Says something. Messages are few and short: who has no room for one does not listen.
+/// Sends a message. Messages are few and short, so a peer without room for one does not read.
 pub fn say(socket: &Socket, message: &Message, beside: Option<RawFd>) -> Result<(), Fault> {
     socket.send(&message.encode(), beside).map_err(|_| Fault::Slow)
 }
 
-/// Tells a peer why it is left. Whether it hears is its own affair.
+/// Sends a `disconnect` message with the reason; a failure is ignored.
 pub fn say_farewell(socket: &Socket, fault: Fault) {
     let _ = say(socket, &Message::farewell(fault), None);
 }

@@ -1,5 +1,5 @@
-//! A memif port as every port is. Its queues can be used in place instead, together
-//! ([`MemifPort::split`]) or each in a thread of its own ([`MemifPort::into_parts`]).
+//! The memif port. Its queues can also be used in place, together ([`MemifPort::split`]) or each in
+//! its own thread ([`MemifPort::into_parts`]).
 
 use std::os::fd::RawFd;
 
@@ -18,10 +18,10 @@ use super::spec::Spec;
 use super::view::View;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
 
-/// The peer is listened to this often while frames are asked for.
+/// Interval of control turns while the port is polled.
 const CONTROL_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// A port to another process by shared memory.
+/// A shared-memory port to another process.
 pub struct MemifPort {
     facts: PortFacts,
     control: Control,
@@ -30,7 +30,8 @@ pub struct MemifPort {
 }
 
 impl MemifPort {
-    /// Opens a port. A server listens from now on; a client calls its server until it is there.
+    /// Opens a port. A server starts to listen; a client connects, and retries until its server
+    /// listens.
     pub fn open(spec: &Spec) -> Result<Self, PortError> {
         let name = match &spec.address {
             Address::Path(path) => path.display().to_string(),
@@ -58,24 +59,24 @@ impl MemifPort {
         Ok(MemifPort { facts, control, queues, control_due: Nanos::ZERO })
     }
 
-    /// Listens to the peer, or for one. Whoever only uses the queues in place calls this now and
-    /// then; who receives by [`Port::receive`] need not.
+    /// Runs a control turn. Call this regularly if the queues are only used in place;
+    /// [`Port::receive`] calls it too.
     pub fn turn(&mut self, now: Nanos) {
         self.control_due = now.saturating_add(CONTROL_INTERVAL);
         self.control.turn(now);
     }
 
-    /// The queues, receiving and sending ones, so that what one shows can be put into another.
+    /// Returns the receiving and sending queues, so that frames of one can be put into another.
     pub fn split(&mut self) -> (&mut [Receiver], &mut [Transmitter]) {
         (&mut self.queues.receivers, &mut self.queues.transmitters)
     }
 
-    /// The port in parts, for use in several threads.
+    /// Splits the port into parts for several threads.
     pub fn into_parts(self) -> (Control, Vec<Receiver>, Vec<Transmitter>) {
         (self.control, self.queues.receivers, self.queues.transmitters)
     }
 
-    /// Somebody asks for frames.
+    /// Disarms the queues and runs a control turn if one is due, because the caller polls.
     #[inline]
     fn attend(&mut self, now: Nanos) {
         if self.queues.disarm() {
@@ -86,12 +87,12 @@ impl MemifPort {
         }
     }
 
-    /// What peers did wrong so far.
+    /// Returns the counts of the peers' faults.
     pub fn faults(&self) -> &Faults {
         self.control.faults()
     }
 
-    /// Why the last peer left, in its own words, if it said.
+    /// Returns the reason that the last peer gave for leaving, if any.
     pub fn last_words(&self) -> Option<&str> {
         self.control.last_words()
     }
@@ -102,14 +103,14 @@ impl Port for MemifPort {
         &self.facts
     }
 
-    /// Takes from the queues in turn. Without a peer there is nothing to receive, and no error.
+    /// Receives from the queues in turn. Without a peer there are no frames, and no error.
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         self.attend(now);
         Ok(self.queues.receive(batch, now))
     }
 
-    /// Sends through the first queue, so that frames keep their order. Without a peer there is no
-    /// room.
+    /// Sends through the first queue, which preserves the order of frames. Without a peer there is
+    /// no room.
     fn transmit(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
         Ok(self.queues.send(batch.frames().iter().map(|frame| View::of(frame.bytes()))))
     }
@@ -127,7 +128,8 @@ impl Port for MemifPort {
         Some(self)
     }
 
-    /// As many parts as there are queues of both kinds; where the system refuses descriptors, one.
+    /// Returns at most as many parts as there are queues of both kinds; no split if the system has
+    /// no descriptors.
     fn divide(&mut self, parts: usize) -> Vec<Box<dyn Port>> {
         let (receivers, transmitters) = (&self.queues.receivers, &self.queues.transmitters);
         let parts = parts.min(receivers.len()).min(transmitters.len());
@@ -145,8 +147,7 @@ impl Port for MemifPort {
         self.control.is_connected()
     }
 
-    /// Asking for it means that nobody looks until it can be read or the next frames are asked
-    /// for: peers ring only in between.
+    /// Also arms the queues, until the next frames are received: peers signal only in between.
     fn descriptor(&self) -> Option<RawFd> {
         self.queues.arm();
         Some(self.control.descriptor())

@@ -1,7 +1,7 @@
-//! Control messages of memif 2.0: 128 bytes each, values on this side, bytes on the other.
+//! Control messages of memif 2.0, 128 bytes each, and their encoding.
 //!
-//! Format: the public `memif.h` of VPP and DPDK. Both ends are on one machine, so numbers stand in
-//! its byte order, unaligned, behind a 16-bit type. Texts end at their first zero byte.
+//! Format: the public `memif.h` of VPP and DPDK. Both ends are on one machine, so numbers are in
+//! its byte order, unaligned, after a 16-bit type. Texts end at their first zero byte.
 
 use super::fault::Fault;
 
@@ -17,19 +17,20 @@ pub const NAME_BYTES: usize = 32;
 /// Bytes of a secret.
 pub const SECRET_BYTES: usize = 24;
 
-/// Bytes of the reason in a farewell.
+/// Bytes of the reason in a `disconnect` message.
 pub const REASON_BYTES: usize = 96;
 
-/// The mode in which frames are Ethernet frames.
+/// The mode for Ethernet frames.
 pub const MODE_ETHERNET: u8 = 0;
 
-/// In the flags of a ring: it carries frames from the client to the server.
+/// Ring flag: frames go from the client to the server.
 const RING_TO_SERVER: u16 = 1;
 
-/// A text of at most `N` bytes, zero behind its end.
+/// A text of at most `N` bytes, padded with zeros.
 pub type Text<const N: usize> = [u8; N];
 
-/// The first bytes of `text`, one fewer than fit, as other implementations end texts by a zero.
+/// Returns the first bytes of `text`, one fewer than fit, because other implementations require a
+/// final zero.
 pub fn text<const N: usize>(text: &str) -> Text<N> {
     let mut bytes = [0; N];
     let length = text.len().min(N - 1);
@@ -37,29 +38,29 @@ pub fn text<const N: usize>(text: &str) -> Text<N> {
     bytes
 }
 
-/// A text as people read it.
+/// Returns a text for display.
 pub fn words(text: &[u8]) -> String {
     let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
     text[..end].escape_ascii().to_string()
 }
 
-/// Which way a ring carries frames.
+/// Direction of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From the client, who made the memory, to the server.
+    /// From the client, which allocated the memory, to the server.
     ToServer,
     /// From the server to the client.
     ToClient,
 }
 
-/// What a server says first: its limits.
+/// A server's first message: its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// The server's program.
     pub name: Text<NAME_BYTES>,
-    /// Lowest version that it speaks.
+    /// Lowest supported version.
     pub version_min: u16,
-    /// Highest version that it speaks.
+    /// Highest supported version.
     pub version_max: u16,
     /// Highest index of a region.
     pub region_max: u16,
@@ -71,82 +72,82 @@ pub struct Hello {
     pub slots_log2_max: u8,
 }
 
-/// What a client answers: whom it wants.
+/// A client's reply: the interface that it requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Init {
-    /// The version to be spoken.
+    /// The selected version.
     pub version: u16,
     /// The interface on the server's socket.
     pub id: u32,
-    /// What frames are; see [`MODE_ETHERNET`].
+    /// Type of frames; see [`MODE_ETHERNET`].
     pub mode: u8,
-    /// A secret that both know, zero if there is none.
+    /// Shared secret, zero if there is none.
     pub secret: Text<SECRET_BYTES>,
     /// The client's program.
     pub name: Text<NAME_BYTES>,
 }
 
-/// One ring of the client's; its event descriptor comes with the message.
+/// One ring of the client; its eventfd comes with the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddRing {
-    /// Which way it carries frames.
+    /// Direction of the ring.
     pub direction: Direction,
-    /// Its number among those of its direction.
+    /// Its index among the rings of its direction.
     pub index: u16,
-    /// The region that holds it.
+    /// The region that contains it.
     pub region: u16,
-    /// Where in the region it starts.
+    /// Its offset in the region.
     pub offset: u32,
     /// Binary logarithm of its slots.
     pub slots_log2: u8,
-    /// Bytes in front of each frame that are private to the ends; no implementation uses them.
+    /// Private bytes before each frame; no implementation uses them.
     pub private_bytes: u16,
 }
 
 /// A control message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// The last message is accepted.
+    /// Acknowledges the last message.
     Ack,
     /// See [`Hello`].
     Hello(Hello),
     /// See [`Init`].
     Init(Init),
-    /// A piece of shared memory; its file comes with the message.
+    /// A region of shared memory; its file comes with the message.
     AddRegion {
-        /// Its number, from zero.
+        /// Its index, from zero.
         index: u16,
         /// Its bytes.
         bytes: u64,
     },
     /// See [`AddRing`].
     AddRing(AddRing),
-    /// All regions and rings are told.
+    /// All regions and rings were sent.
     Connect {
         /// The client's interface.
         name: Text<NAME_BYTES>,
     },
-    /// Frames may flow.
+    /// The connection is up.
     Connected {
         /// The server's interface.
         name: Text<NAME_BYTES>,
     },
-    /// The end.
+    /// Ends the connection.
     Disconnect {
-        /// A number, zero with every known implementation.
+        /// A number, zero in all known implementations.
         code: u32,
-        /// Why.
+        /// The reason.
         reason: Text<REASON_BYTES>,
     },
 }
 
 impl Message {
-    /// The farewell to a peer that did wrong.
+    /// Returns the `disconnect` message for a fault.
     pub fn farewell(fault: Fault) -> Message {
         Message::Disconnect { code: 0, reason: text(fault.text()) }
     }
 
-    /// As bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> [u8; MESSAGE_BYTES] {
         let mut out = Writer { bytes: [0; MESSAGE_BYTES], at: 0 };
         match self {
@@ -205,7 +206,7 @@ impl Message {
         out.bytes
     }
 
-    /// From bytes, which may be any.
+    /// Decodes a message from any bytes.
     pub fn decode(bytes: &[u8]) -> Result<Message, Fault> {
         let bytes: &[u8; MESSAGE_BYTES] = bytes.try_into().map_err(|_| Fault::Message)?;
         let mut fields = Reader { bytes, at: 0 };
@@ -266,7 +267,7 @@ impl Writer {
     }
 }
 
-/// Reads fields in order. No message's fields are longer than a message, so it never runs out.
+/// Reads fields in order. No message's fields are longer than a message, so this never runs out.
 struct Reader<'a> {
     bytes: &'a [u8; MESSAGE_BYTES],
     at: usize,

@@ -1,10 +1,9 @@
-//! A port's queues: ends of rings that come and go with the peer, used by whichever thread has
-//! them.
+//! A port's queues: ring ends that come and go with the peer, used by any thread.
 //!
-//! The part of a port that talks to the peer hands a ring's end to a queue, or takes it
-//! away, through a mailbox; the queue looks whether the mailbox changed before each batch, which
-//! costs one load of a line that nobody writes. A queue that finds its peer at fault lets go of
-//! the ring at once and leaves word in the mailbox.
+//! The control part of a port passes a ring end to a queue, or removes it, through a mailbox. The
+//! queue checks for changes of the mailbox before each batch, which costs one load of a read-only
+//! cache line. A queue that detects a fault of its peer drops the ring immediately and reports the
+//! fault in the mailbox.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -15,8 +14,10 @@ use super::receive::{ReceiveEnd, Views};
 use super::transmit::{Refusal, Stop, TransmitEnd};
 use super::view::View;
 
-/// Between a queue and the part of the port that talks to the peer. On cache lines of its own, as
-/// are queues: what one thread writes for every frame must not lie beside what another reads.
+/// Passes ring ends between a queue and the control part of the port.
+///
+/// On its own cache lines, like the queues: data that one thread writes for every frame must not
+/// share a line with data that another reads.
 #[repr(align(128))]
 pub(super) struct Mailbox<E> {
     version: AtomicU32,
@@ -30,7 +31,7 @@ impl<E> Mailbox<E> {
         Arc::new(Mailbox { version, end: Mutex::new(None), fault: AtomicU8::new(0) })
     }
 
-    /// Leaves an end for the queue, or word that there is none any more.
+    /// Stores an end for the queue, or `None` if there is none any more.
     pub(super) fn post(&self, end: Option<E>) {
         let mut held = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         *held = end;
@@ -38,7 +39,7 @@ impl<E> Mailbox<E> {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// The fault that the queue found, once.
+    /// Returns the fault that the queue found, once.
     pub(super) fn take_fault(&self) -> Option<Fault> {
         Fault::from_number(self.fault.swap(0, Ordering::Relaxed))
     }
@@ -48,20 +49,20 @@ impl<E> Mailbox<E> {
     }
 }
 
-/// What a queue carried and lost since it was made.
+/// Counters of a queue since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueCounters {
     /// Frames released by a receiver, accepted by a transmitter.
     pub frames: u64,
-    /// Bytes of those.
+    /// Bytes of these frames.
     pub bytes: u64,
-    /// Frames that were longer than can be carried.
+    /// Frames that exceeded the maximum length.
     pub too_long: u64,
-    /// Received frames that were lost because the peer broke the rules at them.
+    /// Received frames lost because of a fault of the peer.
     pub broken: u64,
 }
 
-/// A queue's own side of its mailbox.
+/// The queue's side of its mailbox.
 struct Held<E> {
     mailbox: Arc<Mailbox<E>>,
     version: u32,
@@ -73,7 +74,7 @@ impl<E> Held<E> {
         Held { mailbox, version: 0, end: None }
     }
 
-    /// The end as it is now.
+    /// Returns the current end.
     #[inline(always)]
     fn current(&mut self) -> Option<&mut E> {
         if self.mailbox.version.load(Ordering::Acquire) != self.version {
@@ -84,14 +85,14 @@ impl<E> Held<E> {
 
     #[cold]
     fn renew(&mut self) {
-        // Dropped before the new one comes: the old region need not outlive its connection.
+        // Dropped before the new one arrives: the old region need not outlive its connection.
         self.end = None;
         let mut posted = self.mailbox.end.lock().unwrap_or_else(PoisonError::into_inner);
         self.version = self.mailbox.version.load(Ordering::Acquire);
         self.end = posted.take();
     }
 
-    /// Lets go of the ring of a peer at fault.
+    /// Drops the ring of a peer at fault.
     #[cold]
     fn drop_for(&mut self, fault: Fault) {
         self.end = None;
@@ -99,7 +100,7 @@ impl<E> Held<E> {
     }
 }
 
-/// A queue that frames are received from.
+/// A receiving queue.
 #[repr(align(128))]
 pub struct Receiver {
     held: Held<ReceiveEnd>,
@@ -111,8 +112,9 @@ impl Receiver {
         Receiver { held: Held::new(mailbox), counters: QueueCounters::default() }
     }
 
-    /// Up to `limit` frames (at most [`super::receive::VIEWS_MAX`]) that have arrived, where they
-    /// lie. They stay until they are released, and are shown again until then.
+    /// Returns up to `limit` received frames in place (at most [`super::receive::VIEWS_MAX`]).
+    ///
+    /// They are returned again by each call until they are released.
     #[inline]
     pub fn peek(&mut self, limit: usize) -> Views<'_> {
         match self.held.current().map(|end| end.look(limit)) {
@@ -128,13 +130,13 @@ impl Receiver {
         end.views(limit)
     }
 
-    /// Those that are shown: nothing is looked for.
+    /// Returns the visible frames without looking for more.
     #[inline]
     pub fn shown(&self) -> Views<'_> {
         self.held.end.as_ref().map_or(Views::NONE, ReceiveEnd::shown)
     }
 
-    /// Gives the first `count` frames back to the sender.
+    /// Returns the buffers of the first `count` frames to the sender.
     #[inline]
     pub fn release(&mut self, count: usize) {
         let Some(end) = &mut self.held.end else { return };
@@ -145,8 +147,8 @@ impl Receiver {
         end.release(count);
     }
 
-    /// Says that nobody will look until [`Receiver::descriptor`] can be read. False if there is
-    /// something to look at now.
+    /// Requests a signal of [`Receiver::descriptor`] for the next frame. Returns false if frames
+    /// wait already.
     pub fn arm(&self) -> bool {
         let is_current = self.held.mailbox.version.load(Ordering::Acquire) == self.held.version;
         is_current && self.held.end.as_ref().is_none_or(ReceiveEnd::arm)
@@ -159,25 +161,26 @@ impl Receiver {
         }
     }
 
-    /// Says that somebody looks again.
+    /// Cancels the request for a signal, because the caller polls again.
     pub fn disarm(&self) {
         if let Some(end) = &self.held.end {
             end.disarm();
         }
     }
 
-    /// What becomes readable when frames arrive at an armed queue; it changes with the peer.
+    /// Returns the descriptor that becomes readable when frames arrive at an armed queue; it
+    /// changes with the peer.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.held.end.as_ref().map(|end| end.doorbell().descriptor())
     }
 
-    /// Its account.
+    /// Returns the counters.
     pub fn counters(&self) -> QueueCounters {
         self.counters
     }
 }
 
-/// A queue that frames are sent into.
+/// A sending queue.
 #[repr(align(128))]
 pub struct Transmitter {
     held: Held<TransmitEnd>,
@@ -195,8 +198,8 @@ impl Transmitter {
         self.put_parts(frame, View::of(&[]))
     }
 
-    /// As [`Transmitter::put`], for a frame of two parts: a header that was rewritten, say, and
-    /// the rest of the frame that it was rewritten for.
+    /// Like [`Transmitter::put`], for a frame in two parts, such as a rewritten header and the rest
+    /// of the frame.
     #[inline(always)]
     pub fn put_parts(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Refusal> {
         let Some(end) = self.held.current() else { return Err(Refusal::Down) };
@@ -210,8 +213,8 @@ impl Transmitter {
         }
     }
 
-    /// Puts frames until one finds no room, shows them to the peer, and returns how many are done
-    /// with; among these are such that are too long to be sent at all.
+    /// Puts frames until one finds no room, and publishes them. Returns how many are done,
+    /// including frames too long to send.
     #[inline]
     pub fn send<'a>(&mut self, frames: impl Iterator<Item = View<'a>>) -> usize {
         let done = self.put_all(frames.map(|frame| (frame, View::of(&[]))));
@@ -219,8 +222,8 @@ impl Transmitter {
         done
     }
 
-    /// Puts frames of two parts until one finds no room and returns how many are done with, as
-    /// [`Transmitter::send`] does.
+    /// Puts frames in two parts until one finds no room. Returns how many are done, like
+    /// [`Transmitter::send`].
     #[inline]
     pub fn put_all<'a>(&mut self, frames: impl Iterator<Item = (View<'a>, View<'a>)>) -> usize {
         let Some(end) = self.held.current() else { return 0 };
@@ -246,8 +249,8 @@ impl Transmitter {
         done
     }
 
-    /// How many frames of one buffer can be put, looking at the peer only if fewer than `wanted`
-    /// are known to fit.
+    /// Returns how many single-buffer frames can be put. Reads the peer's index only if fewer than
+    /// `wanted` are known to fit.
     #[inline]
     pub fn room(&mut self, wanted: usize) -> usize {
         match self.held.current().map(|end| end.room(wanted)) {
@@ -260,7 +263,7 @@ impl Transmitter {
         }
     }
 
-    /// Shows the peer all that was put.
+    /// Publishes all put frames to the peer.
     #[inline]
     pub fn flush(&mut self) {
         if let Some(end) = self.held.current() {
@@ -268,7 +271,7 @@ impl Transmitter {
         }
     }
 
-    /// Its account.
+    /// Returns the counters.
     pub fn counters(&self) -> QueueCounters {
         self.counters
     }
@@ -281,7 +284,7 @@ impl Transmitter {
                 refusal
             }
             Stop::Broken(fault) => {
-                // The frame is not lost: it is still the caller's.
+                // The frame is not lost: the caller still has it.
                 self.held.drop_for(fault);
                 Refusal::Down
             }

@@ -1,5 +1,5 @@
-//! The queues of a port that one thread has: frames copied into a batch and out of one, or used where
-//! they lie. All of a port's, or some of them ([`Part`]).
+//! The queues of one thread: all queues of a port, or some of them ([`Part`]). Copies frames
+//! between queues and batches, or gives access to them in place.
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,20 +18,20 @@ use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortF
 pub(super) struct Queues {
     pub(super) receivers: Vec<Receiver>,
     pub(super) transmitters: Vec<Transmitter>,
-    /// The receiver whose turn it is.
+    /// The receiver to use next.
     first: usize,
-    /// Whether they were told that nobody looks at them.
+    /// Whether the queues are armed to signal frames.
     armed: Cell<bool>,
 }
 
 impl Queues {
-    /// At least one of each.
+    /// Creates a set with at least one of each.
     pub(super) fn new(receivers: Vec<Receiver>, transmitters: Vec<Transmitter>) -> Self {
         Queues { receivers, transmitters, first: 0, armed: Cell::new(false) }
     }
 
-    /// Keeps some of them and gives the others away, so that there are at most `parts` sets with at
-    /// least one of each.
+    /// Splits the queues into at most `parts` sets with at least one of each; keeps the first and
+    /// returns the others.
     pub(super) fn divide(&mut self, parts: usize) -> Vec<Queues> {
         let parts = parts.min(self.receivers.len()).min(self.transmitters.len()).max(1);
         let mut sets: Vec<Queues> =
@@ -46,7 +46,7 @@ impl Queues {
         sets
     }
 
-    /// Says that nobody looks until frames arrive.
+    /// Arms all queues to signal frames.
     pub(super) fn arm(&self) {
         self.armed.set(true);
         for receiver in &self.receivers {
@@ -56,7 +56,7 @@ impl Queues {
         }
     }
 
-    /// Says that somebody looks again, and whether that is news.
+    /// Disarms the queues. Returns whether they were armed.
     #[inline]
     pub(super) fn disarm(&self) -> bool {
         let was_armed = self.armed.replace(false);
@@ -66,7 +66,7 @@ impl Queues {
         was_armed
     }
 
-    /// Hands at most `limit` frames from the queues in turn to `see`, and gives them back.
+    /// Passes at most `limit` frames from the queues in turn to `see`, and releases them.
     #[inline]
     fn take(&mut self, limit: usize, mut see: impl FnMut(View<'_>)) -> usize {
         let mut taken = 0;
@@ -108,8 +108,8 @@ impl Queues {
         })
     }
 
-    /// Sends through the first queue, so that frames keep their order. Without a peer there is no
-    /// room.
+    /// Sends through the first queue, which preserves the order of frames. Without a peer there is
+    /// no room.
     #[inline]
     pub(super) fn send<'a>(&mut self, frames: impl Iterator<Item = View<'a>>) -> usize {
         self.transmitters[0].send(frames)
@@ -131,7 +131,7 @@ impl Queues {
         counters
     }
 
-    /// Frames of one queue at a time are shown, of the queues in turn.
+    /// Only frames of one queue are visible at the same time; queues take turns.
     #[inline]
     pub(super) fn look(&mut self, limit: usize) -> usize {
         let shown = self.shown().len();
@@ -169,7 +169,7 @@ impl Queues {
     }
 }
 
-/// Some queues of a port, for a thread of their own. The peer is listened to by the port.
+/// Some queues of a port, for one thread. The port handles the control messages.
 pub struct Part {
     facts: PortFacts,
     queues: Queues,

@@ -1,9 +1,8 @@
-//! The receiving end of a ring: shows frames where they lie, then gives their buffers back.
+//! The receiving end of a ring: gives access to frames in place, then returns their buffers.
 //!
-//! Descriptors are copied once, checked, and forgotten; what a frame is afterwards is decided by
-//! our copy. Frames in several buffers, which are rare, are put together in memory of our own.
-//! Nothing is given back before it is released, so a view stays what it was checked to be: inside
-//! its region.
+//! - Descriptors are copied and checked once; only our copy is used afterwards.
+//! - Frames in several buffers are rare and are joined in our own memory.
+//! - No buffer returns before its frame is released, so a view stays inside its region, as checked.
 
 #![allow(unsafe_code)]
 
@@ -17,13 +16,13 @@ use super::fault::Fault;
 use super::ring::{Buffers, CHAIN_MAX, Descriptor, FLAG_NEXT, Ring};
 use super::view::View;
 
-/// Most frames that are shown at once.
+/// Most frames that are visible at the same time.
 pub const VIEWS_MAX: usize = 256;
 
-/// Room for frames in several buffers that are shown at once.
+/// Bytes for joined frames that are visible at the same time.
 const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
 
-/// A frame that was found: where it lies, and the index after its last slot.
+/// A received frame: its address, its length, and the index after its last slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) start: *const u8,
@@ -35,7 +34,7 @@ impl Found {
     pub(crate) const NOTHING: Found = Found { start: std::ptr::null(), bytes: 0, after: 0 };
 }
 
-/// Frames in a row, on cache lines of their own.
+/// An array of frames, on its own cache lines.
 #[repr(align(128))]
 pub(crate) struct Row(pub(crate) [Found; VIEWS_MAX]);
 
@@ -44,11 +43,11 @@ pub struct ReceiveEnd {
     ring: Ring,
     buffers: Buffers,
     doorbell: Doorbell,
-    /// The first slot that was not looked at.
+    /// The first slot that was not read.
     next: u16,
-    /// The peer's index as it was last read.
+    /// The peer's index when last read.
     seen: u16,
-    /// Up to where buffers were given back.
+    /// The index up to which buffers were returned.
     released: u16,
     found: Box<Row>,
     first: usize,
@@ -61,7 +60,7 @@ pub struct ReceiveEnd {
 // SAFETY: the pointers are into the ring's regions and into `joined`, both of which it owns.
 unsafe impl Send for ReceiveEnd {}
 
-/// Frames that were received and not yet released, oldest first.
+/// Received frames that are not released yet, oldest first.
 #[derive(Clone, Copy)]
 pub struct Views<'a> {
     found: &'a [Found],
@@ -71,7 +70,7 @@ impl<'a> Views<'a> {
     /// No frames.
     pub const NONE: Views<'static> = Views { found: &[] };
 
-    /// These frames.
+    /// Creates views of these frames.
     ///
     /// # Safety
     /// All their bytes must stay readable for `'a`.
@@ -80,28 +79,28 @@ impl<'a> Views<'a> {
         Views { found }
     }
 
-    /// How many there are.
+    /// Returns the number of frames.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no frames.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// The frame at `place`, which must be less than [`Views::len`].
+    /// Returns the frame at `place`, which must be less than [`Views::len`].
     #[inline(always)]
     pub fn get(&self, place: usize) -> View<'a> {
         let found = &self.found[place];
-        // SAFETY: the bytes were checked to lie inside a region or in joined memory, both of which
-        // the end that is borrowed for `'a` keeps, or whoever made this from others said so.
+        // SAFETY: the bytes were checked to be inside a region or in joined memory, which the end
+        // borrowed for `'a` keeps. Otherwise the caller of `of` guarantees this.
         unsafe { View::new(found.start, found.bytes as usize) }
     }
 
-    /// All of them.
+    /// Returns an iterator over all frames.
     #[inline(always)]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = View<'a>> + use<'a> {
         // SAFETY: as in `get`.
@@ -110,7 +109,7 @@ impl<'a> Views<'a> {
 }
 
 impl ReceiveEnd {
-    /// The receiving end of `ring`, which is empty.
+    /// Creates the receiving end of `ring`, which is empty.
     pub fn new(ring: Ring, buffers: Buffers, doorbell: Doorbell) -> Self {
         ReceiveEnd {
             ring,
@@ -128,8 +127,9 @@ impl ReceiveEnd {
         }
     }
 
-    /// Says that it does not sleep, and supplies all its buffers where they are its to supply.
-    /// To be done once frames may flow.
+    /// Marks the receiver as polling, and supplies all buffers if they are its own.
+    ///
+    /// Call this once the connection is up.
     pub fn open(&mut self) {
         self.ring.set_awake(true);
         for slot in 0..self.ring.slots() {
@@ -140,27 +140,26 @@ impl ReceiveEnd {
         self.ring.publish(self.ring.lead());
     }
 
-    /// Looks for at most `limit` frames that have arrived, unless some that were found before are
-    /// not released yet.
+    /// Looks for at most `limit` received frames, unless earlier ones are not released yet.
     #[inline]
     pub fn look(&mut self, limit: usize) -> Result<(), Fault> {
         if self.first == self.count { self.gather(limit.min(VIEWS_MAX)) } else { Ok(()) }
     }
 
-    /// The first `limit` frames that were found and not released.
+    /// Returns the first `limit` visible frames.
     #[inline]
     pub fn views(&self, limit: usize) -> Views<'_> {
         let end = self.count.min(self.first.saturating_add(limit));
         Views { found: &self.found.0[self.first..end] }
     }
 
-    /// All frames that were found and not released.
+    /// Returns all visible frames.
     #[inline]
     pub fn shown(&self) -> Views<'_> {
         self.views(VIEWS_MAX)
     }
 
-    /// Whether all bytes of a view are where they may be.
+    /// Returns whether all bytes of a view are in allowed memory.
     #[cfg(test)]
     pub fn shows(&self, view: View<'_>) -> bool {
         let (start, end) = (view.start() as usize, view.start() as usize + view.len());
@@ -172,7 +171,7 @@ impl ReceiveEnd {
         places.any(|(first, last)| first <= start && end <= last)
     }
 
-    /// Gives back the buffers of the first `count` frames that were shown.
+    /// Returns the buffers of the first `count` visible frames.
     #[inline]
     pub fn release(&mut self, count: usize) {
         self.first = self.count.min(self.first.saturating_add(count));
@@ -188,32 +187,31 @@ impl ReceiveEnd {
         }
     }
 
-    /// Frames that were left out because they are longer than any frame may be, since last asked.
+    /// Returns how many frames were skipped as too long since the last call.
     pub fn take_too_long(&mut self) -> u64 {
         std::mem::take(&mut self.too_long)
     }
 
-    /// Says that it is going to sleep until the doorbell rings. False if frames wait already: then
-    /// there is nothing to sleep for.
+    /// Requests an eventfd signal for the next frame. Returns false if frames wait already.
     pub fn arm(&self) -> bool {
         self.ring.set_awake(false);
-        // Either the sender sees that we sleep, or we see what it sent.
+        // Either the sender sees that this end sleeps, or this end sees the sender's frames.
         fence(Ordering::SeqCst);
         self.first == self.count && self.ring.peers_index() == self.next
     }
 
-    /// Says that it is awake again.
+    /// Cancels the request, and drains the eventfd.
     pub fn disarm(&self) {
         self.ring.set_awake(true);
         self.doorbell.drain();
     }
 
-    /// What the sender rings.
+    /// Returns the eventfd that the sender signals.
     pub fn doorbell(&self) -> &Doorbell {
         &self.doorbell
     }
 
-    /// Looks at up to `limit` frames that follow the released ones.
+    /// Reads up to `limit` frames after the released ones.
     fn gather(&mut self, limit: usize) -> Result<(), Fault> {
         (self.first, self.count, self.joined_used) = (0, 0, 0);
         if self.next == self.seen {
@@ -248,7 +246,7 @@ impl ReceiveEnd {
                     self.next = found.after;
                 }
                 Ok(None) => break,
-                // What came before is good; the fault is found again when that is done.
+                // The frames before it are valid; the fault is found again after their release.
                 Err(_) if self.count > 0 => break,
                 Err(fault) => return Err(fault),
             }
@@ -259,7 +257,7 @@ impl ReceiveEnd {
         Ok(())
     }
 
-    /// Where the bytes of a descriptor in the slot of `index` lie.
+    /// Returns the address of the bytes of a descriptor in the slot of `index`.
     #[inline(always)]
     fn place(&self, index: u16, descriptor: &Descriptor) -> Result<*const u8, Fault> {
         if let Some(ours) = self.buffers.of_slot(self.ring.slots(), index) {
@@ -277,8 +275,10 @@ impl ReceiveEnd {
             .ok_or(Fault::BufferPlace)
     }
 
-    /// Puts a frame in several buffers together. `None` if there is no room for it beside those
-    /// that are shown already. One that is too long is found, with its length, and not copied.
+    /// Joins a frame in several buffers.
+    ///
+    /// Returns `None` if there is no room next to the visible joined frames. A frame that is too
+    /// long is returned with its length, without a copy.
     #[cold]
     fn join(&mut self) -> Result<Option<Found>, Fault> {
         let mut pieces = [(std::ptr::null(), 0); CHAIN_MAX];
@@ -313,9 +313,8 @@ impl ReceiveEnd {
         let mut at = self.joined_used;
         found.start = start.wrapping_add(at);
         for &(from, length) in &pieces[..count] {
-            // SAFETY: the piece was checked to be inside its region; its target lies inside
-            // `joined`, whose elements may be written through a shared borrow, behind all that
-            // is shown.
+            // SAFETY: the piece was checked to be inside its region. Its target is inside `joined`,
+            // after all visible frames; its elements may be written through a shared borrow.
             unsafe { copy(from, start.add(at), length) };
             at += length;
         }
@@ -324,9 +323,9 @@ impl ReceiveEnd {
         Ok(Some(found))
     }
 
-    /// Says of the slots before `until` that no frame goes on behind them. DPDK 22.11 as client
-    /// leaves this flag as it finds it, and would chain frames that have nothing to do with each
-    /// other.
+    /// Clears the chain flag in the slots before `until`.
+    ///
+    /// DPDK 22.11 as client does not clear this flag, and would chain unrelated frames.
     fn unchain(&self, until: u16) {
         let mut index = self.next;
         while index != until {
@@ -335,7 +334,7 @@ impl ReceiveEnd {
         }
     }
 
-    /// Hands all slots before `until` to the peer, with fresh buffers where they are ours.
+    /// Returns all slots before `until` to the peer, with empty buffers if they are ours.
     fn give_back(&mut self, until: u16) {
         let slots = self.ring.slots();
         if matches!(self.buffers, Buffers::Ours { .. }) {

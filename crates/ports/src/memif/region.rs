@@ -1,20 +1,18 @@
-//! A piece of memory that two processes share: a memory file, mapped.
+//! Memory shared by two processes: a mapped memory file.
 //!
-//! Touching a mapping beyond the end of its file kills the process, and the peer owns the file. So
-//! a peer's region is taken only if its file is sealed against shrinking (`F_SEAL_SHRINK`; every
-//! implementation seals its own) and is at least as long as was said, which once checked stays
-//! true. Looking at the size before each use instead would cost a system call and still come too
-//! late. Seals also tell that the file is memory at all, and no file of a file system that answers
-//! when its owner pleases.
-//!
-//! Huge pages have one more way to kill: a peer can punch a hole into a sealed file, and touching
-//! the hole fails if no free huge page is left to fill it. (Small pages fill it with zeros.) So
-//! regions of huge pages are shared only with a peer of our own user or root, who could kill us
-//! without such detours.
-//!
-//! Where peers do not seal what they share (vhost-user's do not), a region is guarded instead
-//! ([`crate::guard`]): what is taken away reads as zeros from then on, which [`Region::is_broken`]
-//! tells.
+//! Access to a mapping beyond the end of its file kills the process, and the peer owns the file.
+//! Therefore:
+//! - A peer's region is accepted only if its file is sealed against shrinking (`F_SEAL_SHRINK`;
+//!   every implementation seals its own). It must be at least as long as the message states. Once
+//!   checked, this stays true. A check of the size before each use would cost a system call and
+//!   still come too late.
+//! - Seals also prove that the file is memory, not a file of a file system whose owner controls
+//!   when reads complete.
+//! - A peer can punch a hole into a sealed file. With huge pages, an access to the hole fails if no
+//!   free huge page is left. (Small pages read as zeros.) So regions of huge pages are accepted
+//!   only from our own user or root, who could kill this process anyway.
+//! - vhost-user peers do not seal their memory. Such a region is guarded instead
+//!   ([`crate::guard`]): truncated memory reads as zeros, and [`Region::is_broken`] reports it.
 
 #![allow(unsafe_code)]
 
@@ -31,36 +29,39 @@ use crate::sys;
 /// Bytes of a small page.
 const PAGE_BYTES: usize = 4096;
 
-/// What `fstatfs` says of a file of huge pages (`linux/magic.h`).
+/// `fstatfs` type of a file of huge pages (`linux/magic.h`).
 const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
 
-/// What `fstatfs` says of a file of memory (`linux/magic.h`).
+/// `fstatfs` type of a memory file (`linux/magic.h`).
 const TMPFS_MAGIC: libc::c_long = 0x0102_1994;
 
-/// Regions of one connection, by index. They stay mapped until the last of all ends that use them
-/// is gone.
+/// Regions of one connection, by index. They stay mapped until the last end that uses them is
+/// dropped.
 pub type Regions = Arc<[Region]>;
 
-/// Shared memory, unmapped when dropped. Where it is, every frame asks: so that stands on a cache
-/// line of its own, which nobody writes.
+/// Shared memory, unmapped when dropped.
+///
+/// Every frame reads its address, so it is on its own cache line that is never written.
 #[repr(align(128))]
 pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
     mapped: usize,
-    /// Given back before the mapping.
+    /// Dropped before the mapping.
     guard: Option<Guard>,
 }
 
-// SAFETY: the memory belongs to the process, not to a thread; all access to it is through raw
+// SAFETY: the memory belongs to the process, not to a thread. All access to it is through raw
 // pointers and atomics that tolerate other writers.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Makes a region of at least `bytes` zero bytes, of huge pages if `huge` and there are
-    /// enough free ones. Its file cannot change its size any more.
+    /// Creates a region of at least `bytes` zero bytes, on huge pages if `huge` and enough are
+    /// free.
+    ///
+    /// The size of its file is sealed.
     pub fn create(bytes: usize, huge: bool) -> io::Result<(Region, OwnedFd)> {
         if huge {
             let flags = libc::MFD_HUGETLB | libc::MFD_HUGE_2MB;
@@ -73,7 +74,7 @@ impl Region {
 
     fn create_of(bytes: usize, flags: libc::c_uint) -> io::Result<(Region, OwnedFd)> {
         let flags = flags | libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: the name ends in zero, and the descriptor that comes back is ours alone.
+        // SAFETY: the name ends in zero, and this process alone owns the returned descriptor.
         let file = unsafe {
             OwnedFd::from_raw_fd(sys::check(libc::memfd_create(c"memif".as_ptr(), flags))?)
         };
@@ -86,8 +87,8 @@ impl Region {
         Ok((region, file))
     }
 
-    /// Maps `bytes` bytes of a peer's file; `is_trusted` says whether the peer could harm us
-    /// anyway.
+    /// Maps `bytes` bytes of a peer's file; `is_trusted` means that the peer could harm this
+    /// process anyway.
     pub fn map(file: &OwnedFd, bytes: u64, is_trusted: bool) -> Result<Region, Fault> {
         // SAFETY: no pointers are passed.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
@@ -98,26 +99,29 @@ impl Region {
         if is_huge && !is_trusted {
             return Err(Fault::RegionHuge);
         }
-        // Sealed first, measured afterwards: from here on the file is never shorter.
+        // Checked for seals first, then measured: from now on the file cannot shrink.
         Region::map_measured(file, bytes, is_huge)
     }
 
-    /// Maps `bytes` bytes of a peer's file, which may become shorter at any time: then it reads as
-    /// zeros. It has to be memory: another file could answer when its owner pleases.
+    /// Maps `bytes` bytes of a peer's file that may be truncated at any time; it then reads as
+    /// zeros.
+    ///
+    /// The file must be memory, because the owner of another file could control when reads
+    /// complete.
     pub fn map_guarded(file: &OwnedFd, bytes: u64) -> Result<Region, Fault> {
         let kind = kind_of(file).ok_or(Fault::RegionMapping)?;
         if kind != TMPFS_MAGIC && kind != HUGETLBFS_MAGIC {
             return Err(Fault::RegionMapping);
         }
         let mut region = Region::map_measured(file, bytes, kind == HUGETLBFS_MAGIC)?;
-        // SAFETY: the range is the whole mapping just made, in whole pages of its kind; its bytes are
-        // only ever taken for what somebody else may write; and it is unmapped after its guard is gone.
+        // SAFETY: the range is the whole new mapping, in whole pages of its kind. Its bytes are
+        // always treated as writable by another process. It is unmapped after its guard is dropped.
         let guard = unsafe { Guard::new(region.start.as_ptr(), region.mapped) };
         region.guard = Some(guard.ok_or(Fault::RegionMapping)?);
         Ok(region)
     }
 
-    /// Whether a guarded region was taken away, so that what was read lately may be anything.
+    /// Returns whether a guarded region was truncated, so that recently read data may be invalid.
     #[inline]
     pub fn is_broken(&self) -> bool {
         self.guard.as_ref().is_some_and(Guard::is_broken)
@@ -140,7 +144,7 @@ impl Region {
         mapped: usize,
         flags: libc::c_int,
     ) -> io::Result<Region> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -158,16 +162,16 @@ impl Region {
         Ok(Region { start, bytes, mapped, guard: None })
     }
 
-    /// Its bytes.
+    /// Returns the region's bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The address `offset` bytes into the region if `length` bytes from there lie inside.
+    /// Returns the address at `offset` in the region, if `length` bytes from there are inside it.
     #[inline(always)]
     pub fn at(&self, offset: usize, length: usize) -> Option<*mut u8> {
         let end = offset.checked_add(length)?;
-        // SAFETY: the offset is inside the mapping, as was just checked.
+        // SAFETY: the offset is inside the mapping, as checked above.
         (end <= self.bytes).then(|| unsafe { self.start.as_ptr().add(offset) })
     }
 }
@@ -175,16 +179,17 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         self.guard = None;
-        // SAFETY: the range is the one that was mapped, and whoever had pointers into it also
-        // held the `Regions` that is dropped last.
+        // SAFETY: the range is the mapped one. Owners of pointers into it also held the `Regions`,
+        // which is dropped last.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
     }
 }
 
-/// Which kind of file system a file is of.
+/// Returns the file system type of a file.
 fn kind_of(file: &OwnedFd) -> Option<libc::c_long> {
     let mut status = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the pointer is to a statfs, which all-zero bytes are a value of, and the call fills.
+    // SAFETY: the pointer is to a statfs, for which all-zero bytes are a value, and which the call
+    // fills.
     let status = unsafe {
         sys::check(libc::fstatfs(file.as_raw_fd(), status.as_mut_ptr())).ok()?;
         status.assume_init()
@@ -194,7 +199,8 @@ fn kind_of(file: &OwnedFd) -> Option<libc::c_long> {
 
 fn size_of_file(file: &OwnedFd) -> Option<u64> {
     let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the pointer is to a stat, which all-zero bytes are a value of, and the call fills.
+    // SAFETY: the pointer is to a stat, for which all-zero bytes are a value, and which the call
+    // fills.
     let status = unsafe {
         sys::check(libc::fstat(file.as_raw_fd(), status.as_mut_ptr())).ok()?;
         status.assume_init()

@@ -1,12 +1,15 @@
-//! A ring in shared memory: two indices and a row of descriptors, read once and with suspicion.
+//! A ring in shared memory: two indices and an array of descriptors, read once and not trusted.
 //!
-//! Indices count slots ever passed on and wrap at 65,536; the slot is the index modulo the ring's
-//! size. In a ring to the server the client fills slots and advances the head, the server empties
-//! them and advances the tail. In a ring to the client the client supplies empty buffers and
-//! advances the head, the server fills them and advances the tail. So seen from either end there is
-//! an index that it advances and one that the peer does, and in both kinds of ring the client may
-//! be ahead by the size of the ring (`lead`). An end has its own record of what it wrote and never
-//! reads it back from memory that the peer can change.
+//! - Indices count all slots ever passed on and wrap at 65,536; the slot is the index modulo the
+//!   ring's size.
+//! - In a ring to the server, the client fills slots and advances the head. The server empties them
+//!   and advances the tail.
+//! - In a ring to the client, the client supplies empty buffers and advances the head. The server
+//!   fills them and advances the tail.
+//! - So each end advances one index and the peer the other. In both kinds of ring the client may be
+//!   ahead by the size of the ring (`lead`).
+//! - An end keeps its own record of its writes and never reads them back from memory that the peer
+//!   can change.
 
 #![allow(unsafe_code)]
 
@@ -21,18 +24,18 @@ use super::layout::{
 use super::protocol::Direction;
 use super::region::Regions;
 
-/// In a descriptor's flags: the frame goes on in the next one.
+/// Descriptor flag: the frame continues in the next descriptor.
 pub const FLAG_NEXT: u16 = 1;
 
-/// A frame may lie in so many buffers.
+/// Most buffers of a frame.
 pub const CHAIN_MAX: usize = 16;
 
-/// Which end of a connection we are.
+/// The end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// We made the memory.
+    /// The end that allocated the memory.
     Client,
-    /// The peer made it.
+    /// The end that attached to the memory.
     Server,
 }
 
@@ -45,9 +48,9 @@ pub struct Descriptor {
     pub region: u16,
     /// Bytes of the frame, or of an empty buffer.
     pub length: u32,
-    /// Where in the region the buffer starts.
+    /// Offset of the buffer in the region.
     pub offset: u32,
-    /// Nobody's.
+    /// Unused.
     pub metadata: u32,
 }
 
@@ -88,7 +91,7 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// The ring at `offset` of a region, of `1 << slots_log2` slots, as `side` sees it.
+    /// Creates the end of `side` of a ring at `offset` of a region, with `1 << slots_log2` slots.
     pub fn new(
         regions: Regions,
         (region, offset): (u16, u32),
@@ -107,42 +110,43 @@ impl Ring {
         Ok(Ring { start, slots: 1 << slots_log2, side, direction, regions })
     }
 
-    /// Writes an empty ring's header; the maker's first act.
+    /// Writes an empty ring's header; the client does this first.
     pub fn initialise(&self) {
         self.reset();
         self.cookie().store(COOKIE, Ordering::Relaxed);
         self.set_awake(true);
     }
 
-    /// Sets both indices to zero, as both ends may before frames flow.
+    /// Sets both indices to zero, which both ends may do before the connection is up.
     pub fn reset(&self) {
         self.half(HEAD_AT).store(0, Ordering::Relaxed);
         self.half(TAIL_AT).store(0, Ordering::Relaxed);
     }
 
-    /// Whether the header is that of a ring.
+    /// Returns whether the header is that of a ring.
     pub fn has_cookie(&self) -> bool {
         self.cookie().load(Ordering::Relaxed) == COOKIE
     }
 
-    /// Its slots.
+    /// Returns the number of slots.
     #[inline(always)]
     pub fn slots(&self) -> u16 {
         self.slots
     }
 
-    /// The regions that it and its buffers lie in.
+    /// Returns the regions that contain the ring and its buffers.
     #[inline(always)]
     pub fn regions(&self) -> &Regions {
         &self.regions
     }
 
-    /// Which end this is.
+    /// Returns which end this is.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// By how much the client's index may be ahead of the server's: all buffers of the ring.
+    /// Returns by how much the client's index may be ahead of the server's: all buffers of the
+    /// ring.
     #[inline(always)]
     pub fn lead(&self) -> u16 {
         match self.side {
@@ -151,13 +155,13 @@ impl Ring {
         }
     }
 
-    /// Publishes this end's index and all that was written before.
+    /// Publishes this end's index and all earlier writes.
     #[inline(always)]
     pub fn publish(&self, index: u16) {
         self.index(self.side == Side::Client).store(index, Ordering::Release);
     }
 
-    /// The peer's index; what it wrote before is visible afterwards.
+    /// Returns the peer's index; its earlier writes are visible afterwards.
     #[inline(always)]
     pub fn peers_index(&self) -> u16 {
         self.index(self.side == Side::Server).load(Ordering::Acquire)
@@ -169,23 +173,23 @@ impl Ring {
         self.half(if of_client { HEAD_AT } else { TAIL_AT })
     }
 
-    /// Says whether this receiver looks without being woken.
+    /// Sets whether this receiver polls without signals.
     pub fn set_awake(&self, awake: bool) {
         self.half(FLAGS_AT).store(if awake { FLAG_AWAKE } else { 0 }, Ordering::Relaxed);
     }
 
-    /// Whether the receiver wants no doorbell.
+    /// Returns whether the receiver needs no signals.
     #[inline(always)]
     pub fn is_awake(&self) -> bool {
         self.half(FLAGS_AT).load(Ordering::Relaxed) & FLAG_AWAKE != 0
     }
 
-    /// Which way frames go.
+    /// Returns the ring's direction.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// A copy of the descriptor in the slot of `index`.
+    /// Returns a copy of the descriptor in the slot of `index`.
     #[inline(always)]
     pub fn descriptor(&self, index: u16) -> Descriptor {
         let [low, high] = self.words(index);
@@ -204,9 +208,9 @@ impl Ring {
     #[inline(always)]
     fn words(&self, index: u16) -> [&AtomicU64; 2] {
         let slot = usize::from(index & (self.slots - 1));
-        // SAFETY: `new` checked that header and descriptors of all slots lie inside the region
-        // and are aligned to 16; the region is mapped while `self` lives; all access of ours to
-        // these words is atomic.
+        // SAFETY: `new` checked that header and descriptors of all slots are inside the region and
+        // aligned to 16. The region is mapped while `self` lives, and this process accesses these
+        // words only atomically.
         unsafe {
             let at = self.start.as_ptr().add(HEADER_BYTES + slot * DESCRIPTOR_BYTES);
             [AtomicU64::from_ptr(at.cast()), AtomicU64::from_ptr(at.add(8).cast())]
@@ -226,26 +230,25 @@ impl Ring {
     }
 }
 
-/// Where the buffers of an end are.
+/// Location of an end's buffers.
 #[derive(Debug, Clone, Copy)]
 pub enum Buffers {
-    /// In our own region 0, at equal distances, and nowhere else: what descriptors say of it is not
-    /// needed.
+    /// In our region 0, at equal distances; the peer's descriptors are not needed to find them.
     Ours {
-        /// Where the first one starts.
+        /// Offset of the first buffer.
         first: u32,
-        /// From one to the next.
+        /// Distance between buffers.
         stride: u32,
-        /// Bytes that each holds.
+        /// Bytes of each buffer.
         capacity: u32,
     },
-    /// Where the peer's descriptors say.
+    /// Given by the peer's descriptors.
     Theirs,
 }
 
 impl Buffers {
-    /// Our empty buffer of the slot of `index`, as its descriptor is to be; of theirs nothing is
-    /// known.
+    /// Returns the descriptor of our empty buffer in the slot of `index`; `None` if the buffers are
+    /// the peer's.
     #[inline(always)]
     pub fn of_slot(&self, slots: u16, index: u16) -> Option<Descriptor> {
         match *self {

@@ -1,5 +1,5 @@
-//! The Unix sockets that memif's control messages travel on: `SOCK_SEQPACKET`, by path or by
-//! abstract name, descriptors beside the messages (unix(7)). Nothing here ever waits.
+//! The Unix sockets of memif's control messages: `SOCK_SEQPACKET`, by path or abstract name, with
+//! descriptors as ancillary data (unix(7)). No function waits.
 
 #![allow(unsafe_code)]
 
@@ -14,19 +14,19 @@ use std::path::{Path, PathBuf};
 use super::protocol::MESSAGE_BYTES;
 use crate::sys;
 
-/// Most descriptors that are looked at beside one message; more than one is a fault.
+/// Most descriptors accepted with one message; more than one is a fault.
 const DESCRIPTORS_MAX: usize = 4;
 
-/// Bytes that descriptors beside a message need.
+/// Bytes of the control buffer for these descriptors.
 const CONTROL_BYTES: usize = 64;
 
-/// Connections that may wait to be accepted.
+/// Length of the listen queue.
 const BACKLOG: libc::c_int = 8;
 
-/// The user that the kernel names where it cannot name the real one (`user_namespaces(7)`).
+/// User id that the kernel reports if it cannot map the real one (`user_namespaces(7)`).
 const OVERFLOW_UID: libc::uid_t = 65534;
 
-/// Where a server listens.
+/// Address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A file.
@@ -36,7 +36,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether the system can have such an address: one of at most 107 bytes without a zero.
+    /// Returns whether the address is valid: at most 107 bytes without a zero.
     pub fn is_possible(&self) -> bool {
         let bytes = self.bytes();
         !bytes.is_empty() && bytes.len() < 108 && !bytes.contains(&0)
@@ -49,7 +49,7 @@ impl Address {
         }
     }
 
-    /// As the system wants it, and its length.
+    /// Converts the address for the system, with its length.
     fn raw(&self) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
         if !self.is_possible() {
             return Err(ErrorKind::InvalidInput.into());
@@ -57,8 +57,8 @@ impl Address {
         // SAFETY: all-zero bytes are a valid value of this C struct.
         let mut raw: libc::sockaddr_un = unsafe { std::mem::zeroed() };
         raw.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        // An abstract name stands behind a zero byte and ends with the address; a path ends with a
-        // zero byte. Both are one byte longer than the text.
+        // An abstract name follows a zero byte and ends with the address; a path ends with a zero
+        // byte. Both are one byte longer than the text.
         let skipped = usize::from(matches!(self, Address::Abstract(_)));
         for (place, byte) in raw.sun_path[skipped..].iter_mut().zip(self.bytes()) {
             *place = *byte as libc::c_char;
@@ -68,12 +68,12 @@ impl Address {
     }
 }
 
-/// Whether messages keep their bounds.
+/// Type of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// They do, as memif's must.
+    /// Preserves message boundaries, as memif requires.
     Messages,
-    /// They do not.
+    /// A byte stream.
     Stream,
 }
 
@@ -85,22 +85,22 @@ fn new_socket(kind: Kind) -> io::Result<OwnedFd> {
     sys::socket(libc::AF_UNIX, kind | libc::SOCK_NONBLOCK, 0)
 }
 
-/// A listening socket, and its file, which goes with it.
+/// A listening socket, and its file, which is removed with it.
 pub struct Listener {
     socket: OwnedFd,
     path: Option<PathBuf>,
-    /// Device and inode of the file as we made it.
+    /// Device and inode of the file that this listener created.
     identity: Option<(u64, u64)>,
 }
 
 impl Listener {
-    /// Listens. A socket file on which nobody listens is replaced; one that answers is in use, and
-    /// a file that is no socket is never touched.
+    /// Listens. Replaces a socket file without a listener; a socket with a listener is in use.
+    /// Never touches a file that is not a socket.
     pub fn open(address: &Address) -> io::Result<Self> {
         Listener::open_for(address, Kind::Messages)
     }
 
-    /// As [`Listener::open`], for sockets of this kind.
+    /// Like [`Listener::open`], for sockets of this type.
     pub fn open_for(address: &Address, kind: Kind) -> io::Result<Self> {
         let socket = match bind(address, kind) {
             Err(error) if error.kind() == ErrorKind::AddrInUse && is_stale(address, kind) => {
@@ -121,11 +121,11 @@ impl Listener {
         Ok(Listener { socket, path, identity })
     }
 
-    /// A connection that was made to it, if one waits.
+    /// Accepts a connection, if one waits.
     pub fn accept(&self) -> io::Result<Option<Socket>> {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         let null = std::ptr::null_mut();
-        // SAFETY: no address is asked for, and the descriptor that comes back is ours alone.
+        // SAFETY: no address is requested, and this process alone owns the returned descriptor.
         let accepted = unsafe {
             sys::check(libc::accept4(self.socket.as_raw_fd(), null, null.cast(), flags))
                 .map(|descriptor| OwnedFd::from_raw_fd(descriptor))
@@ -137,7 +137,7 @@ impl Listener {
         }
     }
 
-    /// What becomes readable when somebody connects.
+    /// Returns the descriptor, which is readable when a connection waits.
     pub fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
@@ -149,7 +149,7 @@ impl Drop for Listener {
             && self.identity.is_some()
             && identity(path) == self.identity
         {
-            // Nothing is lost if it cannot be removed: the next listener finds it stale.
+            // A failure is harmless: the next listener finds the file stale.
             let _ = fs::remove_file(path);
         }
     }
@@ -175,20 +175,19 @@ fn is_stale(address: &Address, kind: Kind) -> bool {
             .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// What was received.
+/// Result of [`Socket::receive`].
 pub enum Received {
-    /// Nothing yet.
+    /// No message waits.
     Nothing,
-    /// The other end closed.
+    /// The peer closed the connection.
     End,
-    /// A message of so many bytes (whatever was beyond the buffer counts too) and the descriptors
-    /// beside it.
+    /// A message and its descriptors.
     Message {
         /// Its first bytes.
         bytes: [u8; MESSAGE_BYTES],
-        /// How many it had.
+        /// Its length, including bytes beyond the buffer.
         length: usize,
-        /// What came with it.
+        /// Its descriptors.
         descriptors: Vec<OwnedFd>,
     },
 }
@@ -199,12 +198,12 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Calls a server, which has to be there.
+    /// Connects to a server, which must be listening.
     pub fn connect(address: &Address) -> io::Result<Self> {
         Socket::connect_for(address, Kind::Messages)
     }
 
-    /// As [`Socket::connect`], for sockets of this kind.
+    /// Like [`Socket::connect`], for sockets of this type.
     pub fn connect_for(address: &Address, kind: Kind) -> io::Result<Self> {
         let socket = new_socket(kind)?;
         let (raw, length) = address.raw()?;
@@ -215,18 +214,17 @@ impl Socket {
         Ok(Socket { socket })
     }
 
-    /// Its number.
+    /// Returns the socket's descriptor.
     pub fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
-    /// The bare socket, for another protocol.
+    /// Returns the bare socket, for another protocol.
     pub fn into_inner(self) -> OwnedFd {
         self.socket
     }
 
-    /// Sends a message, with a descriptor beside it. An error also if the other end does not
-    /// read.
+    /// Sends a message, with a descriptor if given. Also fails if the peer does not read.
     pub fn send(&self, bytes: &[u8; MESSAGE_BYTES], beside: Option<RawFd>) -> io::Result<()> {
         let mut control = Control::new();
         let mut piece =
@@ -238,7 +236,7 @@ impl Socket {
         if let Some(descriptor) = beside {
             header.msg_control = control.bytes.as_mut_ptr().cast();
             // SAFETY: the control buffer is aligned and has room for one header with one
-            // descriptor, which the sizes say and the first header is.
+            // descriptor. The lengths state this, and the first header is that one.
             unsafe {
                 header.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as usize;
                 let first = libc::CMSG_FIRSTHDR(&header);
@@ -249,8 +247,8 @@ impl Socket {
             }
         }
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        // SAFETY: the header's pointers are to live buffers of the lengths beside them; the piece
-        // is only read.
+        // SAFETY: the header's pointers are to live buffers with the given lengths; the piece is
+        // only read.
         let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &header, flags) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -267,7 +265,7 @@ impl Socket {
         header.msg_control = control.bytes.as_mut_ptr().cast();
         header.msg_controllen = CONTROL_BYTES;
         let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: the header's pointers are to live buffers of the lengths beside them.
+        // SAFETY: the header's pointers are to live buffers with the given lengths.
         let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut header, flags) };
         if length < 0 {
             let error = io::Error::last_os_error();
@@ -277,7 +275,7 @@ impl Socket {
                 _ => Err(error),
             };
         }
-        // SAFETY: the kernel filled the control buffer as the header now says.
+        // SAFETY: the kernel filled the control buffer and its length in the header.
         let descriptors = unsafe { descriptors_of(&header) };
         match length {
             0 => Ok(Received::End),
@@ -285,14 +283,17 @@ impl Socket {
         }
     }
 
-    /// Whether the peer's process is of our user or root's, as far as it can be told: then it
-    /// could harm us without memif. A process outside our PID namespace, such as the tester of a run
-    /// whose targets have one, has the number 0 here, and its user is known all the same.
+    /// Returns whether the peer's process belongs to our user or root, and could harm this process
+    /// without memif.
+    ///
+    /// Returns false if this is unknown. A process outside our PID namespace has process id 0 here,
+    /// such as the tester of a run whose targets have a namespace. Its user id is known all the
+    /// same.
     pub fn is_of_our_user(&self) -> bool {
         let mut peer = MaybeUninit::<libc::ucred>::zeroed();
         let mut length = size_of::<libc::ucred>() as libc::socklen_t;
         // SAFETY: the pointer and the length describe `peer`, a struct of integers that is zeroed
-        // and filled; asking for our own number has no preconditions.
+        // and filled. The query of our own user id has no preconditions.
         unsafe {
             let asked = libc::getsockopt(
                 self.socket.as_raw_fd(),
@@ -308,7 +309,7 @@ impl Socket {
     }
 }
 
-/// Room for descriptors beside a message, aligned as the kernel's headers in it have to be.
+/// A buffer for descriptors, with the alignment of the kernel's headers.
 #[repr(align(8))]
 struct Control {
     bytes: [u8; CONTROL_BYTES],
@@ -323,15 +324,15 @@ impl Control {
     }
 }
 
-/// Takes all descriptors out of what was received.
+/// Takes all descriptors out of a received message.
 ///
 /// # Safety
-/// The kernel must have filled the header's control buffer, which must still be alive, and nobody
-/// may have taken them before.
+/// The kernel must have filled the header's control buffer, which must still be alive. The
+/// descriptors must not have been taken before.
 unsafe fn descriptors_of(header: &libc::msghdr) -> Vec<OwnedFd> {
     let mut descriptors = Vec::new();
-    // SAFETY: the walk stays inside the control buffer, by the lengths that the kernel wrote; each
-    // descriptor in it was opened for us by the kernel and is ours alone.
+    // SAFETY: the walk stays inside the control buffer, by the lengths that the kernel wrote. The
+    // kernel opened each descriptor in it for this process, which alone owns it.
     unsafe {
         let mut next = libc::CMSG_FIRSTHDR(header);
         while !next.is_null() {

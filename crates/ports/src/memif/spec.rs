@@ -1,4 +1,4 @@
-//! What a memif port is to be, and how people write it:
+//! Specification of a memif port:
 //! `PATH[,id=N][,role=server|client][,queues=N][,rx=N][,tx=N][,ring=SLOTS][,buffer=BYTES]`
 //! `[,secret=S][,abstract][,small-pages]`.
 
@@ -11,39 +11,39 @@ use super::protocol::{SECRET_BYTES, Text, text};
 use super::ring::{CHAIN_MAX, Side};
 use super::socket::Address;
 
-/// Smallest buffer that a client may ask for.
+/// Smallest buffer that a client may request.
 const BUFFER_BYTES_MIN: u32 = 64;
 
-/// Smallest ring that a client may ask for.
+/// Smallest ring that a client may request.
 const SLOTS_MIN: usize = 4;
 
 /// A memif port's configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// Where the server listens.
+    /// Address of the server's socket.
     pub address: Address,
-    /// Which end this is; a server unless said otherwise.
+    /// Role of the port (default: server).
     pub side: Side,
-    /// The interface's number on the socket, 0 unless said otherwise.
+    /// The interface's number on the socket (default: 0).
     pub id: u32,
-    /// Queues that frames are received from: what a client asks for, the most that a server lets
-    /// a client have. One unless said otherwise.
+    /// Receiving queues: the number that a client requests, or the most that a server allows
+    /// (default: 1).
     pub receive_queues: u16,
-    /// Queues that frames are sent into, likewise.
+    /// Sending queues, likewise.
     pub transmit_queues: u16,
-    /// Binary logarithm of the slots of a client's rings; 1024 slots unless said otherwise.
+    /// Binary logarithm of the slots of a client's rings (default: 1024 slots).
     pub slots_log2: u8,
-    /// Bytes of a client's buffers, 2048 unless said otherwise.
+    /// Bytes of a client's buffers (default: 2048).
     pub buffer_bytes: u32,
     /// The secret, zero for none.
     pub secret: Text<SECRET_BYTES>,
-    /// Whether a client makes its memory of huge pages where there are free ones, and the server
-    /// is of the same user.
+    /// Whether a client allocates huge pages, if some are free and the server belongs to the same
+    /// user.
     pub huge_pages: bool,
 }
 
 impl Spec {
-    /// The defaults, for a server on this path.
+    /// Returns the defaults for a server on this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Spec {
             address: Address::Path(path.into()),
@@ -58,7 +58,7 @@ impl Spec {
         }
     }
 
-    /// From the text after `memif:`, or what is wrong with it.
+    /// Parses the text after `memif:`, or returns the reason for rejecting it.
     pub fn parse(spec: &str) -> Result<Spec, &'static str> {
         let mut words = spec.split(',');
         let path = words.next().unwrap_or_default();
@@ -128,7 +128,7 @@ impl Spec {
         Ok(())
     }
 
-    /// The rings that a client asks for.
+    /// Returns the rings that a client requests.
     pub fn shape(&self) -> Shape {
         Shape {
             to_server: self.transmit_queues,
@@ -138,7 +138,7 @@ impl Spec {
         }
     }
 
-    /// Largest frame that is certain to fit into rings as configured.
+    /// Returns the largest frame that always fits into rings of this configuration.
     pub fn frame_bytes_max(&self) -> usize {
         let buffers = CHAIN_MAX.min(1 << self.slots_log2);
         (buffers * self.buffer_bytes as usize).min(FRAME_BYTES_MAX)

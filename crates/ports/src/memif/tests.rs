@@ -1,5 +1,6 @@
-//! Ports of ours with each other, and with peers that lie: a hostile end writes whatever it likes
-//! into the shared memory, and ours must find it, count it, stay inside and let go.
+//! Our ports with each other, and with peers that send invalid data. A hostile end writes any data
+//! into the shared memory. The port must detect it, count it, stay inside its memory and
+//! disconnect.
 
 mod hostile;
 mod peers;

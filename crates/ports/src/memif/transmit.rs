@@ -1,8 +1,8 @@
 //! The sending end of a ring: copies frames into the next free buffers and publishes them together.
 //!
-//! A frame is copied once, from wherever it lies. Nothing is visible to the peer before
-//! [`TransmitEnd::flush`], which is one store, and one ring of the doorbell if the peer sleeps.
-//! The peer's index is read only when what is known of it is used up.
+//! A frame is copied once, from where it is. The peer sees nothing before [`TransmitEnd::flush`],
+//! which is one store, and one eventfd signal if the peer sleeps. The peer's index is read only
+//! when the known free slots are used up.
 
 #![allow(unsafe_code)]
 
@@ -14,23 +14,23 @@ use super::fault::Fault;
 use super::ring::{Buffers, CHAIN_MAX, Descriptor, FLAG_NEXT, Ring};
 use super::view::View;
 
-/// Why a frame was not taken.
+/// Why a frame was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no free buffer.
     Full,
-    /// The frame does not fit into as many buffers as one may have.
+    /// The frame does not fit into the maximum number of buffers.
     TooLong,
     /// There is no peer.
     Down,
 }
 
-/// What stops a frame: the frame or the ring, or a peer that broke the rules.
+/// Why a put failed: the frame or the ring, or a fault of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Our frame.
+    /// The frame was not accepted.
     Refused(Refusal),
-    /// The peer.
+    /// The peer is at fault.
     Broken(Fault),
 }
 
@@ -45,22 +45,23 @@ pub struct TransmitEnd {
     ring: Ring,
     buffers: Buffers,
     doorbell: Doorbell,
-    /// The next slot to be filled.
+    /// The next slot to fill.
     next: u16,
-    /// Up to where slots were published.
+    /// The index up to which slots were published.
     published: u16,
-    /// Up to where slots may be filled, as far as is known.
+    /// The known index up to which slots may be filled.
     limit: u16,
 }
 
 impl TransmitEnd {
-    /// The sending end of `ring`, which is empty.
+    /// Creates the sending end of `ring`, which is empty.
     pub fn new(ring: Ring, buffers: Buffers, doorbell: Doorbell) -> Self {
         let limit = ring.lead();
         TransmitEnd { ring, buffers, doorbell, next: 0, published: 0, limit }
     }
 
-    /// Free slots, looking again at what the peer has emptied if fewer than `wanted` are known.
+    /// Returns the number of free slots. Reads the peer's index only if fewer than `wanted` are
+    /// known.
     #[inline]
     pub fn room(&mut self, wanted: usize) -> Result<usize, Fault> {
         let known = self.limit.wrapping_sub(self.next);
@@ -69,7 +70,7 @@ impl TransmitEnd {
         }
         let limit = self.ring.peers_index().wrapping_add(self.ring.lead());
         let room = limit.wrapping_sub(self.next);
-        // Beyond what was published and what the ring holds, or behind what was known.
+        // Beyond the published slots or the ring's size, or less than was known.
         let slots = self.ring.slots();
         if limit.wrapping_sub(self.published) > slots || room > slots || room < known {
             return Err(Fault::IndexJump);
@@ -84,8 +85,7 @@ impl TransmitEnd {
         self.put_parts(frame, View::of(&[]))
     }
 
-    /// Puts a frame of two parts, such as a header that was rewritten and the rest of a received
-    /// frame.
+    /// Puts a frame in two parts, such as a rewritten header and the rest of a received frame.
     #[inline(always)]
     pub fn put_parts(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
         if self.next == self.limit && self.room(1)? == 0 {
@@ -96,9 +96,9 @@ impl TransmitEnd {
         if bytes > descriptor.length as usize {
             return self.put_chain(first, second);
         }
-        // SAFETY: both parts are readable; the buffer was checked to be inside its region for
-        // more than their bytes; a view may lie in the same region only if the peer placed its
-        // buffers on top of each other, and then these copies garble the peer's own bytes.
+        // SAFETY: both parts are readable, and the buffer was checked to be inside its region for
+        // more than their bytes. A view overlaps it only if the peer placed its buffers on top of
+        // each other; then these copies corrupt only the peer's bytes.
         unsafe {
             copy(first.start(), to, first.len());
             if second.len() > 0 {
@@ -111,7 +111,7 @@ impl TransmitEnd {
         Ok(())
     }
 
-    /// Shows the peer what was put, and wakes it if it sleeps.
+    /// Publishes the put frames, and wakes the peer if it sleeps.
     #[inline]
     pub fn flush(&mut self) {
         if self.next == self.published {
@@ -119,14 +119,14 @@ impl TransmitEnd {
         }
         self.ring.publish(self.next);
         self.published = self.next;
-        // Either we see that the receiver sleeps, or it sees what was published.
+        // Either this end sees that the receiver sleeps, or the receiver sees the published frames.
         fence(Ordering::SeqCst);
         if !self.ring.is_awake() {
             self.doorbell.ring();
         }
     }
 
-    /// The empty buffer in the slot of `index`: what its descriptor says, and where it is.
+    /// Returns the descriptor and the address of the empty buffer in the slot of `index`.
     #[inline(always)]
     fn buffer(&self, index: u16) -> Result<(Descriptor, *mut u8), Fault> {
         let ours = self.buffers.of_slot(self.ring.slots(), index);

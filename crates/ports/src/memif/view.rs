@@ -1,8 +1,8 @@
 //! Bytes of a frame in memory that the peer may change at any time.
 //!
-//! Such bytes are no `&[u8]`, whose contents the compiler takes for constant. A [`View`] can be
-//! copied from, as a whole or in part, and what was copied is ordinary memory: whoever decides
-//! something by a header copies the header first and decides by the copy.
+//! Such bytes cannot be a `&[u8]`, because the compiler assumes that its contents are constant. A
+//! [`View`] can be copied, as a whole or in part, and the copy is ordinary memory. Code that
+//! decides by a header must copy the header first and use the copy.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 use super::copy::{copy, will_read};
 
-/// A frame's bytes where they lie, valid as long as they are borrowed from a receive queue.
+/// A frame's bytes in place, valid while borrowed from a receive queue.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     start: *const u8,
@@ -25,7 +25,7 @@ unsafe impl Send for View<'_> {}
 unsafe impl Sync for View<'_> {}
 
 impl<'a> View<'a> {
-    /// The `bytes` bytes from `start`.
+    /// Creates a view of the `bytes` bytes from `start`.
     ///
     /// # Safety
     /// They must stay readable for `'a`.
@@ -34,13 +34,13 @@ impl<'a> View<'a> {
         View { start, bytes, memory: PhantomData }
     }
 
-    /// A view of ordinary bytes, which nobody changes.
+    /// Creates a view of ordinary, constant bytes.
     #[inline]
     pub fn of(bytes: &'a [u8]) -> Self {
         View { start: bytes.as_ptr(), bytes: bytes.len(), memory: PhantomData }
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -52,38 +52,38 @@ impl<'a> View<'a> {
         self.start
     }
 
-    /// Copies the first bytes into `into`, as many as there are and fit, and returns how many.
+    /// Copies the first bytes into `into`, as many as there are and fit. Returns their number.
     #[inline(always)]
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
         let count = self.bytes.min(into.len());
-        // SAFETY: `count` bytes are readable from the view and fit into the slice, which as a
-        // unique borrow overlaps no shared memory.
+        // SAFETY: `count` bytes are readable from the view and fit into the slice, which is a
+        // unique borrow and so overlaps no shared memory.
         unsafe { copy(self.start, into.as_mut_ptr(), count) };
         count
     }
 
-    /// A copy of the first `N` bytes, or `None` if there are fewer.
+    /// Returns a copy of the first `N` bytes, or `None` if there are fewer.
     #[inline(always)]
     pub fn head<const N: usize>(&self) -> Option<[u8; N]> {
         let mut head = [0; N];
         (self.copy_to(&mut head) == N).then_some(head)
     }
 
-    /// The bytes after the first `count`; none if there are not so many.
+    /// Returns the bytes after the first `count`; none if there are fewer.
     #[inline(always)]
     pub fn after(&self, count: usize) -> View<'a> {
         let count = count.min(self.bytes);
-        // SAFETY: the rest lies inside what this view may read.
+        // SAFETY: the rest is inside the bytes of this view.
         unsafe { View::new(self.start.add(count), self.bytes - count) }
     }
 
-    /// Says that the bytes around `offset` will be read soon.
+    /// Prefetches the bytes around `offset`.
     #[inline(always)]
     pub fn prefetch(&self, offset: usize) {
         will_read(self.start.wrapping_add(offset));
     }
 
-    /// A copy of all bytes.
+    /// Returns a copy of all bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = vec![0; self.bytes];
         self.copy_to(&mut copy);

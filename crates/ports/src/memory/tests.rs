@@ -1,4 +1,4 @@
-//! Linked pairs: order, refusal, the end of the other end, and two threads at once.
+//! Linked pairs: order, full rings, a dropped peer, and two threads at the same time.
 
 use super::*;
 

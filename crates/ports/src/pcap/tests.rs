@@ -1,9 +1,9 @@
-//! Files in and out as a port, whole ones, damaged ones and none.
+//! The port with whole, damaged and absent input and output files.
 
 use super::*;
 use crate::capture::CaptureReader;
 
-/// A folder that goes with the test.
+/// A temporary directory, removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -24,7 +24,7 @@ impl Drop for Folder {
     }
 }
 
-/// A file with frames of these sizes, a millisecond apart, cut to 100 bytes.
+/// Writes a file with frames of these sizes, a millisecond apart, truncated to 100 bytes.
 fn write(path: &str, sizes: &[usize]) {
     let options = CaptureOptions {
         format: Format::of(Path::new(path)),

@@ -1,7 +1,7 @@
-//! The part of a port that meets front ends, one at a time, and hears what they say.
+//! The control part of a port: connects front ends, one at a time, and processes their messages.
 //!
-//! Nothing waits: [`Control::turn`] does what can be done now. As a memif port's, its one descriptor
-//! is an epoll instance that is made anew whenever the set changes.
+//! Nothing waits: [`Control::turn`] does what can be done now. As in memif, the single descriptor
+//! is an epoll instance that is replaced whenever the set changes.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,13 +18,13 @@ use crate::memif::fault::{Fault, Faults};
 use crate::memif::socket::{Address, Kind, Listener, Socket};
 use crate::sys;
 
-/// From the end of one call to the start of the next.
+/// Pause between the end of one connection attempt and the next.
 const PAUSE: Nanos = Nanos::from_millis(100);
 
-/// A front end may take so long for the rest of a message.
+/// Timeout for the rest of a message.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// Messages that are heard in one turn, so that a chatty front end keeps no frames waiting.
+/// Most messages per turn, so that a busy control channel does not delay frames.
 const MESSAGES_MAX: usize = 64;
 
 /// The control part of a port.
@@ -32,7 +32,7 @@ pub struct Control {
     door: Door,
     queues: u16,
     peer: Option<Peer>,
-    /// What the driver rings.
+    /// Kick eventfds of the rings that we receive from.
     kicks: Vec<Doorbell>,
     events: OwnedFd,
     faults: Faults,
@@ -40,27 +40,27 @@ pub struct Control {
 }
 
 enum Door {
-    /// We listen.
+    /// Server: listens.
     Open(Listener),
-    /// We call, not before this.
+    /// Client: connects, not before this time.
     Call(Address, Nanos),
 }
 
 struct Peer {
     line: Line,
     device: Arc<Mutex<Device>>,
-    /// Since when part of a message waits for the rest.
+    /// When the first part of an incomplete message arrived.
     partial_since: Option<Nanos>,
 }
 
-/// Rings by number, and how frames lie in them.
+/// Rings by number, and their frame layout.
 type Rings = (Vec<Option<Ring>>, Shape);
 
-/// What the port does with its rings after a turn.
+/// Effect of a turn on the port's rings.
 pub enum News {
-    /// It goes on with them.
+    /// No change.
     Nothing,
-    /// It uses these instead, by number.
+    /// The port must use these rings instead, by number.
     Rings(Vec<Option<Ring>>, Shape),
 }
 
@@ -69,7 +69,7 @@ fn lock(device: &Mutex<Device>) -> MutexGuard<'_, Device> {
 }
 
 impl Control {
-    /// Listens, or gets ready to call.
+    /// Listens, or prepares to connect.
     pub fn open(spec: &Spec) -> io::Result<Control> {
         let door = match spec.role {
             Role::Server => Door::Open(Listener::open_for(&spec.address, Kind::Stream)?),
@@ -80,8 +80,10 @@ impl Control {
         Ok(Control { door, queues, peer: None, kicks, events, faults, changed: true })
     }
 
-    /// Does what can be done now. `next` tells for each ring in use where it goes on: to be said
-    /// before a front end is heard, who may ask.
+    /// Does what can be done now. `next` returns the next available index of each ring in use.
+    ///
+    /// The indices are stored before messages are processed, because the front end may request
+    /// them.
     pub fn turn(&mut self, now: Nanos, next: impl Fn(usize) -> Option<u16>) -> News {
         self.meet(now);
         let news = match self.peer.as_mut().filter(|peer| peer.has_something_to_do()) {
@@ -94,7 +96,7 @@ impl Control {
         let news = match news {
             Ok(None) => News::Nothing,
             Ok(Some((rings, shape))) => {
-                // Those that lead to us.
+                // Only rings from which we receive.
                 let ours = rings.iter().skip(1).step_by(2).flatten();
                 self.kicks = ours.filter_map(|ring| ring.kick().cloned()).collect();
                 self.changed = true;
@@ -103,13 +105,14 @@ impl Control {
             Err(fault) => self.part(fault, now),
         };
         if self.changed {
-            // If the system refuses, the old set stays, and the next turn tries again.
+            // If the system call fails, the old set stays, and the next turn retries.
             self.changed = self.watch().is_err();
         }
         news
     }
 
-    /// Ends the connection, for a fault or because the peer left: no ring is used any more.
+    /// Ends the connection, after a fault or because the peer left. Its rings are not used any
+    /// more.
     pub fn part(&mut self, fault: Option<Fault>, now: Nanos) -> News {
         if let Some(fault) = fault {
             self.faults.add(fault);
@@ -123,17 +126,17 @@ impl Control {
         News::Rings(Vec::new(), Shape { header_bytes: 0, merges: false })
     }
 
-    /// Whether there is a peer.
+    /// Returns whether there is a peer.
     pub fn is_connected(&self) -> bool {
         self.peer.is_some()
     }
 
-    /// What peers did wrong so far.
+    /// Returns the counts of the peers' faults.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// When a turn is due although nothing arrives.
+    /// Returns when a turn is due even if nothing arrives.
     pub fn due(&self) -> Option<Nanos> {
         match (&self.peer, &self.door) {
             (Some(peer), _) => peer.partial_since.map(|since| since.saturating_add(PATIENCE)),
@@ -142,17 +145,17 @@ impl Control {
         }
     }
 
-    /// What becomes readable when a turn has something to do, or a ring is kicked.
+    /// Returns the descriptor that becomes readable when a turn has work, or a ring is kicked.
     pub fn descriptor(&self) -> RawFd {
         self.events.as_raw_fd()
     }
 
-    /// Lets a front end in, or calls one.
+    /// Accepts a front end, or connects to one.
     fn meet(&mut self, now: Nanos) {
         let socket = match &mut self.door {
             Door::Open(listener) => match listener.accept() {
                 Ok(Some(socket)) => socket,
-                // A system that is out of descriptors may have some at the next turn.
+                // If descriptors have run out, the next turn retries.
                 _ => return,
             },
             Door::Call(address, next_at) => {
@@ -174,7 +177,7 @@ impl Control {
         self.changed = true;
     }
 
-    /// Watches all that is of interest now.
+    /// Watches all current descriptors.
     fn watch(&self) -> io::Result<()> {
         let door = match &self.door {
             Door::Open(listener) => Some(listener.descriptor()),
@@ -191,7 +194,7 @@ impl Peer {
         self.partial_since.is_some() || !self.line.is_quiet()
     }
 
-    /// Takes down where each ring goes on.
+    /// Stores the next available index of each ring.
     fn note(&self, next: impl Fn(usize) -> Option<u16>) {
         let mut device = lock(&self.device);
         for number in 0..device.numbers() {
@@ -201,8 +204,8 @@ impl Peer {
         }
     }
 
-    /// Hears what there is to hear; the rings, if they may be others now. A fault, or `None` if it
-    /// left.
+    /// Processes waiting messages. Returns the rings if they may have changed; the error is a
+    /// fault, or `None` if the peer left.
     fn hear(&mut self, now: Nanos) -> Result<Option<Rings>, Option<Fault>> {
         for _ in 0..MESSAGES_MAX {
             let heard = self.line.hear();

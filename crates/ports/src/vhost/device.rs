@@ -1,7 +1,7 @@
-//! What a front end says of its device, message by message, and the rings that follow from it.
+//! State of the device, from the front end's messages, and the rings that follow from it.
 //!
-//! `vhost` has read a message when it comes here; whether it makes sense is decided here, and a rule
-//! that was broken is left in [`Device::fault`]. Nothing takes effect before [`Device::rings`] is asked.
+//! The `vhost` crate has already decoded a message. This module validates it, and stores a
+//! violation in [`Device::fault`]. Nothing takes effect before a call of [`Device::rings`].
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -21,75 +21,75 @@ use super::ring::{ENTRIES_MAX, Place, Ring};
 use crate::memif::doorbell::Doorbell;
 use crate::memif::fault::Fault;
 
-/// VIRTIO_NET_F_MRG_RXBUF: a frame may lie in several chains.
+/// VIRTIO_NET_F_MRG_RXBUF: a frame may be in several chains.
 const MERGE: u64 = 1 << 15;
 /// VIRTIO_NET_F_MQ: more than one pair of queues.
 const SEVERAL_QUEUES: u64 = 1 << 22;
-/// VIRTIO_F_VERSION_1: headers have a fixed length, whatever else is agreed on.
+/// VIRTIO_F_VERSION_1: headers have a fixed length, independent of other features.
 const VERSION_1: u64 = 1 << 32;
 /// VHOST_USER_F_PROTOCOL_FEATURES.
 const PROTOCOL: u64 = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
 
-/// What a front end said of one ring.
+/// The front end's settings of one ring.
 #[derive(Debug, Default)]
 struct Said {
     entries: u32,
     place: Option<Place>,
     base: u16,
-    /// Whether it was told how it is kicked, which starts it.
+    /// Whether the front end has set the kick eventfd, which starts the ring.
     is_started: bool,
     is_enabled: bool,
     kick: Option<Doorbell>,
     call: Option<Doorbell>,
 }
 
-/// What a front end said of its device so far.
+/// The front end's settings so far.
 pub struct Device {
     queues: u16,
     features: u64,
     memory: Option<SharedMemory>,
     said: Vec<Said>,
-    /// The first rule that the front end broke.
+    /// The front end's first fault.
     pub fault: Option<Fault>,
-    /// Whether the rings may be others than before.
+    /// Whether the rings may have changed.
     pub changed: bool,
 }
 
-/// How frames lie in a device's rings.
+/// Frame layout in a device's rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Bytes before each frame.
+    /// Bytes of the header before each frame.
     pub header_bytes: u32,
-    /// Whether a frame for the driver may lie in several chains.
+    /// Whether a frame for the driver may be in several chains.
     pub merges: bool,
 }
 
 impl Device {
-    /// A device of which nothing was said, with at most so many pairs of queues.
+    /// Creates a device without settings, with at most this many pairs of queues.
     pub fn new(queues: u16) -> Self {
         let said = (0..2 * queues).map(|_| Said::default()).collect();
         Device { queues, features: 0, memory: None, said, fault: None, changed: false }
     }
 
-    /// What is offered.
+    /// Returns the features on offer.
     fn offered(&self) -> u64 {
         let several = if self.queues > 1 { SEVERAL_QUEUES } else { 0 };
         VERSION_1 | MERGE | PROTOCOL | several
     }
 
-    /// How frames lie in its rings.
+    /// Returns the frame layout in the rings.
     pub fn shape(&self) -> Shape {
         let has_count = self.features & (VERSION_1 | MERGE) != 0;
         let header_bytes = if has_count { 12 } else { 10 };
         Shape { header_bytes, merges: self.features & MERGE != 0 }
     }
 
-    /// Every ring that may be used now, by its number: even ones lead to the driver.
+    /// Returns the rings that may be used now, by number; even numbers carry frames to the driver.
     pub fn rings(&mut self) -> std::result::Result<Vec<Option<Ring>>, Fault> {
         let Some(memory) = &self.memory else {
             return Ok(self.said.iter().map(|_| None).collect());
         };
-        // Whoever knows nothing of enabling means it by starting.
+        // Without VHOST_USER_F_PROTOCOL_FEATURES, a started ring is enabled.
         let is_enabled = self.features & PROTOCOL == 0;
         let ring = |said: &Said| {
             let place = said.place.filter(|_| said.is_started && (is_enabled || said.is_enabled));
@@ -101,12 +101,12 @@ impl Device {
         self.said.iter().map(ring).collect()
     }
 
-    /// How many rings there can be.
+    /// Returns the maximum number of rings.
     pub fn numbers(&self) -> usize {
         self.said.len()
     }
 
-    /// Takes down where the ring of this number goes on.
+    /// Stores the next available index of a ring.
     pub fn note(&mut self, number: usize, next: u16) {
         self.said[number].base = next;
     }
@@ -134,7 +134,7 @@ impl Device {
         }
     }
 
-    /// What we never said that we can.
+    /// Rejects a message for a feature that was not offered.
     fn never<T>(&mut self) -> Result<T> {
         self.refuse(Fault::Features)
     }
@@ -217,7 +217,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         self.say(number, |said| said.base = base)
     }
 
-    /// Stops a ring, and says where it stopped.
+    /// Stops a ring, and returns its next available index.
     fn get_vring_base(&mut self, number: u32) -> Result<VhostUserVringState> {
         let mut base = 0;
         self.say(number, |said| {
@@ -238,7 +238,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         self.say(number.into(), |said| said.call = call)
     }
 
-    /// Faults end the connection, so there is nothing to ring this for.
+    /// Faults end the connection, so the error eventfd is not used.
     fn set_vring_err(&mut self, number: u8, _file: Option<File>) -> Result<()> {
         self.say(number.into(), |_| {})
     }

@@ -1,8 +1,8 @@
-//! The front end's connection, of which `vhost` is only ever asked to read what is there.
+//! The front end's connection; the `vhost` crate reads from it only when a whole message waits.
 //!
-//! It reads and writes until a message is whole, which a front end that sends half of one, or reads no
-//! answer, would have it do for ever. So it is asked only when a whole message waits in the socket
-//! and when there is plenty of room for an answer; a last resort is the socket's own time-out.
+//! That crate blocks until a message is complete. A front end that sends half a message, or does
+//! not read replies, would block it forever. Therefore it is called only if a whole message waits
+//! in the socket and there is ample room for a reply. The socket's own timeout is the last resort.
 
 #![allow(unsafe_code)]
 
@@ -18,16 +18,17 @@ use super::device::Device;
 use crate::memif::fault::Fault;
 use crate::sys;
 
-/// Bytes of a message before its body, of which the last four are the body's length.
+/// Bytes of a message header; its last four are the length of the body.
 const HEADER_BYTES: usize = 12;
 
-/// Bytes of a body; `vhost` takes no longer one.
+/// Bytes of a body; `vhost` accepts no longer one.
 const BODY_BYTES_MAX: usize = 4096;
 
-/// Bytes that a front end may leave unread (as the kernel counts, which is more than there are).
+/// Most reply bytes that a front end may leave unread (as counted by the kernel, which is more than
+/// their length).
 const UNREAD_BYTES_MAX: libc::c_int = 32 << 10;
 
-/// Nothing waits for so long unless a front end found a way around all of the above.
+/// Socket timeout; it applies only if a front end circumvents the checks above.
 const LAST_RESORT: Duration = Duration::from_millis(100);
 
 /// A connection.
@@ -36,19 +37,19 @@ pub struct Line {
     handler: BackendReqHandler<Mutex<Device>>,
 }
 
-/// What came of listening.
+/// Result of [`Line::hear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// There is no whole message; whether there is part of one.
+    /// There is no whole message; the value is whether there is part of one.
     Nothing(bool),
-    /// A message was dealt with.
+    /// A message was processed.
     Message,
-    /// The front end has gone.
+    /// The front end closed the connection.
     End,
 }
 
 impl Line {
-    /// A connection whose messages are for `device`.
+    /// Creates a connection whose messages go to `device`.
     pub fn new(socket: OwnedFd, device: &Arc<Mutex<Device>>) -> io::Result<Line> {
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(false)?;
@@ -57,17 +58,17 @@ impl Line {
         Ok(Line { stream, handler })
     }
 
-    /// Its number.
+    /// Returns the socket's descriptor.
     pub fn descriptor(&self) -> RawFd {
         self.stream.as_raw_fd()
     }
 
-    /// Whether [`Line::hear`] has something to do, so that it is worth getting ready for.
+    /// Returns whether [`Line::hear`] has nothing to do.
     pub fn is_quiet(&self) -> bool {
         self.poll(libc::POLLIN) == 0
     }
 
-    /// Which of these events there are now.
+    /// Returns which of these events are pending.
     fn poll(&self, events: libc::c_short) -> libc::c_short {
         let mut wait = libc::pollfd { fd: self.descriptor(), events, revents: 0 };
         // SAFETY: the pointer is to one pollfd.
@@ -75,13 +76,14 @@ impl Line {
         wait.revents
     }
 
-    /// Part of a message is there: of one that is to be waited for, or the last one of all.
+    /// Returns the result for an incomplete message: the rest may arrive, unless the connection has
+    /// ended.
     fn part(&self) -> Heard {
         let has_ended = self.poll(libc::POLLRDHUP) != 0;
         if has_ended { Heard::End } else { Heard::Nothing(true) }
     }
 
-    /// Deals with one message, if a whole one is there.
+    /// Processes one message, if a whole one waits.
     pub fn hear(&mut self) -> Result<Heard, Fault> {
         let mut header = [0u8; HEADER_BYTES];
         let length = match self.peek(&mut header) {
@@ -116,7 +118,7 @@ impl Line {
         }
     }
 
-    /// The first bytes that wait, left where they are.
+    /// Reads the first waiting bytes without consuming them.
     fn peek(&self, into: &mut [u8]) -> io::Result<usize> {
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
         let (start, bytes) = (into.as_mut_ptr().cast(), into.len());
@@ -125,7 +127,7 @@ impl Line {
         usize::try_from(length).map_err(|_| io::Error::last_os_error())
     }
 
-    /// How many bytes wait, to be read or to have been read.
+    /// Returns how many bytes wait, to be read by us or by the peer.
     fn count(&self, which: libc::c_ulong) -> Result<libc::c_int, Fault> {
         let mut count: libc::c_int = 0;
         // SAFETY: both requests fill one integer.

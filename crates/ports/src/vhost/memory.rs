@@ -1,7 +1,7 @@
-//! The driver's memory: regions by two kinds of address, the driver's own ("guest physical", in
-//! descriptors) and the front end's ("user", in the messages that place the rings).
+//! The driver's memory: regions with two kinds of address. Descriptors use the driver's addresses
+//! ("guest physical"). The messages that place the rings use the front end's ("user").
 //!
-//! Invariant: every address that comes out has been checked, length included, to lie in one region.
+//! Invariant: every returned address has been checked, length included, to be inside one region.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use std::sync::Arc;
 use crate::memif::fault::Fault;
 use crate::memif::region::Region;
 
-/// Regions that one front end may have (the specification's limit without memory slots).
+/// Most regions of one front end (the specification's limit without memory slots).
 pub const REGIONS_MAX: usize = 8;
 
-/// What a message says of a region.
+/// A region as described in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
     /// Its first address in descriptors.
     pub guest: u64,
-    /// Its first address in the front end's own words.
+    /// Its first address in the front end's address space.
     pub user: u64,
     /// Its bytes.
     pub bytes: u64,
-    /// Where it begins in its file.
+    /// Its offset in its file.
     pub offset: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct Memory {
     places: Vec<(Told, Region)>,
 }
 
-/// Shared by the ends of all rings, so that it stays mapped until the last is gone.
+/// Shared by the ends of all rings, so that the memory stays mapped until the last end is dropped.
 pub type SharedMemory = Arc<Memory>;
 
 impl Memory {
@@ -50,13 +50,13 @@ impl Memory {
         Ok(Memory { places: regions.into_iter().map(map).collect::<Result<_, _>>()? })
     }
 
-    /// Where `length` bytes from a driver's address on are, if all lie in one region.
+    /// Returns the pointer to `length` bytes at a driver's address, if all are in one region.
     #[inline(always)]
     pub fn guest(&self, address: u64, length: u32) -> Option<*mut u8> {
         self.find(|told| told.guest, address, u64::from(length))
     }
 
-    /// As [`Memory::guest`], by a front end's address.
+    /// Like [`Memory::guest`], for a front end's address.
     pub fn user(&self, address: u64, length: usize) -> Option<*mut u8> {
         self.find(|told| told.user, address, length as u64)
     }
@@ -64,7 +64,7 @@ impl Memory {
     #[inline(always)]
     fn find(&self, first: impl Fn(&Told) -> u64, address: u64, length: u64) -> Option<*mut u8> {
         for (told, region) in &self.places {
-            // An address before the region gives a number that is larger than any.
+            // For an address before the region, the difference wraps and exceeds its length.
             let inside = address.wrapping_sub(first(told));
             if inside < told.bytes && length <= told.bytes - inside {
                 return region.at((told.offset + inside) as usize, length as usize);
@@ -73,7 +73,8 @@ impl Memory {
         None
     }
 
-    /// How many of `length` bytes from a driver's address on are in its region; 0 if there is none.
+    /// Returns how many of `length` bytes at a driver's address are in its region; 0 if there is
+    /// none.
     pub fn reach(&self, address: u64, length: u32) -> u32 {
         let inside = self.places.iter().find_map(|(told, _)| {
             let inside = address.wrapping_sub(told.guest);
@@ -82,13 +83,13 @@ impl Memory {
         inside.unwrap_or(0).min(u64::from(length)) as u32
     }
 
-    /// Whether one of them was taken away.
+    /// Returns whether a region was truncated.
     #[inline]
     pub fn is_broken(&self) -> bool {
         self.places.iter().any(|(_, region)| region.is_broken())
     }
 
-    /// Whether all these bytes are inside regions.
+    /// Returns whether all these bytes are inside regions.
     #[cfg(test)]
     pub fn holds(&self, start: *const u8, bytes: usize) -> bool {
         self.places.iter().any(|(told, region)| {

@@ -1,5 +1,4 @@
-//! A vhost-user port as every port is: frames copied into a batch, and out of one, or used where they
-//! lie.
+//! The vhost-user port: copies frames between rings and batches, or gives access to them in place.
 
 use std::cell::Cell;
 use std::os::fd::RawFd;
@@ -19,28 +18,29 @@ use crate::memif::transmit::{Refusal, Stop};
 use crate::memif::view::View;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
 
-/// The front end is listened to this often while frames are asked for.
+/// Interval of control turns while the port is polled.
 const CONTROL_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// A port to a virtual machine's driver.
 pub struct VhostPort {
     facts: PortFacts,
     control: Control,
-    /// By pair; none where the driver uses none.
+    /// By queue pair; `None` for queues that the driver does not use.
     receivers: Vec<Option<ReceiveEnd>>,
     transmitters: Vec<Option<TransmitEnd>>,
     control_due: Nanos,
-    /// The receiver whose turn it is.
+    /// The receiver to use next.
     current: usize,
-    /// What was found wrong while frames were put.
+    /// A fault found while frames were put.
     broken: Option<Fault>,
     counters: PortCounters,
-    /// Whether the driver was told that nobody looks.
+    /// Whether the driver must kick, because the port is not polled.
     armed: Cell<bool>,
 }
 
 impl VhostPort {
-    /// Opens a port. A server listens from now on; a client calls until somebody listens.
+    /// Opens a port. A server starts to listen; a client connects, and retries until a server
+    /// listens.
     pub fn open(spec: &Spec) -> Result<Self, PortError> {
         let name = match &spec.address {
             Address::Path(path) => path.display().to_string(),
@@ -74,7 +74,7 @@ impl VhostPort {
         })
     }
 
-    /// Listens to the front end, or for one. Who receives need not call this.
+    /// Runs a control turn. Callers that receive frames need not call this.
     pub fn turn(&mut self, now: Nanos) {
         self.control_due = now.saturating_add(CONTROL_INTERVAL);
         let (receivers, transmitters) = (&self.receivers, &self.transmitters);
@@ -86,12 +86,12 @@ impl VhostPort {
         self.hear(news);
     }
 
-    /// What peers did wrong so far.
+    /// Returns the counts of the peers' faults.
     pub fn faults(&self) -> &Faults {
         self.control.faults()
     }
 
-    /// How many queues the driver uses now, to be received from and to be sent into.
+    /// Returns how many queues the driver uses now: those to receive from, and those to send into.
     pub fn queues(&self) -> [usize; 2] {
         let count = |ends: &mut dyn Iterator<Item = bool>| ends.filter(|is_used| *is_used).count();
         [
@@ -102,7 +102,7 @@ impl VhostPort {
 
     fn hear(&mut self, news: News) {
         let News::Rings(rings, shape) = news else { return };
-        // Dropped before the new ones come: the old memory need not outlive its connection.
+        // Dropped before the new ones are created: the old memory need not outlive its connection.
         self.receivers.clear();
         self.transmitters.clear();
         self.current = 0;
@@ -114,7 +114,7 @@ impl VhostPort {
                 self.receivers.push(ring.map(|ring| ReceiveEnd::new(ring, shape.header_bytes)));
             }
         }
-        // Whoever waits has to be woken by the new rings too.
+        // The new rings must also wake a thread that already waits.
         if self.armed.get() {
             self.arm();
         }
@@ -126,8 +126,7 @@ impl VhostPort {
         self.hear(news);
     }
 
-    /// Says of every ring that nobody looks. Where something waits already, whoever waits for it is
-    /// woken at once.
+    /// Enables kicks on every ring. If a frame already waits, signals the kick immediately.
     fn arm(&self) {
         for ring in self.receivers.iter().flatten().map(ReceiveEnd::ring) {
             if !ring.arm()
@@ -138,7 +137,7 @@ impl VhostPort {
         }
     }
 
-    /// Somebody asks for frames.
+    /// Disables kicks and runs a control turn if one is due, because the caller polls.
     #[inline]
     fn attend(&mut self, now: Nanos) {
         if self.armed.replace(false) {
@@ -150,7 +149,8 @@ impl VhostPort {
         }
     }
 
-    /// Shows at most `limit` frames of one queue, of the queues in turn, and says how many.
+    /// Looks for at most `limit` frames in one queue, trying the queues in turn. Returns how many
+    /// are visible.
     #[inline]
     fn find(&mut self, limit: usize, now: Nanos) -> usize {
         for _ in 0..self.receivers.len() {
@@ -158,7 +158,7 @@ impl VhostPort {
                 let looked = end.look(limit);
                 self.counters.lose(PortDrop::ReceiveTooLong, end.take_too_long());
                 if let Err(fault) = looked {
-                    // Of memory that was taken away anything may have been read.
+                    // After a truncation, the read data may be anything.
                     let is_broken = end.ring().memory().is_broken();
                     let fault = if is_broken { Fault::RegionShrunk } else { fault };
                     self.counters.lose(PortDrop::PeerBroken, 1);
@@ -175,7 +175,7 @@ impl VhostPort {
         0
     }
 
-    /// Hands at most `limit` frames from the queues in turn to `see`, and gives them back.
+    /// Passes at most `limit` frames from the queues in turn to `see`, and releases them.
     #[inline]
     fn take(&mut self, limit: usize, now: Nanos, mut see: impl FnMut(View<'_>)) -> usize {
         self.attend(now);
@@ -192,8 +192,10 @@ impl VhostPort {
         taken
     }
 
-    /// Puts frames until one finds no room; how many are done with, those that are too long to be
-    /// sent among them. They go through the first queue in use, so that frames keep their order.
+    /// Puts frames until one finds no room. Returns how many are done, including frames too long to
+    /// send.
+    ///
+    /// All frames go through the first queue in use, which preserves their order.
     #[inline]
     fn put_all<'a>(&mut self, frames: impl Iterator<Item = Parts<'a>>) -> usize {
         let Some(end) = self.transmitters.iter_mut().flatten().next() else { return 0 };
@@ -218,13 +220,13 @@ impl VhostPort {
         done
     }
 
-    /// Shows the driver what was put, and parts with one that is at fault.
+    /// Makes the put frames visible to the driver, and disconnects it after a fault.
     #[inline]
     fn show(&mut self) {
         let Some(end) = self.transmitters.iter_mut().flatten().next() else { return };
         let flushed = end.flush();
         if let Some(fault) = flushed.err().or(self.broken.take()) {
-            // Nobody said what time it is: the next turn's is near enough.
+            // There is no time argument; the time of the next turn is close enough.
             self.part(fault, self.control_due);
         }
     }
@@ -241,7 +243,7 @@ impl Port for VhostPort {
         &self.facts
     }
 
-    /// Takes from the queues in turn. Without a peer there is nothing to receive, and no error.
+    /// Receives from the queues in turn. Without a peer there are no frames, and no error.
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
         Ok(self.take(batch.room(), now, |view| {
@@ -278,20 +280,19 @@ impl Port for VhostPort {
         PortCounters { peer_faults: self.control.faults().total(), ..self.counters.clone() }
     }
 
-    /// A driver that uses no ring is no link.
+    /// There is no link if the driver uses no ring.
     fn has_link(&self) -> bool {
         self.control.is_connected() && self.queues().iter().all(|&count| count > 0)
     }
 
-    /// Asking for it means that nobody looks until it can be read or the next frames are asked
-    /// for: drivers kick only in between.
+    /// Also enables kicks, until the next frames are received.
     fn descriptor(&self) -> Option<RawFd> {
         self.armed.set(true);
         self.arm();
         Some(self.control.descriptor())
     }
 
-    /// Of a driver that never kicks, frames have to be looked for.
+    /// If a driver never kicks, its rings must be polled.
     fn next_event(&self) -> Option<Nanos> {
         let mut rings = self.receivers.iter().flatten().map(ReceiveEnd::ring);
         if rings.any(|ring| ring.kick().is_none()) { Some(Nanos::ZERO) } else { self.control.due() }

@@ -1,9 +1,11 @@
-//! The device's receiving end of a ring: chains that the driver filled, each a header and a frame.
+//! The device's receiving end of a ring: chains that the driver filled, each with a header and a
+//! frame.
 //!
-//! A chain is walked once, by copies of its descriptors, and found to be inside the driver's memory
-//! before anything of it is touched. Most frames lie in one piece and are shown there; others are put
-//! together in memory of our own. What is shown is given back when it is released, so a view stays what
-//! it was checked to be: inside its region.
+//! - The end walks a chain once, by copies of its descriptors, and checks that it is inside the
+//!   driver's memory before it accesses its bytes.
+//! - Most frames are in one piece and are used in place. Others are joined in our own memory.
+//! - A frame's chain returns to the driver only when the frame is released, so a view stays inside
+//!   its region, as checked.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +18,7 @@ use crate::memif::copy::{copy, will_read};
 use crate::memif::fault::Fault;
 use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
 
-/// Room for frames of several pieces that are shown at once.
+/// Bytes for joined frames that are visible at the same time.
 const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
 
 /// A piece of a frame, checked to be inside the driver's memory.
@@ -25,9 +27,9 @@ type Piece = (*const u8, u32);
 /// The receiving end of a ring.
 pub struct ReceiveEnd {
     ring: Ring,
-    /// Bytes of the header before each frame, none of which matters without offloads.
+    /// Bytes of the header before each frame; its content is irrelevant without offloads.
     header_bytes: u32,
-    /// Frames that are shown, each with its chain's first descriptor.
+    /// Visible frames, each with its chain's first descriptor.
     found: Box<Row>,
     first: usize,
     count: usize,
@@ -39,18 +41,18 @@ pub struct ReceiveEnd {
 // SAFETY: the pointers are into the ring's memory and into `joined`, both of which it owns.
 unsafe impl Send for ReceiveEnd {}
 
-/// What a chain holds.
+/// Content of a chain.
 enum Chain {
-    /// A frame that can be shown.
+    /// A frame that can be used.
     Frame(Found),
-    /// One for which there is no room beside those that are shown already.
+    /// A frame that does not fit next to the visible joined frames.
     NoRoom,
-    /// One that is longer than any frame may be.
+    /// A frame that exceeds the maximum length.
     TooLong,
 }
 
 impl ReceiveEnd {
-    /// The receiving end of this ring, whose frames follow headers of so many bytes.
+    /// Creates the receiving end of this ring, whose frames follow headers of this many bytes.
     pub fn new(ring: Ring, header_bytes: u32) -> Self {
         ReceiveEnd {
             ring,
@@ -64,18 +66,17 @@ impl ReceiveEnd {
         }
     }
 
-    /// The ring.
+    /// Returns the ring.
     pub fn ring(&self) -> &Ring {
         &self.ring
     }
 
-    /// Frames that were left out because they are longer than any may be, since last asked.
+    /// Returns how many frames were skipped as too long since the last call.
     pub fn take_too_long(&mut self) -> u64 {
         std::mem::take(&mut self.too_long)
     }
 
-    /// Looks for at most `limit` frames that have arrived, unless some that were found before are
-    /// not released yet.
+    /// Looks for at most `limit` received frames, unless earlier ones are not released yet.
     #[inline]
     pub fn look(&mut self, limit: usize) -> Result<(), Fault> {
         if self.ring.memory().is_broken() {
@@ -84,15 +85,15 @@ impl ReceiveEnd {
         if self.first < self.count { Ok(()) } else { self.gather(limit.min(VIEWS_MAX)) }
     }
 
-    /// The frames that were found and not released.
+    /// Returns the visible frames.
     #[inline]
     pub fn views(&self) -> Views<'_> {
-        // SAFETY: the bytes were checked to lie in one region, which the ring keeps, or are in joined
-        // memory, of which nothing that is shown is written again before it is released.
+        // SAFETY: the bytes were checked to be in one region, which the ring keeps, or are in
+        // joined memory. Joined memory of a visible frame is not written before its release.
         unsafe { Views::of(&self.found.0[self.first..self.count]) }
     }
 
-    /// Gives the first `count` frames that are shown back to the driver.
+    /// Returns the first `count` visible frames to the driver.
     #[inline]
     pub fn release(&mut self, count: usize) {
         let until = self.count.min(self.first.saturating_add(count));
@@ -104,7 +105,7 @@ impl ReceiveEnd {
         self.ring.publish();
     }
 
-    /// Whether all bytes of a view are where they may be.
+    /// Returns whether all bytes of a view are in allowed memory.
     #[cfg(test)]
     pub fn shows(&self, view: crate::memif::view::View<'_>) -> bool {
         let (start, joined) = (view.start() as usize, self.joined.as_ptr() as usize);
@@ -124,7 +125,7 @@ impl ReceiveEnd {
                     self.found.0[self.count] = found;
                     self.count += 1;
                 }
-                // What was found is given back first.
+                // Visible frames must be released first.
                 Ok((_, Chain::NoRoom)) => break,
                 Ok((_, Chain::TooLong)) | Err(_) if self.count > 0 => break,
                 Ok((head, _)) => {
@@ -139,7 +140,8 @@ impl ReceiveEnd {
         Ok(())
     }
 
-    /// Looks up the chain `ahead` places on: its first descriptor, and what it holds.
+    /// Looks up the chain `ahead` places after the current one. Returns its first descriptor and
+    /// its content.
     #[inline(always)]
     fn look_up(&mut self, ahead: u16) -> Result<(u16, Chain), Fault> {
         let head = self.ring.head(ahead)?;
@@ -158,7 +160,7 @@ impl ReceiveEnd {
         Ok((head, self.look_up_pieces(head)?))
     }
 
-    /// As [`ReceiveEnd::look_up`], for frames that may be in several pieces.
+    /// Like [`ReceiveEnd::look_up`], for frames that may be in several pieces.
     #[cold]
     fn look_up_pieces(&mut self, head: u16) -> Result<Chain, Fault> {
         let mut pieces = [(std::ptr::null(), 0); CHAIN_MAX];
@@ -178,7 +180,7 @@ impl ReceiveEnd {
         Ok(Chain::Frame(Found { start, bytes, after: head }))
     }
 
-    /// The pieces of a chain's frame, without its header; how many there are.
+    /// Collects the pieces of a chain's frame, without its header. Returns their number.
     fn walk(&self, head: u16, pieces: &mut [Piece; CHAIN_MAX]) -> Result<usize, Fault> {
         let (mut number, mut count, mut header) = (head, 0, self.header_bytes);
         for _ in 0..CHAIN_MAX {
@@ -188,7 +190,7 @@ impl ReceiveEnd {
             }
             let (mut address, mut left) = (descriptor.address, descriptor.length);
             while left > 0 {
-                // A buffer may lie in several regions that follow each other.
+                // A buffer may span several adjacent regions.
                 let bytes = self.ring.memory().reach(address, left);
                 let start = self.ring.memory().guest(address, bytes).filter(|_| bytes > 0);
                 let start = start.ok_or(Fault::BufferPlace)?.cast_const();
@@ -209,7 +211,7 @@ impl ReceiveEnd {
         Err(Fault::Chain)
     }
 
-    /// Puts a frame of so many bytes together; where it is, if there is room for it.
+    /// Joins the pieces of a frame of `bytes` bytes. Returns its address, if there is room.
     fn join(&mut self, pieces: &[Piece], bytes: usize) -> Option<*const u8> {
         if self.joined.is_empty() {
             self.joined = (0..JOINED_BYTES).map(|_| AtomicU8::new(0)).collect();
@@ -220,8 +222,8 @@ impl ReceiveEnd {
         let start = self.joined.as_ptr().cast::<u8>().cast_mut().wrapping_add(self.joined_used);
         let mut at = 0;
         for &(from, length) in pieces {
-            // SAFETY: the piece was checked to lie in one region; its target lies inside `joined`,
-            // whose elements may be written through a shared borrow, behind all that is shown.
+            // SAFETY: the piece was checked to be in one region. Its target is inside `joined`,
+            // after all visible frames; its elements may be written through a shared borrow.
             unsafe { copy(from, start.add(at), length as usize) };
             at += length as usize;
         }

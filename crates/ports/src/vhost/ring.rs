@@ -1,8 +1,8 @@
-//! A split ring (VIRTIO 1.2, 2.7): a table of descriptors and a row of available chains, which the
-//! driver writes, and a row of used ones, which we do.
+//! A split virtqueue (VIRTIO 1.2, 2.7). The driver writes the descriptor table and the available
+//! ring; the device writes the used ring.
 //!
-//! Indices count chains ever passed on and wrap at 65,536. What the driver writes is read once, by
-//! atomics, and believed after it was checked; what we wrote is never read back.
+//! Indices count all chains ever passed on and wrap at 65,536. Data of the driver is read once, by
+//! atomics, and checked before use. The device never reads back its own data.
 
 #![allow(unsafe_code)]
 
@@ -16,23 +16,23 @@ use crate::memif::fault::Fault;
 /// Most entries of a ring (2.7: 32,768).
 pub const ENTRIES_MAX: u32 = 1 << 15;
 
-/// Descriptors of one chain, and pieces of memory that one frame may lie in.
+/// Most descriptors of one chain, and most pieces of one frame.
 pub const CHAIN_MAX: usize = 32;
 
-/// Descriptor flags (2.7.5): the chain goes on at `next`...
+/// Descriptor flag (2.7.5): the chain continues at `next`.
 pub const FLAG_NEXT: u16 = 1;
-/// ...the device writes this one...
+/// Descriptor flag: the device writes this buffer.
 pub const FLAG_WRITE: u16 = 2;
-/// ...or it is a table of descriptors, which was not offered.
+/// Descriptor flag: the buffer is an indirect table, which was not offered.
 pub const FLAG_INDIRECT: u16 = 4;
 
-/// In the available row's flags: the driver wants no interrupts (2.7.7).
+/// Flag of the available ring: the driver wants no interrupts (2.7.7).
 const NO_INTERRUPT: u16 = 1;
-/// In the used row's flags: we want no kicks (2.7.10).
+/// Flag of the used ring: the device wants no kicks (2.7.10).
 const NO_NOTIFY: u16 = 1;
 
 const DESCRIPTOR_BYTES: usize = 16;
-/// Before the entries of either row: flags and index.
+/// Bytes before the entries of either ring: flags and index.
 const HEAD_BYTES: usize = 4;
 const AVAILABLE_BYTES: usize = 2;
 const USED_BYTES: usize = 8;
@@ -40,24 +40,24 @@ const USED_BYTES: usize = 8;
 /// A copy of a descriptor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Descriptor {
-    /// The buffer's address, the driver's.
+    /// Driver's address of the buffer.
     pub address: u64,
-    /// Its bytes.
+    /// Bytes of the buffer.
     pub length: u32,
     /// [`FLAG_NEXT`] and others.
     pub flags: u16,
-    /// The next descriptor's number.
+    /// Number of the next descriptor.
     pub next: u16,
 }
 
-/// Where a ring's three parts are, in the front end's addresses.
+/// Addresses of a ring's three parts, in the front end's address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The table of descriptors.
+    /// The descriptor table.
     pub descriptors: u64,
-    /// The driver's row.
+    /// The available ring.
     pub available: u64,
-    /// Ours.
+    /// The used ring.
     pub used: u64,
 }
 
@@ -68,15 +68,15 @@ pub struct Ring {
     used: NonNull<u8>,
     entries: u16,
     memory: SharedMemory,
-    /// Rung by us for the driver; `None` if it only polls.
+    /// Call eventfd, signaled by the device; `None` if the driver only polls.
     call: Option<Doorbell>,
-    /// Rung by the driver for us, likewise.
+    /// Kick eventfd, signaled by the driver; `None` if it does not signal.
     kick: Option<Doorbell>,
     /// The first available entry that was not taken.
     next: u16,
-    /// The driver's index as it was last read.
+    /// The driver's index when last read.
     seen: u16,
-    /// Our index, and as it was published.
+    /// The device's index, and its published value.
     used_next: u16,
     published: u16,
 }
@@ -85,7 +85,7 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// The ring of so many entries at `place`, from entry `base` on.
+    /// Creates a ring with this many entries at `place`, starting at entry `base`.
     pub fn new(
         memory: SharedMemory,
         place: Place,
@@ -120,34 +120,35 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The memory that it and its buffers lie in.
+    /// Returns the memory that contains the ring and its buffers.
     #[inline(always)]
     pub fn memory(&self) -> &SharedMemory {
         &self.memory
     }
 
-    /// The first available entry that was not taken: where another could go on.
+    /// Returns the first available entry that was not taken, where another device can continue.
     pub fn next(&self) -> u16 {
         self.next
     }
 
-    /// What the driver rings.
+    /// Returns the kick eventfd.
     pub fn kick(&self) -> Option<&Doorbell> {
         self.kick.as_ref()
     }
 
-    /// Entries that can be taken, looking at the driver only if fewer than `wanted` are known.
+    /// Returns how many entries can be taken. Reads the driver's index only if fewer than `wanted`
+    /// are known.
     #[inline(always)]
     pub fn waiting(&mut self, wanted: u16) -> Result<u16, Fault> {
         let known = self.seen.wrapping_sub(self.next);
         if known >= wanted {
             return Ok(known);
         }
-        // SAFETY: the index is inside the available row, two bytes in, and aligned as the row is.
+        // SAFETY: the index is inside the available ring, two bytes in, and aligned as the ring is.
         let index = unsafe { self.available.add(2).cast::<AtomicU16>().as_ref() };
         let seen = u16::from_le(index.load(Ordering::Acquire));
         let waiting = seen.wrapping_sub(self.next);
-        // Beyond what the ring holds, or behind what was known.
+        // More than the ring has, or less than was known.
         if waiting > self.entries || waiting < known {
             return Err(Fault::IndexJump);
         }
@@ -155,11 +156,13 @@ impl Ring {
         Ok(waiting)
     }
 
-    /// The first descriptor's number of the available entry `ahead` places on.
+    /// Returns the first descriptor's number of the available entry `ahead` places after the
+    /// current one.
     #[inline(always)]
     pub fn head(&self, ahead: u16) -> Result<u16, Fault> {
         let slot = usize::from(self.next.wrapping_add(ahead) & (self.entries - 1));
-        // SAFETY: a slot is less than the ring's entries, and the row has room for them all.
+        // SAFETY: a slot is less than the ring's entries, and the available ring has room for them
+        // all.
         let entry = unsafe {
             self.available.add(HEAD_BYTES + AVAILABLE_BYTES * slot).cast::<AtomicU16>().as_ref()
         };
@@ -167,7 +170,7 @@ impl Ring {
         if head < self.entries { Ok(head) } else { Err(Fault::Slot) }
     }
 
-    /// A copy of the descriptor of this number, which has to be one.
+    /// Returns a copy of the descriptor of this number, after a range check.
     #[inline(always)]
     pub fn descriptor(&self, number: u16) -> Result<Descriptor, Fault> {
         if number >= self.entries {
@@ -187,18 +190,19 @@ impl Ring {
         })
     }
 
-    /// Takes `count` entries, which wait.
+    /// Takes `count` available entries.
     #[inline(always)]
     pub fn take(&mut self, count: u16) {
         self.next = self.next.wrapping_add(count);
     }
 
-    /// Gives a chain back, of which `bytes` were written. Seen after [`Ring::publish`].
+    /// Puts a chain into the used ring, with the number of bytes written. Visible after
+    /// [`Ring::publish`].
     #[inline(always)]
     pub fn give_back(&mut self, head: u16, bytes: u32) {
         let slot = usize::from(self.used_next & (self.entries - 1));
-        // SAFETY: a slot is less than the ring's entries, and the row has room for them all; it is
-        // aligned to four bytes.
+        // SAFETY: a slot is less than the ring's entries, and the used ring has room for them all.
+        // It is aligned to four bytes.
         let [number, length] = unsafe {
             let at = self.used.add(HEAD_BYTES + USED_BYTES * slot);
             [at.cast::<AtomicU32>().as_ref(), at.add(4).cast::<AtomicU32>().as_ref()]
@@ -208,44 +212,45 @@ impl Ring {
         self.used_next = self.used_next.wrapping_add(1);
     }
 
-    /// Shows the driver all that was given back, and wakes it if it sleeps.
+    /// Publishes the used entries, and wakes the driver if it sleeps.
     #[inline]
     pub fn publish(&mut self) {
         if self.used_next == self.published {
             return;
         }
-        // SAFETY: the index is inside the used row, two bytes in, and aligned as the row is.
+        // SAFETY: the index is inside the used ring, two bytes in, and aligned as the ring is.
         let index = unsafe { self.used.add(2).cast::<AtomicU16>().as_ref() };
         index.store(self.used_next.to_le(), Ordering::Release);
         self.published = self.used_next;
         let Some(call) = &self.call else { return };
-        // Either we see that the driver sleeps, or it sees what was published.
+        // Either this process sees that the driver sleeps, or the driver sees the published
+        // entries.
         fence(Ordering::SeqCst);
-        // SAFETY: the flags are the available row's first two bytes.
+        // SAFETY: the flags are the available ring's first two bytes.
         let flags = unsafe { self.available.cast::<AtomicU16>().as_ref() };
         if u16::from_le(flags.load(Ordering::Relaxed)) & NO_INTERRUPT == 0 {
             call.ring();
         }
     }
 
-    /// Says whether we look without being kicked.
+    /// Sets whether the device polls without kicks.
     fn set_awake(&self, is_awake: bool) {
-        // SAFETY: the flags are the used row's first two bytes.
+        // SAFETY: the flags are the used ring's first two bytes.
         let flags = unsafe { self.used.cast::<AtomicU16>().as_ref() };
         flags.store(if is_awake { NO_NOTIFY.to_le() } else { 0 }, Ordering::Relaxed);
     }
 
-    /// Says that nobody looks until the kick rings. False if something waits already.
+    /// Enables kicks. Returns false if an entry already waits.
     pub fn arm(&self) -> bool {
         self.set_awake(false);
-        // Either the driver sees that we sleep, or we see what it made available.
+        // Either the driver sees that kicks are enabled, or this process sees its new entries.
         fence(Ordering::SeqCst);
-        // SAFETY: the index is inside the available row, two bytes in, and aligned as the row is.
+        // SAFETY: the index is inside the available ring, two bytes in, and aligned as the ring is.
         let index = unsafe { self.available.add(2).cast::<AtomicU16>().as_ref() };
         u16::from_le(index.load(Ordering::Relaxed)) == self.next
     }
 
-    /// Says that somebody looks again.
+    /// Disables kicks, and drains the kick eventfd.
     pub fn disarm(&self) {
         self.set_awake(true);
         if let Some(kick) = &self.kick {

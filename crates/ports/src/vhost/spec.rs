@@ -1,39 +1,40 @@
-//! What a vhost-user port is to be, and how people write it: `PATH[,role=server|client][,queues=N]`.
+//! Specification of a vhost-user port: `PATH[,role=server|client][,queues=N]`.
 
 use std::path::PathBuf;
 
 use crate::memif::socket::Address;
 
-/// Most queues each way.
+/// Most queues per direction.
 pub const QUEUES_MAX: u16 = 64;
 
-/// Who listens on the socket. The device's rings lie in the front end's memory either way.
+/// Socket role of the port. The rings are in the front end's memory in both roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// We do, and front ends call (virtio-user as it comes, QEMU's default).
+    /// The port listens, and front ends connect (the default of virtio-user and QEMU).
     Server,
-    /// The front end does (`server=1` of virtio-user, `server=on` of QEMU), and may come back.
+    /// The front end listens (`server=1` of virtio-user, `server=on` of QEMU), and the port
+    /// reconnects.
     Client,
 }
 
 /// A vhost-user port's configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// Where the socket is.
+    /// Address of the socket.
     pub address: Address,
-    /// Who listens; we do unless said otherwise.
+    /// Socket role (default: server).
     pub role: Role,
-    /// Pairs of queues that a front end may use, one unless said otherwise.
+    /// Queue pairs that a front end may use (default: 1).
     pub queues: u16,
 }
 
 impl Spec {
-    /// The defaults, on this path.
+    /// Returns the defaults for this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Spec { address: Address::Path(path.into()), role: Role::Server, queues: 1 }
     }
 
-    /// From the text after `vhost:`, or what is wrong with it.
+    /// Parses the text after `vhost:`, or returns the reason for rejecting it.
     pub fn parse(spec: &str) -> Result<Spec, &'static str> {
         let mut words = spec.split(',');
         let path = words.next().unwrap_or_default();

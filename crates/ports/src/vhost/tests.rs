@@ -1,4 +1,4 @@
-//! A port between front ends that behave, that lie, and that write anything.
+//! A port with front ends that are correct, that send invalid data, and that write random data.
 
 mod front;
 mod hostile;

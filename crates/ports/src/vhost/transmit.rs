@@ -1,8 +1,8 @@
-//! The device's sending end of a ring: copies frames into chains that the driver left empty.
+//! The device's sending end of a ring: copies frames into the driver's empty chains.
 //!
-//! A frame goes into one chain, or, where the driver agreed to it (VIRTIO_NET_F_MRG_RXBUF), into as
-//! many as it needs. Nothing is taken from the ring for a frame that does not fit, and nothing is seen by
-//! the driver before [`TransmitEnd::flush`].
+//! A frame uses one chain. If the driver negotiated VIRTIO_NET_F_MRG_RXBUF, it may use several.
+//! Nothing is taken from the ring for a frame that does not fit. The driver sees nothing before
+//! [`TransmitEnd::flush`].
 
 #![allow(unsafe_code)]
 
@@ -12,14 +12,14 @@ use crate::memif::fault::Fault;
 use crate::memif::transmit::{Refusal, Stop};
 use crate::memif::view::View;
 
-/// Bytes of a header with the number of chains (VIRTIO 1.2, 5.1.6), the longest there is.
+/// Bytes of the longest header, which has the number of chains (VIRTIO 1.2, 5.1.6).
 const HEADER_BYTES_MAX: usize = 12;
 
 /// The sending end of a ring.
 pub struct TransmitEnd {
     ring: Ring,
     header_bytes: u32,
-    /// Whether a frame may lie in several chains.
+    /// Whether a frame may be in several chains.
     merges: bool,
 }
 
@@ -27,17 +27,17 @@ pub struct TransmitEnd {
 type Piece = (*mut u8, u32);
 
 impl TransmitEnd {
-    /// The sending end of this ring, whose frames follow headers of so many bytes.
+    /// Creates the sending end of this ring, whose frames follow headers of this many bytes.
     pub fn new(ring: Ring, header_bytes: u32, merges: bool) -> Self {
         TransmitEnd { ring, header_bytes, merges }
     }
 
-    /// The ring.
+    /// Returns the ring.
     pub fn ring(&self) -> &Ring {
         &self.ring
     }
 
-    /// Puts a frame of two parts into the next empty chain.
+    /// Puts a frame in two parts into the next empty chain.
     #[inline(always)]
     pub fn put(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
         if self.ring.waiting(1)? == 0 {
@@ -50,15 +50,16 @@ impl TransmitEnd {
         if descriptor.flags != FLAG_WRITE || u64::from(descriptor.length) < bytes {
             return self.put_pieces(first, second);
         }
-        // No more is asked for than is used: the rest of the buffer may lie in another region.
+        // Only the bytes in use are looked up, because the rest of the buffer may be in another
+        // region.
         let bytes = bytes as u32;
         let Some(to) = self.ring.memory().guest(descriptor.address, bytes) else {
             return self.put_pieces(first, second);
         };
         let written = header_of(1);
-        // SAFETY: the buffer was checked to be inside one region for header and frame together; a
-        // header is at least as long as what is copied of it; a view may lie there too only if the
-        // driver lent the same memory twice, and then these copies garble its own bytes.
+        // SAFETY: the buffer was checked to be inside one region for header and frame together, and
+        // a header is at least as long as the copied bytes. A view overlaps it only if the driver
+        // provided the same memory twice; then these copies corrupt only the driver's bytes.
         unsafe {
             copy(written.as_ptr(), to, header as usize);
             let to = to.add(header as usize);
@@ -72,7 +73,7 @@ impl TransmitEnd {
         Ok(())
     }
 
-    /// Shows the driver what was put, and wakes it if it sleeps.
+    /// Publishes the put frames, and wakes the driver if it sleeps.
     #[inline]
     pub fn flush(&mut self) -> Result<(), Fault> {
         self.ring.publish();
@@ -83,7 +84,7 @@ impl TransmitEnd {
     #[cold]
     fn put_pieces(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
         let mut pieces = [(std::ptr::null_mut(), 0); CHAIN_MAX];
-        // Of each chain: where it begins, and how many pieces there are with it.
+        // Per chain: its first descriptor, and the number of pieces up to its end.
         let mut chains = [(0, 0); CHAIN_MAX];
         let (mut room, mut count, mut chain) = (0, 0, 0);
         let wanted = (first.len() + second.len()) as u64 + u64::from(self.header_bytes);
@@ -102,7 +103,7 @@ impl TransmitEnd {
             chain += 1;
         }
         let header = header_of(chain as u16);
-        // Header first, then the frame: either may go over several pieces.
+        // First the header, then the frame; each may span several pieces.
         let mut sources = [View::of(&header[..self.header_bytes as usize]), first, second];
         let mut begin = 0;
         for &(head, end) in &chains[..chain] {
@@ -111,8 +112,8 @@ impl TransmitEnd {
                 let mut at = 0;
                 for source in &mut sources {
                     let bytes = source.len().min(room as usize - at);
-                    // SAFETY: the piece was checked to lie in one region, and the source has the
-                    // bytes; as in `put`, a view that lies there too garbles the driver's own.
+                    // SAFETY: the piece was checked to be in one region, and the source has the
+                    // bytes. As in `put`, an overlapping view corrupts only the driver's bytes.
                     unsafe { copy(source.start(), to.add(at), bytes) };
                     *source = source.after(bytes);
                     at += bytes;
@@ -126,8 +127,8 @@ impl TransmitEnd {
         Ok(())
     }
 
-    /// Adds pieces of an empty chain, at least as many as `wanted` bytes need if it has them; how
-    /// many pieces there are then.
+    /// Adds pieces of an empty chain, enough for `wanted` bytes if it has them. Returns the new
+    /// number of pieces.
     fn walk(
         &self,
         head: u16,
@@ -160,7 +161,7 @@ impl TransmitEnd {
     }
 }
 
-/// A header that asks for nothing and says in how many chains the frame is.
+/// Returns a header without offloads, with the number of chains of the frame.
 #[inline(always)]
 fn header_of(chains: u16) -> [u8; HEADER_BYTES_MAX] {
     let mut header = [0; HEADER_BYTES_MAX];

@@ -1,12 +1,12 @@
-//! Seeded chance, for wrappers.
+//! Seeded random numbers for wrappers.
 //!
-//! The generator is PCG XSL RR 128/64 (O'Neill, 2014), whose sequence is fixed by its seed on
-//! every platform.
+//! The generator is PCG XSL RR 128/64 (O'Neill, 2014). Its seed fixes its sequence on every
+//! platform.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// A source of chance that its seed determines.
+/// A random number generator determined by its seed.
 #[derive(Debug, Clone)]
 pub struct Chance(Pcg64);
 
@@ -15,15 +15,15 @@ impl Chance {
         Chance(Pcg64::seed_from_u64(seed))
     }
 
-    /// True with this probability: never for 0 or less, always for 1 or more.
+    /// Returns true with this probability: never for 0 or less, always for 1 or more.
     pub fn happens(&mut self, probability: f64) -> bool {
         // 53 random bits are a number in [0, 1) with all of an f64's precision.
         let drawn = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         drawn < probability
     }
 
-    /// A number below `bound`, which is not 0, all equally likely but for a bias below 2^-32 for
-    /// bounds below 2^32.
+    /// Returns a number below `bound`, which is not 0. The distribution is uniform, with a bias
+    /// below 2^-32 for bounds below 2^32.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,8 +1,7 @@
-//! A link that takes time: every frame that is sent arrives later, by a fixed time and a seeded
-//! jitter on top.
+//! A link with delay: every sent frame arrives after a fixed time plus a seeded jitter.
 //!
-//! The order of frames is kept: a frame that drew a small jitter waits for the one before it.
-//! What the link can hold is bounded; when that much is under way, `transmit` takes no more.
+//! - The order of frames is preserved: a frame with a small jitter waits for the one before it.
+//! - The number of frames in flight is bounded; at the bound, `transmit` accepts no more.
 
 use packet::frame::Batch;
 use packet::time::Nanos;
@@ -12,16 +11,16 @@ use super::held::Held;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortError, PortFacts};
 
-/// How long a link takes.
+/// Options of a delayed link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DelayOptions {
-    /// Time that every frame takes.
+    /// Fixed delay of every frame.
     pub fixed: Nanos,
-    /// Further time of at most this much, all spans equally likely.
+    /// Largest additional delay, uniformly distributed.
     pub jitter: Nanos,
-    /// What the jitter is drawn from.
+    /// Seed of the jitter.
     pub seed: u64,
-    /// Frames that can be under way at once.
+    /// Most frames in flight at the same time.
     pub frames_max: usize,
 }
 
@@ -31,7 +30,7 @@ impl Default for DelayOptions {
     }
 }
 
-/// A port behind a link that takes time.
+/// A port behind a delayed link.
 pub struct Delay<P> {
     inner: P,
     options: DelayOptions,
@@ -41,7 +40,7 @@ pub struct Delay<P> {
 }
 
 impl<P: Port> Delay<P> {
-    /// Puts the link in front of `inner`.
+    /// Wraps `inner` in a delayed link.
     pub fn new(inner: P, options: DelayOptions) -> Self {
         let chance = Chance::new(options.seed);
         let held = Held::new(options.frames_max);
@@ -101,7 +100,7 @@ impl<P: Port> Port for Delay<P> {
     }
 }
 
-/// The earlier of two moments that may not come.
+/// Returns the earlier of two optional times.
 pub(super) fn earliest(left: Option<Nanos>, right: Option<Nanos>) -> Option<Nanos> {
     match (left, right) {
         (Some(left), Some(right)) => Some(left.min(right)),

@@ -1,9 +1,10 @@
-//! A link that loses, repeats, reorders and corrupts frames, by chance and counted.
+//! A link that loses, duplicates, reorders and corrupts frames at random, with counters.
 //!
-//! Each kind of fault has its own seeded sequence with one draw for each frame, so that changing
-//! one probability leaves the other faults where they were. A reordered frame is held until some
-//! later ones have passed it, or a time has. Faults are independent: a corrupt frame may also be
-//! repeated.
+//! - Each kind of fault has its own seeded sequence with one draw per frame. A change of one
+//!   probability leaves the other faults unchanged.
+//! - A reordered frame is delayed until a number of later frames have passed it, or until a time
+//!   limit.
+//! - Faults are independent: a corrupt frame may also be duplicated.
 
 use std::collections::VecDeque;
 
@@ -16,28 +17,28 @@ use super::held::RETRY;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
-/// Frames on their way into the port inside.
+/// Frames in the batch to the inner port.
 const LEAVING_FRAMES: usize = 256;
 
-/// Frames that can be held back at once; further ones are not reordered.
+/// Most frames delayed for reordering at the same time; further ones are not reordered.
 const HELD_FRAMES_MAX: usize = 64;
 
-/// How often each fault happens, as a probability from 0 to 1 for each frame.
+/// Probability of each fault per frame, from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FaultOptions {
     /// The frame is lost.
     pub loss: f64,
     /// The frame is sent twice.
     pub duplicate: f64,
-    /// The frame is held back until `reorder_frames` later ones have passed it.
+    /// The frame is delayed until `reorder_frames` later ones have passed it.
     pub reorder: f64,
-    /// One bit of the frame, anywhere in it, is inverted.
+    /// One bit of the frame, at any position, is inverted.
     pub corrupt: f64,
-    /// How many frames pass one that is held back.
+    /// How many frames pass a delayed one.
     pub reorder_frames: u32,
-    /// For how long a frame is held back at most.
+    /// Longest delay of a frame.
     pub reorder_wait: Nanos,
-    /// What all faults are drawn from.
+    /// Seed of all faults.
     pub seed: u64,
 }
 
@@ -55,18 +56,18 @@ impl Default for FaultOptions {
     }
 }
 
-/// How often each fault happened.
+/// Number of faults by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounters {
-    /// Frames taken from the sender.
+    /// Frames accepted from the sender.
     pub frames: u64,
-    /// Frames lost.
+    /// Lost frames.
     pub lost: u64,
     /// Frames sent twice.
     pub duplicated: u64,
-    /// Frames held back.
+    /// Frames delayed for reordering.
     pub reordered: u64,
-    /// Frames with a bit inverted.
+    /// Frames with an inverted bit.
     pub corrupted: u64,
 }
 
@@ -80,22 +81,22 @@ pub struct Fault<P> {
     corrupt: Chance,
     held: VecDeque<Late>,
     leaving: Batch,
-    /// When the port inside is asked again, if it did not take all that leaves.
+    /// When to retry the inner port, if it did not accept all frames.
     retry_at: Nanos,
     counters: FaultCounters,
 }
 
-/// A frame that is held back.
+/// A frame delayed for reordering.
 struct Late {
     frame: Frame,
     /// Frames that have yet to pass it.
     passes: u32,
-    /// When it goes even if they do not come.
+    /// When it is sent even if they do not arrive.
     due: Nanos,
 }
 
 impl<P: Port> Fault<P> {
-    /// Puts the link in front of `inner`.
+    /// Wraps `inner` in a faulty link.
     pub fn new(inner: P, options: FaultOptions) -> Self {
         let chance = |kind: u64| Chance::new(options.seed.wrapping_mul(4).wrapping_add(kind));
         Fault {
@@ -112,12 +113,12 @@ impl<P: Port> Fault<P> {
         }
     }
 
-    /// How often each fault happened.
+    /// Returns the number of faults by kind.
     pub fn faults(&self) -> FaultCounters {
         self.counters
     }
 
-    /// Whether the next frame, its copy and all that are held back would fit into what leaves.
+    /// Returns whether the next frame, its copy and all delayed frames fit into `leaving`.
     fn has_room(&self) -> bool {
         self.leaving.room() >= self.held.len() + 2
     }
@@ -153,7 +154,7 @@ impl<P: Port> Fault<P> {
         }
     }
 
-    /// Lets the first held frames go, as long as they may.
+    /// Sends the first delayed frames while `may_go` allows it.
     fn release(&mut self, may_go: impl Fn(&Late) -> bool) {
         while self.leaving.room() > 0 && self.held.front().is_some_and(&may_go) {
             let mut late = self.held.pop_front().expect("there is a first one");
@@ -164,7 +165,8 @@ impl<P: Port> Fault<P> {
     fn send(&mut self, now: Nanos) -> Result<(), PortError> {
         self.release(|late| late.due <= now);
         loop {
-            // Also with nothing to send: a port inside that holds frames moves them on.
+            // Called even with nothing to send, because an inner port that holds frames moves them
+            // on.
             let gone = self.inner.transmit(&mut self.leaving, now)?;
             self.leaving.drop_front(gone);
             if self.leaving.is_empty() {

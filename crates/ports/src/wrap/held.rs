@@ -1,6 +1,6 @@
-//! Frames that a wrapper holds until their time, oldest first, in buffers that are reused.
+//! A queue of frames that a wrapper holds until their time, oldest first, in reused buffers.
 //!
-//! The queue is bounded; whoever fills it asks for room first.
+//! The queue is bounded; the caller checks for room before it adds a frame.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use packet::time::Nanos;
 
 use crate::port::{Port, PortError};
 
-/// After how long a port that took nothing is asked again.
+/// Retry interval of a port that accepted no frames.
 pub const RETRY: Nanos = Nanos::from_micros(10);
 
-/// Frames handed to the port inside in one call.
+/// Frames passed to the inner port in one call.
 const BATCH_FRAMES: usize = 64;
 
-/// A bounded queue of frames, each with the moment when it leaves.
+/// A bounded queue of frames, each with its time of departure.
 pub struct Held {
     waiting: VecDeque<(Nanos, Frame)>,
     spare: Vec<Frame>,
     capacity: usize,
-    /// Frames that are due, on their way into the port inside.
+    /// Frames that are due, on their way to the inner port.
     leaving: Batch,
-    /// When the port inside is asked again, if it did not take all that was due.
+    /// When to retry the inner port, if it did not accept all frames that were due.
     retry_at: Nanos,
 }
 
@@ -37,13 +37,13 @@ impl Held {
         }
     }
 
-    /// How many more frames fit.
+    /// Returns how many more frames fit.
     pub fn room(&self) -> usize {
         self.capacity - self.waiting.len().min(self.capacity)
     }
 
-    /// Takes `frame` by swapping buffers; it is to leave at `due`, which is not before that of
-    /// the frame before it.
+    /// Adds `frame` by swapping buffers. It leaves at `due`, which must not be before the time of
+    /// the previous frame.
     pub fn push_swap(&mut self, frame: &mut Frame, due: Nanos) {
         debug_assert!(self.room() > 0);
         debug_assert!(self.waiting.back().is_none_or(|&(last, _)| last <= due));
@@ -52,7 +52,7 @@ impl Held {
         self.waiting.push_back((due, own));
     }
 
-    /// When the first frame leaves, or is tried again if the port inside refused it.
+    /// Returns when the first frame leaves, or is retried if the inner port did not accept it.
     pub fn next(&self) -> Option<Nanos> {
         if self.leaving.is_empty() {
             self.waiting.front().map(|&(due, _)| due)
@@ -61,7 +61,7 @@ impl Held {
         }
     }
 
-    /// Sends the frames that are due at `now` through `port`, as many as it takes.
+    /// Sends the frames that are due at `now` through `port`, as many as it accepts.
     pub fn send_due(&mut self, port: &mut impl Port, now: Nanos) -> Result<(), PortError> {
         loop {
             while self.leaving.room() > 0

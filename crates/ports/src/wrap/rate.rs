@@ -1,11 +1,11 @@
-//! A link of C bit/s that really serialises: one frame after the other, each as long as its bits
-//! take, behind a bounded queue.
+//! A link of C bit/s with serialization: one frame after the other, each for the duration of its
+//! bits, behind a bounded queue.
 //!
-//! IEEE 802.3: a frame of L bytes without frame check sequence occupies the link for
-//! L + 4 (check sequence) + 8 (preamble and delimiter) + 12 (gap) bytes, and is padded to 60
-//! bytes first. It is handed on when its last bit (gap included) has left. Time is exact: the
-//! fractions of a nanosecond are carried from frame to frame, so that a thousand frames take
-//! neither more nor less than a thousand times what one takes.
+//! IEEE 802.3: a frame of L bytes without frame check sequence is first padded to 60 bytes. It
+//! occupies the link for L + 4 (check sequence) + 8 (preamble and delimiter) + 12 (gap) bytes. The
+//! frame is delivered when its last bit (gap included) has left. Time is exact: fractions of a
+//! nanosecond carry over from frame to frame, so a thousand frames take exactly a thousand times as
+//! long as one.
 
 use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
@@ -15,40 +15,41 @@ use super::held::Held;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
-/// Bytes that each frame occupies the link for besides its own: preamble, delimiter and gap.
+/// Bytes that each frame occupies the link for in addition to its own: preamble, delimiter and gap.
 pub const OVERHEAD_BYTES: usize = 20;
 
 /// Shortest frame without frame check sequence; shorter ones are padded on the link.
 pub const FRAME_BYTES_MIN: usize = 60;
 
-/// A link's speed and the queue in front of it.
+/// Bit rate of a link and size of its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateOptions {
     /// Bits per second, not 0.
     pub bits_per_second: u64,
-    /// Frames that may wait or be on their way out; further ones are dropped and counted.
+    /// Most frames in the queue and in transmission; further ones are dropped and counted.
     pub queue_frames_max: usize,
 }
 
-/// A port behind a link of a certain speed.
+/// A port behind a link with a bit rate.
 pub struct Rate<P> {
     inner: P,
     options: RateOptions,
     held: Held,
-    /// When the link has sent all it was given.
+    /// When the link has sent all accepted frames.
     free_at: Nanos,
-    /// What `free_at` lacks, in parts of a nanosecond: this much divided by the bit rate.
+    /// Fraction of a nanosecond to add to `free_at`: this value divided by the bit rate.
     fraction: u64,
     dropped: u64,
 }
 
-/// Bits that a frame of `length` bytes (without frame check sequence) occupies a link for.
+/// Returns for how many bits a frame of `length` bytes (without frame check sequence) occupies a
+/// link.
 pub fn link_bits(length: usize) -> u64 {
     8 * (length.max(FRAME_BYTES_MIN) + FCS_BYTES + OVERHEAD_BYTES) as u64
 }
 
 impl<P: Port> Rate<P> {
-    /// Puts the link in front of `inner`.
+    /// Wraps `inner` in the link.
     pub fn new(inner: P, options: RateOptions) -> Self {
         assert!(options.bits_per_second > 0, "a link has a speed");
         assert!(options.queue_frames_max > 0, "a link holds the frame that it sends");
@@ -56,7 +57,7 @@ impl<P: Port> Rate<P> {
         Rate { inner, options, held, free_at: Nanos::ZERO, fraction: 0, dropped: 0 }
     }
 
-    /// When a frame of `length` bytes that is given to the link at `now` has left it.
+    /// Returns when a frame of `length` bytes, accepted at `now`, has left the link.
     fn leaves(&mut self, length: usize, now: Nanos) -> Nanos {
         if now > self.free_at {
             self.free_at = now;
@@ -82,7 +83,7 @@ impl<P: Port> Port for Rate<P> {
         self.inner.receive(batch, now)
     }
 
-    /// Takes every frame: those that find the queue full are dropped and counted.
+    /// Accepts every frame; frames that find the queue full are dropped and counted.
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         self.held.send_due(&mut self.inner, now)?;
         for frame in batch.frames_mut() {
@@ -138,7 +139,7 @@ mod tests {
         batch
     }
 
-    /// Runs until the link is silent; the moments at which frames came out.
+    /// Runs until the link is idle, and returns the times at which frames came out.
     fn run(left: &mut Rate<MemoryPort>, right: &mut MemoryPort) -> Vec<u64> {
         let mut moments = Vec::new();
         while let Some(at) = left.next_event() {
@@ -163,7 +164,8 @@ mod tests {
 
     #[test]
     fn fractions_add_up() {
-        // 672 bits at 3 Gbit/s and a bit: 1000 frames take exactly 672e12 / rate ns, rounded up.
+        // 672 bits at slightly over 3 Gbit/s: 1000 frames take exactly 672e12 / rate ns, rounded
+        // up.
         let rate = 3_000_000_001;
         let (mut left, mut right) = link(rate, 1000);
         left.transmit(&mut frames(1000, 60), Nanos::ZERO).unwrap();

@@ -1,8 +1,8 @@
-//! A link that loses what does not fit: a port that refuses frames becomes one that drops them.
+//! A link that drops frames when it is full (tail drop), around a port that rejects them.
 //!
-//! A ring in memory pushes back when it is full, which no cable does. With this in front, a sender
-//! that is faster than the receiver sees what it would see on a real link: its frames are taken,
-//! and those that find the queue full are lost and counted (RFC 2544 section 26.1 counts on it).
+//! A full memory ring applies backpressure, which no cable does. With this wrapper, a sender that
+//! is faster than the receiver behaves as on a real link. Its frames are accepted, and frames that
+//! find the queue full are lost and counted (RFC 2544 section 26.1 requires this).
 
 use std::os::fd::RawFd;
 
@@ -13,14 +13,14 @@ use packet::time::Nanos;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
-/// A port whose full queue drops.
+/// A port whose full queue drops frames.
 pub struct TailDrop<P> {
     inner: P,
     dropped: u64,
 }
 
 impl<P: Port> TailDrop<P> {
-    /// Drops what `inner` does not take.
+    /// Wraps `inner`, and drops the frames that it does not accept.
     pub fn new(inner: P) -> Self {
         TailDrop { inner, dropped: 0 }
     }
@@ -35,7 +35,7 @@ impl<P: Port> Port for TailDrop<P> {
         self.inner.receive(batch, now)
     }
 
-    /// Takes every frame.
+    /// Accepts every frame.
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let taken = self.inner.transmit(batch, now)?;
         self.dropped += (batch.len() - taken) as u64;
@@ -46,7 +46,7 @@ impl<P: Port> Port for TailDrop<P> {
         self.inner.receive_copies(copies, now)
     }
 
-    /// Takes every frame.
+    /// Accepts every frame.
     fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         let taken = self.inner.transmit_copies(copies, now)?;
         self.dropped += (copies.len() - taken) as u64;

@@ -1,10 +1,11 @@
-//! A record of all frames that pass a port, in both directions, as a pcapng file.
+//! A trace of all frames that pass a port, in both directions, as a pcapng file.
 //!
-//! The format is draft-ietf-opsawg-pcapng: one interface with nanosecond resolution, one enhanced
-//! packet block for each frame with its direction and, where frames were lost before it, how
-//! many. A received frame has the stamp that the port took, a sent one the time of the call. The
-//! port never suffers from its trace: when writing fails or the size limit is reached, the trace
-//! ends, what is missing is counted, and [`Trace::finish`] tells.
+//! - The format is draft-ietf-opsawg-pcapng: one interface with nanosecond resolution, and one
+//!   enhanced packet block per frame with its direction. If frames were lost before it, the block
+//!   has their number.
+//! - A received frame has the port's timestamp, a sent one the time of the call.
+//! - A trace never affects its port. If writing fails or the size limit is reached, the trace ends
+//!   and missing frames are counted. [`Trace::finish`] reports this.
 
 use std::io::{self, Write};
 
@@ -17,39 +18,38 @@ use crate::capture::{CaptureError, CaptureOptions, CaptureWriter};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
-/// How a trace is written.
+/// Options of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// The moment, since 1970, of the start of the clock: what is added to every time. Zero in a
-    /// simulation.
+    /// The time since 1970 at the clock's zero, which is added to every time. Zero in a simulation.
     pub epoch: Nanos,
-    /// Largest size of the file in bytes.
+    /// Maximum size of the file in bytes.
     pub bytes_max: u64,
 }
 
 impl TraceOptions {
-    /// With dates as the realtime clock has them now, and at most 1 GiB.
+    /// Options with dates from the current realtime clock, and at most 1 GiB.
     pub fn live() -> Self {
         let epoch = crate::clock::since_1970().since(crate::clock::now());
         TraceOptions { epoch, ..TraceOptions::simulated() }
     }
 
-    /// With times from the start of the simulation, and at most 1 GiB.
+    /// Options with times from the start of the simulation, and at most 1 GiB.
     pub fn simulated() -> Self {
         TraceOptions { epoch: Nanos::ZERO, bytes_max: 1 << 30 }
     }
 }
 
-/// A port whose frames are recorded.
+/// A port whose frames are traced.
 pub struct Trace<P, W: Write> {
     inner: P,
     file: File<W>,
-    /// Copies of the frames that are being sent: what the port inside takes, it takes away.
+    /// Copies of the frames being sent, because the inner port removes the frames that it accepts.
     sending: Vec<Frame>,
     receive_drops: u64,
 }
 
-/// The file being written, and how it went.
+/// The file being written, and its state.
 struct File<W: Write> {
     writer: CaptureWriter<W>,
     options: TraceOptions,
@@ -58,7 +58,7 @@ struct File<W: Write> {
     failure: Option<io::Error>,
 }
 
-/// What became of a trace.
+/// Result of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceSummary {
     /// Frames in the file.
@@ -70,7 +70,7 @@ pub struct TraceSummary {
 }
 
 impl<P: Port, W: Write> Trace<P, W> {
-    /// Records what passes `inner` to `output`, whose beginning is written at once.
+    /// Traces the frames of `inner` to `output`, and writes the file header immediately.
     pub fn new(inner: P, output: W, options: TraceOptions) -> io::Result<Self> {
         let facts = inner.facts();
         let mac = Some(facts.mac);
@@ -80,7 +80,7 @@ impl<P: Port, W: Write> Trace<P, W> {
         Ok(Trace { inner, file, sending: Vec::new(), receive_drops: 0 })
     }
 
-    /// Ends the trace: the port inside, and what became of the file.
+    /// Ends the trace. Returns the inner port and the result of the trace.
     pub fn finish(self) -> (P, io::Result<TraceSummary>) {
         let File { writer, frames, frames_missing, failure, .. } = self.file;
         let bytes = writer.bytes();
@@ -91,7 +91,7 @@ impl<P: Port, W: Write> Trace<P, W> {
         (self.inner, ended.map(|()| TraceSummary { frames, frames_missing, bytes }))
     }
 
-    /// Frames that the port lost on the way in since this was last asked.
+    /// Returns the number of frames that the port lost on receive since the last call.
     fn new_drops(&mut self) -> u64 {
         let drops = self.inner.counters().lost(PortDrop::ReceiveRingFull);
         let before = std::mem::replace(&mut self.receive_drops, drops);

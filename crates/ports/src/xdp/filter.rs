@@ -1,26 +1,27 @@
-//! A capture's filter where frames enter the host: what no entry wants goes to the network stack and
-//! costs the capture nothing.
+//! A capture filter in the XDP program: frames that no entry captures go to the network stack and
+//! cost the capture nothing.
 //!
-//! The program decides about frames of Ethernet with up to two tags and IPv4, or IPv6 without extension
-//! headers, whose lengths agree. It hands up every other frame as well as those that an entry captures:
-//! whoever receives them asks the filter again, so that both together decide as [`packet::filter`] alone.
-//! Only what it keeps back is counted here, by entry.
+//! - The program decides about Ethernet frames with up to two tags and IPv4, or IPv6 without
+//!   extension headers, whose lengths agree.
+//! - It delivers every other frame, and all frames that an entry captures. The receiver applies the
+//!   filter again, so the combined decision is that of [`packet::filter`] alone.
+//! - Counters are only for frames that the program does not deliver, by entry.
 //!
-//! Registers are used so: R6 the context, R7 the time, R8 the protocol, R9 the version of IP or 0.
+//! Registers: R6 is the context, R7 the time, R8 the protocol, R9 the IP version or 0.
 
 use packet::filter::{Entry, Verdict, Version};
 
 use crate::bpf::instruction::{Assembly, Condition, Label, Register, Width};
 use Register::{R0, R1, R2, R3, R4, R5, R6, R8, R9, R10};
 
-/// Entries of one program: what is behind them is decided above it.
+/// Most entries of one program; the receiver decides about the others.
 pub(super) const ENTRIES_MAX: usize = 128;
 
-/// In `struct xdp_md`: where the frame begins and ends.
+/// Offsets in `struct xdp_md`: start and end of the frame.
 const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 
-// Where what was read lies, from the end of the stack.
+// Stack offsets of the fields read from the frame.
 const SOURCE: i16 = -16;
 const DESTINATION: i16 = -32;
 const PORTS: i16 = -40;
@@ -28,19 +29,19 @@ const HAS_PORTS: i16 = -36;
 const FRAME_BYTES: i16 = -48;
 const TRANSPORT_BYTES: i16 = -56;
 
-/// In R8: no protocol.
+/// Value of R8 for no protocol.
 const NO_PROTOCOL: i32 = 256;
 
-/// Where the program goes on.
+/// Jump targets of the decision.
 #[derive(Clone, Copy)]
 pub(super) struct Ways {
-    /// To hand the frame up.
+    /// Delivers the frame.
     pub up: Label,
-    /// To leave it to the network stack.
+    /// Passes the frame to the network stack.
     pub down: Label,
 }
 
-/// Whether there can be a frame that these entries keep back.
+/// Returns whether these entries can drop any frame.
 pub(super) fn keeps_back(entries: &[Entry]) -> bool {
     let decisive = entries.iter().position(|entry| *entry == Entry::any(entry.verdict));
     let seen = &entries[..decisive.map_or(entries.len(), |place| place + 1).min(ENTRIES_MAX)];
@@ -48,14 +49,16 @@ pub(super) fn keeps_back(entries: &[Entry]) -> bool {
     falls_through || seen.iter().any(|entry| entry.verdict == Verdict::Drop)
 }
 
-/// Counters that a program of so many entries has: frames and bytes of each entry, and of frames that
-/// match none.
+/// Returns the number of counters for a program of this many entries: frames and bytes per entry,
+/// and of frames that match none.
 pub(super) fn counters(entries: usize) -> usize {
     2 * (entries.min(ENTRIES_MAX) + 1)
 }
 
-/// Appends the instructions that decide; counters are those of a map with this descriptor. No instruction
-/// is behind an entry that decides about every frame: the kernel takes none that is never reached.
+/// Appends the instructions of the filter; the counters are in the map with this descriptor.
+///
+/// Nothing is appended after an entry that decides about every frame, because the kernel rejects
+/// unreachable instructions.
 pub(super) fn decide(program: &mut Assembly, entries: &[Entry], map: i32, ways: Ways) {
     let judge = program.label();
     read(program, ways.up, judge);
@@ -90,7 +93,7 @@ fn count(program: &mut Assembly, map: i32, place: usize) {
     program.atomic_add(R1, 8, R0);
 }
 
-/// Goes on at `next` unless what was read is what an entry asks for.
+/// Jumps to `next` unless the fields match the entry.
 fn compare(program: &mut Assembly, entry: &Entry, next: Label) {
     if let Some(version) = entry.version() {
         program.jump_if(R9, Condition::NotEqual, number(version), next);
@@ -121,7 +124,7 @@ fn compare(program: &mut Assembly, entry: &Entry, next: Label) {
     }
 }
 
-/// Goes on at `next` unless bits of what lies on the stack are as they should be.
+/// Jumps to `next` unless the masked bits on the stack have this value.
 fn same(program: &mut Assembly, width: Width, at: i16, value: u32, mask: u32, next: Label) {
     if mask == 0 {
         return;
@@ -138,7 +141,8 @@ fn number(version: Version) -> i32 {
     }
 }
 
-/// Reads what entries look at, and goes on at `judge`; at `unsure` with a frame that is not plain.
+/// Reads the fields that entries match, and continues at `judge`, or at `unsure` for a frame that
+/// is not plain.
 fn read(program: &mut Assembly, unsure: Label, judge: Label) {
     let (v4, v6, transport) = (program.label(), program.label(), program.label());
     program.load(Width::Word, R2, R6, DATA);
@@ -148,7 +152,7 @@ fn read(program: &mut Assembly, unsure: Label, judge: Label) {
     program.store(Width::Double, R10, FRAME_BYTES, R0);
     program.set(R9, 0);
     program.set(R8, NO_PROTOCOL);
-    // What is not read must be something: the kernel asks for that.
+    // The verifier requires that fields which are not read are initialized.
     for at in [SOURCE, SOURCE + 8, DESTINATION, DESTINATION + 8, PORTS] {
         program.store_number(Width::Double, R10, at, 0);
     }
@@ -162,7 +166,7 @@ fn read(program: &mut Assembly, unsure: Label, judge: Label) {
     read_ports(program, unsure, judge);
 }
 
-/// R4 at what the frame carries, behind tags.
+/// Moves R4 to the payload after the tags.
 fn read_link(program: &mut Assembly, unsure: Label, judge: Label, [v4, v6]: [Label; 2]) {
     const TAGS: [i32; 3] = [0x8100, 0x88a8, 0x9100];
     let network = program.label();
@@ -188,12 +192,12 @@ fn read_link(program: &mut Assembly, unsure: Label, judge: Label, [v4, v6]: [Lab
     for kind in TAGS.iter().chain(&[0x88e7]) {
         program.jump_if(R5, Condition::Equal, *kind, unsure);
     }
-    // Any other type; what is no type is a length, of IEEE 802.3.
+    // Any other type; smaller values are IEEE 802.3 lengths.
     program.jump_if(R5, Condition::Greater, 0x5ff, judge);
     program.jump(unsure);
 }
 
-/// R4 from the IPv4 header to what is behind it.
+/// Moves R4 from the IPv4 header to its payload.
 fn read_ipv4(program: &mut Assembly, unsure: Label, judge: Label) {
     let has_length = program.label();
     reach(program, R4, 20, unsure);
@@ -228,7 +232,7 @@ fn read_ipv4(program: &mut Assembly, unsure: Label, judge: Label) {
     program.add_register(R4, R0);
 }
 
-/// R4 from the IPv6 header to what is behind it.
+/// Moves R4 from the IPv6 header to its payload.
 fn read_ipv6(program: &mut Assembly, unsure: Label, judge: Label) {
     reach(program, R4, 40, unsure);
     program.load(Width::Byte, R0, R4, 0);
@@ -255,7 +259,7 @@ fn read_ipv6(program: &mut Assembly, unsure: Label, judge: Label) {
     program.place(has_ports);
 }
 
-/// The ports at R4, if the protocol has some; its header must be there entirely.
+/// Reads the ports at R4 if the protocol has ports; the transport header must be complete.
 fn read_ports(program: &mut Assembly, unsure: Label, judge: Label) {
     let known = program.label();
     for (protocol, bytes) in [(6, 20), (17, 8), (132, 12)] {
@@ -272,14 +276,14 @@ fn read_ports(program: &mut Assembly, unsure: Label, judge: Label) {
     program.store_number(Width::Word, R10, HAS_PORTS, 1);
 }
 
-/// Goes on at `unsure` if the frame does not have so many bytes from a register on.
+/// Jumps to `unsure` unless the frame has this many bytes after the position in the register.
 fn reach(program: &mut Assembly, from: Register, bytes: i32, unsure: Label) {
     program.copy(R1, from);
     program.add(R1, bytes);
     program.jump_if_both(R1, Condition::Greater, R3, unsure);
 }
 
-/// Words from R4 on to the stack.
+/// Copies words from R4 to the stack.
 fn move_words(program: &mut Assembly, from: i16, to: i16, words: i16) {
     for place in 0..words {
         program.load(Width::Word, R1, R4, from + 4 * place);

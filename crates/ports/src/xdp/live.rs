@@ -1,13 +1,17 @@
-//! A port that only sends: its frames are made in the kernel, past every socket.
+//! A port that only sends: the kernel generates its frames, without any socket.
 //!
-//! Frames are laid into a table that the kernel shares; then one call has a program run for as many frames
-//! of the kernel's own, which makes each of them one of the table's and sends it out by the interface as
-//! drivers send among themselves (Linux `include/uapi/linux/bpf.h`, `BPF_PROG_TEST_RUN` with live frames, since
-//! Linux 5.18). The program writes every byte anew, because pages come back as whoever got them last has
-//! left them. The program is at the interface too, where it lets pass what comes in: the kernel runs one that
-//! is at work somewhere at once, and has every core wait its turn before it runs another. An interface takes such frames if its driver can; a virtual cable does while its far
-//! end polls (an XDP program there, or generic receive offload). What it has no room for is lost, and
-//! counted nowhere but at the far end.
+//! - The port writes frames into a map shared with the kernel. One call then runs a program on a
+//!   number of kernel-generated frames. The program copies a frame of the map into each, and
+//!   redirects it to the interface (Linux `include/uapi/linux/bpf.h`, `BPF_PROG_TEST_RUN` with live
+//!   frames, since Linux 5.18).
+//! - The program writes every byte of a frame, because recycled pages keep the content of their
+//!   last user.
+//! - The program is also attached to the interface, where it passes incoming frames. The kernel
+//!   runs an attached program immediately. Before it runs any other program, it synchronizes all
+//!   cores.
+//! - An interface accepts such frames if its driver supports this. A veth does while its peer polls
+//!   (with an XDP program, or generic receive offload there).
+//! - Frames that find no room are lost, and are counted only at the peer.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -25,7 +29,7 @@ use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 use crate::sys;
 
-/// How often the interface is asked whether it still works.
+/// Interval of interface checks.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 
 /// Frames in one call.
@@ -34,45 +38,47 @@ const CALL_FRAMES: usize = 256;
 /// Bytes of the longest frame.
 const FRAME_BYTES_MAX: usize = 1514;
 
-/// What becomes of a frame that cannot be sent (`XDP_DROP`).
+/// Result for a frame that cannot be sent (`XDP_DROP`).
 const DROP: i32 = 1;
 
-/// And of one that comes in by the interface (`XDP_PASS`).
+/// Result for a frame that arrives on the interface (`XDP_PASS`).
 const PASS: i32 = 2;
 
-/// In `struct xdp_md`: by which interface a frame came; those that the kernel makes come by the loopback.
+/// Offset in `struct xdp_md` of the receiving interface; kernel-generated frames have the loopback
+/// interface.
 const COMES_BY: i16 = 12;
 
 /// Bytes of an Ethernet header without tags, the shortest frame.
 const HEADER_BYTES: usize = 14;
 
-/// A frame in the table: its length, and from here on its bytes.
+/// Offset of the bytes of a frame in its map value; its length is before them.
 const BYTES_AT: usize = 8;
 
-/// A frame's room in the table.
+/// Bytes of a map value.
 const VALUE_BYTES: usize = 1528;
 
-/// An interface that frames of the kernel's own are sent by.
+/// An interface that sends kernel-generated frames.
 pub struct LivePort {
     facts: PortFacts,
     program: Program,
-    /// Its first word is how many frames of a call were made.
+    /// The first word is the number of frames generated in a call.
     cell: Shared,
     frames: Shared,
     _interfaces: Map,
     _attached: Attached,
     counters: PortCounters,
     blank: [u8; FRAME_BYTES_MAX],
-    /// A socket through which the interface can be asked about: the kernel does not say where its frames
-    /// end.
+    /// A socket for queries about the interface, because the kernel does not report what happens to
+    /// the frames.
     asking: OwnedFd,
     index: i32,
     check_at: Nanos,
 }
 
 impl LivePort {
-    /// Opens an interface of the calling thread's network namespace, which must be up. Needs the right to load
-    /// programs there (CAP_BPF and CAP_NET_ADMIN).
+    /// Opens an interface of the calling thread's network namespace; it must be up.
+    ///
+    /// Requires CAP_BPF and CAP_NET_ADMIN there, to load programs.
     pub fn open(name: &str) -> Result<Self, PortError> {
         let interface = interface::look_up(name)?;
         if !interface.up {
@@ -115,7 +121,7 @@ impl LivePort {
         })
     }
 
-    /// Sends the first frames, as many as one call takes; how many are done with.
+    /// Sends the first frames, as many as one call takes. Returns how many are done.
     fn send<'a>(
         &mut self,
         frames: impl Iterator<Item = &'a [u8]>,
@@ -150,17 +156,17 @@ impl LivePort {
         if let (0, Err(error)) = (made, met) {
             return Err(interface::system("sending live frames by", &self.facts.name, error));
         }
-        // A signal may have ended the call: what is left of these frames is refused.
+        // A signal may have ended the call: the rest of these frames count as rejected.
         self.counters.lose(PortDrop::TransmitRefused, (laid - made) as u64);
         self.counters.tx_frames += made as u64;
-        // Each frame in the table begins with its length.
+        // Each frame in the map begins with its length.
         self.counters.tx_bytes +=
             (0..made).map(|place| u64::from(self.frames.word(place))).sum::<u64>();
         Ok(done)
     }
 }
 
-/// Tries whether the kernel makes frames for programs: sends none.
+/// Checks whether the kernel generates frames for programs; sends none.
 pub fn probe() -> io::Result<()> {
     let mut program = Assembly::new();
     program.set(Register::R0, DROP);
@@ -169,8 +175,8 @@ pub fn probe() -> io::Result<()> {
     Program::load(&text, c"Apache-2.0")?.meet_live_frames(&[0; 64], 1)
 }
 
-/// The program: the next frame of the table, as long as that one is, to the interface. What comes in there it
-/// leaves alone.
+/// Builds the program: it redirects the next frame of the map to the interface, and passes incoming
+/// frames.
 fn text([cell, frames]: [i32; 2], interfaces: i32, interface: i32) -> Vec<Instruction> {
     use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
     let mut program = Assembly::new();
@@ -194,7 +200,7 @@ fn text([cell, frames]: [i32; 2], interfaces: i32, interface: i32) -> Vec<Instru
     program.copy(R7, R0);
     program.load(Width::Word, R8, R7, 0);
     program.jump_if(R8, Condition::Greater, FRAME_BYTES_MAX as i32, drop);
-    // The kernel wants to see that it is not nothing.
+    // The verifier requires a check that the length is not zero.
     program.jump_if(R8, Condition::Equal, 0, drop);
     program.copy(R1, R6);
     program.copy(R2, R8);

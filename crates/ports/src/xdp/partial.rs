@@ -1,28 +1,29 @@
-//! Checksums that the sender on this host left to hardware, recognised and completed.
+//! Detects and completes checksums that a sender on this host left to hardware.
 //!
-//! The kernel leaves the checksum of TCP and UDP to the interface and has the sum of the pseudo
-//! header stand in its place; a virtual cable hands such frames on as they are, and an XDP program
-//! is not told. So the place is looked at: a frame in which exactly that sum stands, and which is
-//! not right with it, was meant to be completed. (One wrong checksum in 65,536 looks the same.)
+//! The kernel leaves the checksum of TCP and UDP to the interface, with the pseudo-header sum in
+//! the field. A veth pair passes such frames on unchanged and does not inform an XDP program. This
+//! module therefore checks the field: if it is exactly that sum and is not a correct checksum, it
+//! must be completed. (One wrong checksum in 65,536 looks the same.)
 
 use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 
-/// Where the type of a frame without tags stands, and what is behind it.
+/// Offset of the type of a frame without tags; the payload follows it.
 const TYPE_AT: usize = 12;
 
-/// Tags of a frame that are looked behind.
+/// Most tags of a frame that are skipped.
 const TAGS_MAX: usize = 2;
 
-/// Where the checksum stands that a frame should have completed: behind which byte is what it
-/// covers, how much that is, and where in there it is.
+/// Position of a checksum to complete: start and length of the checksummed bytes, and offset of the
+/// field in them.
 struct Place {
     from: usize,
     bytes: usize,
     field: usize,
 }
 
-/// Completes the checksum of TCP or UDP over IPv4 or IPv6 if that was left to hardware. Other
-/// frames, and such whose checksum is merely wrong, stay as they are.
+/// Completes the checksum of TCP or UDP over IPv4 or IPv6 if it was left to hardware.
+///
+/// Other frames, and frames whose checksum is only wrong, stay unchanged.
 #[inline]
 pub(super) fn complete(frame: &mut [u8]) {
     let Some((place, pseudo)) = find(frame) else { return };
@@ -37,7 +38,7 @@ pub(super) fn complete(frame: &mut [u8]) {
     if sum.u16(pseudo).fold() == 0xffff {
         return;
     }
-    // What stands there is the rest of the sum.
+    // The field already contains the pseudo-header's part of the sum.
     covered[field].copy_from_slice(&sum.checksum_udp().to_be_bytes());
 }
 
@@ -68,7 +69,7 @@ fn find(frame: &[u8]) -> Option<(Place, Sum)> {
     fits.then_some((Place { from, bytes, field }, pseudo))
 }
 
-/// Length of the header and of what follows it, the protocol of that, and the pseudo header's sum.
+/// Length of the header and of its payload, the payload's protocol, and the pseudo-header's sum.
 type Network = (usize, usize, u8, Sum);
 
 #[inline]
@@ -105,7 +106,8 @@ fn ipv6(packet: &[u8]) -> Option<Network> {
 mod tests {
     use super::*;
 
-    /// A frame with tags, an IP packet and in it TCP or UDP of this many bytes with this checksum.
+    /// Builds a frame with tags and an IP packet with TCP or UDP of this many bytes and this
+    /// checksum.
     fn frame(tags: usize, version: u8, protocol: u8, bytes: usize, checksum: u16) -> Vec<u8> {
         let mut frame = vec![2; TYPE_AT];
         (0..tags).for_each(|_| frame.extend([0x81, 0, 0, 5]));
@@ -130,7 +132,7 @@ mod tests {
         find(frame).unwrap().1.fold()
     }
 
-    /// Whether the checksum is right, worked out over pseudo header and segment.
+    /// Returns whether the checksum over pseudo-header and segment is right.
     fn is_right(frame: &[u8]) -> bool {
         let (place, pseudo) = find(frame).unwrap();
         pseudo.plus(Sum::default().bytes(&frame[place.from..place.from + place.bytes])).fold()

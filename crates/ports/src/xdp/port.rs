@@ -1,8 +1,8 @@
-//! A network interface by AF_XDP, as every port is.
+//! The AF_XDP port.
 //!
-//! Frames are received from all queues in turn and sent through the first, so that they keep their
-//! order. A frame is handed over as it was on the link, but for tags that the kernel carries beside
-//! a frame: on an interface whose far end is on this host, tag offloading at that end must be off.
+//! Frames are received from all queues in turn and sent through the first, which preserves their
+//! order. A received frame is as it was on the link, except for tags that the kernel stores outside
+//! the frame. If the interface's peer is on this host, tag offload must be off at the peer.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -27,18 +27,18 @@ use crate::sys;
 const HEADER_BYTES: usize = 14;
 const TAG_BYTES: usize = 4;
 
-/// How often a silent interface is asked whether it still works.
+/// Interval of state checks on an idle interface.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 
-/// Drivers of interfaces over which frames of this host come with checksums left to hardware.
+/// Drivers that may deliver frames of this host with incomplete checksums.
 const LEAVE_CHECKSUMS: [&str; 3] = ["veth", "tun", "virtio_net"];
 
-/// The way that frames take into this process.
+/// The path of frames into this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
-    /// Where in the kernel they are taken.
+    /// XDP mode.
     pub mode: Mode,
-    /// Whether they are not copied on their way.
+    /// Whether frames are received and sent without a copy.
     pub is_zero_copy: bool,
 }
 
@@ -47,12 +47,12 @@ pub struct XdpPort {
     facts: PortFacts,
     spec: Spec,
     opened: Opened,
-    /// What the port counted on interfaces of its name that are gone.
+    /// Counters from earlier interfaces of this name.
     past: PortCounters,
-    /// What it keeps back, and what it did keep back there.
+    /// The current filter, and the counts of frames that it dropped there.
     filter: Vec<Entry>,
     past_kept_back: Vec<Count>,
-    /// A socket through which the interface can be asked about.
+    /// A socket for queries about the interface.
     asking: OwnedFd,
     /// Readable when a socket of any queue is.
     waiting: OwnedFd,
@@ -62,10 +62,11 @@ pub struct XdpPort {
 
 /// An interface with sockets at its queues.
 struct Opened {
-    // Before the queues: no frame is on its way to a socket that goes.
+    // Declared before the queues, so that it is dropped first: no frame may be redirected to a
+    // closing socket.
     redirect: Redirect,
     queues: Vec<Queue>,
-    /// Whose turn it is to be received from first.
+    /// The queue to receive from first.
     first: usize,
     interface: Interface,
     chunk_bytes: usize,
@@ -73,7 +74,7 @@ struct Opened {
     completes: bool,
 }
 
-/// Whether the interface works.
+/// State of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Up,
@@ -82,9 +83,10 @@ enum State {
 }
 
 impl XdpPort {
-    /// Opens an interface of the calling thread's network namespace, which must be up. Needs the
-    /// rights to load programs and to open packet sockets there (CAP_BPF, CAP_NET_ADMIN and
-    /// CAP_NET_RAW); there must be no other XDP program at the interface.
+    /// Opens an interface of the calling thread's network namespace; it must be up.
+    ///
+    /// Requires CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW there, to load programs and open packet
+    /// sockets. The interface must have no other XDP program.
     pub fn open(spec: &Spec) -> Result<Self, PortError> {
         let name = spec.interface.clone();
         let interface = interface::look_up(&name)?;
@@ -114,17 +116,17 @@ impl XdpPort {
         Ok(port)
     }
 
-    /// The way that frames take, which depends on what the interface and the kernel can.
+    /// Returns the path of frames, which depends on the interface and the kernel.
     pub fn path(&self) -> Path {
         self.opened.path
     }
 
-    /// How many receive queues it serves.
+    /// Returns the number of receive queues in use.
     pub fn queues(&self) -> usize {
         self.opened.queues.len()
     }
 
-    /// Takes over what is known of the interface.
+    /// Copies the interface's properties to the port's facts.
     fn know(&mut self) {
         self.facts.mac = self.opened.interface.mac;
         self.facts.frame_bytes_max =
@@ -136,7 +138,7 @@ impl XdpPort {
         };
     }
 
-    /// Notes that the interface failed, and says how.
+    /// Updates the state after a failure, and returns the error.
     fn lost(&mut self, now: Nanos) -> PortError {
         self.check_at = now.saturating_add(CHECK_INTERVAL);
         self.state = match interface::look_up_by(self.asking.as_raw_fd(), &self.facts.name) {
@@ -154,7 +156,8 @@ impl XdpPort {
         }
     }
 
-    /// Looks at the interface again if it had failed: fine if it works again, as it was or anew.
+    /// Checks a failed interface again; succeeds if it is up, the same one or a new one of that
+    /// name.
     #[inline]
     fn revive(&mut self, now: Nanos) -> Result<(), PortError> {
         if self.state == State::Up { Ok(()) } else { self.look_again(now) }
@@ -174,7 +177,7 @@ impl XdpPort {
         if self.state == State::Up { Ok(()) } else { Err(self.error()) }
     }
 
-    /// Sockets anew, unless it is the same interface as before.
+    /// Opens new sockets, unless it is the same interface as before.
     fn reopen(&mut self, interface: Interface) -> Result<(), PortError> {
         let is_same = interface.index == self.opened.interface.index
             && chunk_bytes(&interface) == Some(self.opened.chunk_bytes);
@@ -195,7 +198,7 @@ impl XdpPort {
         Ok(())
     }
 
-    /// Asks a silent interface now and then whether it still works.
+    /// Checks an idle interface at intervals.
     #[inline]
     fn check(&mut self, now: Nanos) -> Result<(), PortError> {
         if now < self.check_at {
@@ -288,7 +291,7 @@ impl Opened {
         })
     }
 
-    /// Shows at most `limit` frames of the queues in turn to `see`.
+    /// Passes at most `limit` frames of the queues in turn to `see`.
     #[inline]
     fn take(&mut self, limit: usize, mut see: impl FnMut(Received<'_>)) -> usize {
         let mut taken = 0;
@@ -299,14 +302,14 @@ impl Opened {
         }
         self.first = (self.first + 1) % count;
         if taken == 0 {
-            // What found no way out before may find one now; if not, the next sender is told.
+            // Retries frames that found no room before. A failure is reported to the next sender.
             let _ = self.queues[0].kick();
         }
         taken
     }
 }
 
-/// The chunks for frames of an interface, if there are such.
+/// Returns the chunk size for an interface, if AF_XDP supports its MTU.
 fn chunk_bytes(interface: &Interface) -> Option<usize> {
     let bytes = HEADROOM + HEADER_BYTES + 2 * TAG_BYTES + interface.mtu;
     (bytes <= CHUNK_BYTES_MAX).then(|| bytes.next_power_of_two().max(CHUNK_BYTES_MIN))
@@ -369,7 +372,8 @@ impl Port for XdpPort {
             counters.lose(PortDrop::TransmitRefused, own.refused);
             counters.lose(PortDrop::PeerBroken, own.broken);
             let Some(kernel) = queue.socket.statistics() else { continue };
-            // A frame that finds no chunk is counted as dropped as well, as is one too long.
+            // The kernel also counts a frame without a free chunk as dropped, like one that is too
+            // long.
             let without_chunk = kernel.rx_fill_ring_empty_descs.min(kernel.rx_dropped);
             counters.lose(PortDrop::ReceiveRingFull, kernel.rx_ring_full + without_chunk);
             counters.lose(PortDrop::ReceiveTooLong, kernel.rx_dropped - without_chunk);
@@ -409,7 +413,7 @@ impl Port for XdpPort {
     }
 }
 
-/// When a frame came: as the program noted, on the monotonic clock, or else now.
+/// Returns a frame's timestamp: from the program on the monotonic clock, or else now.
 #[inline(always)]
 fn stamp(received: &Received<'_>, now: Nanos) -> Stamp {
     match received.stamp_ns {

@@ -1,9 +1,10 @@
-//! The program at the interface: it hands each frame to the socket of its receive queue, and where there
-//! is none, or a filter keeps the frame back, to the kernel's network stack.
+//! The XDP program at the interface: it redirects each frame to the socket of its receive queue.
+//! Frames without a socket, and frames that a filter drops, go to the kernel's network stack.
 //!
-//! Source: Linux `include/uapi/linux/bpf.h` (`struct xdp_md`, `bpf_redirect_map`), and for stamps
-//! `Documentation/networking/xdp-rx-metadata.rst`: what a program puts before a frame, the socket's
-//! owner finds there. A frame's time is taken before anything else is done about it.
+//! Source: Linux `include/uapi/linux/bpf.h` (`struct xdp_md`, `bpf_redirect_map`), and for
+//! timestamps `Documentation/networking/xdp-rx-metadata.rst`: the socket's owner can read the
+//! metadata that a program stores before a frame. The program takes the timestamp before it does
+//! anything else with the frame.
 
 use std::io;
 
@@ -15,31 +16,32 @@ use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Register
 use crate::bpf::map::{Counters, Kind, Map};
 use crate::bpf::program::{Attached, Mode, Program};
 
-/// In `struct xdp_md`: where the frame begins, where what stands before it does, and the queue.
+/// Offsets in `struct xdp_md`: start of the frame, start of its metadata, and the queue.
 const DATA: i16 = 0;
 const DATA_META: i16 = 8;
 const QUEUE: i16 = 16;
 
-/// Bytes of a stamp before a frame.
+/// Bytes of a timestamp before a frame.
 const STAMP_BYTES: i32 = 8;
 
-/// What becomes of other frames: the network stack gets them (`XDP_PASS`).
+/// Result for other frames: the network stack receives them (`XDP_PASS`).
 const OTHERWISE: i32 = 2;
 
-/// The program at an interface, and its table of sockets.
+/// The program at an interface, and its map of sockets.
 pub(super) struct Redirect {
     attached: Attached,
     sockets: Map,
     stamps: bool,
-    /// What a filter kept back.
+    /// Counters of the filter.
     kept_back: Option<Counters>,
-    /// Where it is.
+    /// XDP mode.
     pub(super) mode: Mode,
 }
 
 impl Redirect {
-    /// Puts the program at an interface, to serve these sockets by queue: at the wanted place, or
-    /// in the driver and where that cannot be behind it.
+    /// Attaches the program to an interface, for these sockets by queue.
+    ///
+    /// Without a wanted mode, tries native mode first, then generic mode.
     pub(super) fn attach(
         interface: i32,
         sockets: &[u32],
@@ -62,7 +64,7 @@ impl Redirect {
         Ok(Redirect { attached, sockets: map, stamps, kept_back: None, mode })
     }
 
-    /// Puts a program with a filter in the program's place.
+    /// Replaces the program with one that has a filter.
     pub(super) fn filter(&mut self, entries: &[Entry]) -> io::Result<()> {
         let counters = Counters::new(filter::counters(entries.len()))?;
         let filter = filter::keeps_back(entries).then_some((entries, counters.descriptor()));
@@ -72,7 +74,8 @@ impl Redirect {
         Ok(())
     }
 
-    /// What the filter kept back: by entry, as far as it has them, and last what matches none.
+    /// Returns the counts of frames that the filter dropped: per entry as far as the program has
+    /// them, then of frames that match none.
     pub(super) fn kept_back(&self) -> Vec<Count> {
         let read = self.kept_back.as_ref().and_then(|counters| counters.read().ok());
         let pairs = read.unwrap_or_default();
@@ -80,11 +83,11 @@ impl Redirect {
     }
 }
 
-/// The terms of the programs' text; no helper that they call is for programs under the GPL only.
+/// License of the programs; they call no helper that requires the GPL.
 const LICENSE: &std::ffi::CStr = c"Apache-2.0";
 
-/// The program's instructions, with a filter's entries and the descriptor of its counters if it is to have
-/// one that keeps something back.
+/// Builds the program, with a filter's entries and the descriptor of its counters, if there is a
+/// filter that drops frames.
 fn text(sockets: i32, stamps: bool, filter: Option<(&[Entry], i32)>) -> Vec<Instruction> {
     use Register::{R0, R1, R2, R3, R4, R6, R7};
     let mut program = Assembly::new();
@@ -103,14 +106,14 @@ fn text(sockets: i32, stamps: bool, filter: Option<(&[Entry], i32)>) -> Vec<Inst
     }
     program.place(wanted);
     if stamps {
-        // A frame that has no room before it goes without.
+        // A frame without space before it gets no timestamp.
         program.copy(R1, R6);
         program.set(R2, -STAMP_BYTES);
         program.call(Helper::AdjustMeta);
         program.jump_if(R0, Condition::NotEqual, 0, hand_over);
         program.load(Width::Word, R2, R6, DATA_META);
         program.load(Width::Word, R3, R6, DATA);
-        // As the kernel wants to have it shown that the bytes are there.
+        // The bounds check that the verifier requires.
         program.copy(R4, R2);
         program.add(R4, STAMP_BYTES);
         program.jump_if_both(R4, Condition::Greater, R3, hand_over);

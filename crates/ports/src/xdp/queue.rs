@@ -1,9 +1,10 @@
-//! One queue of a port: a socket, and the chunks that it takes turns in with the kernel.
+//! One queue of a port: a socket, and the chunks that it exchanges with the kernel.
 //!
-//! Half of a queue's chunks are for receiving: each is in the fill ring, the kernel's, or in the
-//! receive ring. The other half are for sending: free, in the transmit ring, the kernel's, or in
-//! the completion ring. As many chunks are in each half as a ring has slots, so that a ring that
-//! chunks go back to always has room.
+//! - Half of a queue's chunks are for receiving. Each is in the fill ring, in the kernel, or in the
+//!   receive ring.
+//! - The other half are for sending: free, in the transmit ring, in the kernel, or in the
+//!   completion ring.
+//! - Each half has as many chunks as a ring has slots, so there is always room to return a chunk.
 
 #![allow(unsafe_code)]
 
@@ -17,53 +18,55 @@ use super::umem::Umem;
 pub(super) struct Queue {
     pub(super) socket: Socket,
     umem: Arc<Umem>,
-    /// Chunks to send from; the last one back is the first to go again, since it is the warmest.
+    /// Free chunks for sending, used last in first out, because the last one is still in the cache.
     free: Vec<u64>,
-    /// Whether the kernel copies, and so sends only while it is called.
+    /// Whether the kernel copies, and therefore sends only during a system call.
     copies: bool,
-    /// Whether receiving needs our calls to go on.
+    /// Whether receiving requires our system calls.
     drives: bool,
     stamps: bool,
-    /// What it carried and lost.
+    /// Counters of this queue.
     pub(super) counters: Counters,
 }
 
-/// An account, besides what the kernel counts.
+/// Counters in addition to the kernel's.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
     pub(super) rx_frames: u64,
     pub(super) rx_bytes: u64,
     pub(super) tx_frames: u64,
     pub(super) tx_bytes: u64,
-    /// Frames that were too long to be sent.
+    /// Frames that were too long to send.
     pub(super) too_long: u64,
     /// Frames that were too short, or that the interface dropped.
     pub(super) refused: u64,
-    /// Descriptions of frames outside the memory.
+    /// Frame descriptors that point outside the memory.
     pub(super) broken: u64,
 }
 
-/// A received frame: its bytes, and when the kernel took it on the monotonic clock, or zero.
+/// A received frame: its bytes, and the monotonic time at which the kernel took it, or zero.
 pub(super) struct Received<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) stamp_ns: u64,
 }
 
-/// Bytes of an Ethernet header, the least that can be sent.
+/// Bytes of an Ethernet header, the shortest frame that can be sent.
 const HEADER_BYTES: usize = 14;
 
-/// Bytes of a tag, by which a frame may be longer.
+/// Bytes of a VLAN tag, which a tagged frame has in addition.
 const TAG_BYTES: usize = 4;
 
-/// Whether a frame is longer than others by no more than its tag.
+/// Returns whether a frame exceeds the MTU by no more than its tag.
 fn fits_with_tag(bytes: &[u8], mtu: usize) -> bool {
     let is_tagged = matches!(bytes.get(12..14), Some([0x81, 0x00] | [0x88, 0xa8]));
     is_tagged && bytes.len() <= HEADER_BYTES + TAG_BYTES + mtu
 }
 
 impl Queue {
-    /// Opens a queue of an interface. Of the memory, the chunks from the `queue`-th twice as many
-    /// as a ring has slots are its.
+    /// Opens a queue of an interface.
+    ///
+    /// The queue uses twice as many chunks as a ring has slots. They start at `queue` times that
+    /// number.
     pub(super) fn open(
         spec: &Spec,
         interface: i32,
@@ -89,17 +92,18 @@ impl Queue {
         })
     }
 
-    /// Shows at most `limit` frames to `see`, oldest first, and gives their chunks back.
+    /// Passes at most `limit` frames to `see`, oldest first, and returns their chunks to the
+    /// kernel.
     #[inline]
     pub(super) fn take(&mut self, limit: usize, mut see: impl FnMut(Received<'_>)) -> usize {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let mut count = self.socket.receive.available(limit);
         if count == 0 && limit > 0 && (self.drives || self.socket.fill.needs_wakeup()) {
-            // What is wrong with the interface, whoever asks for its state is told.
+            // A failure of the interface is reported when its state is checked.
             let _ = self.socket.poll();
             count = self.socket.receive.available(limit);
         }
-        // The kernel has them back when they were seen.
+        // No more than can be returned to the kernel afterwards.
         let count = count.min(self.socket.fill.room(count));
         let mut seen = 0;
         for ahead in 0..count {
@@ -126,9 +130,10 @@ impl Queue {
         seen
     }
 
-    /// Sends copies of frames until one finds no room, over an interface of this MTU. Returns how
-    /// many are done with (sent, or counted as refused), and what the system said if it sends
-    /// nothing at all.
+    /// Sends copies of frames over an interface with this MTU, until one finds no room.
+    ///
+    /// Returns how many are done (sent, or counted as rejected), and the error if nothing could be
+    /// sent.
     #[inline]
     pub(super) fn send<'a>(
         &mut self,
@@ -170,7 +175,7 @@ impl Queue {
         (done, self.kick())
     }
 
-    /// Takes back the chunks of frames that have left.
+    /// Reclaims the chunks of frames that have left.
     fn reclaim(&mut self) {
         let count = self.socket.completion.available(u32::MAX);
         for ahead in 0..count {
@@ -184,8 +189,9 @@ impl Queue {
         }
     }
 
-    /// Has the kernel send what waits in the transmit ring, if it must be told; why it does not, if
-    /// the interface is to blame.
+    /// Makes the kernel send the frames in the transmit ring, if it needs a system call.
+    ///
+    /// Returns an error only if it is due to the interface.
     #[inline]
     pub(super) fn kick(&mut self) -> Option<i32> {
         if !self.socket.transmit.needs_wakeup() {
@@ -195,8 +201,8 @@ impl Queue {
         while waiting > 0 {
             match self.socket.kick() {
                 Ok(()) | Err(libc::EAGAIN | libc::EINTR) => {}
-                // By copy, this is a frame that the interface dropped for lack of room. Those behind
-                // it wait for the next call, or they were dropped too, one with each call.
+                // In copy mode, the interface dropped this frame for lack of room. The frames after
+                // it wait for the next call, or were dropped too, one per call.
                 Err(libc::EBUSY) if self.copies => {
                     let bytes = u64::from(self.socket.transmit.last_taken().len);
                     self.counters.tx_frames = self.counters.tx_frames.saturating_sub(1);
@@ -216,7 +222,7 @@ impl Queue {
         None
     }
 
-    /// What the interface says of itself: nothing, or why it does not work.
+    /// Returns the interface's error, or none if it works.
     pub(super) fn trouble(&self) -> Option<i32> {
         self.socket.poll().err().filter(|code| !matches!(*code, libc::EAGAIN | libc::EINTR))
     }

@@ -1,9 +1,10 @@
-//! A ring of an AF_XDP socket: one side writes slots and moves `producer`, the other reads them and
-//! moves `consumer`; both only ever grow, and wrap.
+//! A ring of an AF_XDP socket: one side writes slots and advances `producer`, the other reads them
+//! and advances `consumer`. Both indices only increase, and wrap.
 //!
 //! Source: Linux `Documentation/networking/af_xdp.rst`, `include/uapi/linux/if_xdp.h`.
-//! Invariant: slots are reached by indices masked to the ring's size, and the other side's index is
-//! believed only as far as the ring is long, so that no error there leads outside the mapping.
+//!
+//! Invariant: indices are masked to the ring's size, and the other side's index is limited to the
+//! ring's length. No wrong index leads outside the mapping.
 
 #![allow(unsafe_code)]
 
@@ -13,20 +14,20 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// In a ring's flags: the kernel waits until it is woken by a system call.
+/// Ring flag: the kernel needs a system call to continue.
 const NEED_WAKEUP: u32 = 1;
 
-/// What slots hold.
+/// The content of a slot.
 ///
 /// # Safety
 /// Every bit pattern must be a value.
 pub(super) unsafe trait Slot: Copy {}
 // SAFETY: an integer. Slots of the fill and the completion ring are addresses.
 unsafe impl Slot for u64 {}
-// SAFETY: three integers. Slots of the receive and the transmit ring are descriptions of frames.
+// SAFETY: three integers. Slots of the receive and the transmit ring are frame descriptors.
 unsafe impl Slot for libc::xdp_desc {}
 
-/// A ring, mapped. This process is the producer of some and the consumer of others.
+/// A mapped ring. This process is the producer of some rings and the consumer of others.
 pub(super) struct Ring<S> {
     start: NonNull<u8>,
     bytes: usize,
@@ -35,20 +36,19 @@ pub(super) struct Ring<S> {
     flags: usize,
     slots: usize,
     mask: u32,
-    /// How far this side got, perhaps not yet told.
+    /// This side's index, which may not be published yet.
     own: u32,
-    /// How far the other side was when last looked at, made believable.
+    /// The other side's index when last read, limited to the ring's length.
     others: u32,
     kind: PhantomData<S>,
 }
 
-// SAFETY: the memory belongs to the process, not to a thread, and is reached through `&mut` or by
-// atomics only.
+// SAFETY: the memory belongs to the process, not to a thread, and is accessed only through `&mut`
+// or by atomics.
 unsafe impl<S> Send for Ring<S> {}
 
 impl<S: Slot> Ring<S> {
-    /// Maps a ring of `slots` slots (a power of two) that was made for the socket, by where the
-    /// kernel says that its parts are.
+    /// Maps a socket's ring of `slots` slots (a power of two) by the kernel's offsets.
     pub(super) fn map(
         socket: &OwnedFd,
         page_offset: u64,
@@ -63,7 +63,7 @@ impl<S: Slot> Ring<S> {
             assert!(inside, "the kernel's rings hold their own indices");
         }
         assert!(at(offsets.desc).is_multiple_of(align_of::<S>()), "slots are aligned");
-        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -93,33 +93,34 @@ impl<S: Slot> Ring<S> {
 
     #[inline(always)]
     fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: the word is inside the mapping and aligned, as was checked when it was mapped,
-        // and lives as long as `self`; all access to it is atomic, on the kernel's side too.
+        // SAFETY: the word is inside the mapping and aligned, which was checked when it was mapped.
+        // It lives as long as `self`, and all access to it is atomic, in the kernel too.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset).cast()) }
     }
 
     #[inline(always)]
     fn slot(&self, index: u32) -> *mut S {
-        // SAFETY: the masked index is less than the number of slots, all of which are inside the
+        // SAFETY: the masked index is less than the number of slots, which are all inside the
         // mapping and aligned.
         unsafe { self.start.as_ptr().add(self.slots).cast::<S>().add((index & self.mask) as usize) }
     }
 
-    /// Slots in all.
+    /// Returns the number of slots.
     #[inline(always)]
     fn size(&self) -> u32 {
         self.mask + 1
     }
 
-    /// Whether the kernel asks for a system call before it goes on with this ring.
+    /// Returns whether the kernel needs a system call to continue with this ring.
     #[inline(always)]
     pub(super) fn needs_wakeup(&self) -> bool {
         self.word(self.flags).load(Ordering::Relaxed) & NEED_WAKEUP != 0
     }
 
-    // As the producer.
+    // Producer side.
 
-    /// How many slots are free, looking at the kernel's index only if `wanted` are not known to be.
+    /// Returns how many slots are free. Reads the kernel's index only if fewer than `wanted` are
+    /// known to be free.
     #[inline(always)]
     pub(super) fn room(&mut self, wanted: u32) -> u32 {
         let known = self.size() - self.own.wrapping_sub(self.others);
@@ -132,36 +133,36 @@ impl<S: Slot> Ring<S> {
         self.size() - waiting
     }
 
-    /// Writes the next slot, of which there must be room.
+    /// Writes the next slot; there must be room.
     #[inline(always)]
     pub(super) fn put(&mut self, value: S) {
-        // SAFETY: the slot is inside the mapping; the kernel reads it only when told.
+        // SAFETY: the slot is inside the mapping; the kernel reads it only after its publication.
         unsafe { self.slot(self.own).write(value) };
         self.own = self.own.wrapping_add(1);
     }
 
-    /// Tells the kernel of all that was put.
+    /// Publishes the written slots to the kernel.
     #[inline(always)]
     pub(super) fn tell(&self) {
         self.word(self.producer).store(self.own, Ordering::Release);
     }
 
-    /// How many slots the kernel has not taken yet, as of now.
+    /// Returns how many slots the kernel has not consumed yet.
     #[inline(always)]
     pub(super) fn waiting(&mut self) -> u32 {
         self.size() - self.room(u32::MAX)
     }
 
-    /// The slot that the kernel took last.
+    /// Returns the slot that the kernel consumed last.
     pub(super) fn last_taken(&self) -> S {
         let consumer = self.word(self.consumer).load(Ordering::Acquire);
         // SAFETY: the slot is inside the mapping, and every bit pattern is a value.
         unsafe { self.slot(consumer.wrapping_sub(1)).read() }
     }
 
-    // As the consumer.
+    // Consumer side.
 
-    /// How many slots can be read, `limit` at most, looking at the kernel's index only if fewer
+    /// Returns how many slots can be read, at most `limit`. Reads the kernel's index only if fewer
     /// are known.
     #[inline(always)]
     pub(super) fn available(&mut self, limit: u32) -> u32 {
@@ -175,14 +176,14 @@ impl<S: Slot> Ring<S> {
         ahead.min(limit)
     }
 
-    /// The slot `ahead` places on, which must be one of those available.
+    /// Returns the slot `ahead` places after the current one; it must be available.
     #[inline(always)]
     pub(super) fn read(&self, ahead: u32) -> S {
         // SAFETY: the slot is inside the mapping, and every bit pattern is a value.
         unsafe { self.slot(self.own.wrapping_add(ahead)).read() }
     }
 
-    /// Gives the first `count` slots back to the kernel.
+    /// Returns the first `count` slots to the kernel.
     #[inline(always)]
     pub(super) fn release(&mut self, count: u32) {
         self.own = self.own.wrapping_add(count);
@@ -192,7 +193,7 @@ impl<S: Slot> Ring<S> {
 
 impl<S> Drop for Ring<S> {
     fn drop(&mut self) {
-        // SAFETY: the range is the one that was mapped, and nothing points into it any more.
+        // SAFETY: the range is the mapped one, and no pointer into it remains.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
@@ -201,10 +202,10 @@ impl<S> Drop for Ring<S> {
 mod tests {
     use super::*;
 
-    /// A ring of addresses in ordinary memory of this process; the other side is played by hand.
+    /// Creates a ring of addresses in ordinary memory; the test writes the other side's index.
     fn ring(slots: u32) -> Ring<u64> {
         let bytes = 64 + slots as usize * 8;
-        // SAFETY: a fresh mapping of anonymous memory overlaps nothing.
+        // SAFETY: a new mapping of anonymous memory overlaps nothing.
         let start = unsafe {
             let (access, kind) =
                 (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

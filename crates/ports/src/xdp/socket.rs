@@ -23,27 +23,27 @@ unsafe impl sys::Plain for libc::xdp_statistics {}
 // SAFETY: as above.
 unsafe impl sys::Plain for libc::xdp_options {}
 
-// Options that the libc crate does not name (`asm-generic/socket.h`, `if_xdp.h`).
+// Options that the libc crate does not define (`asm-generic/socket.h`, `if_xdp.h`).
 const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
-/// How long the kernel may poll in one system call, in microseconds. Calls here never wait, so it
-/// only says that polling is wanted.
+/// Busy-poll duration of one system call in microseconds. Calls here never wait, so any non-zero
+/// value enables polling.
 const BUSY_POLL_US: libc::c_int = 20;
 
-/// Frames that one system call sends, where the kernel lets this be said (Linux 6.17) and copies;
-/// else it is 32.
+/// Frames that one system call sends in copy mode, where the kernel supports this option (Linux
+/// 6.17); else it is 32.
 const CALL_FRAMES: u32 = 256;
 
-/// Memory for frames that were sent by copy and are not yet taken by their receiver, in bytes.
+/// Buffer for frames sent in copy mode that their receiver has not taken yet, in bytes.
 const SEND_BUFFER_BYTES: libc::c_int = 8 << 20;
 
-/// How long a queue may take to become free, and how often it is asked for.
+/// Timeout for a queue to become free, and the interval between attempts.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 const PAUSE: Nanos = Nanos::from_millis(1);
 
-/// What failed, and how.
+/// The failed operation and its error.
 pub(super) type Failure = (&'static str, io::Error);
 
 /// A socket, bound to one queue of an interface.
@@ -56,8 +56,8 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// A socket for a queue of an interface. The first one registers the memory, others share it
-    /// with the first.
+    /// Opens a socket for a queue of an interface. The first one registers the memory, the others
+    /// share it.
     pub(super) fn open(
         spec: &Spec,
         interface: i32,
@@ -80,7 +80,7 @@ impl Socket {
         for ring in rings {
             set(&socket, ring, &spec.slots).map_err(|error| ("making rings for", error))?;
         }
-        // Best effort: as the kernel has it is good as well.
+        // Optional: the kernel's default works too.
         let _ = set(&socket, XDP_MAX_TX_SKB_BUDGET, &CALL_FRAMES.min(spec.slots));
         let buffer = |name| general(&socket, name, SEND_BUFFER_BYTES);
         buffer(libc::SO_SNDBUFFORCE)
@@ -100,8 +100,8 @@ impl Socket {
         Ok(rings)
     }
 
-    /// Binds it to its queue. A queue is free a while after its last socket was closed, so it is
-    /// waited for.
+    /// Binds the socket to its queue. A queue becomes free some time after its last socket was
+    /// closed, so this retries.
     fn bind(
         &self,
         spec: &Spec,
@@ -135,12 +135,12 @@ impl Socket {
         })
     }
 
-    /// Its descriptor.
+    /// Returns the socket's descriptor.
     pub(super) fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }
 
-    /// Has the kernel send what is in the transmit ring.
+    /// Makes the kernel send the frames in the transmit ring.
     pub(super) fn kick(&self) -> Result<(), i32> {
         // SAFETY: no pointers are passed.
         let answer = unsafe {
@@ -150,7 +150,7 @@ impl Socket {
         code(answer)
     }
 
-    /// Has the kernel go on receiving: poll the interface, or take note of chunks to fill.
+    /// Makes the kernel continue to receive: poll the interface, or read the fill ring.
     pub(super) fn poll(&self) -> Result<(), i32> {
         // SAFETY: no pointers are passed.
         let answer = unsafe {
@@ -161,12 +161,12 @@ impl Socket {
         code(answer)
     }
 
-    /// The kernel's own account of the socket.
+    /// Returns the kernel's statistics of the socket.
     pub(super) fn statistics(&self) -> Option<libc::xdp_statistics> {
         sys::option(self.descriptor(), libc::SOL_XDP, libc::XDP_STATISTICS).ok()
     }
 
-    /// Whether frames go without a copy.
+    /// Returns whether the socket is in zero-copy mode.
     pub(super) fn is_zero_copy(&self) -> bool {
         let options: io::Result<libc::xdp_options> =
             sys::option(self.descriptor(), libc::SOL_XDP, libc::XDP_OPTIONS);
@@ -196,7 +196,7 @@ fn bind(
     queue: u32,
     first: Option<&Socket>,
 ) -> io::Result<()> {
-    // Whoever shares memory shares the way too, and may not say it again.
+    // A socket that shares memory also shares the mode, and must not set it again.
     let flags = match (first, spec.zero_copy) {
         (Some(_), _) => libc::XDP_SHARED_UMEM,
         (None, None) => libc::XDP_USE_NEED_WAKEUP,

@@ -1,16 +1,16 @@
-//! What an xdp port is to be, and how people write it:
+//! Specification of an xdp port:
 //! `INTERFACE[,queues=N][,mode=auto|native|generic][,copy=auto|zero-copy|copy][,ring=SLOTS]`
 //! `[,stamps=none|kernel][,busy-poll[=FRAMES]][,small-pages]`.
 
 use crate::bpf::program::Mode;
 
-/// Most queues of an interface that a port takes.
+/// Most queues of an interface that a port uses.
 pub const QUEUES_MAX: u32 = 64;
 
-/// Slots of the smallest and the largest ring.
+/// Range of the number of slots of a ring.
 const SLOTS: std::ops::RangeInclusive<u32> = 64..=16384;
 
-/// Frames that the kernel handles in one turn of busy polling, unless said otherwise.
+/// Default busy-poll budget in frames.
 const BUSY_POLL_FRAMES: u16 = 64;
 
 /// An xdp port's configuration.
@@ -18,27 +18,25 @@ const BUSY_POLL_FRAMES: u16 = 64;
 pub struct Spec {
     /// The interface's name.
     pub interface: String,
-    /// How many of its receive queues, from the first on; all unless said otherwise. Frames of
-    /// others go to the kernel's network stack.
+    /// Number of receive queues to use, from the first one on (default: all). Frames of other
+    /// queues go to the kernel's network stack.
     pub queues: Option<u32>,
-    /// Where in the kernel frames are taken; in the driver if it can, unless said otherwise.
+    /// XDP mode (default: native if the driver supports it, else generic).
     pub mode: Option<Mode>,
-    /// Whether frames must (true) or must not (false) go without a copy; if they can, unless said
-    /// otherwise.
+    /// Whether zero-copy mode is required (true) or disabled (false) (default: used if available).
     pub zero_copy: Option<bool>,
-    /// Slots of each ring, a power of two: 2048 unless said otherwise.
+    /// Slots of each ring, a power of two (default: 2048).
     pub slots: u32,
-    /// Whether the kernel stamps received frames, when it takes them from the driver.
+    /// Whether the kernel timestamps received frames when it takes them from the driver.
     pub stamps: bool,
-    /// Whether this process drives the interface's receiving itself, and for how many frames at
-    /// most each time.
+    /// If set, this process busy-polls the interface, with this budget in frames.
     pub busy_poll: Option<u16>,
-    /// Whether memory is of huge pages where there are free ones.
+    /// Whether the memory uses huge pages if some are free.
     pub huge_pages: bool,
 }
 
 impl Spec {
-    /// The defaults, for this interface.
+    /// Returns the defaults for this interface.
     pub fn new(interface: impl Into<String>) -> Self {
         Spec {
             interface: interface.into(),
@@ -52,7 +50,7 @@ impl Spec {
         }
     }
 
-    /// From the text after `xdp:`, or what is wrong with it.
+    /// Parses the text after `xdp:`, or returns the reason for rejecting it.
     pub fn parse(spec: &str) -> Result<Spec, &'static str> {
         let mut words = spec.split(',');
         let interface = words.next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Memory in which frames lie that are shared with the kernel: chunks of equal size.
+//! Frame memory shared with the kernel (UMEM): chunks of equal size.
 //!
-//! Invariant: an offset from a ring becomes bytes only if they lie inside one chunk.
+//! Invariant: an offset from a ring is converted to bytes only if they are inside one chunk.
 
 #![allow(unsafe_code)]
 
@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use crate::pages::{self, HUGE_BYTES};
 
-/// The kernel's smallest chunk, which it takes on every kind of page.
+/// The kernel's smallest chunk, which works on every page size.
 pub(super) const CHUNK_BYTES_MIN: usize = 2048;
 
-/// Its largest on small pages.
+/// The kernel's largest chunk on small pages.
 pub(super) const CHUNK_BYTES_MAX: usize = 4096;
 
-/// Bytes in front of a received frame that the kernel keeps for programs to use.
+/// Bytes before a received frame that the kernel reserves for programs.
 pub(super) const HEADROOM: usize = 256;
 
-/// Shared memory, unmapped when the last of those who use it is gone.
+/// Shared memory, unmapped when its last user is dropped.
 pub(super) struct Umem {
     start: NonNull<u8>,
     mapped: usize,
@@ -27,14 +27,15 @@ pub(super) struct Umem {
     chunk_bytes: usize,
 }
 
-// SAFETY: the memory belongs to the process, not to a thread. Each chunk is at any time either the
-// kernel's or one queue's, which alone looks into it.
+// SAFETY: the memory belongs to the process, not to a thread. At any time the kernel or one queue
+// owns a chunk, and only the owner accesses it.
 unsafe impl Send for Umem {}
 // SAFETY: as above.
 unsafe impl Sync for Umem {}
 
 impl Umem {
-    /// `chunks` chunks of `chunk_bytes` zero bytes, of huge pages if `huge` and there are enough.
+    /// Allocates `chunks` zeroed chunks of `chunk_bytes` bytes, on huge pages if `huge` and enough
+    /// are free.
     pub(super) fn new(chunks: usize, chunk_bytes: usize, huge: bool) -> io::Result<Arc<Self>> {
         assert!(chunk_bytes.is_power_of_two(), "chunks are found by masking");
         let bytes = chunks * chunk_bytes;
@@ -50,15 +51,15 @@ impl Umem {
                 start
             }
         };
-        // Touched now, since the first touch of a page costs microseconds.
+        // Touched now, because the first access to a page costs microseconds.
         for offset in (0..bytes).step_by(CHUNK_BYTES_MAX) {
-            // SAFETY: inside the mapping, which nobody else knows yet.
+            // SAFETY: inside the mapping, which has no other user yet.
             unsafe { start.as_ptr().add(offset).write_volatile(0) };
         }
         Ok(Arc::new(Umem { start, mapped, bytes, chunk_bytes }))
     }
 
-    /// As the kernel wants it.
+    /// Returns the registration for the kernel.
     pub(super) fn registration(&self) -> libc::xdp_umem_reg {
         libc::xdp_umem_reg {
             addr: self.start.as_ptr() as u64,
@@ -70,7 +71,7 @@ impl Umem {
         }
     }
 
-    /// The `length` bytes at `address`, if they lie in one chunk.
+    /// Returns the address of the `length` bytes at `address`, if they are inside one chunk.
     #[inline(always)]
     fn inside(&self, address: u64, length: usize) -> Option<*mut u8> {
         let address = usize::try_from(address).ok().filter(|&address| address < self.bytes)?;
@@ -78,43 +79,43 @@ impl Umem {
         if length > self.chunk_bytes - offset {
             return None;
         }
-        // SAFETY: below the mapping's length, as was just checked.
+        // SAFETY: below the mapping's length, as checked above.
         Some(unsafe { self.start.as_ptr().add(address) })
     }
 
-    /// The bytes of a received frame, or `None` if they do not lie in one chunk.
+    /// Returns the bytes of a received frame, or `None` if they are not inside one chunk.
     ///
     /// # Safety
     /// The chunk must have come from the receive ring and not yet be in the fill ring again.
     #[inline(always)]
     pub(super) unsafe fn received(&self, address: u64, length: usize) -> Option<&[u8]> {
         let start = self.inside(address, length)?;
-        // SAFETY: inside the mapping; the caller says that the chunk is ours to look at.
+        // SAFETY: inside the mapping; the caller guarantees that this process owns the chunk.
         Some(unsafe { std::slice::from_raw_parts(start, length) })
     }
 
-    /// Copies a frame to the beginning of a chunk. False if it is longer than a chunk, or the
-    /// chunk is none.
+    /// Copies a frame to the start of a chunk. Returns false if it is longer than a chunk, or the
+    /// chunk is invalid.
     ///
     /// # Safety
-    /// The chunk must be a free one: neither with the kernel nor lent by [`Umem::received`].
+    /// The chunk must be free: neither with the kernel nor borrowed by [`Umem::received`].
     #[inline(always)]
     pub(super) unsafe fn fill(&self, chunk: u64, bytes: &[u8]) -> bool {
         let Some(start) = self.inside(chunk, bytes.len()) else { return false };
-        // SAFETY: the destination is inside the mapping; nobody else looks at a free chunk, and
-        // the source is a borrow, which of a free chunk there is none.
+        // SAFETY: the destination is inside the mapping. No other code accesses a free chunk. The
+        // source cannot overlap it, because a free chunk has no borrows.
         unsafe { start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         true
     }
 
-    /// Takes the number that a program left before a received frame, and leaves zero in its place.
+    /// Reads the number that a program stored before a received frame, and sets it to zero.
     ///
     /// # Safety
-    /// As for [`Umem::received`], and no slice of the number's bytes may be lent.
+    /// As for [`Umem::received`], and no slice of the number's bytes may be borrowed.
     #[inline(always)]
     pub(super) unsafe fn take_before(&self, address: u64) -> Option<u64> {
         let place = self.inside(address.checked_sub(8)?, 8)?.cast::<u64>();
-        // SAFETY: inside the mapping, and the caller says that it is ours.
+        // SAFETY: inside the mapping; the caller guarantees that this process owns it.
         unsafe {
             let number = place.read_unaligned();
             place.write_unaligned(0);
@@ -122,26 +123,26 @@ impl Umem {
         }
     }
 
-    /// Where the chunk begins that an address is in.
+    /// Returns the start of the chunk that contains an address.
     #[inline(always)]
     pub(super) fn chunk_of(&self, address: u64) -> u64 {
         address & !(self.chunk_bytes as u64 - 1)
     }
 
-    /// Whether there is a chunk that begins there.
+    /// Returns whether a chunk starts at this address.
     #[inline(always)]
     pub(super) fn has(&self, chunk: u64) -> bool {
         self.inside(chunk, self.chunk_bytes).is_some()
     }
 
-    /// Bytes of a chunk.
+    /// Returns the bytes of a chunk.
     pub(super) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }
 }
 
 fn map(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
-    // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
     let start = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -160,8 +161,8 @@ fn map(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
 
 impl Drop for Umem {
     fn drop(&mut self) {
-        // SAFETY: the range is the one that was mapped. Nothing points into it any more: sockets
-        // hold the pages themselves.
+        // SAFETY: the range is the mapped one. No pointer into it remains, because sockets hold the
+        // pages themselves.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
     }
 }

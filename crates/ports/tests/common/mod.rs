@@ -12,8 +12,9 @@ use ports::port::{Port, PortError};
 
 pub const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// Runs `test` in a thread with a fresh network namespace. Where none can be made, the need is
-/// named and the test skipped, except as root where `CI` is set.
+/// Runs `test` in a thread with a new network namespace.
+///
+/// If none can be created, prints the requirement and skips the test, except as root with `CI` set.
 pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(|| {
         // SAFETY: only this thread, which ends with the test, moves to a new namespace.
@@ -34,7 +35,7 @@ pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
 
 #[allow(clippy::disallowed_methods)]
 pub fn may_not_skip() -> bool {
-    // SAFETY: asking for the user's number has no preconditions.
+    // SAFETY: the query of the user id has no preconditions.
     std::env::var_os("CI").is_some() && unsafe { libc::geteuid() } == 0
 }
 
@@ -44,7 +45,7 @@ pub fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {:?}", output);
 }
 
-/// A pair of linked interfaces `left` and `right`, up.
+/// Creates a pair of linked interfaces `left` and `right`, up.
 pub fn veth() {
     ip("link add left type veth peer name right");
     ip("link set left up");
@@ -61,7 +62,7 @@ pub fn send(port: &mut impl Port, frames: &[Vec<u8>]) {
     }
 }
 
-/// Receives until `count` frames satisfy `wanted`; those frames.
+/// Receives until `count` frames satisfy `wanted`, and returns those frames.
 pub fn collect(port: &mut impl Port, count: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut batch = Batch::new(7);
@@ -81,12 +82,12 @@ pub fn collect(port: &mut impl Port, count: usize, wanted: impl Fn(&[u8]) -> boo
     frames
 }
 
-/// Whether it is a frame of ours: from an address that starts with 02.
+/// Returns whether the test sent the frame: its source address starts with 02.
 pub fn ours(bytes: &[u8]) -> bool {
     bytes[6] == 2
 }
 
-/// A frame of ours with these bytes after the addresses.
+/// Builds a test frame with these bytes after the addresses.
 pub fn frame(after_addresses: &[u8], payload: usize) -> Vec<u8> {
     let mut bytes = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1];
     bytes.extend(after_addresses);
@@ -94,7 +95,7 @@ pub fn frame(after_addresses: &[u8], payload: usize) -> Vec<u8> {
     bytes
 }
 
-/// A frame of ours that carries its number.
+/// Builds a test frame that contains its number.
 pub fn numbered(number: u32) -> Vec<u8> {
     let mut bytes = frame(&[0x88, 0xb5], 0);
     bytes.extend(number.to_be_bytes());
@@ -106,7 +107,7 @@ pub fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes[14..18].try_into().unwrap())
 }
 
-/// The ones' complement sum of RFC 1071, over big-endian words.
+/// Returns the ones' complement sum of RFC 1071 over big-endian words.
 pub fn sum(bytes: &[u8], start: u32) -> u16 {
     let mut sum = start;
     for pair in bytes.chunks(2) {
@@ -126,21 +127,21 @@ pub fn check_transport(bytes: &[u8], at: usize) {
     assert_eq!(all, 0xffff, "the checksum of {bytes:02x?} is wrong");
 }
 
-/// Sends a frame whose checksum, `place` bytes behind `from`, is left to the interface.
+/// Sends a frame whose checksum, `place` bytes after `from`, is left to the interface.
 pub fn send_partial(interface: &str, bytes: &[u8], from: u16, place: u16) {
     send_virtio(interface, bytes, [0, 0], 0, [from, place]);
 }
 
-/// Sends a frame with a virtio header: kind of merged frame and bytes of its headers, payload bytes
-/// of a segment, and where its checksum is to be completed.
+/// Sends a frame with a virtio header: type of merged frame and bytes of its headers, payload bytes
+/// of a segment, and position of its checksum.
 pub fn send_virtio(interface: &str, bytes: &[u8], [kind, head]: [u8; 2], size: u16, sum: [u16; 2]) {
     let mut message = vec![1, kind];
     let words = [u16::from(head), size, sum[0], sum[1]];
     message.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
     message.extend(bytes);
     let name = std::ffi::CString::new(interface).unwrap();
-    // SAFETY: every pointer is to a local value of the length that goes with it, and the
-    // descriptor is closed at the end.
+    // SAFETY: every pointer is to a local value of the given length, and the descriptor is closed
+    // at the end.
     unsafe {
         let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
         let on: libc::c_int = 1;
@@ -163,7 +164,7 @@ pub fn send_virtio(interface: &str, bytes: &[u8], [kind, head]: [u8; 2], size: u
     }
 }
 
-/// Receives until the port fails; its error.
+/// Receives until the port fails, and returns its error.
 pub fn failure(port: &mut impl Port) -> PortError {
     let deadline = clock::now() + PATIENCE;
     loop {

@@ -1,15 +1,20 @@
-//! A connection by TCP between two hosts: iperf3 sends as much as the window lets it, for a set time.
+//! A TCP connection between two hosts: iperf3 sends as much as the window allows, for a fixed time.
 //!
 //! ```text
 //!   window W  ->  tcp_wmem of the sender's namespace, tcp_rmem of the receiver's: 2 W and no more
 //! ```
-//! A socket whose program asks for a buffer of W gets one of 2 W, half of which is for what surrounds the bytes. The same is
-//! asked for here by the limits of the namespaces, since the limit that a program meets (`rmem_max`) is the whole
-//! machine's. So no program but this sees other limits, and nothing of the machine is changed. What was
-//! obtained is seen at the sender: the largest window that its receiver offered.
+//! A program that requests a socket buffer of W gets 2 W, half of which is for overhead. This
+//! module sets the limits of the namespaces instead, because a program's own limit (`rmem_max`)
+//! belongs to the whole machine. No other program sees these limits, and nothing of the machine
+//! changes. The effective window is measured at the sender: the largest window that the receiver
+//! offered.
 //!
-//! Source: `iperf3(1)`, `tcp(7)`, `socket(7)`. Invariants: congestion control is CUBIC, whatever the machine's own is; when it is
-//! over, or dropped, the limits are what they were and both programs are dead and waited for.
+//! Source: `iperf3(1)`, `tcp(7)`, `socket(7)`.
+//!
+//! Invariants:
+//! - Congestion control is CUBIC, independent of the machine's default.
+//! - At the end, or when dropped, the limits are restored, and both programs are dead and waited
+//!   for.
 
 use std::time::Duration;
 
@@ -21,59 +26,60 @@ use crate::LabError;
 use crate::host::Host;
 use crate::tcp_diag::{Counts, Diagnosis};
 
-/// Bytes of a frame around a largest segment: Ethernet with its check sequence, IPv4, TCP without options, which Linux
-/// counts into the segment.
+/// Bytes of a frame in addition to an MSS: Ethernet with frame check sequence, IPv4, and TCP
+/// without options, which Linux counts as part of the segment.
 const AROUND_SEGMENT: u32 = 18 + 20 + 20;
 
-/// The least largest segment that Linux takes from a program.
+/// Smallest MSS that Linux accepts from a program.
 const SEGMENT_BYTES_MIN: u32 = 88;
 
-/// The smallest frame whose payload can be set.
+/// Smallest frame size that can be set.
 pub const FRAME_BYTES_MIN: u32 = SEGMENT_BYTES_MIN + AROUND_SEGMENT;
 
-/// The least part of a buffer's limits, which the kernel keeps to when memory is short.
+/// Smallest value of a buffer's limits, which the kernel guarantees when memory is short.
 const BUFFER_BYTES_MIN: u64 = 4096;
 
-/// More than the program says beside what it sends.
+/// More bytes than the program sends on its control connection.
 const SAID_BYTES_MAX: u64 = 4096;
 
-/// What is to be sent.
+/// Parameters of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// The window that both ends are given, in bytes; none for what the system gives by itself.
+    /// Window of both ends in bytes; `None` for the system's default.
     pub window_bytes: Option<u64>,
-    /// Bytes of a full frame, check sequence included; none for the largest that the link takes.
+    /// Bytes of a full frame with frame check sequence; `None` for the largest that the link
+    /// supports.
     pub frame_bytes: Option<u32>,
-    /// How long it sends, in whole seconds, at least one.
+    /// Duration in whole seconds, at least one.
     pub span: Duration,
 }
 
-/// What came of it.
+/// Result of a transfer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// The program and its version.
+    /// Program and version.
     pub program: String,
-    /// How the sender answered congestion.
+    /// Congestion control of the sender.
     pub congestion: String,
-    /// Bytes that the receiver had.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// In how many seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Segments that were sent again, as the program says of its connection.
+    /// Retransmitted segments, as reported by the program.
     pub retransmits: u64,
-    /// What the sender's namespace counted meanwhile.
+    /// Counters of the sender's namespace for the same time.
     pub counts: Counts,
-    /// The largest window that the receiver was seen to offer, in bytes.
+    /// Largest window offered by the receiver, in bytes.
     pub window_bytes: Option<u64>,
-    /// The largest that the sender allowed itself, in bytes.
+    /// Largest congestion window of the sender, in bytes.
     pub congestion_bytes: Option<u64>,
-    /// The mean of the smoothed times of a round trip, in microseconds.
+    /// Mean smoothed round-trip time in microseconds.
     pub round_trip_us: Option<u64>,
-    /// What a full segment carried, in bytes.
+    /// Payload of a full segment in bytes.
     pub segment_bytes: Option<u64>,
 }
 
-/// A connection over which is sent.
+/// A transfer in progress.
 #[derive(Debug)]
 pub struct Transfer<'a> {
     iperf: Iperf<'a>,
@@ -86,7 +92,7 @@ pub struct Transfer<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// Starts a server on one host, and a client on the other that sends.
+    /// Starts a server on one host, and a sending client on the other.
     pub fn start(
         from: &'a Host,
         to: &Host,
@@ -117,13 +123,14 @@ impl<'a> Transfer<'a> {
         })
     }
 
-    /// What came of it, once it has ended by itself; an error where it failed. Each call looks at the window too.
+    /// Returns the result once the transfer has ended by itself, or an error if it failed. Each
+    /// call also samples the window.
     pub fn ended(&mut self) -> Result<Option<Report>, LabError> {
         if self.iperf.is_over(parse)? {
             return self.report().map(Some);
         }
         let connections = self.diagnosis.connections()?;
-        // Beside its bytes the program has a connection on which it says little.
+        // The program also has a control connection, with few bytes.
         let busiest = connections.iter().max_by_key(|it| it.acked_bytes);
         let offered = busiest.and_then(|it| it.window_bytes);
         self.window_bytes = self.window_bytes.max(offered);
@@ -135,13 +142,13 @@ impl<'a> Transfer<'a> {
     fn report(&self) -> Result<Report, LabError> {
         let counts = Counts::of(self.from.namespace())?.since(&self.before);
         let said = self.iperf.report(parse)?;
-        // What it says itself it has seen at each end of a second, and some versions do not say it.
+        // The program samples the window only once a second, and some versions do not report it.
         let window_bytes = self.window_bytes.max(said.window_bytes);
         Ok(Report { counts, window_bytes, segment_bytes: self.segment_bytes, ..said })
     }
 }
 
-/// Sets the limits of both ends, which last as long as what is returned.
+/// Sets the limits of both ends until the returned value is dropped.
 fn limits(from: &Host, to: &Host, terms: &Terms) -> Result<Changed, LabError> {
     let mut changed = Changed::default();
     let Some(window) = terms.window_bytes else { return Ok(changed) };
@@ -156,7 +163,7 @@ fn limits(from: &Host, to: &Host, terms: &Terms) -> Result<Changed, LabError> {
     Ok(changed)
 }
 
-/// What the program says of its connection.
+/// Parses the program's report.
 fn parse(said: &[u8]) -> Result<Report, String> {
     let told = told(said)?;
     if let Some(error) = told["error"].as_str() {

@@ -1,10 +1,11 @@
-//! Asking a running program of DPDK for its counters: its telemetry socket.
+//! Reads the counters of a running DPDK program through its telemetry socket.
 //!
-//! The socket carries packets: a greeting with the longest answer it will give, then a line
-//! (`/ethdev/stats,0`) for an object (`{"/ethdev/stats": {...}}`).
+//! The socket carries packets: first a greeting with the longest reply length. Then each request is
+//! a line (`/ethdev/stats,0`) and each reply an object (`{"/ethdev/stats": {...}}`).
 //!
 //! Source: DPDK's guide "Telemetry", version 2 of the socket.
-//! Invariant: an answer is read up to a limit and a time, whatever the program does.
+//!
+//! Invariant: a reply is read up to a size limit and a timeout, for any behavior of the program.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 const ANSWER_BYTES: usize = 1 << 17;
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A port's counters as DPDK and as we call them.
+/// A port's counters: names in DPDK and names in planimeter.
 const COUNTERS: [(&str, &str); 6] = [
     ("ipackets", "received"),
     ("opackets", "sent"),
@@ -30,12 +31,12 @@ const COUNTERS: [(&str, &str); 6] = [
     ("rx_nombuf", "receive_no_buffer"),
 ];
 
-/// Where a program started with this runtime folder and file prefix listens.
+/// Returns the socket's path for this runtime directory and file prefix.
 pub(in crate::peer) fn socket(runtime: &Path, prefix: &str) -> PathBuf {
     runtime.join("dpdk").join(prefix).join("dpdk_telemetry.v2")
 }
 
-/// The counters of a program's first `ports` ports, as `port.N.NAME` with ports from 1.
+/// Returns the counters of a program's first `ports` ports, as `port.N.NAME` with ports from 1.
 pub(in crate::peer) fn counters(
     socket: &Path,
     ports: usize,
@@ -58,7 +59,8 @@ pub(in crate::peer) fn counters(
     Ok(counters)
 }
 
-/// Whether a program's first `ports` ports are all started; not so while it does not listen yet.
+/// Returns whether a program's first `ports` ports are all started; false if it does not listen
+/// yet.
 pub(in crate::peer) fn started(socket: &Path, ports: usize) -> bool {
     let Ok(connection) = Connection::open(socket) else {
         return false;
@@ -70,13 +72,13 @@ pub(in crate::peer) fn started(socket: &Path, ports: usize) -> bool {
     (0..ports).all(is_started)
 }
 
-/// Reads the answer to `/ethdev/info`.
+/// Parses the reply to `/ethdev/info`.
 fn parse_started(answer: &str) -> bool {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     answer["/ethdev/info"]["dev_started"] == 1
 }
 
-/// Reads the answer to `/ethdev/stats`; nothing where there is no such port.
+/// Parses the reply to `/ethdev/stats`; empty if there is no such port.
 fn parse_port(answer: &str, port: usize) -> BTreeMap<String, u64> {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let stats = &answer["/ethdev/stats"];
@@ -122,7 +124,8 @@ impl Connection {
             checked(set as isize)?;
         }
         let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-        // SAFETY: `address` is a valid sockaddr_un of the length given, its path closed by a zero.
+        // SAFETY: `address` is a valid sockaddr_un of the length given, and its path ends in a
+        // zero.
         let connected =
             unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) };
         checked(connected as isize)?;
@@ -141,7 +144,7 @@ impl Connection {
         self.receive()
     }
 
-    /// One packet, cut at the limit.
+    /// Receives one packet, truncated at the limit.
     fn receive(&self) -> io::Result<String> {
         let mut buffer = vec![0_u8; ANSWER_BYTES];
         // SAFETY: the pointer and length are those of `buffer`, which the call only writes to.
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_ports_counters_by_our_names() {
-        // Of testpmd 22.11, its counters by queue shortened.
+        // From testpmd 22.11, with its per-queue counters shortened.
         let answer = r#"{"/ethdev/stats":{"ipackets":2631040,"opackets":7,"ibytes":157862400,
             "obytes":420,"imissed":1,"ierrors":2,"oerrors":3,"rx_nombuf":4,"q_ipackets":[2631040,0],
             "q_opackets":[7,0]}}"#;

@@ -1,8 +1,9 @@
-//! A private instance of Open vSwitch: a database, a switch and one bridge, whatever its datapath.
+//! A private instance of Open vSwitch: a database, a switch and one bridge, with any datapath.
 //!
-//! Every path is inside the site's folder, so that a system instance is never seen or touched.
+//! Every path is inside the site's directory, so a system instance is neither read nor changed.
 //!
 //! Source: `ovs-vswitchd(8)`, `ovsdb-server(1)`, `ovs-vsctl(8)`, `ovs-vswitchd.conf.db(5)`.
+//!
 //! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
 
 use super::{statistics, unixctl};
@@ -18,46 +19,48 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BRIDGE: &str = "br0";
-/// Addresses that its bridge learns (8,192 and less by default), for those of its flows that ask it to.
+/// MAC table size of the bridge (8,192 or less by default), for flow entries that use its learning.
 pub(in crate::peer) const MACS_MAX: u32 = 262_144;
-/// Seconds for which it keeps them: the hour that bridges here have.
+/// Ageing time of the MAC table in seconds: one hour, like other bridges here.
 pub(in crate::peer) const MACS_AGEING_S: u32 = 3600;
 const PACKAGE: &str = "openvswitch-switch";
 const SCHEMA: &str = "share/openvswitch/vswitch.ovsschema";
 const SCHEMAS: [&str; 2] =
     ["/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema"];
-/// How long a part may take to come up or to end.
+/// Timeout for a part to start or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long it may take until the switch has taken over its bridge: with DPDK it first loads
-/// hundreds of drivers and clears its memory, on a core it may have to share.
+/// Timeout for the switch to configure its bridge. With DPDK it first loads hundreds of drivers and
+/// clears its memory, possibly on a shared core.
 const TAKE_OVER_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How an instance is to be.
+/// Settings of an instance.
 #[derive(Debug, Clone, Default)]
 pub(in crate::peer) struct Plan {
-    /// The switch's program.
+    /// Path of the switch's program.
     pub switch: PathBuf,
-    /// Where the other programs and the schema are installed; without it, where the system has them.
+    /// Prefix of the other programs and the schema; `None` for the system's installation.
     pub prefix: Option<PathBuf>,
-    /// The cores of its threads, but those that have cores of their own.
+    /// Cores of its threads, except those with their own cores.
     pub cores: Vec<usize>,
-    /// Further environment of the switch.
+    /// Additional environment of the switch.
     pub environment: Vec<(OsString, OsString)>,
-    /// Settings that must be known before the switch starts, as words of `ovs-vsctl`
+    /// Settings needed before the switch starts, as arguments of `ovs-vsctl`
     /// (`other_config:NAME=VALUE`).
     pub before: Vec<String>,
-    /// The ports in order, each a name and the settings of its interface as words of `ovs-vsctl`.
+    /// The ports in order, each with a name and the settings of its interface as arguments of
+    /// `ovs-vsctl`.
     pub ports: Vec<(String, Vec<String>)>,
 }
 
 impl Plan {
-    /// A program of Open vSwitch.
+    /// Returns the path of an Open vSwitch program.
     fn tool(&self, name: &'static str) -> Result<PathBuf, Need> {
         need::tool_below(self.prefix.as_deref(), name, PACKAGE)
     }
 }
 
-/// What an installation of Open vSwitch has below its prefix that the lab needs; the file that is missing.
+/// Checks that an installation has the required files below its prefix; the error is the missing
+/// file.
 pub(in crate::peer) fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
     for name in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
         need::tool_below(Some(prefix), name, PACKAGE)
@@ -76,22 +79,22 @@ pub(in crate::peer) struct Instance {
     ports: Vec<String>,
 }
 
-/// Where an instance has its files, and how its programs are started.
+/// Directory of an instance's files, with the start of its programs.
 #[derive(Debug, Clone)]
 struct Place {
     path: PathBuf,
 }
 
 impl Instance {
-    /// Starts it; returns when the switch has taken over the bridge and its ports.
+    /// Starts an instance; returns when the switch has configured the bridge and its ports.
     pub(in crate::peer) fn start(plan: &Plan, site: &Site) -> Result<Instance, LabError> {
         let place = Place { path: site.path.clone() };
         checked_socket_path(&place.file("br0.mgmt"))?;
-        // It would try for a long time, and say so only in its log.
+        // Without this check, the switch would retry for a long time and report it only in its log.
         need::require(Feature::Tun)?;
         let schema = schema(plan.prefix.as_deref())?;
         let conf = place.file("conf.db");
-        // Of a run before at the same site.
+        // A database of an earlier run at the same site.
         let _ = std::fs::remove_file(&conf);
         let made = [OsString::from("create"), conf.into(), schema.into()];
         let cores = &plan.cores;
@@ -103,12 +106,12 @@ impl Instance {
         let mut instance = Instance { switch, database, place, ports };
         match instance.place.configure(plan, site) {
             Ok(()) => Ok(instance),
-            // A switch that has ended knows better why than who waited for it.
+            // The error of an ended switch is more specific than the timeout.
             Err(error) => Err(instance.check().err().unwrap_or(error)),
         }
     }
 
-    /// Waits until it can be programmed and has all its ports; says at which channel.
+    /// Waits until the switch accepts OpenFlow and has all its ports; returns the channel.
     pub(in crate::peer) fn ready(&mut self, patience: Duration) -> Result<String, LabError> {
         let socket = self.place.file("br0.mgmt");
         self.switch.wait_ready(patience, || UnixStream::connect(&socket).is_ok())?;
@@ -116,7 +119,7 @@ impl Instance {
         Ok(format!("unix:{}", socket.display()))
     }
 
-    /// Asks the switch what `ovs-appctl` would.
+    /// Sends a command to the switch, like `ovs-appctl`.
     pub(in crate::peer) fn ask(
         &self,
         command: &str,
@@ -125,23 +128,25 @@ impl Instance {
         unixctl::ask(&self.place.switch_control(), command, arguments)
     }
 
-    /// How many addresses its bridge knows.
+    /// Returns the number of addresses in the bridge's MAC table.
     pub(in crate::peer) fn addresses_learned(&self) -> Result<Option<u64>, LabError> {
         Ok(statistics::parse_addresses(&self.ask("fdb/stats-show", &[BRIDGE])?))
     }
 
-    /// Fails, with its last words, if a part has ended by itself.
+    /// Fails, with the last lines of its output, if a part has ended by itself.
     pub(in crate::peer) fn check(&mut self) -> Result<(), LabError> {
         self.switch.check().and_then(|()| self.database.check())
     }
 
-    /// The switch's process.
+    /// Returns the switch's process.
     pub(in crate::peer) fn pid(&self) -> u32 {
         self.switch.pid()
     }
 
-    /// Makes the switch stand still. Its revalidators measure how long a round over the datapath's
-    /// flows takes and allow fewer flows after a long one, so it is held while they sleep.
+    /// Suspends the switch while its revalidators sleep.
+    ///
+    /// Revalidators measure the duration of a dump of the datapath's flows, and allow fewer flows
+    /// after a long one.
     pub(in crate::peer) fn hold(&mut self) {
         let pid = self.pid();
         let asleep = || {
@@ -150,26 +155,27 @@ impl Instance {
                 .filter(|thread| is_revalidator(thread))
                 .all(|thread| thread.state == 'S')
         };
-        // Twice, since between two waits of one round they look asleep too.
+        // More than once, because they also sleep between two waits of one round.
         let mut looks = 0;
         let waited = wait::until(PATIENCE, || {
             looks = if asleep() { looks + 1 } else { 0 };
             Ok(looks > 2)
         });
-        // One that never rests is held wherever it is.
+        // If they never sleep, the switch is suspended at any point.
         let _ = waited;
         self.switch.hold();
     }
 
-    /// Lets the switch go on.
+    /// Resumes the switch.
     pub(in crate::peer) fn release(&mut self) {
         self.switch.release();
     }
 
-    /// Ends it.
+    /// Ends the instance.
     pub(in crate::peer) fn stop(mut self) -> Result<(), LabError> {
         self.release();
-        // Asked to exit, not signalled, so that it takes its own interfaces and sockets along.
+        // A request to exit instead of a signal, so that the switch removes its own interfaces and
+        // sockets.
         let asked = self.ask("exit", &["--cleanup"]);
         match asked.and_then(|_| self.switch.wait_end(PATIENCE)) {
             Ok(_) => {}
@@ -179,7 +185,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Open vSwitch accepts a port it cannot open and merely notes why; we do not.
+    /// Checks the ports: Open vSwitch accepts a port that it cannot open and only logs the reason.
     fn check_ports(&self) -> Result<(), LabError> {
         let shown = self.ask("dpif/show", &[])?;
         for port in &self.ports {
@@ -208,7 +214,7 @@ impl Place {
         self.file("vswitchd.ctl")
     }
 
-    /// A program of Open vSwitch with all its default paths turned to the site's folder.
+    /// Prepares a program of Open vSwitch, with all its default paths in the site's directory.
     fn launch(
         &self,
         program: PathBuf,
@@ -260,7 +266,7 @@ impl Place {
         Ok(switch)
     }
 
-    /// The bridge and its ports; returns when the switch has taken them over.
+    /// Configures the bridge and its ports; returns when the switch has applied this.
     fn configure(&self, plan: &Plan, site: &Site) -> Result<(), LabError> {
         let bridge = format!(
             "--timeout={} add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev \
@@ -301,7 +307,7 @@ fn is_revalidator(thread: &Stat) -> bool {
     thread.name.starts_with("revalidator")
 }
 
-/// "Open vSwitch 3.1.0", and what else the program says of itself ("DPDK 22.11.11").
+/// Returns "Open vSwitch 3.1.0", and the DPDK version that the program reports ("DPDK 22.11.11").
 pub(in crate::peer) fn version(plan: &Plan, site: &Site) -> Result<String, LabError> {
     let place = Place { path: site.path.clone() };
     let launch = place.launch(plan.switch.clone(), ["--version".into()], &plan.cores, site);
@@ -315,7 +321,8 @@ pub(in crate::peer) fn version(plan: &Plan, site: &Site) -> Result<String, LabEr
     })
 }
 
-/// Arguments every daemon gets: stay in front, speak to the log only, be controlled privately.
+/// Returns the arguments of all daemons: run in the foreground, log only to the console, use a
+/// private control socket.
 fn daemon_arguments(control: &Path) -> impl Iterator<Item = OsString> + use<> {
     let quiet = ["--no-chdir", "-vconsole:info", "-vsyslog:off", "-vfile:off"];
     quiet.map(OsString::from).into_iter().chain([option("--unixctl=", control)])

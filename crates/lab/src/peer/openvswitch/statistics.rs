@@ -1,53 +1,56 @@
-//! What Open vSwitch's userspace datapath tells of itself, read from the text made for people.
+//! Parsers for the statistics of Open vSwitch's userspace datapath, from the text of its commands.
 //!
-//! Each thread of the datapath counts which of its caches a frame was found in, and how many
-//! cycles it spent on frames and on looking for some. Totals go into a peer's counters; the threads
-//! one by one are what a comparison of cycles per frame needs.
+//! Each thread of the datapath counts in which cache it found a frame, and the cycles spent on
+//! frames and on polling. A peer's counters contain the totals. Comparisons of cycles per frame use
+//! the values per thread.
 //!
 //! Source: `ovs-vswitchd(8)` (dpif-netdev commands, upcall/show), `dpctl(8)`, `ovs-appctl(8)`
 //! (coverage/show); texts of Open vSwitch 3.1.
-//! Invariant: parsing never panics, whatever the text; a line not understood is left out.
+//!
+//! Invariant: parsing never panics for any text; unknown lines are skipped.
 
 use std::collections::BTreeMap;
 
-/// What one thread of the datapath counted (`dpif-netdev/pmd-stats-show`), in frames but where
-/// said otherwise. Every frame received is found at one of the five places or is an upcall.
+/// Counters of one datapath thread (`dpif-netdev/pmd-stats-show`), in frames unless stated
+/// otherwise.
+///
+/// Every received frame is a hit in one of the five lookups or an upcall.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadStats {
-    /// The core of a polling thread; none for the main thread.
+    /// The core of a PMD thread; none for the main thread.
     pub core: Option<usize>,
-    /// Frames taken from ports.
+    /// Frames received from ports.
     pub packets_received: u64,
-    /// Times that a frame was sent through the datapath again.
+    /// How often a frame was recirculated.
     pub recirculations: u64,
-    /// Found by the hint of the network interface that received it.
+    /// Hits by partial hardware offload, the hint of the receiving interface.
     pub phwol_hits: u64,
-    /// Found where a rule names nothing but the port.
+    /// Hits of simple matches, for rules that match only the port.
     pub simple_match_hits: u64,
-    /// Found in the exact-match cache.
+    /// Hits in the exact-match cache.
     pub emc_hits: u64,
-    /// Found in the signature-match cache.
+    /// Hits in the signature-match cache.
     pub smc_hits: u64,
-    /// Found by the classifier of the datapath's flows.
+    /// Hits in the datapath classifier (megaflows).
     pub megaflow_hits: u64,
-    /// Not found: a flow was made for it.
+    /// Misses for which an upcall created a flow.
     pub upcalls: u64,
-    /// Not found, and dropped because no flow could be made.
+    /// Misses that were dropped because no flow could be created.
     pub upcalls_lost: u64,
-    /// Cycles of the time-stamp counter spent polling in vain.
+    /// Cycles of the time-stamp counter spent polling without frames.
     pub cycles_idle: u64,
     /// Cycles of the time-stamp counter spent on frames.
     pub cycles_busy: u64,
 }
 
 impl ThreadStats {
-    /// Cycles spent on frames, per frame; none where there were no frames.
+    /// Returns the cycles spent on frames, per frame; none if there were no frames.
     pub fn cycles_busy_per_packet(&self) -> Option<f64> {
         let packets = self.packets_received;
         (packets > 0).then(|| self.cycles_busy as f64 / packets as f64)
     }
 
-    /// What came to pass between an earlier reading of the same thread and this one.
+    /// Returns the difference from an earlier reading of the same thread.
     pub fn since(&self, earlier: &ThreadStats) -> ThreadStats {
         let mut passed = *self;
         for (_, field) in FIELDS {
@@ -64,7 +67,7 @@ fn passed_by(field: Field, now: &ThreadStats, earlier: &ThreadStats) -> u64 {
 
 type Field = fn(&mut ThreadStats) -> &mut u64;
 
-/// Every counter by the name that Open vSwitch gives it.
+/// All counters by their names in Open vSwitch.
 const FIELDS: [(&str, Field); 11] = [
     ("packets received", |stats| &mut stats.packets_received),
     ("packet recirculations", |stats| &mut stats.recirculations),
@@ -79,7 +82,7 @@ const FIELDS: [(&str, Field); 11] = [
     ("processing cycles", |stats| &mut stats.cycles_busy),
 ];
 
-/// The threads of `dpif-netdev/pmd-stats-show`, polling threads and the main one.
+/// Parses the threads of `dpif-netdev/pmd-stats-show`: PMD threads and the main one.
 pub fn parse_threads(text: &str) -> Vec<ThreadStats> {
     let mut threads = Vec::new();
     for line in text.lines() {
@@ -99,29 +102,29 @@ pub fn parse_threads(text: &str) -> Vec<ThreadStats> {
     threads
 }
 
-/// How many addresses a bridge knows (`fdb/stats-show`), if it says so.
+/// Parses the number of addresses in a bridge's MAC table (`fdb/stats-show`), if reported.
 pub fn parse_addresses(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.split_once("MAC entries in the table:"));
     let (_, value) = line.filter(|(name, _)| name.trim_start().starts_with("Current/maximum"))?;
     first_number(value)
 }
 
-/// How the polling threads worked (`dpif-netdev/pmd-perf-show`), added over the threads.
+/// Statistics of PMD threads (`dpif-netdev/pmd-perf-show`), summed over the threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Polling {
-    /// Rounds over all ports.
+    /// Iterations over all ports.
     pub iterations: u64,
-    /// Rounds in which there were frames.
+    /// Iterations with frames.
     pub iterations_busy: u64,
-    /// Frames given to ports.
+    /// Frames sent to ports.
     pub packets_sent: u64,
-    /// Bursts in which they were given.
+    /// Bursts sent to ports.
     pub bursts_sent: u64,
-    /// The time of an upcall in microseconds, the mean over the last thread that had one.
+    /// Mean duration of an upcall in microseconds, of the last thread that had one.
     pub upcall_us_mean: f64,
 }
 
-/// Reads `dpif-netdev/pmd-perf-show`.
+/// Parses `dpif-netdev/pmd-perf-show`.
 pub fn parse_polling(text: &str) -> Polling {
     let mut polling = Polling::default();
     for line in text.lines() {
@@ -147,20 +150,20 @@ pub fn parse_polling(text: &str) -> Polling {
     polling
 }
 
-/// The flows of the datapath (`upcall/show`).
+/// Flows of the datapath (`upcall/show`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flows {
-    /// Flows there are now.
+    /// Current number of flows.
     pub current: u64,
-    /// The most there have been.
+    /// Highest number of flows so far.
     pub most: u64,
-    /// How many there may be: Open vSwitch lowers it while its revalidators cannot follow.
+    /// Limit of flows: Open vSwitch lowers it while its revalidators are too slow.
     pub limit: u64,
-    /// How long the revalidators took for their last round over them, in milliseconds.
+    /// Duration of the revalidators' last dump in milliseconds.
     pub round_ms: u64,
 }
 
-/// Reads `upcall/show` of one datapath.
+/// Parses `upcall/show` of one datapath.
 pub fn parse_flows(text: &str) -> Flows {
     let mut flows = Flows::default();
     for line in text.lines() {
@@ -176,14 +179,15 @@ pub fn parse_flows(text: &str) -> Flows {
     flows
 }
 
-/// The counters of `dpctl/show -s` by port, as `port.N.NAME` with `ports` numbered from 1:
-/// received and sent frames, and those dropped or in error either way. Ports that listen for
-/// vhost-user have none in this version.
+/// Parses the port counters of `dpctl/show -s`, as `port.N.NAME` with `ports` numbered from 1.
+///
+/// These are received and sent frames, drops and errors. Ports of type dpdkvhostuser have none in
+/// this version.
 pub fn parse_ports(text: &str, ports: &[String]) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     let mut port = None;
     for line in text.lines().map(str::trim) {
-        // Where a port has no counters, the next one's head stands behind the complaint.
+        // If a port has no counters, the next port's header follows the error on the same line.
         let head = line.rsplit_once("  port ").map(|(_, head)| head);
         if let Some(head) = head.or_else(|| line.strip_prefix("port ")) {
             let name = head.split_once(": ").and_then(|(_, rest)| rest.split(' ').next());
@@ -203,7 +207,7 @@ pub fn parse_ports(text: &str, ports: &[String]) -> BTreeMap<String, u64> {
                 Some((name @ ("errors" | "dropped"), _)) => format!("{before}_{name}"),
                 _ => continue,
             };
-            // A driver that does not count something has "?" there.
+            // A driver that lacks a counter shows "?".
             if let Some(value) = word.split_once(':').and_then(|(_, value)| value.parse().ok()) {
                 counters.insert(format!("port.{}.{name}", index + 1), value);
             }
@@ -212,9 +216,10 @@ pub fn parse_ports(text: &str, ports: &[String]) -> BTreeMap<String, u64> {
     counters
 }
 
-/// The totals of `coverage/show`, as `coverage.NAME`: lines like
-/// "netdev_sent  0.0/sec 1.2/sec 0.3/sec  total: 1234". Open vSwitch gathers them from its threads
-/// now and then, so they may lag.
+/// Parses the totals of `coverage/show`, as `coverage.NAME`: lines like "netdev_sent  0.0/sec
+/// 1.2/sec 0.3/sec  total: 1234".
+///
+/// Open vSwitch collects them from its threads at intervals, so they may lag.
 pub fn parse_coverage(text: &str) -> BTreeMap<String, u64> {
     let parse = |line: &str| {
         let (head, total) = line.split_once("total:")?;
@@ -224,8 +229,10 @@ pub fn parse_coverage(text: &str) -> BTreeMap<String, u64> {
     text.lines().filter_map(parse).collect()
 }
 
-/// The counts of `dpif-netdev/pmd-stats-show`, added over the threads, as `datapath.NAME`: lines
-/// like "  miss with failed upcall: 5" or "  idle cycles: 7 (12.00%)". Averages are left out.
+/// Parses the counts of `dpif-netdev/pmd-stats-show`, summed over the threads, as `datapath.NAME`.
+///
+/// The lines are like "  miss with failed upcall: 5" or "  idle cycles: 7 (12.00%)". Averages are
+/// skipped.
 pub fn parse_datapath(text: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     for line in text.lines() {
@@ -246,7 +253,7 @@ pub fn parse_datapath(text: &str) -> BTreeMap<String, u64> {
     counters
 }
 
-/// The whole number that a text begins with: 5 of " 5 (12 %)" and of "5ms", nothing of "0.50".
+/// Returns the whole number at the start of a text: 5 of " 5 (12 %)" and of "5ms", none of "0.50".
 fn first_number(text: &str) -> Option<u64> {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

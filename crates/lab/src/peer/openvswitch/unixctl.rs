@@ -1,7 +1,8 @@
-//! Asking a running daemon of Open vSwitch what `ovs-appctl` would, without starting a program.
+//! Sends commands to a running Open vSwitch daemon, like `ovs-appctl`, without starting a program.
 //!
-//! Source: `ovs-appctl(8)`; the socket speaks JSON-RPC 1.0 (one object each way).
-//! Invariant: an answer is read up to a limit and a time, whatever the daemon does.
+//! Source: `ovs-appctl(8)`; the socket uses JSON-RPC 1.0 (one object per direction).
+//!
+//! Invariant: a reply is read up to a size limit and a timeout, for any behavior of the daemon.
 
 use crate::LabError;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use std::time::Duration;
 const ANSWER_BYTES: u64 = 1 << 22;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One command, answered by text.
+/// Sends one command and returns the text of its reply.
 pub(super) fn ask(socket: &Path, command: &str, arguments: &[&str]) -> Result<String, LabError> {
     let request = json!({ "id": 0, "method": command, "params": arguments });
     let answer = exchange(socket, &request).map_err(|error| {

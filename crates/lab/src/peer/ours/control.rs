@@ -1,7 +1,8 @@
-//! The control socket of our processes: a line of JSON asks, a line of JSON answers.
+//! The control socket of planimeter processes: requests and replies are lines of JSON.
 //!
-//! `{"get": "counters"}` is answered by `{"ok": ...}` or `{"error": "why"}`.
-//! Invariant: an answer is read up to a limit and a time, whatever the process does.
+//! The reply to `{"get": "counters"}` is `{"ok": ...}` or `{"error": "why"}`.
+//!
+//! Invariant: a reply is read up to a size limit and a timeout, for any behavior of the process.
 
 use crate::LabError;
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ use std::time::Duration;
 const ANSWER_BYTES: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection to a process of ours.
+/// A connection to a planimeter process.
 #[derive(Debug)]
 pub struct Control {
     stream: BufReader<UnixStream>,
@@ -37,7 +38,7 @@ impl Control {
         }
     }
 
-    /// One request, answered.
+    /// Sends one request and returns its reply.
     pub fn ask(&mut self, request: &Value) -> Result<Value, LabError> {
         let exchanged = self.exchange(request);
         let mut answer =
@@ -52,7 +53,7 @@ impl Control {
         }
     }
 
-    /// Requests of one kind about many entries, at most `limit` in each.
+    /// Sends requests of one kind for many entries, at most `limit` per request.
     pub fn ask_all(
         &mut self,
         kind: &str,
@@ -78,8 +79,10 @@ impl Control {
     }
 }
 
-/// Every number of an answer by its dotted name: `{"a": {"b": 1}}` is `a.b` = 1. In lists, an
-/// element is named by its "port", "name" or "reason" if it has one, else by its place.
+/// Returns every number of a reply by its dotted name: `{"a": {"b": 1}}` is `a.b` = 1.
+///
+/// In lists, the name of an element is its "port", "name" or "reason" if it has one, else its
+/// index.
 pub fn flatten(value: &Value) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     flatten_into("", value, &mut found);

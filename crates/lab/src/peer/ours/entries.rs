@@ -1,4 +1,4 @@
-//! What our programs are to hold, as their control socket wants it.
+//! Table entries in the format of the control socket.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Every frame comes, in order and as often as asked, however long the file is.
+//! Every frame is delivered in order for each pass, for files of any length.
 
 use std::io::{Cursor, SeekFrom};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use packet::capture::write::Notes;
 use super::*;
 use crate::capture::{CaptureOptions, CaptureWriter};
 
-/// Frames of [`file`] that a chunk holds, or one more or less.
+/// Frames of [`file`] that fit into a chunk, plus or minus one.
 const CHUNK_FRAMES: usize = CHUNK_BYTES / 92;
 
 fn file(frames: u64) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn file(frames: u64) -> Vec<u8> {
     writer.finish(None).unwrap()
 }
 
-/// The numbers of the frames that come, and how it ended.
+/// Returns the numbers of the delivered frames, those of the first frames, and the final error.
 fn numbers(mut ahead: ReadAhead) -> (Vec<u64>, Vec<u64>, Option<CaptureError>) {
     let (mut numbers, mut firsts) = (Vec::new(), Vec::new());
     loop {
@@ -73,7 +73,7 @@ fn what_stands_before_a_fault_comes_first() {
     assert!(numbers.is_empty() && matches!(error, Some(CaptureError::NoFrames)));
 }
 
-/// An input that says how much of it was read.
+/// An input that counts how many of its bytes were read.
 struct Counted(Cursor<Vec<u8>>, Arc<AtomicU64>);
 
 impl Read for Counted {
@@ -96,7 +96,7 @@ fn no_more_is_read_ahead_than_the_chunks_hold_and_a_short_file_is_read_once() {
     let long = file((CHUNKS * CHUNK_FRAMES * 3) as u64);
     let size = long.len() as u64;
     let mut ahead = ReadAhead::of(Counted(Cursor::new(long), read.clone()), None).unwrap();
-    // A full row of chunks is what fits; one more is in the making, and one waits.
+    // The channel holds a full number of chunks; one more is being filled, and one waits.
     let Piece::Chunk(first) = ahead.wait_next() else { panic!() };
     let most = (first.len() * (CHUNKS + 3) * 92 + (2 << 18)) as u64;
     for _ in 0..CHUNKS / 2 {

@@ -1,7 +1,7 @@
-//! The check of a server's certificate: it chains to a CA of ours and is valid, whatever its name.
+//! Verifies a server's certificate: it must chain to a trusted CA and be valid; its name is ignored.
 //!
-//! Source: RFC 5280, section 6 (path validation), of which the name in the certificate is no part.
-//! Invariant: everything but the name is checked as rustls checks it.
+//! Source: RFC 5280, section 6 (path validation), which does not include the name in the
+//! certificate. Invariant: rustls checks everything but the name.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct AnyName {
 }
 
 impl AnyName {
-    /// Trusts what these CAs have signed.
+    /// Trusts certificates signed by these CAs.
     pub(super) fn new(roots: Arc<RootCertStore>, algorithms: WebPkiSupportedAlgorithms) -> Self {
         AnyName { roots, algorithms }
     }

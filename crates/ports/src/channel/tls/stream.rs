@@ -1,10 +1,10 @@
-//! A channel over TLS: the handshake and its records ride along with receiving and transmitting.
+//! A channel over TLS: receiving and transmitting drive the handshake and the records.
 //!
-//! Nothing waits: what the socket does not take stays in the connection's buffer, which has a
-//! limit. Who owns the channel also gives it a time to come up, by what is spoken on top.
+//! Nothing waits. Bytes that the socket does not accept stay in the connection's buffer, which has
+//! a limit. The owner of the channel also limits the time of the handshake, by the protocol on top.
 //!
-//! Invariant: no byte is taken from the owner before the peer is authenticated, and a turn reads
-//! a bounded number of bytes, whatever they hold.
+//! Invariant: no byte is accepted from the owner before the peer is authenticated. A turn reads a
+//! bounded number of bytes, whatever their content.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -17,30 +17,30 @@ use rustls::Connection;
 use super::{Tls, words};
 use crate::channel::{Channel, ChannelError, Progress, Source};
 
-/// Encrypted bytes that may wait for the socket.
+/// Most encrypted bytes that wait for the socket.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
-/// Times that the socket is read in one turn, each for at most the 4 KiB that rustls takes.
+/// Most socket reads in one turn, each of at most the 4 KiB that rustls accepts.
 const READS_A_TURN: usize = 8;
 
-/// Decrypted bytes that are enough for one turn.
+/// Number of decrypted bytes at which a turn stops reading.
 const DECRYPTED_BYTES: usize = 8 << 10;
 
-/// A connected socket, non-blocking, with TLS on it.
+/// A connected, non-blocking socket with TLS.
 pub(in crate::channel) struct TlsStream {
     socket: TcpStream,
     tls: Connection,
-    /// Bytes that are decrypted and have not been received.
+    /// Decrypted bytes that have not been received.
     decrypted: usize,
     ended: bool,
-    /// Whether anything has come.
+    /// Whether anything was received.
     heard: bool,
     peer: String,
     source: IpAddr,
     ca_cert: Option<Arc<PathBuf>>,
 }
 
-/// The channel on a connection that this end has made to `peer`.
+/// Creates the channel on a connection that this end made to `peer`.
 pub(in crate::channel) fn connected(
     tls: &Tls,
     socket: TcpStream,
@@ -49,7 +49,7 @@ pub(in crate::channel) fn connected(
     channel(tls, tls.connecting(peer.ip()), socket, peer)
 }
 
-/// The channel on a connection that `peer` has made to this end.
+/// Creates the channel on a connection that `peer` made to this end.
 pub(in crate::channel) fn accepted(
     tls: &Tls,
     socket: TcpStream,
@@ -86,7 +86,7 @@ impl TlsStream {
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected => {
                 self.over()
             }
-            // What rustls keeps of an unfinished message has a limit.
+            // rustls limits the size of an unfinished message.
             ErrorKind::Other | ErrorKind::InvalidData => {
                 ChannelError::Tls { peer: self.peer.clone(), why: error.to_string() }
             }
@@ -94,7 +94,7 @@ impl TlsStream {
         }
     }
 
-    /// The other end is gone.
+    /// Returns the error for a closed connection.
     fn over(&self) -> ChannelError {
         let peer = self.peer.clone();
         match self.tls.is_handshaking() {
@@ -106,7 +106,7 @@ impl TlsStream {
         }
     }
 
-    /// Reads and decrypts what has arrived, until there is enough for one turn.
+    /// Reads and decrypts received bytes, until there are enough for one turn.
     fn pull(&mut self) -> Result<(), ChannelError> {
         for _ in 0..READS_A_TURN {
             match self.tls.read_tls(&mut self.socket) {
@@ -118,7 +118,7 @@ impl TlsStream {
             match self.tls.process_new_packets() {
                 Ok(state) => self.decrypted = state.plaintext_bytes_to_read(),
                 Err(error) => {
-                    // The alert tells the peer why; if it cannot be sent, that is all the same.
+                    // The alert reports the reason to the peer; a failure to send it is ignored.
                     let _ = self.push();
                     let why = words::explain(&error, self.ca_cert.as_ref().map(|ca| ca.as_path()));
                     return Err(ChannelError::Tls { peer: self.peer.clone(), why });
@@ -131,7 +131,7 @@ impl TlsStream {
         Ok(())
     }
 
-    /// Hands over what is decrypted: 0 when nothing is.
+    /// Returns decrypted bytes: 0 if there are none.
     fn take(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
         match self.tls.reader().read(buffer) {
             Ok(0) => Err(self.over()),
@@ -170,7 +170,7 @@ impl Channel for TlsStream {
             count = self.take(buffer)?;
         }
         match self.push() {
-            // What was received before the end is handed over before the end is told.
+            // Bytes received before the end are returned before the end is reported.
             Err(error) if count == 0 => Err(error),
             _ => Ok(count),
         }
@@ -191,10 +191,10 @@ impl Channel for TlsStream {
         Ok(taken)
     }
 
-    /// What the peer reads is the end of TLS, after which it may send on or not.
+    /// The peer reads the end of TLS, and may send on after it.
     fn finish(&mut self) -> bool {
         self.tls.send_close_notify();
-        // What does not leave now waits for room.
+        // Bytes that cannot be sent now wait for room.
         let _ = self.push();
         true
     }
@@ -229,7 +229,8 @@ impl Channel for TlsStream {
 }
 
 impl Drop for TlsStream {
-    /// Says good-bye as far as there is room, so that the peer can tell an end from a cut.
+    /// Sends `close_notify` as far as there is room, so that the peer can tell an end from a
+    /// truncation.
     fn drop(&mut self) {
         if !self.tls.is_handshaking() {
             self.tls.send_close_notify();
@@ -238,7 +239,7 @@ impl Drop for TlsStream {
     }
 }
 
-/// Whether the error only says to come back later.
+/// Returns whether the error means "try again later".
 fn waits(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

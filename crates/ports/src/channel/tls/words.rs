@@ -1,13 +1,14 @@
-//! What goes wrong with TLS, in words that name the remedy.
+//! Texts for TLS errors, with a hint.
 //!
-//! Source: the alerts of RFC 8446, section 6. Invariant: every fault has words, the rarer ones
-//! those of rustls.
+//! Source: the alerts of RFC 8446, section 6. Invariant: every error has a text; rarer ones have
+//! that of rustls.
 
 use std::path::Path;
 
 use rustls::{CertificateError, Error};
 
-/// Why the peer and this end, which trusts the CA in this file, do not come together.
+/// Explains why the handshake between the peer and this end failed. This end trusts the CA in the
+/// file.
 pub(super) fn explain(error: &Error, ca_cert: Option<&Path>) -> String {
     let ca = ca_cert.map_or_else(String::new, |file| format!(" of {}", file.display()));
     match error {

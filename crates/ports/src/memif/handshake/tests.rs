@@ -1,4 +1,4 @@
-//! Both roles against each other, and each against peers that do not keep to the order.
+//! Both roles with each other, and each with peers that violate the order.
 
 use super::super::protocol::words;
 use super::*;
@@ -28,8 +28,8 @@ fn ring(direction: Direction, index: u16, slots_log2: u8) -> (Message, Option<u8
     (Message::AddRing(ring), Some(8))
 }
 
-/// What a server that has one ring for each direction says to the last of these messages, all
-/// before it being good.
+/// Returns the reply of a server with one ring per direction to the last of these messages; all
+/// earlier ones must be valid.
 fn server_says(messages: Vec<(Message, Option<u8>)>) -> Result<ServerStep<u8>, Fault> {
     let mut server = Server::new(identity(), 1, 1);
     let mut last = Err(Fault::Message);
@@ -138,7 +138,7 @@ fn a_client_refuses_what_is_out_of_order() {
     client.start(&SHAPE, 4096);
     let connected = || Message::Connected { name: text("x") };
     assert_eq!(client.receive(connected()), Err(Fault::Unexpected), "before all was told");
-    // Region, five rings, connect: seven things to say, one for each acknowledgement.
+    // Region, five rings, connect: seven messages, one for each acknowledgement.
     for _ in 0..7 {
         assert!(matches!(client.receive(Message::Ack), Ok(ClientStep::Say(..))));
     }

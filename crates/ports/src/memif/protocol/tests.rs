@@ -1,8 +1,8 @@
-//! Control messages against bytes that were written by hand after `memif.h`.
+//! Control messages compared with bytes written by hand from `memif.h`.
 
 use super::*;
 
-/// A message of these bytes and zeros behind them.
+/// Returns a message of these bytes, padded with zeros.
 fn padded(start: &[u8]) -> [u8; MESSAGE_BYTES] {
     let mut bytes = [0; MESSAGE_BYTES];
     bytes[..start.len()].copy_from_slice(start);

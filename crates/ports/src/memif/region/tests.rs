@@ -1,10 +1,11 @@
-//! Which files are taken for regions.
+//! Which files are accepted as regions.
 
 use super::*;
 
-/// A memory file of so many bytes with these seals.
+/// Creates a memory file of this size with these seals.
 fn file(bytes: i64, seals: libc::c_int) -> OwnedFd {
-    // SAFETY: the name ends in zero, the descriptor is ours, and no other pointers are passed.
+    // SAFETY: the name ends in zero, this process owns the descriptor, and no other pointers are
+    // passed.
     unsafe {
         let flags = libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC;
         let file = OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), flags));

@@ -1,4 +1,4 @@
-//! Peers that lie in shared memory, and peers that lie on the socket.
+//! Peers that write invalid data into shared memory, and peers that send invalid messages.
 
 #![allow(unsafe_code)]
 
@@ -27,7 +27,7 @@ use crate::port::{Port, PortDrop};
 
 const SHAPE: Shape = Shape { to_server: 1, to_client: 1, slots_log2: 3, buffer_bytes: 2048 };
 
-/// A second look at the memory, as the peer has it.
+/// Maps the memory again, as the peer has it.
 fn ring_of(file: &OwnedFd, bytes: u64, side: Side, direction: Direction) -> Ring {
     let region = Region::map(file, bytes, false).unwrap();
     let told = SHAPE.rings().find(|ring| ring.direction == direction).unwrap();
@@ -35,7 +35,7 @@ fn ring_of(file: &OwnedFd, bytes: u64, side: Side, direction: Direction) -> Ring
     Ring::new(regions, (0, told.offset), SHAPE.slots_log2, (side, direction)).unwrap()
 }
 
-/// A server's ends, and both rings as the client that lies has them.
+/// Returns a server's ends, and both rings as the hostile client has them.
 pub fn server() -> (Ends, Ring, Ring) {
     let made = prepare(&SHAPE, false).unwrap();
     let rings = [Direction::ToServer, Direction::ToClient]
@@ -52,7 +52,7 @@ pub fn server() -> (Ends, Ring, Ring) {
     (attach(offer, false).unwrap(), to_server, to_client)
 }
 
-/// A client's ends, and both rings as the server that lies has them.
+/// Returns a client's ends, and both rings as the hostile server has them.
 pub fn client() -> (Ends, Ring, Ring) {
     let mut made = prepare(&SHAPE, false).unwrap();
     let [to_server, to_client] = [Direction::ToServer, Direction::ToClient]
@@ -124,7 +124,7 @@ fn a_client_knows_its_own_buffers_whatever_is_written() {
         ring.publish(1);
         assert_eq!(ends.receive[0].look(256), Err(fault), "{lie:?}");
     }
-    // What the server did to descriptors is undone before they are offered again.
+    // The server's changes to descriptors are undone before they are offered again.
     let (mut ends, _, ring) = client();
     ring.set_descriptor(0, Descriptor { length: 60, metadata: 7, ..ours });
     ring.publish(1);
@@ -162,7 +162,7 @@ fn an_index_that_jumps_is_found_on_every_ring() {
     transmit.put(View::of(&[1; 60])).unwrap();
     ring.publish(1);
     assert_eq!(transmit.room(8), Err(Fault::IndexJump));
-    // More taken than was shown: nothing of what is not flushed may be taken.
+    // More slots taken than published: unflushed frames must not be taken.
     ring.publish(4);
     assert_eq!(transmit.room(8), Err(Fault::IndexJump));
 }
@@ -180,7 +180,7 @@ fn a_frame_in_pieces_is_followed_so_far_and_no_further() {
     ring.set_descriptor(1, Descriptor { offset: u32::MAX, ..good() });
     ring.publish(2);
     assert_eq!(ends.receive[0].look(256), Err(Fault::BufferPlace), "a lie in its second piece");
-    // Longer than any frame: left out, what is behind it is not.
+    // Longer than any frame: it is skipped, the frame after it is not.
     let (mut ends, ring, _) = server();
     let half = Descriptor { length: FRAME_BYTES_MAX as u32, offset: 0, ..good() };
     ring.set_descriptor(0, Descriptor { flags: FLAG_NEXT, ..half });
@@ -196,7 +196,7 @@ fn a_frame_in_pieces_is_followed_so_far_and_no_further() {
     assert_eq!(receive.take_too_long(), 1);
     receive.release(2);
     assert_eq!(ring.peers_index(), 4, "all four slots are given back");
-    // Alone.
+    // A single frame.
     ring.set_descriptor(4, Descriptor { length: half.length + 1, ..half });
     ring.publish(5);
     assert_eq!(receive.look(256), Ok(()));
@@ -240,7 +240,7 @@ fn a_server_finds_every_lie_in_an_empty_buffer() {
         ring.publish(8);
         assert_eq!(ends.transmit[0].put(View::of(&[1; 60])), Err(stop), "{lie:?}");
     }
-    // Small buffers: as many as are needed, if there are.
+    // Small buffers: as many as needed, if there are enough.
     let (mut ends, _, ring) = server();
     (0..8).for_each(|slot| ring.set_descriptor(slot, Descriptor { length: 20, ..room }));
     ring.publish(8);
@@ -288,7 +288,7 @@ fn rings_that_are_none_are_refused() {
     assert_eq!(refused, Some(Fault::Doorbell));
 }
 
-/// A client made by hand: says all that is needed, and keeps the memory.
+/// A hand-written client that completes the handshake and keeps the memory.
 fn false_client(spec: &Spec, server: &mut MemifPort) -> (Socket, Ring) {
     let socket = Socket::connect(&spec.address).unwrap();
     let made = prepare(&SHAPE, false).unwrap();
@@ -311,7 +311,7 @@ fn false_client(spec: &Spec, server: &mut MemifPort) -> (Socket, Ring) {
     (socket, ring)
 }
 
-/// The last thing that was said.
+/// Returns the last received message.
 fn last_words(socket: &Socket) -> Option<Message> {
     let mut last = None;
     while let Ok(Heard::Message(message, _)) = hear(socket) {
@@ -339,7 +339,7 @@ fn a_peer_that_lies_is_counted_told_and_left_and_the_next_one_served() {
         let counters = port.counters();
         assert_eq!((counters.peer_faults, counters.lost(PortDrop::PeerBroken)), (round, round));
     }
-    // One that goes in the midst of a burst: what it had sent is there or not, and nothing breaks.
+    // A peer that leaves during a burst: its frames arrive or not, and nothing breaks.
     let (socket, ring) = false_client(&spec, &mut port);
     ring.set_descriptor(0, good());
     ring.publish(1);
@@ -357,7 +357,7 @@ fn what_is_said_wrongly_ends_a_stranger_and_nobody_else() {
     let file = std::fs::File::open("/dev/null").unwrap();
     let silent: Vec<Socket> = (0..4).map(|_| Socket::connect(&spec.address).unwrap()).collect();
     let (socket, _ring) = false_client(&spec, &mut port);
-    // A peer that goes on talking.
+    // A peer that sends further messages.
     say(&socket, &Message::Ack, None).unwrap();
     turn_until(&mut [&mut port], |ports| ports[0].faults().of(Fault::Unexpected) == 1);
     assert!(!port.has_link());
@@ -368,7 +368,7 @@ fn what_is_said_wrongly_ends_a_stranger_and_nobody_else() {
     let odd = Socket::connect(&spec.address).unwrap();
     say(&odd, &Message::Ack, Some(file.as_raw_fd())).unwrap();
     turn_until(&mut [&mut port], |ports| ports[0].faults().of(Fault::Descriptor) == 1);
-    // Those who say nothing have their time, which is over.
+    // Silent peers run into their timeout.
     turn_until(&mut [&mut port], |ports| ports[0].faults().of(Fault::Slow) == 4);
     assert_eq!(silent.iter().filter_map(last_words).count(), 4);
 }

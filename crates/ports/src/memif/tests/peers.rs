@@ -1,4 +1,4 @@
-//! Two ports of ours over a socket: both roles, several queues, sleeping, leaving and coming back.
+//! Two of our ports over a socket: both roles, several queues, sleeping, leaving and reconnecting.
 
 use packet::copies::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
@@ -14,7 +14,7 @@ use crate::memif::spec::Spec;
 use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
 
-/// A path of this process's for one test.
+/// Returns a path for one test of this process.
 pub fn path(name: &str) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("planimeter-memif-{}-{name}", std::process::id()))
 }
@@ -27,7 +27,7 @@ fn client(server: &Spec) -> Spec {
     Spec { side: Side::Client, slots_log2: 4, ..server.clone() }
 }
 
-/// Lets both ends turn until `done`. Time is made up: a pause is over as soon as it is waited for.
+/// Runs turns of both ends until `done`, with simulated time in which a pause is over immediately.
 pub fn turn_until(ports: &mut [&mut MemifPort], mut done: impl FnMut(&[&mut MemifPort]) -> bool) {
     let mut now = clock::now();
     for _ in 0..1000 {
@@ -53,7 +53,7 @@ fn pair(name: &str) -> (MemifPort, MemifPort) {
     (left, right)
 }
 
-/// Sends frames of these sizes, each filled with its number, and returns them as they arrived.
+/// Sends frames of these sizes, each filled with its number, and returns them as received.
 fn carry(from: &mut MemifPort, to: &mut MemifPort, sizes: &[usize]) -> Vec<Vec<u8>> {
     let mut batch = Batch::new(sizes.len());
     for (number, &size) in sizes.iter().enumerate() {
@@ -150,7 +150,7 @@ fn what_is_peeked_stays_until_it_is_released_and_goes_on_without_another_copy() 
         let (receive, transmit) = (right.split().0, other.split().1);
         let views = receive[0].peek(4);
         assert_eq!(views.iter().map(|view| view.to_vec()[0]).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        // Nothing is seen before it is flushed.
+        // The peer sees nothing before the flush.
         transmit[0].put(views.get(1)).unwrap();
     }
     assert_eq!(far.split().0[0].peek(256).len(), 0);
@@ -231,7 +231,8 @@ fn who_sleeps_is_woken_by_frames_and_by_peers() {
             batch.clear();
             assert_eq!(to.receive(&mut batch, clock::now()).unwrap(), 1);
         }
-        // What comes while nobody sleeps rings nothing, and is there when somebody would sleep.
+        // Frames that arrive while no thread sleeps signal nothing, and are found before the next
+        // sleep.
         batch.clear();
         batch.push_bytes(&[1; 60]);
         from.transmit(&mut batch, clock::now()).unwrap();
@@ -299,7 +300,7 @@ fn an_abstract_name_needs_no_file_and_a_stale_file_is_replaced() {
     connect(&mut left, &mut right);
     assert_eq!(left.facts().name, format!("@{name}#0"));
     let spec = server("stale");
-    // A file whose listener is gone: the listener of another name for it.
+    // A file without a listener: another name of a closed listener's file.
     let other = Listener::open(&Address::Path(path("other"))).unwrap();
     std::fs::hard_link(path("other"), path("stale")).unwrap();
     assert!(MemifPort::open(&spec).is_err(), "it is in use");

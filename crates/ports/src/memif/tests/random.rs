@@ -1,5 +1,5 @@
-//! A peer that writes anything anywhere in the shared memory, some ten thousand times, while ours
-//! works: nothing is shown or written outside, and every end is either good or at fault.
+//! A peer that writes random data anywhere in the shared memory, some ten thousand times, while our
+//! end works. No view or write is outside the memory, and every end either works or has a fault.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -14,7 +14,7 @@ use crate::memif::view::View;
 
 const STEPS: usize = 20_000;
 
-/// Numbers that matter more often than chance has it.
+/// Returns a random number, with edge cases more often than a uniform distribution has them.
 fn number(random: &mut Pcg64Mcg, end: u32) -> u32 {
     let near = random.next_u32() % 4;
     match random.next_u32() % 6 {
@@ -27,7 +27,7 @@ fn number(random: &mut Pcg64Mcg, end: u32) -> u32 {
     }
 }
 
-/// Does one thing that a peer should not do, or one that it should.
+/// Performs one random action, valid or invalid.
 fn scribble(random: &mut Pcg64Mcg, ring: &Ring, index: &mut u16) {
     let end = ring.regions()[0].bytes() as u32;
     let slot = random.next_u32() as u16;
@@ -61,13 +61,13 @@ fn scribble(random: &mut Pcg64Mcg, ring: &Ring, index: &mut u16) {
     }
 }
 
-/// Receives what there is. False after a fault.
+/// Receives the waiting frames. Returns false after a fault.
 fn receive(end: &mut ReceiveEnd, ring: &Ring) -> bool {
     if end.look(5).is_err() {
         return false;
     }
-    // The peer's mapping is another than ours: only lengths can be compared from here, and
-    // reading all bytes shows that they are there.
+    // The peer's mapping differs from ours: only lengths can be compared here. Reading all bytes
+    // shows that they are mapped.
     let region_bytes = ring.regions()[0].bytes();
     let views = end.views(4);
     for view in views.iter() {
@@ -80,7 +80,7 @@ fn receive(end: &mut ReceiveEnd, ring: &Ring) -> bool {
     true
 }
 
-/// Sends frames of some sizes. False after a fault.
+/// Sends frames of some sizes. Returns false after a fault.
 fn transmit(end: &mut TransmitEnd, random: &mut Pcg64Mcg) -> bool {
     let frame = vec![7; random.next_u32() as usize % 6000];
     let outcome = end.put(View::of(&frame));

@@ -1,4 +1,4 @@
-//! A front end and driver for tests: it can do all that one should, and all that one should not.
+//! A front end and driver for tests, which can send both valid and invalid messages and data.
 
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use crate::memif::doorbell::Doorbell;
 use crate::sys;
 
-/// The driver's memory, where the front end and where the driver see it.
+/// Size of the driver's memory, and its address for the front end and for the driver.
 pub const BYTES: usize = 4 << 20;
 pub const USER: u64 = 0x7000_0000_0000;
 pub const GUEST: u64 = 0x1_0000_0000;
 
-/// Entries of each ring, and where they are.
+/// Entries of each ring, and offsets of its parts.
 pub const ENTRIES: u16 = 256;
 const RING_STRIDE: u64 = 0x4000;
 const AVAILABLE_AT: u64 = 0x1000;
 const USED_AT: u64 = 0x2000;
 
-/// Where buffers begin: those of a ring's descriptors, by number.
+/// Offset of the buffers: those of a ring's descriptors, by number.
 pub const BUFFERS_AT: u64 = 1 << 20;
 pub const BUFFER_BYTES: u64 = 2048;
 
@@ -51,7 +51,7 @@ pub const MERGE: u64 = 1 << 15;
 pub const NEXT: u16 = 1;
 pub const WRITE: u16 = 2;
 
-/// What a descriptor says: address, length, flags, the next one.
+/// Fields of a descriptor: address, length, flags and next.
 pub type Words = (u64, u32, u16, u16);
 
 /// A front end with its memory.
@@ -65,16 +65,17 @@ pub struct Front {
     seen: [u16; 2],
 }
 
-// SAFETY: its memory is used by one thread at a time, as it is.
+// SAFETY: one thread at a time uses its memory.
 unsafe impl Send for Front {}
 
 pub fn path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("planimeter-vhost-{}-{name}", std::process::id()))
 }
 
-/// A file of memory that its owner may make shorter.
+/// Creates a memory file that its owner can truncate.
 pub fn memory_file(bytes: usize) -> OwnedFd {
-    // SAFETY: the name ends in zero; the descriptor is ours alone; no further pointers.
+    // SAFETY: the name ends in zero, this process alone owns the descriptor, and there are no other
+    // pointers.
     unsafe {
         let file = sys::check(libc::memfd_create(c"front".as_ptr(), libc::MFD_CLOEXEC)).unwrap();
         sys::check(libc::ftruncate(file, bytes as libc::off_t)).unwrap();
@@ -88,11 +89,11 @@ pub fn shorten(file: &OwnedFd, bytes: usize) {
 }
 
 impl Front {
-    /// Memory of its own, and nothing said yet.
+    /// Creates a front end with its own memory, before any message.
     pub fn new(stream: UnixStream) -> Front {
         let file = memory_file(BYTES);
         let rights = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a fresh mapping of a file of this length.
+        // SAFETY: a new mapping of a file of this length.
         let start = unsafe {
             let null = std::ptr::null_mut();
             libc::mmap(null, BYTES, rights, libc::MAP_SHARED, file.as_raw_fd(), 0)
@@ -108,7 +109,7 @@ impl Front {
         Front::new(UnixStream::connect(path).unwrap())
     }
 
-    /// Sends a message with descriptors beside it. An error where nobody listens any more.
+    /// Sends a message with descriptors. Returns an error if the connection is closed.
     pub fn try_say(&self, request: u32, body: &[u8], beside: &[RawFd]) -> std::io::Result<()> {
         let mut message = Vec::new();
         message.extend(request.to_ne_bytes());
@@ -121,8 +122,8 @@ impl Front {
         let mut control = [0u64; 16];
         let mut piece =
             libc::iovec { iov_base: message.as_mut_ptr().cast(), iov_len: message.len() };
-        // SAFETY: all-zero bytes are a value of this C struct; its pointers are to live buffers of
-        // the lengths beside them, and the control buffer has room for eight descriptors.
+        // SAFETY: all-zero bytes are a value of this C struct. Its pointers are to live buffers
+        // with the given lengths, and the control buffer has room for eight descriptors.
         unsafe {
             let mut header: libc::msghdr = std::mem::zeroed();
             (header.msg_iov, header.msg_iovlen) = (&mut piece, 1);
@@ -144,24 +145,24 @@ impl Front {
 
     pub fn say(&self, request: u32, words: &[u64], beside: &[RawFd]) {
         let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        // A port that was at fault's end has hung up.
+        // The port closes the connection after a fault.
         let _ = self.try_say(request, &body, beside);
     }
 
-    /// About one ring: its number and a value.
+    /// Sends a message about one ring: its number and a value.
     pub fn say_ring(&self, request: u32, ring: u32, value: u32) {
         self.say(request, &[u64::from(ring) | u64::from(value) << 32], &[]);
     }
 
-    /// The value of the answer that waits.
+    /// Reads the value of the waiting reply.
     pub fn answer(&mut self) -> u64 {
         let mut message = [0; 20];
         self.stream.read_exact(&mut message).unwrap();
         u64::from_ne_bytes(message[12..].try_into().unwrap())
     }
 
-    /// The whole of its memory, in these regions: first address of driver and front end, bytes, where
-    /// in the file.
+    /// Sends the memory table with these regions: first address of driver and front end, bytes,
+    /// offset in the file.
     pub fn say_memory(&self, regions: &[[u64; 4]]) {
         let mut words = vec![regions.len() as u64];
         for &[guest, user, bytes, offset] in regions {
@@ -170,7 +171,7 @@ impl Front {
         self.say(SET_MEM_TABLE, &words, &vec![self.file.as_raw_fd(); regions.len()]);
     }
 
-    /// Everything up to the rings.
+    /// Sends all messages before those of the rings.
     pub fn greet(&self, features: u64) {
         self.say(SET_OWNER, &[], &[]);
         self.say(SET_FEATURES, &[features], &[]);
@@ -186,12 +187,12 @@ impl Front {
         self.go(ring);
     }
 
-    /// Where a ring's descriptors, used and available entries are.
+    /// Sends the addresses of a ring's descriptor table, used and available ring.
     pub fn place(&self, ring: u32, [descriptors, used, available]: [u64; 3]) {
         self.say(SET_ADDRESS, &[u64::from(ring), descriptors, used, available, 0], &[]);
     }
 
-    /// Says how a ring is rung, which starts it, and enables it.
+    /// Sends the eventfds of a ring, which starts it, and enables it.
     pub fn go(&self, ring: u32) {
         let bell = |bells: &[Doorbell; 2]| bells[ring as usize % 2].descriptor();
         self.say(SET_CALL, &[ring.into()], &[bell(&self.calls)]);
@@ -199,17 +200,17 @@ impl Front {
         self.say_ring(SET_ENABLE, ring, 1);
     }
 
-    /// As a well-behaved one would: all of it.
+    /// Sends the complete setup, like a correct front end.
     pub fn set_up(&self, features: u64) {
         self.greet(features);
         self.start(0);
         self.start(1);
     }
 
-    /// Bytes of its memory.
+    /// Writes bytes of its memory.
     pub fn write(&self, at: u64, bytes: &[u8]) {
         assert!(at as usize + bytes.len() <= BYTES);
-        // SAFETY: inside the mapping; whoever reads meanwhile tolerates it.
+        // SAFETY: inside the mapping; concurrent readers tolerate the write.
         unsafe {
             let to = self.start.add(at as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -219,7 +220,7 @@ impl Front {
     pub fn read(&self, at: u64, bytes: usize) -> Vec<u8> {
         assert!(at as usize + bytes <= BYTES);
         let mut copy = vec![0; bytes];
-        // SAFETY: as above.
+        // SAFETY: inside the mapping; concurrent writers are tolerated.
         unsafe {
             let from = self.start.add(at as usize);
             std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), bytes);
@@ -237,12 +238,13 @@ impl Front {
         unsafe { &*self.start.add(at as usize).cast() }
     }
 
-    /// Where the buffer of a ring's descriptor is, in the memory.
+    /// Returns the offset of the buffer of a ring's descriptor in the memory.
     pub fn buffer(ring: u64, number: u16) -> u64 {
         BUFFERS_AT + ring * (1 << 20) + u64::from(number) * BUFFER_BYTES
     }
 
-    /// Writes a descriptor: where its bytes are, for the driver; how many; flags; the next one.
+    /// Writes a descriptor: the buffer's driver address, its length, flags, and the next
+    /// descriptor.
     pub fn describe(&self, ring: u64, number: u16, what: Words) {
         let (address, length, flags, next) = what;
         let at = ring * RING_STRIDE + u64::from(number) * 16;
@@ -261,12 +263,12 @@ impl Front {
         self.jump(ring, self.available[ring as usize]);
     }
 
-    /// Sets the index of what is available.
+    /// Sets the available index.
     pub fn jump(&self, ring: u64, index: u16) {
         self.half(ring * RING_STRIDE + AVAILABLE_AT + 2).store(index, Ordering::Release);
     }
 
-    /// What came back since this was last asked: chains, and how much was written.
+    /// Returns the used entries since the last call: chains, and the bytes written.
     pub fn used(&mut self, ring: u64) -> Vec<(u16, u32)> {
         let row = ring * RING_STRIDE + USED_AT;
         let index = self.half(row + 2).load(Ordering::Acquire);
@@ -280,12 +282,12 @@ impl Front {
         used
     }
 
-    /// What the device wants: no kicks?
+    /// Returns whether the device disabled kicks.
     pub fn is_not_to_kick(&self, ring: u64) -> bool {
         self.half(ring * RING_STRIDE + USED_AT).load(Ordering::Relaxed) == 1
     }
 
-    /// Says whether it wants no interrupts.
+    /// Sets whether the driver disables interrupts.
     pub fn want_no_calls(&self, ring: u64, no: bool) {
         self.half(ring * RING_STRIDE + AVAILABLE_AT).store(no.into(), Ordering::Relaxed);
     }
@@ -299,7 +301,7 @@ impl Front {
         self.offer(1, number);
     }
 
-    /// Lends the buffer of descriptor `number`.
+    /// Provides the empty buffer of descriptor `number`.
     pub fn lend(&mut self, number: u16) {
         self.describe(0, number, (GUEST + Front::buffer(0, number), BUFFER_BYTES as u32, WRITE, 0));
         self.offer(0, number);
@@ -308,7 +310,7 @@ impl Front {
 
 impl Drop for Front {
     fn drop(&mut self) {
-        // SAFETY: the range that was mapped, which nobody has pointers into any more.
+        // SAFETY: the range is the mapped one, and no pointer into it remains.
         unsafe { libc::munmap(self.start.cast(), BYTES) };
     }
 }

@@ -1,5 +1,5 @@
-//! Front ends that lie: each is counted by what it did and disconnected, nothing outside its memory is
-//! touched, and the next front end is served.
+//! Front ends that send invalid data. The port counts each fault by kind, disconnects the front
+//! end, and accesses nothing outside its memory. It serves the next front end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,8 +20,8 @@ use crate::vhost::port::VhostPort;
 const ALL: u64 = VERSION_1 | PROTOCOL | MERGE;
 const END: u64 = GUEST + BYTES as u64;
 
-/// A front end that is up does this, and the port receives and sends: this has to be the fault. What
-/// came before in the same burst is good.
+/// Runs `lie` on a connected front end and checks that receiving and sending detect this fault.
+/// Earlier frames of the same burst are valid.
 fn check(name: &str, fault: Fault, lie: impl FnOnce(&mut Front)) {
     let (mut port, mut front) = pair(name, ALL);
     front.send(0, &frame(1, 60));
@@ -32,7 +32,7 @@ fn check(name: &str, fault: Fault, lie: impl FnOnce(&mut Front)) {
     assert_eq!(port.faults().total(), 1, "{name}: {:?}", port.faults());
     assert!(got.is_empty() || got == [frame(1, 60)] || fault == Fault::RegionShrunk, "{name}");
     assert!(!port.has_link(), "{name}");
-    // Gone as far as it can tell, and the next one is let in.
+    // The front end is disconnected, and the next one is accepted.
     assert_eq!(std::io::Read::read(&mut front.stream, &mut [0; 1]).unwrap_or(0), 0, "{name}");
     let mut next = Front::connect(&path(name));
     next.set_up(ALL);
@@ -42,7 +42,7 @@ fn check(name: &str, fault: Fault, lie: impl FnOnce(&mut Front)) {
     assert_eq!(port.counters().peer_faults, 1);
 }
 
-/// What its frames' descriptor can be besides true.
+/// Invalid descriptors of received frames.
 #[test]
 fn descriptors_of_frames_that_lie() {
     let cases: &[(&str, Fault, Words)] = &[
@@ -99,7 +99,7 @@ fn rings_that_lie() {
     check("head", Fault::Slot, |front| front.offer(1, ENTRIES));
     check("head-far", Fault::Slot, |front| front.offer(1, u16::MAX));
     check("to-head", Fault::Slot, |front| front.offer(0, ENTRIES));
-    // Less than was known before, though within the ring.
+    // Fewer entries than were known before, though within the ring.
     let (mut port, mut front) = pair("less", ALL);
     for number in 0..9 {
         front.send(number, &frame(1, 60));
@@ -129,7 +129,7 @@ fn memory_that_is_taken_away_ends_the_peer_and_not_us() {
     });
 }
 
-/// Takes back what was made available to be received.
+/// Withdraws the available entries of the receiving ring.
 fn receive_nothing(front: &mut Front) {
     front.jump(1, 0);
 }
@@ -153,7 +153,7 @@ fn a_frame_that_is_too_long_is_lost_alone() {
     assert_eq!(counters.peer_faults, 0);
 }
 
-/// What a front end says that it should not, from the beginning on.
+/// Checks that these messages, on a new connection, have this fault.
 fn check_words(name: &str, fault: Fault, say: impl FnOnce(&Front)) {
     let mut port = port(name);
     let front = Front::connect(&path(name));
@@ -251,7 +251,7 @@ fn memory_and_rings_that_are_not_there() {
         ("r-crooked", [USER + 8, USER + 0x2000, USER + 0x1000]),
         ("r-crooked-used", [USER, USER + 0x2002, USER + 0x1000]),
     ] {
-        // The rules of the library come first where it has some: then the message is refused.
+        // The `vhost` crate rejects some messages first by its own rules.
         let fault = if name.starts_with("r-crooked") { Fault::Message } else { Fault::RingPlace };
         check_words(name, fault, |front| {
             front.greet(ALL);
@@ -286,7 +286,7 @@ fn half_a_message_is_waited_for_and_not_for_ever() {
     }
 }
 
-/// Turns until nothing happens any more, or the fault is there.
+/// Runs turns until the fault is counted; returns false if it never is.
 fn turn_until(port: &mut VhostPort, fault: Fault) -> bool {
     (0..10_000).any(|_| {
         port.turn(clock::now());
@@ -320,7 +320,7 @@ fn noise_instead_of_a_front_end() {
         let mut noise = vec![0; random.next_u32() as usize % 200];
         random.fill_bytes(&mut noise);
         for start in (0..noise.len().saturating_sub(12)).step_by(28) {
-            // Something that looks like the beginning of a message, now and then.
+            // From time to time, bytes that look like the header of a message.
             noise[start..start + 4].copy_from_slice(&(random.next_u32() % 45).to_ne_bytes());
             noise[start + 4..start + 8].copy_from_slice(&1u32.to_ne_bytes());
             noise[start + 8..start + 12].copy_from_slice(&(random.next_u32() % 24).to_ne_bytes());

@@ -1,4 +1,4 @@
-//! Front ends that behave, on either side of the call.
+//! Correct front ends, as clients and as servers of the socket.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ pub fn port(name: &str) -> VhostPort {
     VhostPort::open(&Spec::new(path(name))).unwrap()
 }
 
-/// A port and a front end that are up.
+/// Returns a connected port and front end.
 pub fn pair(name: &str, features: u64) -> (VhostPort, Front) {
     let mut port = port(name);
     let front = Front::connect(&path(name));
@@ -77,7 +77,7 @@ fn frames_go_both_ways_and_rings_wrap() {
 fn frames_in_several_pieces_are_put_together() {
     let (mut port, mut front) = pair("pieces", ALL);
     let wanted = frame(3, 5000);
-    // Header alone, header and a little, header in two; and the rest in three.
+    // Header alone, header with some bytes, header in two pieces; and the rest in three.
     for cuts in [[12, 1000, 2000], [20, 1000, 2000], [5, 12, 2000], [1, 2, 3]] {
         let mut whole = vec![0; 12];
         whole.extend(&wanted);
@@ -109,7 +109,7 @@ fn frames_in_several_pieces_are_put_together() {
         assert_eq!(front.read(at + 10, 2), [count, 0]);
         assert_eq!(front.read(at + 12, 5000), wanted);
     }
-    // Two chains are too few, and stay for a frame that they hold.
+    // Two chains are too few, and remain for a frame that fits into them.
     front.lend(7);
     front.lend(8);
     assert_eq!(send(&mut port, &[wanted]), 0);
@@ -182,7 +182,7 @@ fn memory_may_be_in_regions_that_follow_each_other() {
     assert_eq!(port.faults().total(), 0);
 }
 
-/// From the ring of one driver into that of another, with a header that was changed.
+/// From the ring of one driver into that of another, with a changed header.
 #[test]
 fn frames_in_place_are_copied_once_from_ring_to_ring() {
     let (mut left, mut sender) = pair("place-left", ALL);
@@ -236,11 +236,11 @@ fn sleepers_are_woken_and_nobody_else() {
     assert_eq!(receive(&mut port).len(), 1);
     assert!(front.is_not_to_kick(1));
     assert!(!is_readable(events));
-    // What came just before is found without a kick.
+    // A frame that arrived just before is found without a kick.
     front.send(0, &frame(0, 60));
     assert!(is_readable(port.descriptor().unwrap()));
     assert_eq!(receive(&mut port).len(), 1);
-    // The driver is called unless it polls.
+    // The device signals the driver unless it polls.
     assert!(is_readable(front.calls[1].descriptor()), "its frames were taken");
     front.calls[1].drain();
     front.want_no_calls(1, true);
@@ -292,7 +292,7 @@ fn what_is_offered_is_told() {
     front.say(GET_QUEUE_NUM, &[], &[]);
     port.turn(clock::now());
     assert_eq!(front.answer(), 3);
-    // Of three pairs the last is used.
+    // The third of three pairs is used.
     front.say_memory(&[[GUEST, USER, BYTES as u64, 0]]);
     front.start(4);
     front.start(5);
@@ -310,7 +310,7 @@ fn front_ends_come_and_go_and_one_is_enough() {
         front.send(0, &frame(0, 60));
         assert_eq!(receive(&mut port).len(), 1, "the first one stays");
         drop(other);
-        // In the midst of a burst.
+        // During a burst.
         front.send(1, &frame(0, 60));
         front.lend(0);
         drop(front);

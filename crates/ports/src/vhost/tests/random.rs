@@ -1,5 +1,6 @@
-//! A driver that writes anything anywhere in its memory, some ten thousand times, while ours works:
-//! nothing is shown or written outside, and every ring is either good or at fault.
+//! A driver that writes random data anywhere in its memory, some ten thousand times, while the
+//! device works. No view or write is outside the memory, and every ring either works or has a
+//! fault.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,8 +22,7 @@ use crate::vhost::transmit::TransmitEnd;
 
 const STEPS: usize = 30_000;
 
-/// The driver's memory in two regions with a gap in its addresses between them, mapped as a port
-/// would.
+/// Maps the driver's memory as a port would: two regions with a gap in their addresses.
 fn mapped(file: &OwnedFd) -> SharedMemory {
     let half = BYTES as u64 / 2;
     let told = |guest, offset| Told { guest, user: USER + offset, bytes: half, offset };
@@ -37,7 +37,7 @@ fn ring(memory: &SharedMemory, ring: u64) -> Ring {
     Ring::new(Arc::clone(memory), place, ENTRIES.into(), 0, [None, None]).unwrap()
 }
 
-/// Numbers that matter more often than chance has it.
+/// Returns a random number, with edge cases more often than a uniform distribution has them.
 fn number(random: &mut Pcg64Mcg, end: u64) -> u64 {
     let near = u64::from(random.next_u32() % 80);
     match random.next_u32() % 6 {
@@ -50,7 +50,7 @@ fn number(random: &mut Pcg64Mcg, end: u64) -> u64 {
     }
 }
 
-/// Does one thing that a driver should not do, or one that it should.
+/// Performs one random action, valid or invalid.
 fn scribble(random: &mut Pcg64Mcg, front: &mut Front, ring: u64) {
     let entry = random.next_u32() as u16 % ENTRIES;
     let half = BYTES as u64 / 2;
@@ -74,7 +74,7 @@ fn scribble(random: &mut Pcg64Mcg, front: &mut Front, ring: u64) {
             let chain = random.next_u32().is_multiple_of(3);
             let first = flags | if chain { NEXT } else { 0 };
             let other = entry ^ 1;
-            // The second one may go over the end of the first region.
+            // The second one may extend beyond the end of the first region.
             let end = if random.next_u32().is_multiple_of(200) { half - 900 } else { 0 };
             front.describe(ring, entry, (GUEST + 0x9000, length.max(16), first, other));
             front.describe(ring, other, (GUEST + 0xa000 + end % half, 900, flags, 0));

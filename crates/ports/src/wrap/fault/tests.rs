@@ -1,11 +1,12 @@
-//! Every fault alone, all together from one seed, and nothing lost but what is counted.
+//! Every fault alone, all together from one seed, and no loss without a count.
 
 use super::*;
 use crate::memory::{MemoryPort, pair};
 
 const COUNT: u64 = 10_000;
 
-/// Sends numbered frames through a faulty link; what arrives, and what the link counted.
+/// Sends numbered frames through a faulty link. Returns the frames that arrived, and the link's
+/// counters.
 fn run(options: FaultOptions) -> (Vec<Vec<u8>>, FaultCounters, PortCounters) {
     let (left, mut right) = pair(64, "link");
     let mut left = Fault::new(left, options);
@@ -18,7 +19,7 @@ fn run(options: FaultOptions) -> (Vec<Vec<u8>>, FaultCounters, PortCounters) {
         }
         now += Nanos(1);
         if next == COUNT {
-            // Nothing follows: time passes to when the frames go that are held back.
+            // No frames follow: advance to the time when the delayed frames are sent.
             now = left.next_event().map_or(now, |at| at.max(now));
         }
         let gone = left.transmit(&mut batch, now).unwrap();
@@ -40,7 +41,7 @@ fn numbers(frames: &[Vec<u8>]) -> Vec<u64> {
     frames.iter().map(|bytes| u64::from_be_bytes(bytes[..].try_into().unwrap())).collect()
 }
 
-/// A tenth of ten thousand draws is within a fifth of a thousand, 6 standard deviations.
+/// The expected number is a thousand; this tolerance of 180 is 6 standard deviations.
 fn about_a_tenth(count: u64) {
     assert!((820..=1180).contains(&count), "{count} of {COUNT} is not about a tenth");
 }

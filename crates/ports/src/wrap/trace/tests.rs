@@ -1,4 +1,5 @@
-//! The file read back by another reader than its writer: block by block, and by the crate.
+//! The file is read back by a reader independent of its writer: block by block, and by an external
+//! crate.
 
 use pcap_file::DataLink;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
@@ -7,7 +8,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use super::*;
 use crate::memory::pair;
 
-/// An output that takes so many bytes and then fails.
+/// An output that accepts a number of bytes and then fails.
 struct Limited(Vec<u8>, usize);
 
 impl Write for Limited {
@@ -76,7 +77,7 @@ fn a_trace_holds_bytes_directions_and_nanoseconds() {
     );
 }
 
-/// Walks the blocks by their lengths alone, as the format says: type, length, body, length.
+/// Walks the blocks by their lengths alone, as the format defines: type, length, body, length.
 #[test]
 fn blocks_are_whole_and_padded() {
     let (bytes, _) = exchange(TraceOptions::simulated(), 40);

@@ -1,4 +1,4 @@
-//! Texts of Open vSwitch 3.1.0 with DPDK 22.11, as it printed them.
+//! Output of Open vSwitch 3.1.0 with DPDK 22.11.
 
 use super::*;
 
