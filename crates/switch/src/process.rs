@@ -106,13 +106,18 @@ pub fn open_apart(
     }
     let starts = homes.iter().copied().map(|home| {
         let settle_in = move || {
+            // If the system rejects the request, frames wait longer for the core.
+            let _ = ports::core::take_short_slices();
             if let Some(core) = home {
                 ports::core::hold(&[core]).expect("it was allowed a moment ago");
             }
         };
         (pipeline.worker(), settle_in)
     });
-    let apart = departure.start(starts.collect(), config.service, config.spin);
+    // A forwarding thread that polls on a core that it shares with the control thread uses up its share of the time, and
+    // must then wait for the control thread when frames arrive.
+    let spin = if before.len() > homes.len() { config.spin } else { Nanos::ZERO };
+    let apart = departure.start(starts.collect(), config.service, spin);
     let others = before.iter().copied().filter(|core| !homes.contains(&Some(*core)));
     let others: Vec<usize> = others.collect();
     let held = ports::core::hold(if others.is_empty() { &before } else { &others });
