@@ -53,10 +53,19 @@ class Value:
     """The interval's confidence in percent."""
     warnings: tuple[str, ...]
     """What to know before trusting it."""
+    bound: str | None = None
+    """The side on which it bounds the true value: "lower" or "upper"; None if it is no bound."""
+    bound_cause: str | None = None
+    """Why it is a bound: "search_limit", "tester_limit", "link_limit" or "resolution"."""
+    disturbed_repeats: int = 0
+    """Repeats that something disturbed, such as a tester that was descheduled."""
+    exclusion: str | None = None
+    """Why nothing may be concluded from it."""
 
     def __str__(self) -> str:
         ends = "n=1" if self.low is None or self.high is None else f"{shown(self.low)} to {shown(self.high)}"
-        return f"{shown(self.value)} {self.unit} ({ends})"
+        sign = {None: "", "lower": "≥ ", "upper": "≤ "}[self.bound]
+        return f"{sign}{shown(self.value)} {self.unit} ({ends})"
 
 
 class Histogram:
@@ -158,8 +167,12 @@ class Run:
             row["n"],
             row["interval_low"],
             row["interval_high"],
-            row["interval_level"],
+            row["interval_level_percent"],
             tuple(row["warnings"].split("; ")) if row["warnings"] else (),
+            row["bound"],
+            row["bound_cause"],
+            row["disturbed_repeats"],
+            row["exclusion"],
         )
 
     @property

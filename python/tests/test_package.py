@@ -113,6 +113,8 @@ class Runs(WithRun):
         self.assertEqual((found.value, found.n, found.unit), (cell["value"], 3, "ns"))
         self.assertEqual((found.low, found.high), (cell["interval"]["low"], cell["interval"]["high"]))
         self.assertIn(" ns (", str(found))
+        self.assertIn(found.exclusion, ("simulated time says nothing about rates and times", None))
+        self.assertEqual(found.disturbed_repeats, 0)
         with self.assertRaisesRegex(UsageError, "latency_ns_p50 is not one value; it is there"):
             self.run_.value("latency_ns_p50")
         with self.assertRaisesRegex(UsageError, "there are .*latency_ns_p50"):
@@ -274,6 +276,10 @@ class Counts(unittest.TestCase):
     def test_whole_numbers_keep_every_digit(self) -> None:
         value = planimeter.Value(1_048_576.0, "rules", 3, 1_048_575.0, 1_048_577.0, 95.0, ())
         self.assertEqual(str(value), "1048576 rules (1048575 to 1048577)")
+
+    def test_a_bound_is_written_as_one(self) -> None:
+        value = planimeter.Value(20_000.0, "rules", 1, None, None, None, (), "lower", "search_limit")
+        self.assertEqual(str(value), "≥ 20000 rules (n=1)")
 
 
 class Errors(unittest.TestCase):

@@ -1,19 +1,18 @@
 //! Values and trials in columns: tables, and Parquet files, with an Arrow schema in which each field states its unit.
 //!
-//! Source: the Parquet format with the key `ARROW:schema`, as pandas, Polars, DuckDB and R read it. The rows are
-//! those of the CSV files, the numbers stored ones with all their bits. Invariant: equal records give equal
-//! bytes; what was not measured is null, never zero.
+//! Source: the Parquet format with the key `ARROW:schema`, as pandas, Polars, DuckDB and R read it. The
+//! [CSV files](crate::csv) have the same columns. Invariant: equal records give equal bytes; what was not measured is
+//! null, never zero.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 
-use crate::csv::method_word;
 use crate::links;
-use crate::record::{Cell, Record, Trial};
+use crate::record::{BoundCause, BoundSide, Cell, IntervalMethod, Point, Record, Trial};
 
 /// The key of a field's metadata under which its unit stands.
 pub const UNIT: &str = "unit";
@@ -30,21 +29,18 @@ pub fn trials(record: &Record) -> Vec<u8> {
 
 /// Every value of a run, one a row. Its unit stands in the column `unit`, as metrics differ in theirs.
 pub fn cell_rows(record: &Record) -> RecordBatch {
-    let rows = || record.cells.iter();
+    cell_rows_of(record, |_| true)
+}
+
+/// The values of a run that are wanted, likewise.
+pub fn cell_rows_of(record: &Record, is_wanted: impl Fn(&Cell) -> bool) -> RecordBatch {
+    let rows = || record.cells.iter().filter(|cell| is_wanted(cell));
     let mut table = Columns::default();
     let of_row = "as in the column unit";
     table.words("experiment", rows().map(|it| Some(it.experiment.clone())));
     table.words("target", rows().map(|it| Some(it.target.clone())));
     table.words("link", rows().map(|it| Some(links::of(record, &it.target).to_string())));
-    table.words("x_name", rows().map(|it| Some(it.point.name.clone())));
-    table.numbers("x", "as in the column x_name", rows().map(|it| Some(it.point.value)));
-    let curve = |it: &Cell| it.point.within.clone();
-    table.words("curve_name", rows().map(|it| curve(it).map(|it| it.name)));
-    table.numbers(
-        "curve",
-        "as in the column curve_name",
-        rows().map(|it| curve(it).map(|it| it.value)),
-    );
+    table.points(|| rows().map(|it| &it.point));
     table.words("metric", rows().map(|it| Some(it.metric.name().to_string())));
     table.words("unit", rows().map(|it| Some(it.unit.clone())));
     table.numbers("value", of_row, rows().map(|it| Some(it.value)));
@@ -52,7 +48,7 @@ pub fn cell_rows(record: &Record) -> RecordBatch {
     table.numbers("interval_low", of_row, rows().map(|it| it.interval.map(|it| it.low)));
     table.numbers("interval_high", of_row, rows().map(|it| it.interval.map(|it| it.high)));
     table.numbers(
-        "interval_level",
+        "interval_level_percent",
         "percent",
         rows().map(|it| it.interval.map(|it| it.level_percent)),
     );
@@ -61,12 +57,58 @@ pub fn cell_rows(record: &Record) -> RecordBatch {
     table.numbers("interval_99_low", of_row, rows().map(|it| it.interval_99.map(|it| it.low)));
     table.numbers("interval_99_high", of_row, rows().map(|it| it.interval_99.map(|it| it.high)));
     table.numbers("resolution", of_row, rows().map(|it| it.resolution));
-    let warnings = |it: &Cell| {
-        let all: Vec<String> = it.warnings.iter().map(|warning| warning.sentence()).collect();
-        (!all.is_empty()).then(|| all.join("; "))
+    let bound = |it: &Cell| it.bound.map(|bound| side_word(bound.side).to_string());
+    table.words("bound", rows().map(bound));
+    let cause = |it: &Cell| it.bound.map(|bound| cause_word(bound.cause).to_string());
+    table.words("bound_cause", rows().map(cause));
+    table.counts("disturbed_repeats", "repeats", rows().map(|it| Some(disturbed_repeats(it))));
+    let disturbances = |it: &Cell| {
+        let causes = it.disturbances.iter().map(|found| found.cause.to_string());
+        joined(causes.collect())
     };
+    table.words("disturbances", rows().map(disturbances));
+    let exclusion = |it: &Cell| it.exclusion.map(|exclusion| exclusion.to_string());
+    table.words("exclusion", rows().map(exclusion));
+    let warnings =
+        |it: &Cell| joined(it.warnings.iter().map(|warning| warning.sentence()).collect());
     table.words("warnings", rows().map(warnings));
     table.rows()
+}
+
+fn joined(sentences: Vec<String>) -> Option<String> {
+    (!sentences.is_empty()).then(|| sentences.join("; "))
+}
+
+/// How many repeats of a value something disturbed.
+fn disturbed_repeats(cell: &Cell) -> u64 {
+    let repeats = cell.disturbances.iter().flat_map(|found| &found.repeats);
+    repeats.collect::<BTreeSet<_>>().len() as u64
+}
+
+fn side_word(side: BoundSide) -> &'static str {
+    match side {
+        BoundSide::Lower => "lower",
+        BoundSide::Upper => "upper",
+    }
+}
+
+fn cause_word(cause: BoundCause) -> &'static str {
+    match cause {
+        BoundCause::SearchLimit => "search_limit",
+        BoundCause::TesterLimit => "tester_limit",
+        BoundCause::LinkLimit => "link_limit",
+        BoundCause::Resolution => "resolution",
+    }
+}
+
+fn method_word(method: IntervalMethod) -> &'static str {
+    match method {
+        IntervalMethod::StudentT => "student_t",
+        IntervalMethod::StudentTLog => "student_t_log",
+        IntervalMethod::OrderStatistics => "order_statistics",
+        IntervalMethod::Bootstrap => "bootstrap",
+        IntervalMethod::Ranks => "ranks",
+    }
 }
 
 /// Every trial of a run: its load and the account of its frames.
@@ -77,15 +119,7 @@ pub fn trial_rows(record: &Record) -> RecordBatch {
     table.words("experiment", rows().map(|it| Some(it.experiment.clone())));
     table.words("target", rows().map(|it| Some(it.target.clone())));
     table.counts("repeat", "number", rows().map(|it| Some(u64::from(it.repeat))));
-    table.words("x_name", rows().map(|it| Some(it.point.name.clone())));
-    table.numbers("x", "as in the column x_name", rows().map(|it| Some(it.point.value)));
-    let curve = |it: &Trial| it.point.within.clone();
-    table.words("curve_name", rows().map(|it| curve(it).map(|it| it.name)));
-    table.numbers(
-        "curve",
-        "as in the column curve_name",
-        rows().map(|it| curve(it).map(|it| it.value)),
-    );
+    table.points(|| rows().map(|it| &it.point));
     table.counts("frame_bytes", "bytes", rows().map(|it| it.frame_bytes.map(u64::from)));
     table.numbers("rate_pps_intended", "frames/s", rows().map(|it| Some(it.rate_pps_intended)));
     table.numbers("rate_pps_offered", "frames/s", rows().map(Trial::rate_pps_offered));
@@ -130,6 +164,16 @@ struct Columns {
 }
 
 impl Columns {
+    /// The four columns of where each row lies.
+    fn points<'a, I: Iterator<Item = &'a Point>>(&mut self, points: impl Fn() -> I) {
+        let curve = |it: &Point| it.within.clone();
+        self.words("x_name", points().map(|it| Some(it.name.clone())));
+        self.numbers("x", "as in the column x_name", points().map(|it| Some(it.value)));
+        self.words("curve_name", points().map(|it| curve(it).map(|it| it.name)));
+        let of_curve = points().map(|it| curve(it).map(|it| it.value));
+        self.numbers("curve", "as in the column curve_name", of_curve);
+    }
+
     fn words(&mut self, name: &str, values: impl Iterator<Item = Option<String>>) {
         self.add(name, "", DataType::Utf8, Arc::new(values.collect::<StringArray>()));
     }
@@ -171,10 +215,11 @@ fn file(rows: &RecordBatch) -> Vec<u8> {
 mod tests {
     use arrow_array::Array;
     use arrow_array::cast::AsArray;
-    use arrow_array::types::Float64Type;
+    use arrow_array::types::{Float64Type, UInt64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
     use super::*;
+    use crate::record::{Bound, Disturbance, DisturbanceCause, Exclusion};
     use crate::sample;
 
     /// The whole file as one table, read by way of a file as others do.
@@ -207,6 +252,26 @@ mod tests {
         assert_eq!(unit("latency_ns_p99").as_deref(), Some("ns"));
         assert_eq!(unit("target"), None);
         assert_eq!(trials(&record), trials(&record), "equal records give equal bytes");
+    }
+
+    #[test]
+    fn a_bound_and_what_disturbed_a_value_have_columns() {
+        let mut record = sample::record();
+        let cell = &mut record.cells[0];
+        cell.bound = Some(Bound { side: BoundSide::Lower, cause: BoundCause::TesterLimit });
+        let disturbance = |cause, repeats: &[u32]| Disturbance { cause, repeats: repeats.to_vec() };
+        cell.disturbances = vec![
+            disturbance(DisturbanceCause::Descheduled, &[1, 3]),
+            disturbance(DisturbanceCause::TesterLimited, &[3]),
+        ];
+        cell.exclusion = Some(Exclusion::RunDisturbed { trials: 7, of: 9 });
+        let rows = cell_rows(&record);
+        let word = |name: &str| rows.column_by_name(name).unwrap().as_string::<i32>().value(0);
+        assert_eq!((word("bound"), word("bound_cause")), ("lower", "tester_limit"));
+        assert!(word("disturbances").starts_with("the tester was descheduled; the tester offered"));
+        assert_eq!(word("exclusion"), "the tester was descheduled in 7 of 9 trials");
+        let repeats = rows.column_by_name("disturbed_repeats").unwrap();
+        assert_eq!(repeats.as_primitive::<UInt64Type>().value(0), 2);
     }
 
     #[test]
