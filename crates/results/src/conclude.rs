@@ -258,6 +258,11 @@ impl Estimate {
         self.excluded
     }
 
+    /// Why it is not simply what was measured: it is excluded, or only a bound.
+    pub fn reason(&self) -> Option<Reason> {
+        self.excluded.or(self.open)
+    }
+
     fn open(&mut self, bound: Bound, [least, most]: [f64; 2]) {
         let open = |(low, high): (f64, f64)| match bound.side {
             BoundSide::Lower => (low, most),

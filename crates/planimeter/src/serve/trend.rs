@@ -30,7 +30,8 @@ pub(super) fn trends(named: &str, rows: &[TrendRow], here: &Here) -> Markup {
             @if !curves.is_empty() {
                 p.soft { "A series has one experiment, target and version family, link, effort, kind of host and set of parameters. \
                     A dashed line marks a change: Pettitt's test, from " (change::VALUES_MIN) " runs on, with at most "
-                    (change::FALSE_ALARM_PERCENT) " % false alarms in a series without a change." }
+                    (change::FALSE_ALARM_PERCENT) " % false alarms in a series without a change. \
+                    Values that are unreliable or only bounds have an empty mark and are not used for that." }
             }
             @for curve in curves.iter().take(CURVES_MAX) {
                 h3 { (curve[0].experiment) ", " (curve[0].target) " at " (curve[0].point) }
@@ -82,10 +83,11 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
             (Some(low), Some(high)) => format!(" ({} to {})", shown(low), shown(high)),
             _ => String::new(),
         };
-        format!("{} {unit}{range}, {}, {}", shown(row.value), row.created, row.folder)
+        let reason = row.reason.iter().map(|why| format!(" (not used: {why})"));
+        let reason: String = reason.collect();
+        format!("{} {unit}{range}{reason}, {}, {}", shown(row.value), row.created, row.folder)
     };
-    let values: Vec<f64> = rows.iter().map(|row| row.value).collect();
-    let changes = change::changes(&values);
+    let changes = TrendRow::changes(rows);
     let told = |change: &Change| {
         format!("change of {} at {}", words::change(change.ratio), rows[change.at].created)
     };
@@ -115,7 +117,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
                 @if let (Some(low), Some(high)) = (row.low, row.high) {
                     line.line.s0 x1=(format!("{:.1}", x(at))) x2=(format!("{:.1}", x(at))) y1=(format!("{:.1}", y(low))) y2=(format!("{:.1}", y(high))) {}
                 }
-                circle.tried cx=(format!("{:.1}", x(at))) cy=(format!("{:.1}", y(row.value))) r="4" { title { (value(row)) } }
+                circle class=(if row.reason.is_none() { "tried" } else { "unused" }) cx=(format!("{:.1}", x(at))) cy=(format!("{:.1}", y(row.value))) r="4" { title { (value(row)) } }
             }
         } }
         @for change in &changes { p.short { (told(change)) } }
@@ -233,6 +235,7 @@ mod tests {
             value,
             low: None,
             high: None,
+            reason: None,
         }
     }
 
@@ -252,6 +255,12 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("veth:afpacket, version 3.1, quick, a processor"), "{page}");
+        // Values that are not used make no change.
+        let mut unused = rows.clone();
+        unused[9..].iter_mut().for_each(|row| row.reason = Some("a value is a bound".into()));
+        let page_of_unused = trends("throughput_pps", &unused, &Here::new()).into_string();
+        assert!(!page_of_unused.contains("change of"), "{page_of_unused}");
+        assert!(page_of_unused.contains("not used: a value is a bound"), "{page_of_unused}");
         // Another link is another series, in a picture of its own.
         let mut others: Vec<TrendRow> = rows.clone();
         others.iter_mut().for_each(|row| row.conditions.link = "memif".into());

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use results::change;
 use results::contrast::words;
 use results::number;
 use results::record::{Metric, Name};
@@ -36,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             .collect();
         let mut all = serde_json::json!({ "runs": runs, "unreadable": unreadable });
         if filter.metric().is_some() {
-            all["trend"] = serde_json::to_value(&trend).expect("rows are plain data");
+            all["trend"] = rows_with_changes(&trend);
         }
         say!("{all}");
         return Ok(ExitCode::SUCCESS);
@@ -118,6 +117,18 @@ fn line(row: &RunRow) -> String {
     line.replace(char::is_control, " ")
 }
 
+/// The values of a metric; the first one after a change point has the `change_ratio`.
+fn rows_with_changes(rows: &[TrendRow]) -> serde_json::Value {
+    let series = rows.chunk_by(TrendRow::is_of_series).map(|series| {
+        let mut all = serde_json::to_value(series).expect("rows are plain data");
+        for change in TrendRow::changes(series) {
+            all[change.at]["change_ratio"] = change.ratio.into();
+        }
+        all.as_array().cloned().unwrap_or_default()
+    });
+    series.flatten().collect()
+}
+
 /// How a metric went: each series by itself, with its change points.
 fn shown(name: &str, rows: &[TrendRow]) {
     let metric: Option<Metric> = serde_json::from_value(name.into()).ok();
@@ -131,8 +142,7 @@ fn shown(name: &str, rows: &[TrendRow]) {
         let place = format!("{}, {} at {}", first.experiment, first.target, first.point);
         let heading = format!("{place}: {name}, {unit} ({conditions})");
         say!("\n{}", heading.replace(char::is_control, " "));
-        let values: Vec<f64> = series.iter().map(|row| row.value).collect();
-        let changes = change::changes(&values);
+        let changes = TrendRow::changes(series);
         for (at, row) in series.iter().enumerate() {
             if let Some(change) = changes.iter().find(|change| change.at == at) {
                 say!("  -- change point: {}", words::change(change.ratio));
@@ -141,7 +151,10 @@ fn shown(name: &str, rows: &[TrendRow]) {
                 (Some(low), Some(high)) => format!(" ({} to {})", value(low), value(high)),
                 _ => String::new(),
             };
-            let line = format!("  {}  {}{ends}  {}", row.created, value(row.value), row.folder);
+            let why = row.reason.iter().map(|why| format!("  (not used: {why})"));
+            let why: String = why.collect();
+            let line =
+                format!("  {}  {}{ends}  {}{why}", row.created, value(row.value), row.folder);
             say!("{}", line.replace(char::is_control, " "));
         }
     }

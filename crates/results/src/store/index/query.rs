@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::database::{Database, DatabaseError, Row, Value};
 use super::series::{self, Conditions};
+use crate::change::{self, Change};
 use crate::record::Environment;
 
 /// Which runs are meant: all conditions hold.
@@ -227,6 +228,9 @@ pub struct TrendRow {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Why nothing is concluded from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// What parts names that are gathered to one text: no name holds it.
@@ -282,7 +286,7 @@ pub(crate) fn trend(
     let on_run = filter.condition_on_run(&mut places);
     let on_cell = filter.condition_on_cell(&mut places);
     let sql = format!(
-        "SELECT identity, folder, created, experiment, target, point_name, point, within, value, low, high, \
+        "SELECT identity, folder, created, experiment, target, point_name, point, within, value, low, high, reason, \
          (SELECT min(target.link) FROM target WHERE target.run = run.id AND target.name = cell.target), \
          (SELECT min(target.version) FROM target WHERE target.run = run.id AND target.name = cell.target), \
          effort, environment, parameters, run.link \
@@ -305,6 +309,7 @@ pub(crate) fn trend(
             value: row.real()?,
             low: row.real_or_none()?,
             high: row.real_or_none()?,
+            reason: row.text_or_none()?,
             conditions: conditions(&mut row)?,
         })
     };
@@ -349,6 +354,15 @@ impl TrendRow {
     fn series(&self) -> Series {
         let names = (self.experiment.clone(), self.target.clone(), self.point.clone());
         (names.0, names.1, names.2, self.conditions.clone())
+    }
+
+    /// The change points of a series, found from the values of which something may be concluded.
+    pub fn changes(series: &[TrendRow]) -> Vec<Change> {
+        let usable = series.iter().enumerate().filter(|(_, row)| row.reason.is_none());
+        let (places, values): (Vec<usize>, Vec<f64>) =
+            usable.map(|(at, row)| (at, row.value)).unzip();
+        let changes = change::changes(&values).into_iter();
+        changes.map(|change| Change { at: places[change.at], ..change }).collect()
     }
 
     /// Whether another value belongs to the same series.

@@ -9,6 +9,7 @@ use super::Stamp;
 use super::database::{Database, DatabaseError, Value};
 use super::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
 use super::series::parameters;
+use crate::conclude::Estimate;
 use crate::links;
 use crate::record::{Record, Trial};
 use crate::store::Texts;
@@ -124,6 +125,7 @@ impl Rows {
                 Value::real_or_null(cell.interval.map(|it| it.low)),
                 Value::real_or_null(cell.interval.map(|it| it.high)),
                 Value::count(cell.n as u64),
+                Value::text_or_null(Estimate::of(cell).reason().map(|it| it.to_string())),
             ]
         });
         let (targets, cells) = (targets.collect(), cells.collect());

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::database::{Database, DatabaseError};
 
 /// Version of the tables in a file; one of another is made anew.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// So long another reader who writes is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -70,9 +70,9 @@ pub(crate) const RUN: Table = Table {
     ],
 };
 
-/// Runs as the first tables of a store for teams had them.
-pub(crate) const RUN_FIRST: Table =
-    Table { name: RUN.name, columns: RUN.columns.split_at(RUN.columns.len() - 1).0 };
+/// Runs and cells as the first tables of a store for teams had them.
+pub(crate) const RUN_FIRST: Table = RUN.without_last();
+pub(crate) const CELL_FIRST: Table = CELL.without_last();
 
 /// Experiments of runs, in their order.
 pub(crate) const EXPERIMENT: Table = Table {
@@ -92,7 +92,7 @@ pub(crate) const TARGET: Table = Table {
     ],
 };
 
-/// Cells of runs.
+/// Cells of runs. `reason` says why nothing is concluded from the value.
 pub(crate) const CELL: Table = Table {
     name: "cell",
     columns: &[
@@ -107,6 +107,7 @@ pub(crate) const CELL: Table = Table {
         may_have("low", Kind::Real),
         may_have("high", Kind::Real),
         has("n", Kind::Integer),
+        may_have("reason", Kind::Text),
     ],
 };
 
@@ -163,6 +164,11 @@ fn in_file(kind: Kind) -> &'static str {
 }
 
 impl Table {
+    /// The table before its last column was added.
+    const fn without_last(&self) -> Table {
+        Table { name: self.name, columns: self.columns.split_at(self.columns.len() - 1).0 }
+    }
+
     /// The statement that makes it, with kinds in a database's words and what else is to hold.
     pub(crate) fn create(&self, word: fn(Kind) -> &'static str, rules: &str) -> String {
         let mut sql = format!("CREATE TABLE {} (", self.name);

@@ -7,7 +7,10 @@
 use super::TeamError;
 use super::server::word;
 use crate::store::index::database::{Database, DatabaseError, Value};
-use crate::store::index::schema::{FINDERS, GOES_WITH_RUN, Kind, PARTS, RUN, RUN_FIRST, Table};
+use crate::store::index::schema::{
+    CELL, CELL_FIRST, EXPERIMENT, FINDERS, GOES_WITH_RUN, Kind, RUN, RUN_FIRST, TARGET, TRIAL,
+    Table,
+};
 
 /// The schema.
 pub(super) const SCHEMA: &str = "planimeter";
@@ -29,13 +32,15 @@ pub(super) const CONTENTS: Table = Table {
 /// What makes the tables of version 1 out of nothing, those of version 2 out of them, and so on: a program's version is how many it has.
 fn steps() -> Vec<String> {
     let run = RUN_FIRST.create(compared, ", PRIMARY KEY (id), UNIQUE (identity)");
-    let parts = PARTS.iter().map(|part| part.create(compared, GOES_WITH_RUN));
+    let parts = [EXPERIMENT, TARGET, CELL_FIRST, TRIAL];
+    let parts = parts.iter().map(|part| part.create(compared, GOES_WITH_RUN));
     let tables = run + &parts.collect::<String>() + FINDERS;
     let contents = CONTENTS.create(compared, GOES_WITH_RUN);
     vec![
         format!("CREATE SEQUENCE run_number;\n{tables}"),
         format!("{contents}CREATE INDEX contents_run ON contents (run);"),
         format!("ALTER TABLE {} ADD COLUMN parameters {};", RUN.name, compared(Kind::Text)),
+        format!("ALTER TABLE {} ADD COLUMN reason {};", CELL.name, compared(Kind::Text)),
     ]
 }
 
