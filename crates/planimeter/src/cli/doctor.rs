@@ -9,9 +9,11 @@ use lab::need::{self, Finding};
 use serde_json::json;
 
 use super::failure::Failure;
+use super::noise::{Check, SPAN_MAX};
 use super::out::say;
 use super::place;
 use crate::environment;
+use crate::parameter::{Effort, Parameters};
 use crate::runner::clock::ClockWatch;
 use crate::target::veth::lab_error;
 
@@ -49,6 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // The survey moves to where this process has rights, and takes itself for root there.
     let surroundings = place::surroundings()?;
     let findings = need::survey();
+    let noise = noise()?;
     let mut watch = ClockWatch::begin();
     let environment = environment::read();
     let calibrations = match arguments.calibrate {
@@ -70,6 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let all = json!({
             "environment": environment,
             "needs": rows,
+            "noise": noise,
             "kernel_senders": senders,
             "untested": UNTESTED,
             "clock": facts,
@@ -89,6 +93,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if let Some(hypervisor) = &environment.virtualised {
             say!("         a virtual machine ({hypervisor}): neighbours may disturb it");
         }
+        let quiet =
+            "few stalls of the tester's cores: they disturb less than a tenth of the trials";
+        say!("noise    {}", noise.as_deref().unwrap_or(quiet));
         say!("");
         for finding in &findings {
             say!("{}", line(finding));
@@ -109,6 +116,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         say!("\n{}", advice(&findings));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the noise check before a run at quick effort says of this machine.
+fn noise() -> Result<Option<String>, Failure> {
+    let cores =
+        lab::pin::Cores::of_machine().map_err(lab_error).map_err(place::failure)?.instrument;
+    let trial_s = Parameters::at(Effort::Quick).seconds;
+    // Of a run that is long enough for the whole check.
+    let all_s = 10.0 * SPAN_MAX.as_secs_f64();
+    Check { cores: &cores, trial_s, all_s, is_strict: false }.run(ports::hiccup::watch)
 }
 
 /// What of the kernel can send frames past every socket, each tried.
