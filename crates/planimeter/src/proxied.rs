@@ -326,6 +326,7 @@ pub fn record(done: &Proxied) -> Record {
         calibrations: Vec::new(),
         targets: done.tallies.keys().map(target).collect(),
         experiments: vec![Experiment {
+            parameters: Default::default(),
             left_out: Default::default(),
             id: ID.into(),
             title: "What passed between a controller and its switches".into(),

@@ -223,6 +223,7 @@ fn target(&(name, technology, family, ..): &Invented) -> Target {
 
 fn experiments() -> Vec<Experiment> {
     let one = |item: &str, title: &str, x_name: &str| Experiment {
+        parameters: Default::default(),
         left_out: Default::default(),
         id: format!("bianco2010/{item}"),
         title: title.into(),

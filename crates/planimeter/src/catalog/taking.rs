@@ -5,10 +5,12 @@
 //! - an experiment sees what it declares, and nothing that was set for another one;
 //! - a list for a parameter of one value is an error.
 
+use std::collections::BTreeMap;
+
 use super::Entry;
 use crate::nearest;
 use crate::parameter::own::Declared;
-use crate::parameter::{ParameterError, Parameters, control, parted, shared};
+use crate::parameter::{Effort, ParameterError, Parameters, control, parted, shared};
 
 /// Parameters that users give for each other.
 const ALIKE: &[&[&str]] = &[
@@ -60,6 +62,16 @@ impl Entry {
         let taken: Vec<&'static str> =
             self.included().chain(shared::always()).map(|it| it.key).collect();
         parameters.of(&taken, own)
+    }
+
+    /// The value of each parameter that it declares in a run with these `KEY=VALUE`, as it would be set.
+    pub fn effective(&self, effort: Effort, assignments: &[String]) -> BTreeMap<String, String> {
+        let set = |key: &str| {
+            let pairs = assignments.iter().rev().filter_map(|it| parted(it).ok());
+            pairs.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+        };
+        let value = |it: &Declared| set(it.key).unwrap_or_else(|| it.default_at(effort)).into();
+        self.declared().into_iter().map(|it| (it.key.into(), value(it))).collect()
     }
 
     /// Applies a value to the parameters of a run, as it takes it; whether it does.
@@ -148,7 +160,6 @@ fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> Paramet
 mod tests {
     use super::*;
     use crate::catalog;
-    use crate::parameter::Effort;
     use crate::parameter::own::Takes;
 
     fn entry(id: &str) -> Vec<&'static Entry> {
@@ -238,6 +249,19 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_record_has_the_value_of_each_declared_parameter() {
+        let assignments = ["frame=64".into(), "turns=even".into(), "frame=512,1518".into()];
+        let latency = entry("latency")[0].effective(Effort::Quick, &assignments);
+        assert_eq!(latency["frame"], "512,1518", "the last assignment counts");
+        assert!(!latency.contains_key("turns"), "every run takes it");
+        let defaults = entry("latency")[0].effective(Effort::Full, &[]);
+        assert_eq!(defaults.keys().collect::<Vec<_>>(), latency.keys().collect::<Vec<_>>());
+        for declared in entry("latency")[0].declared() {
+            assert_eq!(defaults[declared.key], declared.default_at(Effort::Full));
         }
     }
 

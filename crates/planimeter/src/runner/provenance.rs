@@ -41,6 +41,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
         item: entry.paper.map(|(_, item)| item.into()),
         x_name: entry.axis.into(),
         method: Some(entry.method.into()),
+        parameters: entry.effective(plan.effort, &plan.assignments),
         trials_of: plan.shares(entry).map(Into::into),
         shows: entry.shows.iter().map(Show::stored).collect(),
         left_out: plan.left_out(entry).collect(),

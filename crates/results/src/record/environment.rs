@@ -194,6 +194,9 @@ pub struct Experiment {
     /// How it is done, in a few sentences; absent when the title says it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
+    /// The value of each parameter that it declares, as it would be set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
     /// The experiment whose trials serve this one too, where they were measured once for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_of: Option<String>,
