@@ -66,9 +66,14 @@ fn run(out: &mut String, record: &Record) {
             let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
         }
     }
+    let better = words::effort_hint(record).map(|hint| format!("\n{hint}\n"));
     let again = format!(
-        "\n### To do it again\n\n```\n{}\n```\n\nSeed {}, {} {}.\n",
-        record.command_line, record.seed, record.tool.name, record.tool.version
+        "\n### To do it again\n\n```\n{}\n```\n\nSeed {}, {} {}.\n{}",
+        record.command_line,
+        record.seed,
+        record.tool.name,
+        record.tool.version,
+        better.unwrap_or_default()
     );
     let mut left_out: Vec<String> = Vec::new();
     for (title, text) in parts(record) {

@@ -198,9 +198,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         remark!("{}", report.display());
     } else {
         summary(&results::summary::markdown(std::slice::from_ref(&finished.record)));
-        if let Some(line) = effort_hint(&plan) {
-            say!("\n{line}");
-        }
         say!("\n{}", report.display());
     }
     Ok(exit_code(arguments, &finished))
@@ -289,18 +286,6 @@ impl Arguments {
     pub(super) fn effort(&self) -> Effort {
         self.effort.map_or(Effort::Quick, Effort::from)
     }
-}
-
-/// How to measure what can be published, after a run with less effort.
-fn effort_hint(plan: &Plan) -> Option<String> {
-    let better = match plan.effort {
-        Effort::Quick => "--effort standard measures ten times as long, --effort full as published",
-        Effort::Standard | Effort::Full => return None,
-    };
-    let (seconds, repeats) = (plan.parameters.seconds, plan.parameters.repeats);
-    Some(format!(
-        "quick effort ({repeats} repeats, trials of {seconds} s): a first look (hint: {better})"
-    ))
 }
 
 fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
@@ -637,8 +622,8 @@ pub(super) fn dry(plan: &Plan) -> Dry {
 pub(super) fn estimate(trials: u64, seconds: f64) -> String {
     let time = span(seconds);
     format!(
-        "about {trials} trials, {time} of traffic: an estimate, to which comes what starting and filling targets takes; \
-         a search may need more trials or fewer"
+        "about {trials} trials, {time}: an estimate; starting targets and filling large tables take longer, and a search \
+         may need more trials or fewer"
     )
 }
 

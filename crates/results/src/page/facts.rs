@@ -124,6 +124,7 @@ pub(super) fn again(record: &Record, id: &str) -> Markup {
         section id=(id) {
             h2 { "To do it again" }
             pre { (record.command_line) }
+            @if let Some(hint) = words::effort_hint(record) { p { (hint) } }
             dl {
                 dt { "seed" } dd { (record.seed) }
                 dt { "effort" } dd { (words::effort(record)) }

@@ -570,6 +570,19 @@ pub(crate) fn answers(record: &Record) -> [usize; 3] {
     ]
 }
 
+/// How to measure what can be published, after a run with less effort. Simulated time is not published.
+pub(crate) fn effort_hint(record: &Record) -> Option<String> {
+    if effort(record) != "quick" || record.environment.simulated {
+        return None;
+    }
+    let number = |key: &str| record.parameters.get(key).and_then(serde_json::Value::as_f64);
+    let (repeats, seconds) = (number("repeats")?, number("seconds")?);
+    Some(format!(
+        "Quick effort ({repeats} repeats, trials of {seconds} s): a first look \
+         (hint: --effort standard measures ten times as long, --effort full as published)."
+    ))
+}
+
 /// The effort in a word.
 pub(crate) fn effort(record: &Record) -> &'static str {
     match record.effort {
@@ -631,6 +644,20 @@ mod tests {
         for wanted in ["counted 80 frames", "of 84", "of none: 1."] {
             assert!(said.contains(wanted), "{wanted}: {said}");
         }
+    }
+
+    #[test]
+    fn a_quick_run_says_how_to_measure_what_can_be_published() {
+        let mut record = sample::record();
+        record.effort = crate::record::Effort::Quick;
+        record.parameters.insert("repeats".into(), 5.into());
+        record.parameters.insert("seconds".into(), serde_json::json!(0.2));
+        record.environment.simulated = false;
+        let hint = effort_hint(&record).expect("it is a first look");
+        assert!(hint.contains("5 repeats, trials of 0.2 s") && hint.contains("--effort standard"));
+        assert!(crate::summary::markdown([&record]).contains(&hint));
+        record.effort = crate::record::Effort::Full;
+        assert_eq!(effort_hint(&record), None);
     }
 
     /// The made-up run with some trials changed, finished again.
