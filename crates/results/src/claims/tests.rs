@@ -50,6 +50,25 @@ fn changed(change: impl Fn(&mut Trial)) -> Record {
     record
 }
 
+/// B8: a model of a study's switch meets the claims that it was made from.
+#[test]
+fn claims_about_a_model_of_the_same_study_count_for_nothing() {
+    let mut record = sample::record();
+    let is_about = |line: &ClaimVerdict| line.targets.iter().any(|name| name == "ours");
+    let before = record.claims.iter().filter(|line| is_about(line)).count();
+    assert!(before > 0 && record.claims.iter().all(|line| !line.is_by_construction));
+    let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
+    ours.settings.insert(MODEL_STUDIES.into(), "oflops2018".into());
+    derive::finish(&mut record, &sample::claims());
+    assert!(record.claims.iter().all(|line| !line.is_by_construction), "another study's model");
+    let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
+    ours.settings.insert(MODEL_STUDIES.into(), "oflops2018 bianco2010".into());
+    derive::finish(&mut record, &sample::claims());
+    assert!(record.claims.iter().all(|line| line.is_by_construction == is_about(line)));
+    let counted: usize = crate::report::words::answers(&record).iter().sum();
+    assert_eq!(counted + before, record.claims.len());
+}
+
 #[test]
 fn wire_speed_is_judged_at_every_size_from_256_bytes_on() {
     let record = sample::record();

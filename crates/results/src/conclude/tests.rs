@@ -165,3 +165,16 @@ fn one_repeat_decides_nothing() {
         Conclusion::Undecided(Reason::MeasuredOnce)
     );
 }
+
+/// B5: a value at the bound of a search has no place in a ranking; a value that it certainly exceeds has.
+#[test]
+fn a_bound_is_not_ranked() {
+    let least = bounded(BoundSide::Lower, &[100.0, 100.1, 100.2]);
+    let (less, more) = (rate(&[50.0, 50.1, 50.2]), rate(&[200.0, 200.1, 200.2]));
+    let bound = |found: Result<Vec<&Cell>, Reason>| matches!(found, Err(Reason::Bounded { .. }));
+    let among_three = extremes(&[&least, &less, &more]);
+    assert!(bound(among_three.highest), "the bounded one may be higher than all");
+    assert_eq!(among_three.lowest, Ok(vec![&less]));
+    assert!(bound(extremes(&[&least, &more]).lowest), "it may be the higher one");
+    assert_eq!(extremes(&[&least, &less]).highest, Ok(vec![&least]));
+}
