@@ -27,7 +27,6 @@ use crate::counter::{DropCounters, DropReason};
 use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
 use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Hint, Learned, MacKey, MacTable};
 
-/// Frames that are processed together.
 mod row;
 
 use row::{Pair, Row};

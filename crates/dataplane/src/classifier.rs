@@ -4,19 +4,12 @@
 //! Classifiers store entry numbers, not entries: a [`Line`](crate::fast::slab::Line) holds the data
 //! that the fast path needs.
 
-/// Exact matches: a hash table with one cache line for eight entries.
 pub mod exact;
-/// Wildcard matches by linear search.
 pub mod linear;
-/// Many wildcard matches: a routing table, and tuples.
 pub mod many;
-/// Matches that form a routing table.
 pub mod routes;
-/// Wildcard matches, in the structure that suits their number.
 pub mod rest;
-/// Hash tables that are replaced in steps of a few rows.
 pub mod store;
-/// Wildcard matches by tuple space search.
 pub mod tuple_space;
 
 /// Classifier for wildcard matches.

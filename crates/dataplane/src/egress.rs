@@ -21,13 +21,9 @@ use crate::meter::{MeterLimits, MeterTable};
 use crate::queue::{QueueNo, Queues};
 use crate::rewrite;
 
-/// Delivery of frames to a port, a shaped queue or the control plane.
 mod deliver;
-/// Metering of frames.
 mod metering;
-/// Port settings and liveness.
 mod port;
-/// Processing of frames in groups.
 mod spread;
 
 pub use port::PortSettings;

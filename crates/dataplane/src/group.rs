@@ -18,15 +18,10 @@ use shared::Shared;
 use crate::action::Actions;
 use crate::counter::{SharedTraffic, Traffic};
 
-/// Validation of groups and of chains.
 mod chain;
-/// Adding, modifying and deleting groups and single buckets.
 mod change;
-/// Hash of the flow that a frame belongs to.
 pub mod flow;
-/// Liveness of buckets and groups.
 mod live;
-/// Choice of a bucket for a flow.
 pub mod select;
 
 pub use change::GroupChange;

@@ -31,7 +31,6 @@ use packet::header::{arp, ethernet, ipv4, u16_at, vlan};
 
 use crate::locate::{Fragment, Headers, Network, Transport};
 
-/// Match fields that do not fit into the four words.
 pub mod wide;
 
 /// Number of words in a key.

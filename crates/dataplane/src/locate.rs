@@ -17,9 +17,7 @@
 use packet::header::{arp, ethernet, mpls, pbb, u16_at, vlan};
 pub use packet::parse::{Fragment, Transport};
 
-/// IPv4, IPv6 and their payload.
 mod ip;
-/// Positions and values of fields.
 mod place;
 
 pub use place::{Covered, Place};

@@ -15,7 +15,6 @@ use shared::Shared;
 
 use crate::counter::{SharedTraffic, Traffic};
 
-/// Token bucket of a band.
 pub mod band;
 
 pub use band::{Band, BandKind, Unit};

@@ -34,19 +34,12 @@ use crate::table::{
     Addition, Modification, Progress, Selection, TableConfig, TableSettings, Tables,
 };
 
-/// Shared processing of frames that need more than one plain output.
 mod engine;
-/// Port settings that workers read without locking the engine.
 mod gates;
-/// Packet-outs.
 mod inject;
-/// Published and staged versions of groups and meters.
 mod spread;
-/// Commands for groups, meters, queues and ports.
 mod resources;
-/// Processing of one frame in the tables.
 mod walk;
-/// Forwarding, one worker per thread.
 mod worker;
 
 use engine::Engine;

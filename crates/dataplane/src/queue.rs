@@ -12,7 +12,6 @@ use packet::time::Nanos;
 
 use crate::forwarder::{Outputs, Sent};
 
-/// Scheduler of one port.
 mod shaper;
 
 use shaper::Shaper;

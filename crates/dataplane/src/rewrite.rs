@@ -9,15 +9,10 @@ use packet::frame::Frame;
 
 use crate::action::Action;
 
-/// Pipeline fields of a frame.
 mod context;
-/// Setting and copying fields.
 pub mod set;
-/// Incremental checksum updates.
 pub mod sum;
-/// Pushing and popping tags.
 pub mod tag;
-/// TTL actions.
 pub mod ttl;
 
 pub use context::Context;

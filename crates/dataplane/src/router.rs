@@ -34,15 +34,10 @@ use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wai
 use crate::route_cache::RouteCache;
 use crate::route_table::{HopId, NextHop, RouteTable};
 
-/// ARP requests and replies.
 mod arp;
-/// Fragmentation of packets longer than the MTU.
 pub mod fragment;
-/// ICMP errors and echo replies.
 mod icmp;
-/// Packets that are processed together.
 mod row;
-/// Configuration: interfaces, routes and neighbors.
 mod setup;
 
 use row::{Onward, Row};

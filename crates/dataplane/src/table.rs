@@ -29,37 +29,21 @@ use crate::matching::Match;
 use crate::shared::Shared;
 use crate::wheel::{TICK, Wheel};
 
-/// Adding an entry.
 mod addition;
-/// Modifying and deleting entries, and installing them in the store.
 mod change;
-/// Eviction order of entries.
 mod eviction;
-/// Control plane data of entries.
 mod flows;
-/// Borrowed views of entries.
 mod glance;
-/// Indexes for non-strict selection.
 mod index;
-/// Slots and program numbers that wait for reuse.
 mod leaving;
-/// Concurrent lookup.
 mod lookup;
-/// Events that the control plane has not received yet.
 mod news;
-/// A single table.
 mod one;
-/// Transactions: commit and rollback of several commands.
 mod undo;
-/// Distinct instruction lists of all entries.
 mod programs;
-/// Sets of slots.
 mod places;
-/// Reference counts of groups and meters.
 mod references;
-/// Selection of the entries that a command or request applies to.
 mod select;
-/// Statistics triggers.
 mod trigger;
 
 pub use crate::classifier::Classifier;

@@ -9,19 +9,12 @@
 //! - Neither blocks or has sockets or clocks. The owner passes the time as a [`Moment`].
 //! - Named limits bound memory.
 
-/// Executes requests on an element.
 mod apply;
-/// A control element's end of an association.
 mod ce;
-/// Channels of an association, and their queues.
 mod channel;
-/// Interface to the instances of a forwarding element.
 mod element;
-/// A forwarding element's end of its associations.
 mod fe;
-/// Responses of several messages.
 mod parts;
-/// Properties of components and events.
 pub mod properties;
 
 pub use ce::{Answer, Ce, CeEvent, CeSettings, Refused};

@@ -16,15 +16,10 @@
 
 #[cfg(test)]
 mod arbitrary;
-/// Both ends of an association.
 pub mod association;
-/// Class libraries in XML.
 pub mod library;
-/// LFB classes, data types and their parts.
 pub mod model;
-/// Values of components.
 pub mod value;
-/// Encodes and decodes messages.
 pub mod wire;
 
 pub use model::{Catalog, Class, Component, DataType, Library};

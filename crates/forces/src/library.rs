@@ -14,17 +14,11 @@
 //!   section 5)
 //! - [`BASE`] and [`BASE_TYPES`]: RFC 6956
 
-/// Checks XML elements against the order of the schema.
 mod elements;
-/// Faults of a document.
 mod fault;
-/// Reads a library from XML.
 mod read;
-/// Reads data types, ports and events from XML.
 mod read_parts;
-/// Checks the limits that the XML parser does not.
 mod scan;
-/// Writes a library as XML.
 mod write;
 
 pub use fault::{DocumentFault, DocumentProblem};

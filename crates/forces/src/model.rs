@@ -8,19 +8,12 @@
 //!   [`Class`]es include inherited parts, and its [`DataType`]s need no further lookup.
 
 mod access;
-/// Base types and atomic types.
 mod atomic;
-/// Resolves several libraries.
 mod catalog;
-/// Libraries and classes as documents declare them.
 mod declared;
-/// Resolved data types.
 mod data_type;
-/// Faults of a library.
 mod fault;
-/// Paths of components, by name and by number.
 mod path;
-/// Resolved classes.
 mod class;
 
 pub use access::Access;

@@ -4,13 +4,9 @@
 //!   The data type parses, formats and checks values, and has their defaults.
 //! - A path of field IDs and row indices selects a part of a value (RFC 5810 section 6.3).
 
-/// Checks values against a data type.
 mod check;
-/// Faults of a value.
 mod fault;
-/// Parses values.
 mod parse;
-/// Formats values.
 mod show;
 
 use std::cmp::Ordering;

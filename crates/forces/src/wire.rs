@@ -9,21 +9,13 @@
 //! - A small multiple of the message's length bounds memory. PATH-DATA nests at most
 //!   [`PATH_DEPTH_MAX`] deep.
 
-/// Encodes and decodes values as FULLDATA and SPARSEDATA.
 pub mod data;
-/// Decodes messages.
 mod decode;
-/// Encodes messages.
 mod encode;
-/// Faults of messages.
 mod fault;
-/// The 24-octet message header, and framing of a stream.
 mod header;
-/// Messages and their parts.
 mod message;
-/// Results of operations.
 mod outcome;
-/// TLVs and ILVs.
 mod tlv;
 
 pub use decode::decode;

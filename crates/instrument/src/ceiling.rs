@@ -27,7 +27,6 @@ use crate::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use crate::rig::live::LiveRig;
 use crate::stage::Scene;
 
-/// A peer with minimal processing cost.
 pub mod mirror;
 
 /// Duration of each kind of exchange.

@@ -5,7 +5,5 @@
 //! Delays between two ports of one tester need no other clock. Delays between two testers do.
 //! Nothing here reads a clock: readings are arguments.
 
-/// Rate of the clock compared to the free-running raw clock.
 pub mod drift;
-/// Servo that follows a reference clock.
 pub mod servo;

@@ -18,7 +18,6 @@ use ports::channel::group::{Channels, Dialling, Doors};
 use ports::channel::{ChannelError, Tls, Url};
 use ports::clock;
 
-/// Transactions of many changes.
 mod transaction;
 
 pub use transaction::{Rows, rows_of};

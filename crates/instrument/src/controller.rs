@@ -29,13 +29,9 @@ use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
 use ports::channel::{Channel, Connecting, Listener, Url};
 
-/// Flow-mods with barriers.
 pub mod flows;
-/// Scripts: messages encoded in advance.
 pub mod script;
-/// Playback of a script as fast as the switch accepts it.
 pub mod play;
-/// Waiting in real time.
 mod real_time;
 
 mod error;

@@ -19,17 +19,11 @@ use packet::time::{Nanos, Stamp};
 use ports::port::{PortCounters, PortFacts};
 use snmp::{Binding, Failure};
 
-/// Context of a measurement module: queued commands, timers and results.
 pub mod desk;
-/// Results of a module: log entries, measured values and series.
 pub mod findings;
-/// Tasks for hosts: programs that send and receive through sockets.
 pub mod hosts;
-/// Probe frames: identification by signature, and construction of single frames.
 pub mod probe;
-/// Report of a module's run.
 pub mod report;
-/// Modules that query an SNMP agent during a measurement.
 pub mod witness;
 
 pub use desk::{Desk, Prepared, Said, SnmpId, Span, TimerId, Watch};

@@ -31,17 +31,11 @@ use crate::stall::Watch;
 use crate::stream::{HEADER_BYTES, TAG_BYTES};
 use crate::trial::{Corruption, Histogram, Latency};
 
-/// Latency and its variation.
 pub mod delay;
-/// Latency differences of successive frames.
 pub mod variation;
-/// Snapshot of all counters.
 pub mod frozen;
-/// Duplicate detection and port tracking.
 pub mod seen;
-/// Tracking of one phase of a stream.
 mod track;
-/// Frames that are counted together.
 mod train;
 
 pub use seen::WINDOW_FRAMES;

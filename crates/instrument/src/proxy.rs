@@ -21,15 +21,10 @@ use ports::channel::{
 };
 use ports::clock::{self, Wait};
 
-/// Byte relay between two channels.
 pub mod relay;
-/// Message boundaries in a byte stream.
 pub mod cutter;
-/// Analysis of one connection's messages.
 pub mod watch;
-/// Counters and delays.
 pub mod tally;
-/// Measurement of the delay that the proxy adds.
 pub mod added;
 #[cfg(test)]
 mod tests;

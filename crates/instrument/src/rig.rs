@@ -12,11 +12,8 @@ use crate::controller::ControlError;
 use crate::stream::Problem;
 use crate::trial::{Trial, TrialReport};
 
-/// Engine of a trial: sending, receiving and end of trial.
 pub mod engine;
-/// Rig of real ports in real time.
 pub mod live;
-/// Rig of a simulated device in virtual time.
 pub mod sim;
 
 /// An executor of trials.

@@ -37,25 +37,15 @@ use crate::stage::sending::Streams;
 use crate::stall::Watch as Attention;
 use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 
-/// SNMP agents that modules query.
 pub mod agents;
-/// Received frames of streams.
 mod arriving;
-/// Hosts that run tasks for modules.
 pub mod hosts;
-/// Statistics of iteration times.
 mod lengths;
-/// A connection to a switch.
 mod line;
-/// Event loop on real ports and sockets, in real time.
 pub mod live;
-/// Transmission of streams.
 mod sending;
-/// Event loop in virtual time.
 pub mod sim;
-/// Event delivery and command execution.
 mod telling;
-/// The steps of one iteration.
 mod turns;
 
 pub use line::{

@@ -11,17 +11,11 @@ use packet::frame::FCS_BYTES;
 
 use crate::signature::SIGNATURE_BYTES;
 
-/// Frame headers.
 pub mod headers;
-/// Varying fields.
 pub mod vary;
-/// Schedule shapes.
 pub mod shape;
-/// Sequences of frame sizes.
 pub mod genome;
-/// Validation problems.
 mod problem;
-/// Streams from a TOML file.
 pub mod file;
 
 pub use genome::Genome;

@@ -25,7 +25,6 @@ use crate::stream::Stream;
 pub use results::histogram::Histogram;
 use results::record::Work;
 
-/// Time windows of streams, missed frames and delay variation.
 mod window;
 
 pub use window::{Missed, Variation, Window};

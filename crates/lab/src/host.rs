@@ -20,11 +20,8 @@
 //! Invariant: dropping a host removes all its settings and restores the interface's own hardware
 //! address. The kernel then drops frames for the tester, as before.
 
-/// Load generators.
 pub mod iperf;
-/// Temporary settings.
 mod settings;
-/// A UDP echo client and server.
 pub mod talk;
 
 use std::net::{Ipv4Addr, SocketAddrV4};

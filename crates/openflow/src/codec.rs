@@ -10,45 +10,25 @@
 //! - Every decoded message encodes again to the same meaning.
 //! - A small multiple of the message's own length bounds the memory that decoding takes.
 
-/// Reads and appends numbers.
 mod bytes;
-/// Nicira extensions of OpenFlow 1.0.
 pub mod nicira;
-/// Header, message type and body.
 mod message;
-/// `ofp_match`.
 mod matching;
-/// `ofp_action_*`.
 mod action;
-/// `ofp_instruction_*`.
 mod instruction;
-/// `ofp_phy_port`, port-mod, port-status and port statistics.
 mod port;
-/// Flow-mod, flow-removed, flow statistics and flow monitors.
 mod flow;
-/// Packet-in and packet-out.
 mod packet_io;
-/// Features and configuration of the switch.
 mod switch;
-/// Multipart messages (statistics in 1.0).
 mod multipart;
-/// Properties.
 mod property;
-/// Durations as seconds and nanoseconds.
 mod span;
-/// Table-mod, table descriptions, table statistics, table features.
 mod table;
-/// Controller roles.
 mod role;
-/// Asynchronous message configuration.
 mod asynchronous;
-/// Groups.
 mod group;
-/// Meters.
 mod meter;
-/// Bundles and forwarded requests.
 mod bundle;
-/// Queues.
 mod queue;
 
 use std::fmt;
@@ -232,7 +212,6 @@ impl fmt::Display for NotExpressible {
 
 impl std::error::Error for NotExpressible {}
 
-/// Helpers of the codec's tests.
 #[cfg(test)]
 mod check;
 #[cfg(test)]

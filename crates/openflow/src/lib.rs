@@ -9,17 +9,10 @@
 //!
 //! This crate has no flow tables, sockets or clocks.
 
-/// Message types, actions, multipart types and errors of each version, with their codes.
 pub mod version;
-/// The eight-byte header of every message.
 pub mod header;
-/// Splits a byte stream into messages.
 pub mod frame;
-/// Version-independent messages and their parts.
 pub mod model;
-/// Encodes and decodes messages.
 pub mod codec;
-/// Rewrites port numbers in encoded messages.
 pub mod renumber;
-/// One end of a control channel.
 pub mod session;

@@ -5,45 +5,25 @@
 //!   here; the codec converts them.
 //! - `Display` prints every value as one line of plain text, for logs and tests.
 
-/// Messages.
 pub mod message;
-/// Strings of bounded length.
 pub mod text;
-/// Sets of named bits, with their positions in each version.
 pub mod bits;
-/// Ports: numbers, descriptions and changes.
 pub mod port;
-/// Matches of flow entries.
 pub mod matching;
-/// Actions on a frame.
 pub mod action;
-/// Instructions of a flow entry.
 pub mod instruction;
-/// Groups and their action buckets.
 pub mod group;
-/// Meters and their bands.
 pub mod meter;
-/// Flow entries: flow-mod and flow-removed.
 pub mod flow;
-/// Packet-in and packet-out.
 pub mod packet_io;
-/// Switch features and configuration.
 pub mod switch;
-/// Multipart requests and replies.
 pub mod multipart;
-/// Nicira extensions of OpenFlow 1.0.
 pub mod nicira;
-/// Queues of a port.
 pub mod queue;
-/// Sets of action types and instruction types.
 pub mod kinds;
-/// Flow tables: configuration, descriptions and statistics.
 pub mod table;
-/// Controller roles.
 pub mod role;
-/// Asynchronous message configuration.
 pub mod asynchronous;
-/// Bundles of messages that the switch commits together.
 pub mod bundle;
 
 pub use action::{Action, CopyField, Experimenter};

@@ -15,11 +15,8 @@
 //! Memory is bounded for any peer: received bytes by `crate::frame::BUFFER_BYTES_MAX`, bytes to
 //! send and pending requests by `Settings`. A session that cannot send its replies stops reading.
 
-/// Settings and events of a session.
 mod event;
-/// Version negotiation.
 mod negotiate;
-/// Requests that wait for their replies.
 mod pending;
 
 use std::collections::VecDeque;

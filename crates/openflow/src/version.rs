@@ -141,19 +141,12 @@ macro_rules! table {
     };
 }
 
-/// Message types.
 mod message;
-/// Actions.
 mod action;
-/// Match fields.
 mod field;
-/// Instructions.
 mod instruction;
-/// Asynchronous message types.
 mod asynchronous;
-/// Multipart types.
 mod multipart;
-/// Error types and codes.
 mod error;
 
 pub use action::ActionKind;

@@ -9,21 +9,13 @@
 
 use crate::time::Nanos;
 
-/// Truncation of frames.
 pub mod cut;
-/// The pcap format.
 mod classic;
-/// Errors and warnings of capture files.
 pub mod fault;
-/// Names of link types other than Ethernet.
 mod link_type;
-/// The pcapng format.
 mod ng;
-/// Options of pcapng blocks.
 mod option;
-/// Time stamp resolutions.
 pub mod resolution;
-/// Writer for capture files.
 pub mod write;
 
 use fault::{Fault, Odd, Warnings, Why};

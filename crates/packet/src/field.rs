@@ -8,7 +8,6 @@
 
 use std::fmt;
 
-/// Prerequisites of the fields in a match.
 mod ground;
 
 pub use ground::Ground;

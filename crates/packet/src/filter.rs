@@ -11,9 +11,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::parse::Packet;
 
-/// Entries that never decide, and pairs whose order matters.
 pub mod overlap;
-/// Text form of entries.
 pub mod text;
 
 /// Maximum number of entries in a filter.

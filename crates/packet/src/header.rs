@@ -8,33 +8,19 @@
 //! The functions below read and write fields in network byte order. They panic if the bytes are too short, so views
 //! check the length when they are created.
 
-/// Ethernet II and IEEE 802.3: destination, source, type or length, LLC and SNAP.
 pub mod ethernet;
-/// IEEE 802.1Q and 802.1ad tags.
 pub mod vlan;
-/// IEEE 802.1ah: the service instance tag with the customer's addresses.
 pub mod pbb;
-/// MPLS: one entry of a label stack.
 pub mod mpls;
-/// Address resolution for IPv4 over Ethernet.
 pub mod arp;
-/// IPv4 with options and fragments.
 pub mod ipv4;
-/// IPv6 with extension headers.
 pub mod ipv6;
-/// ICMP for IPv4.
 pub mod icmp;
-/// ICMP for IPv6, with neighbour discovery messages.
 pub mod icmpv6;
-/// TCP with options.
 pub mod tcp;
-/// Ethernet OAM: its numbers, and loopback.
 pub mod oam;
-/// UDP.
 pub mod udp;
-/// SCTP: the common header.
 pub mod sctp;
-/// Header options: at most forty bytes, stored inline.
 pub mod options;
 
 /// Reads the 16-bit field at offset `at`.

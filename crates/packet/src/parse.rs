@@ -18,7 +18,6 @@ use std::ops::Range;
 use crate::error::{Malformed, Why};
 use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, sctp, tcp, u16_at, udp, vlan};
 
-/// A frame with views of its layers, and checksum functions.
 mod packet;
 
 pub use packet::{Packet, set_transport_checksum};

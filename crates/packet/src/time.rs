@@ -4,7 +4,6 @@
 //! Every time stamp names its clock: the difference between user space and kernel time stamps exceeds the measured
 //! values.
 
-/// Fixed-point seconds in 64 bits.
 pub mod fixed;
 
 use std::fmt;

@@ -6,11 +6,7 @@
 //! - A program, its map and its attachment to an interface end with the process that holds them.
 
 mod call;
-/// Instructions, and the assembler.
 pub mod instruction;
-/// Maps that the kernel and this process share.
 pub mod map;
-/// Programs in the kernel.
 pub mod program;
-/// Maps that this process has mapped into memory.
 pub mod shared;

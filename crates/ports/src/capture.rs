@@ -16,7 +16,6 @@ use packet::capture::{
 };
 use packet::time::Nanos;
 
-/// Reads a file's frames ahead in a separate thread.
 pub mod read_ahead;
 
 /// Bytes per read.

@@ -11,27 +11,16 @@ use packet::time::Stamp;
 
 use wire::{Direction, Remarks, Unseen};
 
-/// Limits on the connections that a listener accepts.
 pub mod admission;
-/// Messages on a channel.
 pub mod framed;
-/// Several channels to one peer.
 pub mod group;
-/// Channels between two ends in one process.
 pub mod memory;
-/// Channels over SCTP.
 pub mod sctp;
-/// Channels over TCP.
 pub mod tcp;
-/// Channels with packet timestamps from the interface.
 pub mod tap;
-/// Channels over TLS, and their configuration.
 pub mod tls;
-/// Channels over Unix sockets.
 pub mod unix;
-/// Addresses of channels.
 pub mod url;
-/// When a channel's bytes passed the interface.
 pub mod wire;
 
 mod dial;

@@ -14,9 +14,7 @@ use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 
-/// The processor's time-stamp counter, compared with the kernel's clocks.
 pub mod tsc;
-/// A reference clock outside this machine.
 pub mod reference;
 
 fn read(clock: libc::clockid_t) -> u64 {

@@ -12,44 +12,26 @@
 //! Sources: the public header `memif.h` and the driver's guide (`doc/guides/nics/memif.rst`) of
 //! DPDK.
 
-/// Creates ring ends from a completed handshake.
 mod attach;
-/// Connects a client to its server.
 mod caller;
-/// The control part of a port.
 pub mod control;
 pub(crate) mod copy;
 mod door;
-/// Eventfds that wake sleeping receivers.
 pub mod doorbell;
-/// Protocol violations of a peer.
 pub mod fault;
-/// The handshake.
 pub mod handshake;
-/// Layout of shared memory.
 pub mod layout;
 mod line;
-/// The port.
 pub mod port;
-/// Control messages.
 pub mod protocol;
-/// Queues whose rings come and go with the peer.
 pub mod queue;
-/// The queues of one thread.
 pub mod queues;
-/// The receiving end of a ring.
 pub mod receive;
-/// Shared memory.
 pub mod region;
-/// A ring in shared memory.
 pub mod ring;
-/// The sockets of control messages.
 pub mod socket;
-/// Port specification.
 pub mod spec;
-/// The sending end of a ring.
 pub mod transmit;
-/// Read access to frames in shared memory.
 pub mod view;
 
 #[cfg(test)]

@@ -17,23 +17,14 @@
 //!
 //! [`Fault`]: crate::memif::fault::Fault
 
-/// Connections of front ends.
 mod control;
-/// State of the device, from the front end's messages.
 mod device;
-/// Reads whole messages without blocking.
 mod line;
-/// The driver's memory.
 mod memory;
-/// The port.
 pub mod port;
-/// The device's receiving end of a ring.
 mod receive;
-/// A split ring.
 mod ring;
-/// Port specification.
 pub mod spec;
-/// The device's sending end of a ring.
 mod transmit;
 
 #[cfg(test)]

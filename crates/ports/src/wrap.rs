@@ -12,15 +12,10 @@
 //! [`Port::transmit`]: crate::port::Port::transmit
 //! [`Port::next_event`]: crate::port::Port::next_event
 
-/// A link with delay and jitter.
 pub mod delay;
-/// A link that loses, duplicates, reorders and corrupts frames.
 pub mod fault;
-/// A link with a bit rate.
 pub mod rate;
-/// A link that drops frames when it is full.
 pub mod tail_drop;
-/// A trace of all frames, in pcapng.
 pub mod trace;
 
 mod chance;

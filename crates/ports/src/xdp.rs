@@ -10,15 +10,12 @@
 //! error in a ring leads to memory outside.
 
 mod filter;
-/// A port whose frames the kernel generates.
 pub mod live;
 mod partial;
-/// The port.
 pub mod port;
 mod program;
 mod queue;
 mod ring;
 mod socket;
-/// Port specification.
 pub mod spec;
 mod umem;

@@ -15,23 +15,14 @@ use crate::lfb::told::ToldFrame;
 use crate::problem::Problems;
 use crate::program::{self, Program};
 
-/// Delivery of frames and commands to agents by name.
 pub mod dispatcher;
-/// Status values of agents.
 pub mod fact;
-/// Settings of an agent in a program.
 pub mod setup;
-/// Byte streams to external programs.
 pub mod wire;
-/// An external program as an agent.
 pub mod process;
-/// Interfaces of a router.
 pub mod interface;
-/// ARP and neighbour discovery.
 pub mod neighbours;
-/// ICMP errors and echo replies of a router.
 pub mod icmp;
-/// Ethernet OAM (IEEE 802.1Q clauses 18 to 22, ITU-T Y.1731).
 pub mod oam;
 
 pub use fact::Fact;

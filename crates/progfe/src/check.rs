@@ -15,25 +15,15 @@ use crate::program::document::Load;
 use crate::program::{End, Program};
 use crate::xml::Source;
 
-/// Links, and outputs without one.
 pub mod links;
-/// Cycles and unreachable blocks.
 pub mod graph;
-/// Metadata at inputs.
 pub mod metadata;
-/// Frame types at inputs.
 pub mod kinds;
-/// Outputs and keys in tables.
 pub mod tables;
-/// Settings of this crate's blocks.
 pub mod blocks;
-/// Operations of Edit.
 pub mod edit;
-/// Ports and their devices.
 pub mod ports;
-/// Service agents.
 pub mod agents;
-/// Memory of a program.
 pub mod resources;
 
 /// Returns all problems of a program.

@@ -33,37 +33,21 @@ use crate::observe::Watch;
 use crate::problem::Problems;
 use crate::program::Program;
 
-/// Order in which blocks process batches of frames.
 pub mod plan;
-/// Batches of frames on their way through the blocks.
 pub mod walk;
-/// A program as a decision tree.
 pub mod tree;
-/// Compilation of a program into a decision tree.
 pub mod grow;
-/// Joins of paths in the tree.
 mod join;
-/// Knowledge about the frames of one path.
 pub mod way;
-/// Symbolic first bytes of a frame.
 pub mod view;
-/// Changes of a frame's bytes.
 pub mod change;
-/// Shortcuts for frames that repeat the path of an earlier frame.
 mod shortcut;
-/// Traversal of the tree with batches of frames.
 mod lead;
-/// State of a batch of frames in the tree.
 pub mod run;
-/// Header parsing by decisions.
 pub mod parse;
-/// Rules with conditions as decisions.
 pub mod conditions;
-/// Edits as decisions.
 pub mod edits;
-/// Frames that leave the tree.
 mod leave;
-/// Decisions for frames in place.
 mod in_place;
 
 use plan::Plan;

@@ -15,11 +15,8 @@ use std::fmt;
 
 use crate::frames::{FieldRef, Located, bits};
 
-/// Literals: numbers and addresses.
 pub mod literal;
-/// Parser for conditions.
 mod parse;
-/// Normal form of conditions, for compilers.
 pub mod normal;
 
 pub use literal::{Form, Literal};

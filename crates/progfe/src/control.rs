@@ -23,11 +23,8 @@ use crate::enforce::Enforcer;
 use crate::lfb::learn_search::LEARNT_FROM;
 use crate::program::base_id;
 
-/// Instances and links as tables.
 pub mod graph;
-/// Events and redirected packets for control elements.
 pub mod news;
-/// The whole program as an instance.
 pub mod whole;
 
 use graph::{FE_OBJECT, Numbers};

@@ -35,13 +35,9 @@ use crate::problem::{Code, Problems};
 use crate::program::Program;
 use crate::trace::Trace;
 
-/// Draft programs under change.
 mod draft;
-/// Preview of the fate of learned and counted state.
 mod foreseen;
-/// Tracing and cost measurement.
 mod observed;
-/// Watched events and their report rate.
 pub mod watching;
 
 pub use draft::Draft;

@@ -12,23 +12,14 @@ use std::collections::BTreeMap;
 
 use crate::problem::Place;
 
-/// Integer expressions over fields.
 pub mod expression;
-/// Access to up to 128 bits at any bit offset.
 pub mod bits;
-/// Reader and writer for definitions in XML.
 pub mod document;
-/// Checks of definitions.
 pub mod check;
-/// Names of fields and headers.
 pub mod reference;
-/// Positions of headers and fields in a frame.
 pub mod locate;
-/// Fixed positions of fields, for compilers.
 pub mod ways;
-/// Checksum computation.
 pub mod checksum;
-/// Modification of frames: fields, headers, lengths and checksums.
 pub mod edit;
 
 pub use expression::{Expression, Variable};

@@ -24,71 +24,39 @@ use crate::compile::tree::NodeId;
 use crate::compile::way::Way;
 use crate::frames::FrameSet;
 
-/// A packet in the graph: bytes, metadata and header positions.
 pub mod passing;
-/// Access of a block to the components of its instance.
 pub mod setting;
-/// Batches of frames that a block processes together.
 pub mod row;
-/// Operands at fixed offsets.
 pub mod fixed;
-/// Keys of operands, and keyed entries that age out.
 pub mod keyed;
-/// Queues of redirected frames and of events.
 pub mod told;
 
-/// Class 3: a port of the element.
 pub mod phy;
-/// Class 4: accepts received frames.
 pub mod mac_in;
-/// Class 5: removes link-layer headers and selects an output by their fields.
 pub mod classifier;
-/// Class 6: adds link-layer headers.
 pub mod encap;
-/// Class 7: sends frames.
 pub mod mac_out;
-/// Class 8: validates IPv4 headers.
 pub mod ipv4_validator;
-/// Class 9: validates IPv6 headers.
 pub mod ipv6_validator;
-/// Classes 10 and 11: longest prefix match.
 pub mod ucast_lpm;
-/// Classes 12 and 13: next hops.
 pub mod next_hop;
-/// Class 14: frames from the control element.
 pub mod redirect_in;
-/// Class 15: frames to the control element.
 pub mod redirect_out;
-/// Class 16: selects an output by a metadata item.
 pub mod metadata_dispatch;
-/// Class 17: queues with round-robin service.
 pub mod scheduler;
 
-/// Selects the output by rules with conditions.
 pub mod match_rules;
-/// Looks up field values in a table.
 pub mod search;
-/// Looks up field values in a table that learns from frames.
 pub mod learn_search;
-/// Modifies frames.
 pub mod edit;
-/// Copies frames to several outputs.
 pub mod replicate;
-/// Runs a state machine per flow.
 pub mod state;
-/// Searches the bytes of frames for patterns.
 pub mod scan;
-/// Diverts frames to a service agent.
 pub mod divert;
-/// Injects frames from a service agent.
 pub mod inject;
-/// Counts frames and bytes.
 pub mod count;
-/// Meters frames: conforming or exceeding the rate.
 pub mod meter;
-/// Mirrors frames to a second output.
 pub mod mirror;
-/// Selects the output by a hash of fields.
 pub mod hash;
 
 pub use passing::{Meta, Packet, Slots};

@@ -15,9 +15,7 @@ use crate::enforce::Enforcer;
 use crate::program::{End, Program};
 use crate::trace::Trace;
 
-/// Cost of each block.
 pub mod cost;
-/// Traces of the next frames that match.
 pub mod tracing;
 
 pub use cost::Costs;

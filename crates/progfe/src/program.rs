@@ -13,11 +13,8 @@ use forces::{Catalog, Class, Value};
 use crate::frames::FrameSet;
 use crate::problem::Place;
 
-/// Reader for programs in XML.
 pub mod document;
-/// Writer for programs in XML.
 mod write;
-/// Text forms of operands and keys in components.
 pub mod text;
 
 /// Maximum number of instances in a program.

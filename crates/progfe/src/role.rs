@@ -5,7 +5,6 @@
 
 use crate::program::{Program, base_id, class_id};
 
-/// A program as a router.
 pub mod routing;
 
 pub use routing::Routing;

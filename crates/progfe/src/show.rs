@@ -4,9 +4,7 @@ use std::fmt::Write;
 
 use crate::program::Program;
 
-/// Layout of boxes and lines.
 pub mod layers;
-/// SVG output.
 pub mod svg;
 
 pub use svg::svg;

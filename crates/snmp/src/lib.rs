@@ -11,25 +11,16 @@
 //! - Named limits bound the memory.
 //! - Secrets are never printed.
 
-/// Agent that replies from a table of values.
 pub mod agent;
-/// Manager.
 pub mod client;
 #[cfg(test)]
 mod foreign;
-/// Credentials of a manager.
 pub mod credentials;
-/// Requests and responses, and their encoding.
 pub mod message;
-/// Names of standard objects.
 pub mod mib;
-/// Object identifiers.
 pub mod oid;
-/// Messages of version 3: authentication and encryption.
 mod sealed;
-/// Keys and ciphers of the User-based Security Model.
 mod usm;
-/// Values of objects.
 pub mod value;
 
 pub use agent::Agent;

@@ -31,69 +31,37 @@ use crate::event::Event;
 use crate::forward::{Lane, mac_of};
 use crate::lower::express;
 
-/// Auxiliary connections to a controller.
 mod auxiliary;
-/// Buffered frames that wait for a controller's decision.
 pub mod buffers;
-/// Connection of one controller.
 pub mod connection;
-/// Connection attempts to a controller, with retries.
 pub mod dialer;
-/// Admission of incoming connections.
 pub mod door;
-/// Handling of table misses while no controller is connected.
 pub mod failover;
-/// Roles of controllers.
 pub mod roles;
-/// Status of controllers.
 mod status;
-/// Asynchronous messages that each controller receives.
 pub mod interests;
-/// Rate limiting.
 pub mod pace;
-/// Requests that consist of several messages.
 pub mod parts;
-/// Sharing of a turn between connections.
 mod turn;
-/// A change that takes several turns.
 mod ongoing;
-/// Dispatch of messages.
 mod handle;
-/// Opening and closing of connections.
 mod meet;
-/// Differences in behaviour when the switch emulates a hardware model.
 mod modelled;
-/// Messages that change the switch.
 mod change;
-/// Packet-outs.
 mod packet_out;
-/// Table configuration.
 mod tables;
-/// Table features.
 mod features;
-/// Changes of table features.
 mod ways;
-/// Descriptions of groups, meters and queues.
 mod shaping;
-/// Bundles: messages that are collected and committed together.
 pub mod bundle;
-/// Bundle commits.
 mod commit;
-/// Scheduled bundles.
 pub mod schedule;
-/// Statistics and descriptions.
 mod multipart;
-/// Long replies.
 pub mod dump;
-/// Flow monitors.
 pub mod monitor;
-/// Nicira extension messages that Open vSwitch's tools send to a 1.0 switch.
 mod nicira;
-/// Asynchronous messages about frames, flow entries, tables and ports.
 mod news;
-/// Port descriptions for controllers.
 pub mod port_book;
-/// Link features of ports, for controllers.
 mod link_features;
 
 use buffers::Buffers;

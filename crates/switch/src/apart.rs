@@ -21,9 +21,7 @@ use ports::port::{Port, PortFacts};
 use crate::config::Service;
 use crate::forward::{Lane, LaneDrops, NumberedPort, Turns};
 
-/// Mailboxes, and stand-ins for ports.
 mod exchange;
-/// Forwarding threads.
 mod frames;
 
 use exchange::{Exchange, RemotePort, lock};

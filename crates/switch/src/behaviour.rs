@@ -26,21 +26,13 @@ use packet::time::Nanos;
 use crate::config::OpenFlowConfig;
 use crate::plane::Plane;
 
-/// Models of hardware switches.
 pub mod model;
-/// Flow entries of the agent.
 pub mod book;
-/// Processor of the agent.
 pub mod clerk;
-/// Write cost of a TCAM.
 pub mod tcam;
-/// Writer of flow entries into the hardware.
 pub mod writer;
-/// Flow tables of the hardware.
 pub mod hardware;
-/// Capacity, queue and latency of a path.
 pub mod line;
-/// Random choices.
 mod chance;
 
 use book::{Book, MatchKind};

@@ -14,21 +14,13 @@ use serde::Deserialize;
 
 use crate::behaviour::model::Model;
 
-/// Configuration of an OpenFlow switch.
 pub mod switch;
-/// Configuration of a ProGFE element.
 pub mod element;
-/// Control elements of a ProGFE element.
 pub mod forces;
-/// Limits of the resources that controllers use.
 pub mod limits;
-/// Queues of ports.
 pub mod queue;
-/// Configuration of a router: interfaces, routes, neighbours.
 pub mod router;
-/// Configuration of a VLAN tagger: its two ports and its rules.
 pub mod tagger;
-/// Problems of a configuration, with hints.
 pub mod problem;
 
 pub use self::forces::{CeConfig, ForcesConfig};

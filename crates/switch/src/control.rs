@@ -24,13 +24,9 @@ use serde_json::{Value, json};
 
 use crate::budget::Budget;
 
-/// Requests.
 pub mod request;
-/// Replies.
 pub mod answer;
-/// Parser of requests in the bytes of a client.
 pub mod reader;
-/// Requests that are processed in parts.
 pub mod task;
 
 use reader::{Found, Reader};

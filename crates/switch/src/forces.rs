@@ -25,7 +25,6 @@ use crate::config::ForcesConfig;
 use crate::event::Event;
 use crate::plane::Element;
 
-/// One control element and its channels.
 mod peer;
 
 use peer::{Met, Peer};

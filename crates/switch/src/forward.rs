@@ -25,7 +25,6 @@ use ports::port::{Port, PortError};
 
 use crate::config::Service;
 
-/// Forwarding of frames that stay in place.
 mod in_place;
 
 use in_place::Scratch;

@@ -11,21 +11,13 @@ use openflow::model::{PortNo, reserved};
 use packet::field::Field;
 use packet::time::Nanos;
 
-/// Actions: checked conversion to the core, and back.
 pub mod action;
-/// Consistency of actions with a match.
 pub mod sense;
-/// Instructions.
 pub mod instruction;
-/// Flow entries: flow-mods, statistics and removals.
 pub mod flow;
-/// Groups.
 pub mod group;
-/// Meters.
 pub mod meter;
-/// Matches.
 pub mod matching;
-/// Omission of values that a version cannot express.
 pub mod express;
 
 pub use action::{World, actions_down, actions_up};

@@ -29,7 +29,6 @@ use crate::services::ethernet::door::Door;
 use crate::services::http::Http;
 use crate::workshop::Workshop;
 
-/// Requests of clients.
 mod requests;
 
 use requests::{Listeners, answer_for, answer_or_wait, carry_or_wait};

@@ -21,11 +21,8 @@ use serde_json::{Map, Value, json};
 use crate::config::ProGfeConfig;
 use crate::plane::Element;
 
-/// Protocol agent for Ethernet.
 pub mod ethernet;
-/// Protocol agent for HTTP.
 pub mod http;
-/// Agents that are programs of the user.
 mod processes;
 
 use processes::Processes;

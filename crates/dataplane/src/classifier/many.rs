@@ -15,7 +15,6 @@ use crate::key::Key;
 use crate::key::wide::Wide;
 use crate::matching::Match;
 
-/// Construction of a new structure next to the current one.
 mod rebuild;
 
 pub use rebuild::Entries;

@@ -23,13 +23,9 @@ use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::matching::Match;
 
-/// Coarser masks.
 mod coarse;
-/// Matches without a tuple.
 mod crowd;
-/// Lookup.
 mod search;
-/// A single hash table.
 mod tuple;
 
 pub use search::{TupleViews, Work, ones};

@@ -12,7 +12,6 @@ use crate::flow::{FlowSpec, ModifyRules, Source};
 use crate::forwarder::Event;
 use crate::key::Field;
 
-/// Additions that check for overlap or evict.
 mod adds;
 
 /// Maximum number of entries that one change may move between structures.

@@ -4,7 +4,6 @@
 //! collected before it is reported. A control element with several forwarding elements has one
 //! [`Ce`] for each.
 
-/// Responses and their contents.
 mod answer;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -9,13 +9,9 @@
 //! 4. [`Fe::tick`] when [`Fe::next_timeout`] is due,
 //! 5. [`Fe::poll_event`] and [`Fe::poll_transmit`] until they return `None`.
 
-/// Configurations, queries and transactions.
 mod config;
-/// Subscriptions and event notifications.
 mod events;
-/// FEObject and FEPO.
 mod own;
-/// Failover to another CE.
 mod failover;
 
 use std::collections::{BTreeMap, VecDeque};

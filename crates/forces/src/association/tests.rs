@@ -1,9 +1,7 @@
 //! Tests of both ends against each other, and of the behavior of other implementations (RFC 6053,
 //! RFC 6984).
 
-/// Associations, events and failover.
 mod life;
-/// Queries, configurations and transactions.
 mod requests;
 
 use std::time::Duration;

@@ -7,13 +7,9 @@
 //! - An FE has one version of a class.
 //! - [`Catalog::new`] reports all faults.
 
-/// Resolves classes with their inherited parts.
 mod classes;
-/// Resolves targets and reports of events.
 mod events;
-/// Visibility of definitions.
 mod scope;
-/// Resolves data types.
 mod types;
 
 use std::collections::{BTreeMap, HashMap};

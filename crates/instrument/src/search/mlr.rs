@@ -15,11 +15,8 @@
 //! - Equal trials give an equal search.
 //! - The search ends after [`TRIALS_MAX`] trials or its time limit at the latest.
 
-/// Classification of a load for one goal by its trials.
 pub mod classify;
-/// Goals of a search.
 pub mod goal;
-/// Result of a search for a goal.
 mod found;
 #[cfg(test)]
 mod tests;

@@ -61,17 +61,11 @@ use toml::Spanned;
 use crate::replay::Replay;
 use crate::stream::{Problem, Stream, validate};
 
-/// A stream in a stream file.
 mod entry;
-/// Headers in a stream file.
 mod headers;
-/// Rates, schedules and sizes in a stream file.
 mod pace;
-/// Varying fields in a stream file.
 mod vary;
-/// Literal values in a stream file.
 mod literal;
-/// Replays in a stream file.
 mod replay;
 
 use entry::Entry;

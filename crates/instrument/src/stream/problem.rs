@@ -14,7 +14,6 @@ use super::{
 };
 use crate::signature::SIGNATURE_BYTES;
 
-/// Texts of the problems.
 mod words;
 
 /// A problem of a stream.

@@ -10,7 +10,6 @@
 //! - The client ends by itself after its duration.
 //! - Dropping this kills both programs and waits for them.
 
-/// A TCP connection.
 pub mod transfer;
 
 use std::ffi::OsString;

@@ -11,7 +11,6 @@
 //! starts.
 
 pub mod control;
-/// Table entries in the format of the control socket.
 mod entries;
 
 use super::dpdk;

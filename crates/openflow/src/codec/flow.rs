@@ -6,13 +6,9 @@
 //! In 1.0 the upper byte of a flow-mod's command is zero. With Nicira's table ID extension enabled,
 //! it is a table ID.
 
-/// Flow entry statistics fields (OXS).
 pub(super) mod counters;
-/// Flow monitors.
 mod monitor;
-/// Flow statistics.
 pub(super) mod stats;
-/// Templates of flow statistics rows.
 pub(super) mod template;
 
 use packet::error::{Malformed, Why};

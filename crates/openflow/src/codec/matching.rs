@@ -5,7 +5,6 @@
 //! - `fixed` and `wide` handle the fixed structures of 1.0 and 1.1, `oxm` the lists of OXM fields.
 //! - From 1.1 on a match has a type and a length; from 1.2 on it is padded to eight bytes.
 
-/// Field IDs without values.
 pub(super) mod field_id;
 mod fixed;
 pub(super) mod oxm;

@@ -8,7 +8,6 @@
 //!   filter is one of its fields.
 //! - Errors may be those of any version; [`ErrorCode::nearest`] maps them to 1.0.
 
-/// Errors in reply to Nicira messages.
 mod error;
 
 pub use error::refusal;

@@ -6,9 +6,7 @@
 //! - Port numbers have 16 bits in 1.0 and 32 later. Reserved numbers keep their low 16 bits.
 //! - From 1.4 on the features of a link are in properties.
 
-/// Port properties.
 mod property;
-/// Port statistics.
 mod stats;
 
 use packet::error::{Malformed, Why};

@@ -3,7 +3,6 @@
 //! Source: OpenFlow 1.0.0 section 5.3.5, 1.1.0 and 1.2 sections A.3.3 and A.3.5.3, 1.4.1 sections
 //! 7.3.4.1, 7.3.5.16 and 7.4.5. Before 1.3 the capabilities are part of the statistics.
 
-/// Table features, from 1.3 on.
 mod features;
 
 use packet::error::{Malformed, Why};

@@ -3,9 +3,7 @@
 //! Source: OpenFlow 1.0.0 sections 5.3.3 (`ofp_flow_mod`) and 5.4.2 (`ofp_flow_removed`), 1.5.1
 //! sections 7.3.4.2 and 7.4.2.
 
-/// Counters of a flow entry, without its instructions.
 pub mod counters;
-/// Flow monitors.
 pub mod monitor;
 
 use std::fmt;

@@ -13,9 +13,7 @@
 //! - The fields are in the order of [`Field`], each at most once.
 //! - A mask has at least one bit. A value has no bit outside its mask.
 
-/// Prerequisites of match fields.
 mod basis;
-/// Field IDs without values.
 pub mod field_id;
 
 use core::net::{Ipv4Addr, Ipv6Addr};

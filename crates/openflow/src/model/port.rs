@@ -6,9 +6,7 @@
 //! Port numbers have 32 bits, as from 1.1 on. For 1.0 the codec truncates them to 16 bits; reserved
 //! numbers keep their low 16 bits.
 
-/// Port properties (1.4 and later).
 pub mod property;
-/// Port statistics.
 pub mod stats;
 
 use std::fmt;

@@ -4,7 +4,6 @@
 //! A.3.3 and 1.4.1 sections 7.3.4.1, 7.3.5.16 and 7.4.5 (`ofp_table_mod`, `ofp_table_desc`,
 //! `ofp_table_status`).
 
-/// Table features, from 1.3 on.
 pub mod features;
 
 use std::fmt;

@@ -3,7 +3,6 @@
 //! Source: `ofp_error_type` and the enums of codes of the OpenFlow Switch Specifications 1.0.0 to
 //! 1.5.1.
 
-/// Maps an error to the nearest one of a version.
 mod nearest;
 
 use std::fmt;

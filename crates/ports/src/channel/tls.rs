@@ -24,11 +24,8 @@ use rustls::{
 
 use super::{ChannelError, Url};
 
-/// Verifies a server's certificate without its name.
 mod anyname;
-/// The channel.
 pub(super) mod stream;
-/// Texts for TLS errors.
 mod words;
 
 /// Supported versions; 1.1 and older are insecure (RFC 8996).

@@ -19,7 +19,6 @@ use crate::lfb::told::ToldFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 
-/// ICMP messages.
 mod message;
 
 use message::{Fault, Whole};

@@ -19,9 +19,7 @@ use crate::lfb::told::ToldFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 
-/// ARP and neighbour discovery messages.
 mod message;
-/// Neighbour table.
 mod table;
 
 use message::{Message, Speaker};

@@ -14,11 +14,8 @@ use crate::lfb::meta_id;
 use crate::lfb::told::ToldFrame;
 use crate::program::{AgentSetting, Program, class_id};
 
-/// Maintenance end points.
 pub mod mep;
-/// Measurements.
 pub mod measure;
-/// Frame encoding.
 pub mod pdu;
 
 use measure::{Kind, Measurement, Plan};

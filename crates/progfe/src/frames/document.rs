@@ -32,9 +32,7 @@ use crate::condition::literal;
 use crate::problem::{Code, Place, Problems};
 use crate::xml::{Reader, Source};
 
-/// Fields and repeated parts.
 mod fields;
-/// Writer for definitions in XML.
 mod write;
 
 use fields::{expression, field, is_name, repeat};

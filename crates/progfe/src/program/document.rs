@@ -17,11 +17,8 @@ use crate::frames::{ETHERNET, FrameSet};
 use crate::problem::{Code, Place, Problems};
 use crate::xml::{Reader, Source};
 
-/// Blocks, their names and numbers.
 mod instances;
-/// Settings of blocks.
 mod settings;
-/// Links, with ranges of numbers and indices.
 mod links;
 
 /// Loads the text of a file that a document refers to, or returns the reason for a failure.

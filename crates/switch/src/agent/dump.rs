@@ -26,9 +26,7 @@ use super::monitor::Monitor;
 use super::news::counters_up;
 use super::nicira::{self, flows_up};
 
-/// Groups, meters and tables.
 mod resources;
-/// Encoded rows of flow statistics.
 mod rows;
 
 use resources::{Source, Walk};

@@ -7,11 +7,8 @@
 
 use std::collections::BTreeMap;
 
-/// Keys of model files.
 pub mod keys;
-/// Model files.
 pub mod file;
-/// Built-in models.
 pub mod known;
 
 /// Model of a switch. Times are in nanoseconds, rates per second.

@@ -3,17 +3,11 @@
 //! Counters are cumulative since the start, with their units in their names. Bytes are without
 //! frame check sequence. A request that the kind of data plane does not support returns an error.
 
-/// Replies of a bridge.
 mod bridge;
-/// Replies of a ProGFE element.
 pub(crate) mod element;
-/// Observation of a running element.
 pub mod observed;
-/// Replies of a router.
 mod router;
-/// Replies of a switch.
 mod switch;
-/// Replies of a tagger.
 mod tagger;
 
 use dataplane::counter::DropCounters;

@@ -32,11 +32,8 @@ use serde_json::Value;
 use crate::control::Request;
 use crate::control::request::Document;
 
-/// The agent at a port of an element.
 pub mod door;
-/// Port filter that diverts frames for the agent.
 pub mod port;
-/// Sender of a program.
 pub mod sender;
 
 /// EtherType of the agent's frames.

@@ -32,9 +32,7 @@ use serde_json::Value;
 use crate::control::request::What;
 use crate::control::{Answered, Carry, Request};
 
-/// Parsing and authorization of requests.
 mod request;
-/// Checks of the server name and the origin page of a request.
 pub mod site;
 
 use request::asked;

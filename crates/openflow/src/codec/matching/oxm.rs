@@ -9,7 +9,6 @@
 //! - A value has no bits outside its mask.
 //! - Decoding leaves fields of other classes as received, unless a basic field is equivalent.
 
-/// Fast path for unmasked basic fields.
 mod plain;
 
 use packet::error::{Malformed, Why};

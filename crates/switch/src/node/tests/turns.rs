@@ -7,9 +7,7 @@ use openflow::model::{Bucket, FlowModCommand, FlowModFlags, GroupMod, GroupModCo
 
 use super::*;
 
-/// Additions with overlap check or eviction, and large bundles.
 mod large;
-/// Groups, meters and tables.
 mod resources;
 
 const ATOMIC: BundleFlags = BundleFlags::ATOMIC;
