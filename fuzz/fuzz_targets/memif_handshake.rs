@@ -23,7 +23,7 @@ fn messages(bytes: &[u8]) -> Vec<(Message, bool)> {
         let (&first, rest) = chunk.split_first()?;
         let mut message = [0; MESSAGE_BYTES];
         message[..rest.len()].copy_from_slice(rest);
-        // Limits most types to known ones. The first check rejects unknown types.
+        // Limits the type of most messages, because the first check rejects unknown types.
         if first & 2 == 0 {
             message[..2].copy_from_slice(&u16::from(rest.first()? % 10).to_ne_bytes());
         }

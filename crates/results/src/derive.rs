@@ -334,7 +334,7 @@ fn resolution(place: &Place<'_>, metric: Metric) -> Option<f64> {
     outcomes.filter_map(|outcome| outcome.resolution).max_by(f64::total_cmp)
 }
 
-/// The interval of repeats, clamped at zero for non-negative metrics and at one for losses.
+/// The interval of repeats, clamped at zero if no value is negative, and at one for shares.
 fn interval_of(metric: Metric, samples: &[f64], level_percent: f64) -> Option<Interval> {
     let interval = match metric.is_by_median() {
         true => interval::of_median(samples, level_percent),
@@ -398,7 +398,7 @@ fn was_idle(trial: &Trial) -> bool {
 }
 
 /// Trials whose insufficient offered load limits a result. In a search with goals, these are the
-/// trials at a bound. Elsewhere a single disturbance of the tester has no effect.
+/// trials at a bound. In other trials a single disturbance of the tester has no effect.
 fn limiting<'a>(trials: &[&'a Trial], outcomes: &[&Outcome]) -> Vec<&'a Trial> {
     let limited = outcomes.iter().filter(|outcome| outcome.flags.contains(&Flag::TesterLimited));
     let uppers: Vec<(&Outcome, f64)> = limited

@@ -89,7 +89,7 @@ pub fn of_series(base: &[f64], new: &[f64], level_percent: f64) -> Option<Effect
 }
 
 /// Returns a logarithm that replaces zero by a billionth of the largest value. Absent without
-/// values, or if a value has no logarithm.
+/// values, or if a value is negative or not finite.
 fn logarithm(values: impl Iterator<Item = f64>) -> Option<impl Fn(f64) -> f64> {
     let mut greatest = None;
     for value in values {

@@ -4,7 +4,7 @@
 //!
 //! - statistics of single values: `series`, `interval`, `rank`, `histogram`, `spectrum`, `effect`,
 //!   `conclude`, `change`, `direction`;
-//! - the stored record and what is derived from it: `record`, `links`, `derive`, `claims`;
+//! - the stored record and values derived from it: `record`, `links`, `derive`, `claims`;
 //! - storage: `store`;
 //! - comparison of two runs: `gate`, `contrast`;
 //! - output: `figure`, `table`, `csv`, `columns`, `summary`, `page`, `report`.

@@ -93,7 +93,7 @@ fn run(out: &mut String, record: &Record) {
     out.push_str(&again);
 }
 
-/// Maximum number of omitted titles to list, and thereby the space reserved for them.
+/// Maximum number of omitted titles to list. It determines the space reserved for them.
 const TITLES_MAX: usize = 20;
 const BYTES_OF_TITLES: usize = 4000;
 

@@ -2,7 +2,7 @@
 //!
 //! The buckets are those of HdrHistogram for three digits: one per nanosecond at first, and half as
 //! many for each doubling beyond. A tester has several histograms per stream and counts each frame
-//! in them. To save cache, a counter has half the width of the sum; the overflow is stored
+//! in them. A counter therefore has half the width of the sum, and its overflow is stored
 //! separately. No count is lost.
 
 use std::collections::BTreeMap;

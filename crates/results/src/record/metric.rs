@@ -106,7 +106,7 @@ pub enum Metric {
     BurstFrames,
     /// Duration of that burst at line rate (RFC 9004).
     BufferNsImplied,
-    /// Implied buffer time minus the frames forwarded during the burst (RFC 9004).
+    /// That duration, corrected for the frames forwarded during the burst (RFC 9004).
     BufferNsCorrected,
     /// Time from the end of an overload to the last loss after it (RFC 2544, 26.5).
     RecoveryNs,

@@ -4,7 +4,7 @@
 //! others. Invariants:
 //!
 //! - A name consists of lower-case words, digits and underscores, and one of its words is its unit.
-//! - Equal names are equal metrics, whatever their origin.
+//! - Equal names are equal metrics, independent of their origin.
 //! - A process stores at most [`NAMES_MAX`] names that it read, regardless of the number of
 //!   records.
 

@@ -133,9 +133,9 @@ pub struct SentPort {
     /// Received frames by protocol. A frame counts under each protocol that it carries.
     #[serde(default)]
     pub protocols: Vec<ProtocolCount>,
-    /// Received frames without the tester's signature.
+    /// Received frames that the tester did not send.
     pub frames_foreign: u64,
-    /// Received frames with a damaged signature.
+    /// Received damaged frames that cannot be attributed to a stream.
     pub frames_broken: u64,
 }
 

@@ -78,7 +78,8 @@ struct Ready {
     folder: String,
     identity: String,
     digest: String,
-    /// Order of age: complete after partial, then by number of trials, then by time of change.
+    /// Order of versions of a run: partial before complete, then by number of trials, then by time
+    /// of change.
     rank: (bool, i64, i64),
 }
 
@@ -149,7 +150,7 @@ impl Team {
         Ok(sent)
     }
 
-    /// Writes complete runs, except those of which the store has a version that is at least as new.
+    /// Writes complete runs. Skips a run if the store has the same or a newer version of it.
     fn put(&mut self, mut runs: Vec<Ready>, sent: &mut Sent) -> Result<(), TeamError> {
         if runs.is_empty() {
             return Ok(());

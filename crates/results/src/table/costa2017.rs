@@ -411,8 +411,8 @@ fn stem(metric: &str) -> &str {
     ends.iter().find_map(|end| metric.strip_suffix(end)).unwrap_or_default()
 }
 
-/// Why there is no delay: the switch rejected the rule, no packet returned, or the reason is
-/// unknown.
+/// Why there is no delay: the switch rejected the rule, nothing came back, or the reply arrived
+/// while the tester was descheduled.
 fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Column) -> Entry {
     let stem = stem(column.metric);
     let told = |what: &str| {

@@ -85,7 +85,7 @@ struct Pair {
     /// The second target's role and workload.
     second: (Role, f64),
     words: &'static str,
-    /// Percentage by which the first was slower in bianco2010.
+    /// Slowdown of the first target in bianco2010, in percent.
     lower_percent: f64,
     /// Whether gelberger2013 claims the opposite.
     is_contradicted: bool,

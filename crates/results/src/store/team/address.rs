@@ -173,7 +173,7 @@ fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
     is_it.then_some(password)
 }
 
-/// Parameters of an address other than user and database.
+/// Parts of an address other than user and database.
 #[derive(Default)]
 struct Asked {
     host: String,
