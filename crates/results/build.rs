@@ -1,7 +1,7 @@
-//! Packs the plotting library that comes with the crate `plotly`, once for all reports.
+//! Compresses the plotting library of the crate `plotly`, once for all reports.
 //!
-//! Reports carry it inside themselves (see `docs/decisions/0028-figures-that-wake.md`): as gzip, which every
-//! browser of today unpacks by itself, in base64, because HTML is text. Invariant: equal versions of
+//! Reports contain the library (see `docs/decisions/0028-figures-that-wake.md`): as gzip, which
+//! current browsers can decompress, in base64, because HTML is text. Invariant: equal versions of
 //! the crate give equal bytes.
 
 use std::io::Write;
@@ -24,7 +24,7 @@ fn main() {
     std::fs::write(file, STANDARD.encode(packed)).expect("the build's folder can be written");
 }
 
-/// The library alone: what typesets mathematics follows it, larger than all our figures need.
+/// Only the library. The mathematics typesetting that follows it is larger than all figures need.
 fn first_script(sources: &str) -> &str {
     let (_, after) = sources.split_once('>').expect("a script has a start");
     let (script, _) = after.split_once("</script>").expect("a script has an end");

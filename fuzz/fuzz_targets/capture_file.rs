@@ -1,5 +1,5 @@
-//! Any bytes as a capture file: an error or frames, the same however they come in, nothing beyond
-//! the limits; and the frames that were read, written again, are read as the same ones.
+//! Parses any bytes as a capture file. The result is an error or frames. It does not depend on the
+//! read sizes, and stays within the limits. Frames that are written and read again are unchanged.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use packet::time::Nanos;
 use ports::capture::CaptureReader;
 use std::io::Read;
 
-/// Gives so many bytes at a time.
+/// A reader that returns at most this many bytes per read.
 struct Slow<'a>(&'a [u8], usize);
 
 impl Read for Slow<'_> {

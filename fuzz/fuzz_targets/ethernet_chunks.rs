@@ -1,8 +1,8 @@
-//! Any frames to the agent that takes programs by Ethernet: it never panics, its answers fit a frame, and a program that it
-//! hands on is no longer than one may be.
+//! Sends any frames to the agent that receives programs over Ethernet. It does not panic, its
+//! replies fit a frame, and its programs stay within the size limit.
 //!
-//! Of each frame the first byte says how much time passes, the second who sends it, then comes its length, and what
-//! stands behind its EtherType.
+//! Each frame has a byte for the elapsed time, a byte for the sender, a length, and the contents
+//! after the EtherType.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! Any bytes as the entries of a capture filter: an error that names a place in the text, or entries that
-//! are read again as they are shown, and that no frame makes fail; an entry that another is said to hide
-//! never decides.
+//! Parses any bytes as entries of a capture filter. The result is an error with a position in the
+//! text, or entries that survive formatting and parsing and accept any frame without an error. An
+//! entry reported as hidden by another never decides.
 
 #![no_main]
 

@@ -1,7 +1,8 @@
-//! Any bytes as a ForCES message, and what is in it as values of the shipped classes: nothing
-//! panics, faults lie inside the bytes, and what decodes encodes again to the same message.
+//! Decodes any bytes as a ForCES message, and its contents as values of the included classes.
+//! Nothing panics, error positions are inside the bytes, and a decoded message encodes to the same
+//! message again.
 //!
-//! Version and length in the header are set right, so that what is inside is reached.
+//! Version and length in the header are corrected, so that the fuzzer reaches the contents.
 
 #![no_main]
 
@@ -14,7 +15,7 @@ use libfuzzer_sys::fuzz_target;
 
 static CATALOG: OnceLock<Catalog> = OnceLock::new();
 
-/// Reads and writes values at paths, as far as a class has any there.
+/// Reads and writes values at paths, if the class has any there.
 fn values(class: u32, before: &[u32], path: &PathData) {
     let mut ids = before.to_vec();
     ids.extend(&path.ids);

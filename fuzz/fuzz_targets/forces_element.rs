@@ -1,7 +1,8 @@
-//! Any messages from a control element to an element that runs a program: it never panics, every answer
-//! can be read, and the program that runs is one that can be checked and forwards still.
+//! Sends any messages of a control element to an element that runs a program. The element does not
+//! panic, every reply can be decoded, and the running program is valid and still forwards.
 //!
-//! Messages are as those of `forces_session`. The clock stands: what is due in time is that target's.
+//! The message format is that of `forces_session`. The clock is constant; that target covers
+//! timers.
 
 #![no_main]
 
@@ -34,7 +35,7 @@ fn program() -> Program {
     PROGRAM.get_or_init(read).clone()
 }
 
-/// A message with the right version, length and ids.
+/// A message with valid version, length and ids.
 fn framed(octets: &[u8]) -> Vec<u8> {
     let mut bytes = octets.to_vec();
     bytes.resize(bytes.len().next_multiple_of(4).max(24), 0);

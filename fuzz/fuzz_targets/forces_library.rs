@@ -1,5 +1,5 @@
-//! Any text as a class library: it is read or refused with its faults, and what is read can be
-//! written, read again as the same library, and resolved or refused.
+//! Parses any text as a class library. The result is a list of errors, or a library that survives
+//! formatting and parsing unchanged and is either resolved or rejected.
 
 #![no_main]
 

@@ -1,8 +1,9 @@
-//! Any messages from a control element, by any channel and at any time: the forwarding element's end
-//! never panics, every answer can be read, and what its instances hold stays of their types.
+//! Feeds any messages of a control element to a forwarding element, on any channel and at any time.
+//! The forwarding element does not panic, every reply can be decoded, and the values of its
+//! instances keep their types.
 //!
-//! Each message is a byte that says its channel and how much time passes before it, two for its
-//! length, and its octets; version, length and ids in its header are set right.
+//! Each message is a byte for its channel and the elapsed time, two bytes for its length, and its
+//! contents. Version, length and ids in its header are corrected.
 
 #![no_main]
 
@@ -19,7 +20,7 @@ static CATALOG: OnceLock<Catalog> = OnceLock::new();
 
 const CE: Id = Id(0x4000_0001);
 const FE: Id = Id(2);
-/// Classes of which there is an instance.
+/// Classes with an instance.
 const CLASSES: [u32; 4] = [1, 3, 10, 16];
 
 type Values = BTreeMap<(u32, u32), Value>;
@@ -99,7 +100,7 @@ impl Element for Held {
     fn redirect(&mut self, _: Redirect) {}
 }
 
-/// A message with the right version, length and ids.
+/// A message with valid version, length and ids.
 fn framed(octets: &[u8], kind: Option<MessageKind>) -> Vec<u8> {
     let mut bytes = octets.to_vec();
     bytes.resize(bytes.len().next_multiple_of(4).max(24), 0);

@@ -1,5 +1,6 @@
-//! Any bytes as frame definitions: problems with places in the text, or a set that is written and read
-//! again as it is, and by which any frame is walked, changed and mended within its bounds.
+//! Parses any bytes as frame definitions. The result is a list of errors with positions, or a set
+//! that survives formatting and parsing unchanged. Parsing, rewriting and checksum correction of
+//! any frame with that set stay within the frame's bounds.
 
 #![no_main]
 

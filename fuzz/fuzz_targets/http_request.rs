@@ -1,8 +1,9 @@
-//! Any bytes as what a client says to an element over HTTP, in pieces and pipelined: nothing panics, what comes back begins as an
-//! answer, what is asked for is what a client may ask, and one turn answers a limited number of requests.
+//! Feeds any bytes from an HTTP client to an element, in pieces and pipelined. Nothing panics, the
+//! output begins with a valid response, only permitted requests are accepted, and one turn serves a
+//! limited number of requests.
 //!
-//! The first byte says whether a token is wanted, whether a name is given, and how often the whole input is repeated on the
-//! connection; then each piece has its length before it.
+//! The first byte selects whether a token is required, whether a name is configured, and how often
+//! the whole input is repeated on the connection. A length precedes each piece.
 
 #![no_main]
 
@@ -14,13 +15,14 @@ use switch::control::{Answered, Request};
 use switch::services::http::site::ServerNames;
 use switch::services::http::{Access, Client, READ_BYTES, REQUESTS_A_TURN, REQUESTS_A_TURN_OF_ONE};
 
-/// Bytes that the channel holds: more than one read.
+/// Channel size in bytes: more than one read.
 const CHANNEL_BYTES: usize = 4 * READ_BYTES;
 
-/// Pieces of an input that are sent; the rest of it is one more. An input of many empty pieces would only take long.
+/// Maximum number of pieces; the rest of the input is one more. Many empty pieces would only take
+/// time.
 const PIECES_MAX: usize = 64;
 
-/// Turns that a piece gets: more than a server takes for it.
+/// Turns per piece: more than a server needs.
 const TURNS_MAX: usize = 64;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -33,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (mut buffer, mut now) = (vec![0; READ_BYTES], Nanos::ZERO);
     let mut replies = vec![0; CHANNEL_BYTES];
     let mut later = first & 2 == 2;
-    // Up to 32,768 times, as far as the channel has room: requests come pipelined by the thousand.
+    // Up to 32,768 repetitions, as far as they fit the channel: thousands of pipelined requests.
     let repeats = 1usize << (first >> 4);
     let mut pieces = Vec::new();
     let mut rest = input;
@@ -59,7 +61,7 @@ fuzz_target!(|bytes: &[u8]| {
             let mut carry = |request: Request| {
                 assert!(!matches!(request, Request::SetComponents(_) | Request::AddMacs(_)));
                 requests += 1;
-                // Every other one takes its time.
+                // Every second request completes later.
                 later = !later;
                 if later {
                     Answered::Later(request)
@@ -69,7 +71,7 @@ fuzz_target!(|bytes: &[u8]| {
             };
             let mut left = REQUESTS_A_TURN;
             let stays = client.turn(now, &mut buffer, &access, &mut left, &mut carry).is_ok();
-            // One that was left from the turn before is not among them.
+            // Excludes one request left from the previous turn.
             assert!(requests <= REQUESTS_A_TURN_OF_ONE + 1);
             let replied = near.receive(&mut replies).unwrap_or(0);
             if replied > 0 {

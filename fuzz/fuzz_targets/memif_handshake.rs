@@ -1,8 +1,8 @@
-//! Any bytes as what a memif peer says in its handshake, to a server and to a client: neither
-//! panics, what they agree to stays within their limits, and after a fault nothing was agreed.
+//! Feeds any bytes as handshake messages to a memif server and a memif client. Neither panics,
+//! agreed parameters are within their limits, and an error ends the handshake without an agreement.
 //!
-//! Each message is a byte (whether a descriptor came with it, whether it is cut to its type) and up
-//! to 128 bytes, filled up with zeros.
+//! Each message is a byte (whether it has a file descriptor, whether its type is limited) and up to
+//! 128 bytes, padded with zeros.
 
 #![no_main]
 
@@ -17,13 +17,13 @@ fn identity() -> Identity {
     Identity { id: 0, secret: text(""), name: text("fuzzed") }
 }
 
-/// The messages that the bytes are, each with whether a descriptor came with it.
+/// Splits the input into messages, each with a flag for its file descriptor.
 fn messages(bytes: &[u8]) -> Vec<(Message, bool)> {
     let decoded = bytes.chunks(MESSAGE_BYTES / 2 + 1).filter_map(|chunk| {
         let (&first, rest) = chunk.split_first()?;
         let mut message = [0; MESSAGE_BYTES];
         message[..rest.len()].copy_from_slice(rest);
-        // Types beyond the known ones are refused by the first check: most are to get further.
+        // Limits the type of most messages, because the first check rejects unknown types.
         if first & 2 == 0 {
             message[..2].copy_from_slice(&u16::from(rest.first()? % 10).to_ne_bytes());
         }

@@ -1,8 +1,8 @@
-//! Any frames to an element with a maintenance end point, and time between them: its agent never panics, what it knows
-//! is bounded, and what it says is OAM that can be read.
+//! Sends any frames to an element with a maintenance end point, with time between them. Its agent
+//! does not panic, its state is bounded, and its output is valid OAM.
 //!
-//! Of each frame the first byte says how much time passes, the second which port it comes in by and whether it is
-//! for the end point itself, then comes its length, and what stands behind its EtherType.
+//! Each frame has a byte for the elapsed time, a byte for the input port and whether the end point
+//! is the destination, a length, and the contents after the EtherType.
 
 #![no_main]
 

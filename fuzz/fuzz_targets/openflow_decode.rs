@@ -1,8 +1,9 @@
-//! Any bytes as a message of any version: decoding never panics, faults lie inside the bytes, and
-//! what decodes prints, encodes to the same meaning, and from then on to the same bytes.
+//! Decodes any bytes as a message of any version. Decoding does not panic, and error positions are
+//! inside the bytes. A decoded message can be printed, encodes to the same meaning, and from then
+//! on to the same bytes.
 //!
-//! The length in the header is set right, so that what is inside is reached; wrong lengths are
-//! for `openflow_session`. A version that is not spoken becomes one that is.
+//! The length in the header is corrected, so that the fuzzer reaches the contents;
+//! `openflow_session` covers wrong lengths. An unsupported version is replaced by a supported one.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! Any bytes, in any pieces, as what a peer of any version says: a session never panics, never
-//! holds more than its limits, and goes down at most once.
+//! Feeds any bytes in any pieces to a session of any version. The session does not panic, stays
+//! within its limits, and closes at most once.
 //!
-//! The first byte chooses the end, whether a proper hello comes first, and of which version; then
-//! each piece is led by a byte with its length.
+//! The first byte selects the role, a valid hello at the start, and its version. A length byte
+//! precedes each piece.
 
 #![no_main]
 
@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
         while let Some(event) = session.poll_event() {
             match event {
                 Event::Down { .. } => downs += 1,
-                // Whatever came can be sent back: an echo of everything finds what cannot.
+                // Sends every message back, to find messages that cannot be encoded.
                 Event::Message { xid, message, .. } => drop(session.answer(xid, &message)),
                 Event::Up { .. } | Event::Refused(_) => {}
             }

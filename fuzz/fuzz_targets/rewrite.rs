@@ -1,7 +1,7 @@
-//! Any actions on any frame: nothing panics, sizes change as the actions say, and checksums that
-//! were right stay right.
+//! Applies any actions to any frame. Nothing panics, sizes change as the actions require, and valid
+//! checksums stay valid.
 //!
-//! The first byte says how many actions lead the input, ten bytes each; the rest is the frame.
+//! The first byte gives the number of actions, of ten bytes each. The rest is the frame.
 
 #![no_main]
 
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         let grown = frame.len() as isize - before as isize;
         assert!([-18, -4, 0, 4, 18].contains(&grown), "{action:?} adds {grown}");
         assert!(told.is_ok() || grown == 0);
-        // A frame that is read otherwise now has other checksums.
+        // A frame that now parses differently has other checksums.
         if was_right && same_kind(&shape, &Headers::of(frame.bytes())) && follows(&action) {
             assert!(is_right(frame.bytes()), "{action:?}");
         }
@@ -42,7 +42,7 @@ fn is_right(bytes: &[u8]) -> bool {
     Packet::of(bytes).verify_checksums().is_ok()
 }
 
-/// Whether what was the transport header still is, in a packet of the same kind.
+/// Whether the transport header is at the same place, in a packet of the same kind.
 fn same_kind(before: &Headers, after: &Headers) -> bool {
     (before.network, before.transport, before.fragment, before.proto, before.exthdr)
         == (after.network, after.transport, after.fragment, after.proto, after.exthdr)
@@ -50,13 +50,13 @@ fn same_kind(before: &Headers, after: &Headers) -> bool {
         && length(before) == length(after)
 }
 
-/// Bytes from the network header to where the lengths end; less than none of a frame that is cut.
+/// Bytes from the network header to the end by the length fields; negative for a truncated frame.
 fn length(headers: &Headers) -> i32 {
     i32::from(headers.end) - i32::from(headers.network_at)
 }
 
-/// Whether the checksums follow what it changes, whatever the packet. (What is popped may uncover
-/// a packet that was wrong, and protocol and type are set as they stand.)
+/// Whether checksums stay valid under the action for any packet. A pop action may uncover an
+/// invalid packet, and protocol and type are set without an adjustment.
 fn follows(action: &Action) -> bool {
     match action {
         Action::SetField { field, .. } | Action::CopyField { to: field, .. } => {
@@ -67,7 +67,7 @@ fn follows(action: &Action) -> bool {
     }
 }
 
-/// The action that ten bytes choose.
+/// Decodes an action from ten bytes.
 fn action(bytes: &[u8; ACTION_BYTES]) -> Action {
     let field = |byte: u8| Field::ALL[usize::from(byte) % FIELDS];
     let type_ = u16::from_be_bytes([bytes[1], bytes[2]]);

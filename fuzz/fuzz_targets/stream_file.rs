@@ -1,5 +1,5 @@
-//! Any text as a stream file: streams and replays, or what is wrong with it in one line. Streams that are
-//! right have frames that are whole and moments that follow each other.
+//! Parses any text as a stream file. The result is a list of streams and replays, or a one-line
+//! error. Valid streams have complete frames and rising send times.
 
 #![no_main]
 
@@ -11,10 +11,10 @@ use instrument::stream::file::{read, read_all};
 use libfuzzer_sys::fuzz_target;
 use packet::time::Nanos;
 
-/// Numbers of frames that are looked at.
+/// Frame numbers to check.
 const NUMBERS: [u64; 5] = [0, 1, 2, 1023, 1024];
 
-/// Streams whose frames are made: more would be slow and find no more.
+/// Maximum number of streams whose frames are built: more would be slow and find nothing new.
 const STREAMS_MAX: usize = 4;
 
 fuzz_target!(|text: &str| {
@@ -29,7 +29,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// Makes frames of a stream, and the moments at which they are due.
+/// Builds frames of a stream and their send times.
 fn send(stream: &Stream) {
     let [leaving, arriving] = Templates::both(stream, 7);
     let second = Nanos::from_secs(1);

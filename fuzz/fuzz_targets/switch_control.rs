@@ -1,9 +1,9 @@
-//! Any bytes as what a controller of any version says to a whole switch, while frames pass: it
-//! never panics, keeps to its limits, and goes on serving others.
+//! Feeds any bytes from a controller of any version to a complete switch, while frames pass. The
+//! switch does not panic, stays within its limits, and continues to serve other controllers.
 //!
-//! The first byte chooses the version and whether lengths are set right. Then comes what the
-//! controller says, message after message; a message of version 0xff is a frame for one of the
-//! ports instead, and one of version 0xfe lets time pass.
+//! The first byte selects the version and whether lengths are corrected. The controller's messages
+//! follow. A message of version 0xff is a frame for one of the ports instead, and one of version
+//! 0xfe advances the time.
 
 #![no_main]
 
@@ -21,7 +21,7 @@ use switch::node::Node;
 
 const PORTS: u32 = 3;
 
-/// A switch whose every limit can be reached within some hundred bytes.
+/// A switch whose limits can all be reached within a few hundred bytes.
 fn small() -> OpenFlowConfig {
     OpenFlowConfig {
         tables: 4,
@@ -72,7 +72,7 @@ impl Rig {
         theirs
     }
 
-    /// Some turns, in which frames that left are taken and what was said is read and thrown away.
+    /// Runs some turns. Takes sent frames and discards the switch's messages.
     fn turns(&mut self, count: usize, hostile: &mut MemoryChannel) {
         let mut buffer = [0; 4096];
         for _ in 0..count {
@@ -93,7 +93,7 @@ impl Rig {
         let _ = self.wires[wire].transmit(&mut batch, self.now);
     }
 
-    /// A controller that behaves is let in and answered.
+    /// Checks that a well-behaved controller can connect and gets a reply.
     fn still_serves(&mut self, version: Version, hostile: &mut MemoryChannel) {
         let mut channel = self.adopt();
         let settings =

@@ -1,9 +1,9 @@
-//! Any bytes as a vhost-user front end: what it says on the socket, and what it writes into rings that
-//! it has set up as it should. The port neither panics nor waits, whatever frames it gives are frames,
-//! and afterwards the next front end is served.
+//! Feeds any bytes as a vhost-user front end: its messages on the socket, and its writes to
+//! correctly configured rings. The port neither panics nor blocks, it returns only valid frames,
+//! and it serves the next front end.
 //!
-//! The first byte says which: even for words, odd for rings. Words are a request, how many descriptors
-//! come with it and its body; rings are places and bytes that are written there.
+//! The first byte selects the mode: even for messages, odd for rings. A message is a request, its
+//! number of descriptors and its body; ring input is a list of positions and bytes to write.
 
 #![no_main]
 
@@ -20,10 +20,10 @@ use ports::port::Port;
 use ports::vhost::port::VhostPort;
 use ports::vhost::spec::Spec;
 
-/// The driver's memory: its addresses are the same for driver and front end.
+/// The driver's memory. Driver and front end use the same addresses in it.
 const BYTES: usize = 1 << 16;
 const BASE: u64 = 1 << 32;
-/// A ring's parts, the second ring's behind the first's.
+/// Distance between the rings, and offsets of the parts inside a ring.
 const RING: u64 = 0x2000;
 const AVAILABLE: u64 = 0x1000;
 const USED: u64 = 0x1800;
@@ -166,7 +166,7 @@ fuzz_target!(|bytes: &[u8]| {
             rings(&front, port, now, rest);
         }
         drop(front);
-        // What it said last may be half a message; then it is known to have gone.
+        // The last message may be incomplete; the port then detects the disconnect.
         use_port(port, now);
         use_port(port, now);
         assert!(!port.has_link());

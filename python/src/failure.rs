@@ -1,10 +1,10 @@
-//! Errors of the program as exceptions of the package, with the same text.
+//! Converts the program's errors to Python exceptions with the same text.
 
 use planimeter::cli::failure::{Failure, FailureKind};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// The exception for this failure: the class is `planimeter.errors`' for its exit code.
+/// Creates the exception for a failure. `planimeter.errors` defines the class for each exit code.
 pub fn raised(failure: &Failure) -> PyErr {
     let class = match failure.kind {
         FailureKind::Usage => "UsageError",
@@ -17,12 +17,12 @@ pub fn raised(failure: &Failure) -> PyErr {
             .import("planimeter.errors")
             .and_then(|errors| errors.getattr(class))
             .and_then(|class| class.call1((failure.line.as_str(),)));
-        // Without its own classes the package is broken, but what went wrong is still told.
+        // Without its exception classes the package is broken, but the message is still available.
         made.map_or_else(|_| PyRuntimeError::new_err(failure.line.clone()), PyErr::from_value)
     })
 }
 
-/// The exception for what somebody wrote wrongly.
+/// Creates the exception for invalid input.
 pub fn usage(line: impl Into<String>) -> PyErr {
     raised(&Failure::usage(line))
 }

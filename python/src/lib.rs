@@ -1,19 +1,20 @@
-//! The compiled part of the Python package: commands, stored runs, streams and switches as Python's objects.
+//! The compiled part of the Python package: commands, stored runs, streams and switches as Python
+//! objects.
 //!
-//! Everything that measures happens in a process of its own, which is the same command line as anybody's
-//! (`docs/decisions/0037-a-package-that-is-the-program.md`); what is here reads, draws and forwards in memory. The
-//! files beside it in `python/planimeter/` are what users see. Invariant: whatever fails raises with the line that
-//! the command line would print.
+//! Measurements run in a separate process with the normal command line
+//! (`docs/decisions/0037-a-package-that-is-the-program.md`). This module reads, draws and forwards
+//! in memory. Users see the Python files in `python/planimeter/`. Invariant: every error raises an
+//! exception with the text that the command line prints.
 
 /// Errors as exceptions.
 mod failure;
-/// Columns that other libraries take as they are.
+/// Columns in Arrow format.
 mod table;
 /// Stored runs.
 mod run;
 /// Streams of frames.
 mod stream;
-/// A switch in memory.
+/// An in-memory switch.
 mod switch;
 
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 
 use pyo3::prelude::*;
 
-/// What Python imports as `planimeter._native`.
+/// The Python module `planimeter._native`.
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -37,17 +38,17 @@ mod _native {
     use super::{main, version};
 }
 
-/// Does what the words of a command line say, the first of which is the program's name; returns the exit code.
-/// `program` is a file that does the same in a process of its own.
+/// Executes a command line, whose first word is the program's name, and returns the exit code.
+/// `program` is an executable that does the same in a separate process.
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<OsString>, program: PathBuf) -> u8 {
     planimeter::cli::place::set_program(program);
     let code = py.detach(|| planimeter::cli::main_of(words));
-    // An exit code tells its number by nothing but being equal to one.
+    // `ExitCode` does not expose its number, but supports comparison.
     (0..=u8::MAX).find(|it| ExitCode::from(*it) == code).unwrap_or(u8::MAX)
 }
 
-/// The version of the program, as `planimeter --version` says it.
+/// The version of the program, as in `planimeter --version`.
 #[pyfunction]
 fn version() -> &'static str {
     planimeter::VERSION

@@ -15,7 +15,7 @@ use results::{columns, store, summary};
 use crate::failure::{raised, usage};
 use crate::table::Table;
 
-/// A run as it lies in its folder.
+/// A stored run.
 #[pyclass(frozen, module = "planimeter._native")]
 pub struct Stored {
     folder: PathBuf,
@@ -24,52 +24,52 @@ pub struct Stored {
 
 #[pymethods]
 impl Stored {
-    /// Reads the run in this folder as far as it came.
+    /// Reads the run in this folder, complete or not.
     #[new]
     fn new(py: Python<'_>, folder: PathBuf) -> PyResult<Stored> {
         let run = py.detach(|| report::read(&folder)).map_err(|failure| raised(&failure))?;
         Ok(Stored { folder, run })
     }
 
-    /// The record as `record.json` holds it.
+    /// The record as JSON, as in `record.json`.
     fn record(&self) -> String {
         store::record_text(&self.run.record)
     }
 
-    /// Every trial, one a row.
+    /// All trials, one per row.
     fn trials(&self) -> Table {
         Table(columns::trial_rows(&self.run.record))
     }
 
-    /// Every value with its interval, one a row.
+    /// All values with their intervals, one per row.
     fn values(&self) -> Table {
         Table(columns::cell_rows(&self.run.record))
     }
 
-    /// The run in Markdown.
+    /// The report as Markdown.
     fn summary(&self) -> String {
         summary::markdown(std::slice::from_ref(&self.run.record))
     }
 
-    /// What to know before trusting a number: what it is about, and a sentence.
+    /// The warnings: scope and sentence of each.
     fn warnings(&self) -> Vec<(String, String)> {
         let notices = self.run.record.warnings.iter();
         notices.map(|it| (it.about.clone(), it.warning.sentence())).collect()
     }
 
-    /// Its figures: name and title.
+    /// The figures: name and title of each.
     fn figures(&self) -> Vec<(String, String)> {
         self.drawn().into_iter().map(|figure| (figure.id, figure.title)).collect()
     }
 
-    /// A figure: title, description, picture as SVG, and what it shows as JSON. None if there is none of this name.
+    /// A figure: title, description, SVG and its data as JSON. None if no figure has this name.
     fn figure(&self, name: &str) -> Option<(String, String, String, String)> {
         let figure = self.drawn().into_iter().find(|figure| figure.id == name)?;
         let (picture, data) = (figure::svg(&figure), figure::json(&figure));
         Some((figure.title, figure.description, picture, data))
     }
 
-    /// The latencies of a trial; None if it has none.
+    /// The latency histogram of a trial; None if it has none.
     fn histogram(&self, trial: u64) -> PyResult<Option<Histogram>> {
         let trial = self.run.record.trials.iter().find(|it| it.id == trial);
         let file = trial.and_then(|it| it.latency.as_ref()?.file.as_deref());
@@ -80,7 +80,7 @@ impl Stored {
         file.map(read).transpose()
     }
 
-    /// Writes the report into a folder; where its page lies.
+    /// Writes the report into a folder and returns the path of its page.
     fn report(&self, py: Python<'_>, out: PathBuf) -> PyResult<PathBuf> {
         let written = py.detach(|| report::written(std::slice::from_ref(&self.run), &out));
         written.map_err(|failure| raised(&failure))
@@ -88,7 +88,7 @@ impl Stored {
 }
 
 impl Stored {
-    /// Every figure of the report.
+    /// All figures of the report.
     fn drawn(&self) -> Vec<Figure> {
         let record = &self.run.record;
         let of = |experiment| {
@@ -105,36 +105,36 @@ impl Stored {
     }
 }
 
-/// Latencies counted in buckets.
+/// A latency histogram.
 #[pyclass(frozen, module = "planimeter._native")]
 pub struct Histogram(results::histogram::Histogram);
 
 #[pymethods]
 impl Histogram {
-    /// How many were counted.
+    /// Number of samples.
     fn __len__(&self) -> usize {
         usize::try_from(self.0.count()).unwrap_or(usize::MAX)
     }
 
-    /// The least, in nanoseconds.
+    /// The smallest value in nanoseconds.
     #[getter]
     fn ns_min(&self) -> Option<u64> {
         self.0.ns_min()
     }
 
-    /// The largest, in nanoseconds.
+    /// The largest value in nanoseconds.
     #[getter]
     fn ns_max(&self) -> Option<u64> {
         self.0.ns_max()
     }
 
-    /// The mean, exact, in nanoseconds.
+    /// The exact mean in nanoseconds.
     #[getter]
     fn ns_mean(&self) -> Option<f64> {
         self.0.ns_mean()
     }
 
-    /// What so many percent do not exceed, in nanoseconds; None where too few lie above to tell.
+    /// The percentile in nanoseconds; None if too few samples are above it.
     fn ns_at(&self, percent: f64) -> PyResult<Option<u64>> {
         if !(0.0..=100.0).contains(&percent) {
             return Err(usage(format!("{percent} is no percentile: give 0 to 100")));
@@ -142,7 +142,7 @@ impl Histogram {
         Ok(self.0.ns_at_quantile(percent / 100.0))
     }
 
-    /// Its buckets: the longest time in each, and how many.
+    /// Its buckets: the upper limit and the count of each.
     fn buckets(&self) -> Table {
         let unit = |name: &str, unit: &str| {
             let unit = HashMap::from([(columns::UNIT.to_string(), unit.to_string())]);

@@ -1,6 +1,7 @@
-//! A stream of frames, as a stream file describes it: its bytes and moments, for whoever wants to see them.
+//! A stream of frames from a stream file: its bytes and send times.
 //!
-//! Invariant: what is given out is what the generator would send, but for the moment and the key in the signature.
+//! Invariant: the frames are those that the generator would send, except for the timestamp and the
+//! key in the signature.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -18,10 +19,10 @@ use pyo3::types::PyBytes;
 
 use crate::failure::usage;
 
-/// Ports that a stream may name.
+/// Maximum number of ports that a stream may name.
 const PORTS_MAX: usize = 256;
 
-/// The key of signatures: no run's.
+/// Key of the signatures, different from that of any run.
 const KEY: u64 = 0;
 
 /// One stream of a file.
@@ -34,7 +35,7 @@ pub struct Stream {
 
 #[pymethods]
 impl Stream {
-    /// The only stream of a file's text.
+    /// Parses a text with exactly one stream.
     #[new]
     fn new(text: &str) -> PyResult<Stream> {
         let read = stream::file::read(text, PORTS_MAX).map_err(|error| usage(error.to_string()))?;
@@ -51,30 +52,31 @@ impl Stream {
         PyBytes::new(py, &self.bytes(number))
     }
 
-    /// When frame `number` leaves, in nanoseconds after the first could.
+    /// Send time of frame `number`, in nanoseconds after the earliest possible one.
     fn moment(&self, number: u64) -> u64 {
         self.schedule.seek(number.min(NUMBER_MAX)).due.0
     }
 
-    /// Frames a second; of one that is on and off while it is on, of a ramp at its beginning.
+    /// Frames per second. For a burst stream, the rate within a burst; for a ramp, the initial
+    /// rate.
     #[getter]
     fn rate_pps(&self) -> f64 {
         self.stream.rate_pps()
     }
 
-    /// The mean of its frames' sizes, frame check sequence included.
+    /// Mean frame size, frame check sequence included.
     #[getter]
     fn frame_bytes_mean(&self) -> f64 {
         self.stream.frame_bytes_mean()
     }
 
-    /// How many different headers its frames can have.
+    /// Number of different headers of its frames.
     #[getter]
     fn flow_count(&self) -> u64 {
         self.stream.flow_count()
     }
 
-    /// Writes so many frames to a pcap or pcapng file, at their moments.
+    /// Writes this many frames to a pcap or pcapng file, timestamped with their send times.
     fn write(&self, py: Python<'_>, path: PathBuf, frames: u64) -> PyResult<()> {
         let write = || {
             let options =

@@ -1,7 +1,8 @@
-//! Our OpenFlow switch in memory, in virtual time: messages and frames go in, messages and frames come out.
+//! The project's OpenFlow switch in memory and in virtual time. Messages and frames go in and come
+//! out.
 //!
-//! Invariants: nothing happens by itself, and the same calls give the same answers; what a controller says is JSON as
-//! modules in Python say it.
+//! Invariants: time and state change only through calls, and the same calls give the same results;
+//! controller messages are JSON in the format of Python measurement modules.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,48 +22,48 @@ use serde_json::{Value, json};
 
 use crate::failure::usage;
 
-/// Ports that it may have.
+/// Maximum number of ports.
 const PORTS_MAX: u32 = 64;
 
-/// Frames that wait at a port; what comes beyond is lost, as on a wire whose end is full.
+/// Queue limit of a port in frames. Further frames are dropped, as by a full receiver.
 const FRAMES_MAX: usize = 1024;
 
-/// Bytes that wait between controller and switch.
+/// Buffer size between controller and switch in bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
 
-/// Turns in which whatever is under way has arrived.
+/// Number of turns after which all pending messages have arrived.
 const TURNS: usize = 50;
 
-/// Time passes in steps short enough for every time-out.
+/// Time advances in steps that are short enough for every timeout.
 const STEP: Nanos = Nanos::from_millis(100);
 
-/// The largest frame: what Ethernet carries, without its check sequence.
+/// The largest Ethernet frame without its frame check sequence.
 const FRAME_BYTES_MAX: usize = 9216;
 
-/// The longest time that may pass at once: a day.
+/// The longest time that one call may advance: a day.
 const PASS_MAX: Nanos = Nanos::from_secs(86_400);
 
-/// Its secret for hashing, the same for all so that they all do the same.
+/// Hash seed, equal for all switches so that they behave identically.
 const SEED: u64 = 1;
 
-/// A switch and its controller, used by one of Python's threads at a time.
+/// A switch and its controller. The lock allows one Python thread at a time.
 #[pyclass(frozen, module = "planimeter._native")]
 pub struct Switch(Mutex<Bench>);
 
-/// What belongs to it.
+/// State of the switch.
 struct Bench {
     node: Node,
     wires: Vec<MemoryPort>,
     session: Session,
     channel: memory::MemoryChannel,
-    /// What it said that nobody took yet.
+    /// Messages from the switch that have not been read.
     said: Vec<Value>,
     now: Nanos,
 }
 
 #[pymethods]
 impl Switch {
-    /// A switch with ports 1 to `ports`, whose controller speaks this version.
+    /// Creates a switch with ports 1 to `ports`. Its controller uses this version.
     #[new]
     fn new(ports: u32, version: &str) -> PyResult<Switch> {
         if !(1..=PORTS_MAX).contains(&ports) {
@@ -91,19 +92,19 @@ impl Switch {
         Ok(Switch(Mutex::new(bench)))
     }
 
-    /// The version that was agreed on.
+    /// The negotiated version.
     #[getter]
     fn version(&self) -> Option<String> {
         self.bench().session.version().map(|it| it.to_string())
     }
 
-    /// Its time, in nanoseconds.
+    /// Its virtual time in nanoseconds.
     #[getter]
     fn now(&self) -> u64 {
         self.bench().now.0
     }
 
-    /// Says a message (JSON), and lets it arrive; the number that answers carry.
+    /// Sends a message (JSON) and delivers it. Returns the xid of the replies.
     fn send(&self, message: &str) -> PyResult<u32> {
         let value: Value =
             serde_json::from_str(message).map_err(|error| usage(error.to_string()))?;
@@ -115,12 +116,12 @@ impl Switch {
         Ok(xid)
     }
 
-    /// What the switch said since it was last asked (JSON).
+    /// Messages from the switch since the last call (JSON).
     fn said(&self) -> String {
         Value::Array(std::mem::take(&mut self.bench().said)).to_string()
     }
 
-    /// Puts a frame without check sequence on the wire to a port, and lets it arrive.
+    /// Sends a frame without frame check sequence to a port and delivers it.
     fn put(&self, port: u32, frame: &[u8]) -> PyResult<()> {
         if frame.len() > FRAME_BYTES_MAX {
             return Err(usage(format!(
@@ -137,7 +138,7 @@ impl Switch {
         bench.settle()
     }
 
-    /// The frames that left by a port since it was last asked.
+    /// Frames that a port sent since the last call.
     fn take<'py>(&self, py: Python<'py>, port: u32) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let mut bench = self.bench();
         let now = bench.now;
@@ -147,7 +148,7 @@ impl Switch {
         Ok(batch.frames().iter().map(|frame| PyBytes::new(py, frame.bytes())).collect())
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     fn pass_ns(&self, span: u64) -> PyResult<()> {
         if span > PASS_MAX.0 {
             return Err(usage("more than a day may not pass at once"));
@@ -164,7 +165,7 @@ impl Switch {
     }
 }
 
-/// A controller's side.
+/// Settings of the controller.
 fn settings(versions: Vec<Version>) -> Settings {
     Settings { echo_idle: None, versions, ..Settings::new(End::Controller) }
 }
@@ -187,7 +188,7 @@ impl Bench {
         (0..TURNS).try_for_each(|_| self.turn())
     }
 
-    /// Whatever has arrived is looked at once.
+    /// Processes everything that has arrived.
     fn turn(&mut self) -> PyResult<()> {
         self.node.turn(self.now);
         self.node.serve(self.now);
@@ -212,7 +213,7 @@ impl Bench {
     }
 }
 
-/// A message as modules are told of it.
+/// A message in the format of measurement modules.
 fn told(xid: u32, message: &Message) -> Value {
     let mut value = json!({ "type": message.kind().to_string(), "xid": xid });
     if let (Value::Object(all), Value::Object(body)) =

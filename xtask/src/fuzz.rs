@@ -1,12 +1,13 @@
-//! Fuzzing: builds every target of `fuzz/` with the stable toolchain, and runs each for a while.
+//! Fuzzing: builds every target of `fuzz/` with the stable toolchain and runs each for a limited
+//! time.
 //!
-//! The targets are ordinary programs with libFuzzer's main function. Coverage is LLVM's `sancov` pass,
-//! which stable options of the compiler switch on. AddressSanitizer is an unstable option, which
-//! `RUSTC_BOOTSTRAP` allows; its run-time library comes with the stable toolchain. So neither
-//! `cargo-fuzz` nor a nightly toolchain has to be installed, only a C++ compiler.
+//! The targets are ordinary programs with libFuzzer's main function. Coverage is LLVM's `sancov`
+//! pass, which stable compiler options enable. AddressSanitizer is an unstable option, which
+//! `RUSTC_BOOTSTRAP` allows; its run-time library comes with the stable toolchain. Therefore
+//! neither `cargo-fuzz` nor a nightly toolchain is required, only a C++ compiler.
 //!
 //! Source: `rustc -C passes`, libFuzzer's documentation. Invariant: a target that does not build or
-//! does not run is a failure, never skipped.
+//! run is a failure, never skipped.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,36 +16,37 @@ use std::process::Command;
 
 use crate::ci::{cargo, step};
 
-/// Seconds that each target runs unless told otherwise.
+/// Default run time of each target in seconds.
 pub const SECONDS: u32 = 60;
 
-/// Seconds that one input may take, on a machine with other work.
+/// Timeout per input in seconds, for a machine under load.
 const INPUT_SECONDS: u32 = 60;
 
-/// Bytes of an input: more than the longest message of OpenFlow and ForCES and a whole buffer of HTTP.
+/// Maximum input size in bytes: more than the longest OpenFlow or ForCES message and a full HTTP
+/// buffer.
 const INPUT_BYTES_MAX: usize = 1 << 16;
 
-/// Targets whose input is a file, and bytes of it.
+/// Targets whose input is a file, and the maximum size of that file in bytes.
 const FILE_BYTES_MAX: usize = 1 << 20;
 const FILES: [&str; 5] =
     ["capture_file", "forces_library", "frame_definitions", "program_file", "stream_file"];
 
-/// Targets that read several buffers in a row, and the bytes that lead their input.
+/// Targets that read several buffers in sequence, and the number of bytes before the buffers.
 const STREAM_BYTES_MAX: usize = 1 << 18;
 const STREAMS: [(&str, usize); 4] =
     [("http_request", 1), ("openflow_session", 1), ("switch_control", 1), ("forces_session", 0)];
 
-/// Bytes of the long seed of such a target: a whole buffer. The fuzzer makes short inputs longer too slowly
-/// to reach that in a minute.
+/// Size of the long seed of such a target: a full buffer. The fuzzer lengthens short inputs too
+/// slowly to reach this in a minute.
 const LONG_SEED_BYTES: usize = 1 << 16;
 
 /// The name of that seed.
 const LONG_SEED: &str = "long";
 
-/// Lines of a failed target's output that are shown.
+/// Lines of a failed target's output to print.
 const LINES_SHOWN: usize = 40;
 
-/// Options of the compiler: coverage with comparisons, and AddressSanitizer.
+/// Compiler options: coverage with comparisons, and AddressSanitizer.
 const FLAGS: [&str; 8] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -56,7 +58,7 @@ const FLAGS: [&str; 8] = [
     "--cfg=fuzzing",
 ];
 
-/// What a target did.
+/// Result of a target.
 struct Outcome {
     name: String,
     executions: u64,
@@ -64,7 +66,7 @@ struct Outcome {
     is_whole: bool,
 }
 
-/// Builds all targets, and runs those named, or all; whether nothing was found.
+/// Builds all targets and runs the named ones, or all. Returns whether all passed.
 pub fn run(names: &[&str], seconds: u32) -> bool {
     let root = crate::root();
     let Some(host) = host() else {
@@ -107,7 +109,8 @@ fn targets(root: &Path) -> Vec<String> {
     names
 }
 
-/// The target triple of this machine. Named to cargo, it keeps the flags from build scripts and macros.
+/// The target triple of this machine. An explicit triple keeps the flags from build scripts and
+/// macros.
 fn host() -> Option<String> {
     let output = Command::new("rustc").arg("-vV").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -140,7 +143,7 @@ fn one(root: &Path, program: &Path, name: &str, seconds: u32) -> io::Result<Outc
         .arg(format!("-max_len={}", bytes_max(name)))
         .arg(format!("-timeout={INPUT_SECONDS}"))
         .arg("-print_final_stats=1")
-        // SQLite has two tables of one name, each visible to its own part only.
+        // SQLite has two static tables with the same name.
         .env("ASAN_OPTIONS", "detect_odr_violation=0")
         .current_dir(root)
         .stdout(output.try_clone()?)
@@ -163,7 +166,7 @@ fn bytes_max(name: &str) -> usize {
     }
 }
 
-/// Writes a seed that repeats another one, but for its first bytes.
+/// Writes a seed that repeats another one except for its first bytes.
 fn write_long_seed(corpus: &Path, lead: usize) -> io::Result<()> {
     let mut files: Vec<PathBuf> = fs::read_dir(corpus)?.flatten().map(|it| it.path()).collect();
     files.retain(|file| !file.ends_with(LONG_SEED));
@@ -183,7 +186,7 @@ fn print_end(text: &str, log: &Path) {
     println!("== all of it is in {}, beside the input that failed", log.display());
 }
 
-/// The last number that stands behind some words; 0 where there is none.
+/// The last number after some words; 0 if there is none.
 fn number_behind(text: &str, words: &str) -> u64 {
     let last = text.rsplit_once(words).and_then(|(_, rest)| rest.split_whitespace().next());
     last.and_then(|number| number.parse().ok()).unwrap_or(0)

@@ -1,21 +1,21 @@
-//! The one door for whoever changes planimeter: `cargo xtask ci`, `tidy`, `model`, `cross`, `fuzz`, `bless`.
+//! Development tasks: `cargo xtask ci`, `tidy`, `model`, `cross`, `fuzz`, `bless`.
 //!
-//! CI runs exactly what a person runs. Each step prints its name and its own output; the first
-//! that fails ends the run with its exit code.
+//! CI runs the same commands as a developer. Each step prints its name and output. The first
+//! failure ends the run with its exit code.
 
-/// The checks that make style a test.
+/// Style checks.
 mod tidy;
-/// The order in which everything is checked.
+/// All checks in order.
 mod ci;
-/// What the project depends on.
+/// Dependency checks.
 mod deny;
 /// Fuzzing.
 mod fuzz;
-/// Another architecture.
+/// The second architecture.
 mod cross;
-/// Every test, in two rows.
+/// All tests, in two parallel rows.
 mod tests;
-/// What fuzzing starts from.
+/// Seeds for fuzzing.
 mod seeds;
 
 use std::process::ExitCode;

@@ -1,20 +1,20 @@
-//! What fuzzing starts from: messages of other implementations, taken from the samples of the
-//! codec's tests, in the form that each fuzz target reads.
+//! Seeds for fuzzing: messages of other implementations from the samples of the codec's tests, in
+//! the input format of each fuzz target.
 //!
-//! Invariant: nothing is stored twice; a corpus is a build output (`fuzz/corpus`), and what the
-//! fuzzer has found there stays.
+//! Invariant: nothing is stored twice. A corpus is a build output (`fuzz/corpus`), and the fuzzer's
+//! own finds stay in it.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Samples that are taken from one file.
+/// Number of samples from one file.
 const SAMPLES_A_FILE: usize = 4;
 
-/// Bytes of the longest seed: longer ones slow the fuzzer down more than they find.
+/// Maximum seed size: longer seeds slow the fuzzer down more than they find.
 const SEED_BYTES_MAX: usize = 2048;
 
-/// Messages of a controller; what else there is a switch sends.
+/// Messages that controllers send. Switches send all others.
 const FROM_CONTROLLERS: [&str; 12] = [
     "experimenter",
     "flow_mod",
@@ -30,7 +30,7 @@ const FROM_CONTROLLERS: [&str; 12] = [
     "echo_reply",
 ];
 
-/// An IPv4 frame for the first port, in the words of `switch_control`.
+/// An IPv4 frame for the first port in the input format of `switch_control`.
 const FRAME: [u8; 64] = frame();
 
 const fn frame() -> [u8; 64] {
@@ -46,13 +46,13 @@ const fn frame() -> [u8; 64] {
     frame
 }
 
-/// Folders of the samples, one for each version.
+/// Sample folders, one per version.
 const VERSIONS: [&str; 6] = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"];
 
-/// Where the samples are.
+/// Folder of the samples.
 const SAMPLES: &str = "crates/openflow/tests/bytes";
 
-/// Filter entries with every word.
+/// Filter entries with every keyword.
 const FILTER_FILE: &[u8] =
     b"drop,src=10.0.0.0/8,dst=10.1.2.3,proto=udp,sport=7,dport=0x1000/0xf000\n\
     capture,src=fe80::/10,proto=58 # a remark\ndst=192.0.2.7/255.0.0.255\nany\n";
@@ -125,8 +125,8 @@ pub fn write(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What the agents of an element are told: OAM of each kind by the layouts of ITU-T Y.1731 clause 9, a program in two chunks by
-/// docs/progfe.md, and requests by RFC 9112; each in the form that its target reads.
+/// Inputs for the agents of an element, in the input format of each target: OAM of each kind (ITU-T
+/// Y.1731 clause 9), a program in two chunks (docs/progfe.md), and HTTP requests (RFC 9112).
 fn services() -> Vec<(&'static str, String, Vec<u8>)> {
     let framed = |body: &[u8]| [&[1, 2 | 5 << 4, body.len() as u8], body].concat();
     let mut all = Vec::new();
@@ -162,8 +162,8 @@ fn services() -> Vec<(&'static str, String, Vec<u8>)> {
     all
 }
 
-/// Messages of a ForCES control element by the layouts of RFC 5810: their kind, the upper half of
-/// their flags, and what stands in the body as hexadecimal digits.
+/// Messages of a ForCES control element (RFC 5810): message type, upper half of the flags, and the
+/// body in hexadecimal.
 const FORCES: [(u8, u16, &str); 8] = [
     // GET of FEPO's heartbeat interval and of its backups.
     (
@@ -213,7 +213,7 @@ const FORCES: [(u8, u16, &str); 8] = [
     (3, 0xc870, "10000010 00000001 00000001 000c0004"),
 ];
 
-/// These with their headers.
+/// The ForCES messages with headers.
 fn forces_messages() -> Vec<Vec<u8>> {
     let message = |(kind, flags, body): &(u8, u16, &str)| {
         let digits: String = body.split_whitespace().collect();
@@ -231,7 +231,7 @@ fn forces_messages() -> Vec<Vec<u8>> {
     FORCES.iter().map(message).collect()
 }
 
-/// The stream files of the user guide, which have all keys that there are.
+/// The stream files of the user guide, which use all keys.
 fn stream_files(root: &Path) -> io::Result<Vec<String>> {
     let guide = fs::read_to_string(root.join("docs/guide/stream-files.md"))?;
     let behind = guide.split("```toml").skip(1).filter_map(|rest| Some(rest.split_once('\n')?.1));
@@ -240,8 +240,7 @@ fn stream_files(root: &Path) -> io::Result<Vec<String>> {
     Ok(blocks.filter(is_one).map(Into::into).collect())
 }
 
-/// Capture files of one frame by their formats' descriptions, each behind the byte that says how
-/// many bytes of it come at a time.
+/// Capture files of one frame in both formats. The first byte gives the number of bytes per read.
 fn captures() -> [(&'static str, Vec<u8>); 2] {
     let frame = &FRAME[FRAME_PREFIX_BYTES..];
     let bytes = frame.len() as u32;
@@ -264,7 +263,7 @@ fn captures() -> [(&'static str, Vec<u8>); 2] {
     ]
 }
 
-/// The first messages of a file of samples.
+/// The first messages of a sample file.
 fn samples(text: &str) -> Vec<Vec<u8>> {
     let messages = text.split("---\n").map(|sample| {
         let lines = sample.lines().skip_while(|line| *line != "hex:").skip(1);
@@ -279,10 +278,10 @@ fn samples(text: &str) -> Vec<Vec<u8>> {
     messages.filter(fits).take(SAMPLES_A_FILE).collect()
 }
 
-/// One message as each target reads it. Versions count from 0, as they do in the targets.
+/// One message in the input format of each target. Versions count from 0, as in the targets.
 fn seeds(version: u8, kind: &str, message: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let asked = kind.contains("request") || FROM_CONTROLLERS.contains(&kind) || kind == "refused";
-    // A switch hears from a controller, and the other way round.
+    // A switch receives a controller's messages, and vice versa.
     let mut pieces = vec![version << 2 | u8::from(!asked)];
     for piece in message.chunks(255) {
         pieces.push(piece.len() as u8);

@@ -1,10 +1,15 @@
-//! Every test of the workspace: built once, then its programs in two rows, side by side.
+//! Runs all tests of the workspace: builds once, then runs the test programs in two parallel rows.
 //!
-//! Cargo runs one test program after the other, and most of their time passes waiting: for a switch to start, for a rule to expire,
-//! for silence. Here one row runs the programs that move frames between real interfaces, the laboratory before all others: no two of
-//! them should meet, since each wants the cores for itself while it measures. The other has those that wait, then what keeps cores
-//! busy and finds the same whoever else is busy, then what only looks at what people see. Who is through with frames goes on there.
-//! A program that nothing is said of moves frames: to be wrong about it costs time only.
+//! Cargo runs one test program after the other. Most of their time passes waiting for a switch to
+//! start, a rule to expire, or a timeout. The two rows overlap these waits:
+//!
+//! - One row runs the programs that send frames between real interfaces, starting with the lab. No
+//!   two of these should overlap, because each needs the cores for its measurements.
+//! - The other row runs the programs that wait, then those that compute and do not depend on
+//!   timing, then the tests of the user interface.
+//! - When the first row is finished, it takes jobs from the second.
+//!
+//! A program in none of the lists counts as one that sends frames. A wrong guess costs only time.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -19,47 +24,48 @@ use serde_json::Value;
 
 use crate::ci::{built_once, cargo};
 
-/// Test programs, by package and name, that compute and wait for no frame, those first that take longest.
+/// Test programs, by package and name, that compute and wait for no frame, longest first.
 const COMPUTING: &[&str] = &["planimeter:sim", "planimeter:package", "planimeter:truth"];
 
-/// Those that wait for others more than they compute, and measure no time.
+/// Test programs that mostly wait and measure no time.
 const WAITING: &[&str] = &["planimeter:conformance", "planimeter:controllers"];
 
-/// Packages none of whose programs moves a frame but in memory: what takes messages and frames apart, and asks others what they
-/// make of them.
+/// Packages whose tests send frames only in memory, if at all: codecs, and comparisons with other
+/// decoders.
 const IN_MEMORY: &[&str] = &["dataplane", "forces", "openflow", "packet", "progfe", "snmp"];
 
-/// The one that takes longest of all.
+/// The test program with the longest run time.
 const LABORATORY: &[&str] = &["planimeter:lab"];
 
-/// Those that have frames moved and judge none of the figures, which others may disturb; they come last, so that they seldom meet the
-/// laboratory.
+/// Test programs that send frames but do not check the values, so that other programs may disturb
+/// them. They come last, so that they seldom overlap the lab.
 const FACES: &[&str] = &["planimeter:cli", "planimeter:guide"];
 
-/// Programs that are named at the end as the longest.
+/// Number of slowest programs in the summary.
 const LONGEST_MAX: usize = 8;
 
-/// A test program, or a command that is as good as one.
+/// A test program, or a command that counts as one.
 pub struct Job {
     name: String,
     command: Command,
 }
 
 impl Job {
-    /// A command that runs beside the programs that compute.
+    /// A command that runs in parallel with the computing programs.
     pub fn new(name: &str, command: Command) -> Job {
         Job { name: name.to_owned(), command }
     }
 }
 
-/// What became of a job.
+/// Result of a job.
 struct Done {
     name: String,
     took: Duration,
     passed: bool,
 }
 
-/// Builds and runs every test, with these variables of its environment, and these jobs beside them; whether all passed.
+/// Builds and runs all tests with these environment variables and additional jobs. Returns whether
+/// all passed.
 pub fn run(variables: &[(&str, &str)], beside: Vec<Job>) -> bool {
     println!("== tests are built");
     let Some(programs) = build(variables) else {
@@ -91,7 +97,7 @@ pub fn run(variables: &[(&str, &str)], beside: Vec<Job>) -> bool {
     summary(done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Builds every test program, and names it by its package and, where it is none of the package's own unit tests, itself.
+/// Builds all test programs. Names them by package and, except for unit tests, by program.
 fn build(variables: &[(&str, &str)]) -> Option<Vec<Job>> {
     let format = "--message-format=json-render-diagnostics";
     let mut command = cargo(&["test", "--workspace", "--tests", "--no-run", "--quiet", format]);
@@ -104,7 +110,7 @@ fn build(variables: &[(&str, &str)]) -> Option<Vec<Job>> {
     output.status.success().then_some(programs)
 }
 
-/// The test program that a line of cargo's tells of, run as cargo would: in the folder of its package.
+/// The test program in a line of cargo's output, to run in the folder of its package as cargo does.
 fn program(told: &Value, variables: &[(&str, &str)]) -> Option<Job> {
     let executable = told["executable"].as_str()?;
     if told["profile"]["test"] != true {
@@ -124,14 +130,14 @@ fn program(told: &Value, variables: &[(&str, &str)]) -> Option<Job> {
     Some(Job { name, command })
 }
 
-/// Jobs in their order, for whoever comes for the next.
+/// A queue of jobs for several threads.
 type Row = Mutex<VecDeque<Job>>;
 
 fn row(jobs: impl IntoIterator<Item = Job>) -> Row {
     Mutex::new(jobs.into_iter().collect())
 }
 
-/// Runs a row's jobs in their order, up to its end.
+/// Runs the jobs of a queue in order until it is empty.
 fn run_all(row: &Row, done: &Mutex<Vec<Done>>) {
     let next = || row.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     while let Some(job) = next() {
@@ -140,7 +146,7 @@ fn run_all(row: &Row, done: &Mutex<Vec<Done>>) {
     }
 }
 
-/// The jobs that a list names, in its order, and all others.
+/// Splits jobs into those of a list, in its order, and the others.
 fn taken(list: &[&str], mut jobs: Vec<Job>) -> (Vec<Job>, Vec<Job>) {
     let place = |job: &Job| list.iter().position(|it| *it == job.name).unwrap_or(list.len());
     jobs.sort_by_key(place);
@@ -149,7 +155,7 @@ fn taken(list: &[&str], mut jobs: Vec<Job>) -> (Vec<Job>, Vec<Job>) {
     (jobs, rest)
 }
 
-/// Runs a job, and prints what it said once it is through, so that two are not mixed.
+/// Runs a job and prints its output at the end, so that outputs of parallel jobs do not mix.
 #[expect(
     clippy::disallowed_methods,
     reason = "how long a program took is told, and decides nothing"
@@ -166,7 +172,7 @@ fn run_job(Job { name, mut command }: Job) -> Done {
         Err(error) => (false, format!(", FAILED: it cannot be run: {error}")),
     };
     let mut out = io::stdout().lock();
-    // Whoever closed the output wants no more of it.
+    // Ignores a closed output.
     let _ = writeln!(out, "-- {name}: {:.1} s{how}", took.as_secs_f64());
     let _ = out.write_all(&said);
     Done { name, took, passed }
@@ -180,7 +186,7 @@ fn run_into(command: &mut Command, log: &Path) -> io::Result<ExitStatus> {
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).status()
 }
 
-/// Names what took longest and what failed; whether nothing did.
+/// Prints the slowest and the failed jobs. Returns whether none failed.
 fn summary(mut done: Vec<Done>) -> bool {
     done.sort_by_key(|it| Reverse(it.took));
     let longest: Vec<String> = done

@@ -1,13 +1,13 @@
-//! The checks that make style a test: layers, wiring, module docs, and who may touch what.
+//! Style checks: layers, module declarations, module docs and permitted APIs.
 //!
-//! Rules are ARCHITECTURE.md's. A rule that a program can check stands here and nowhere else; the
-//! sizes of files are listed and never fail.
+//! The rules are those of ARCHITECTURE.md. A rule that a program can check is only here. Long files
+//! are listed but do not fail the check.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Which of our crates each crate may import (ARCHITECTURE.md, "Dependency rule").
+/// Workspace crates that each crate may import (ARCHITECTURE.md, "Dependency rule").
 const EDGES: &[(&str, &[&str])] = &[
     ("packet", &[]),
     ("shared", &[]),
@@ -41,10 +41,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates that never touch a clock, file, socket, environment or random device.
+/// Crates that never use a clock, file, socket, environment variable or random device.
 const PURE: &[&str] = &["packet", "shared", "openflow", "snmp", "forces", "dataplane", "progfe"];
 
-/// What a pure crate may not name.
+/// Words that a pure crate must not contain.
 const IMPURE_WORDS: &[&str] = &[
     "std::fs",
     "std::net",
@@ -58,7 +58,7 @@ const IMPURE_WORDS: &[&str] = &[
 /// Crates (or folders of crates) in which `unsafe` is allowed.
 const UNSAFE_ALLOWED: &[&str] = &["ports/", "lab/", "dataplane/src/fast/"];
 
-/// A file longer than this, tests left out, is listed as a candidate for a split.
+/// Length in lines, without tests, above which a file is listed as a candidate for a split.
 const FILE_LINES_LISTED: usize = 500;
 
 /// `cargo xtask tidy`.
@@ -66,7 +66,7 @@ pub fn run() -> ExitCode {
     if check_and_print() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Checks everything, prints every fault, and says whether there was none.
+/// Runs all checks and prints every fault. Returns whether there are none.
 pub fn check_and_print() -> bool {
     let mut files = sources(&crate::root().join("crates"));
     files.extend(sources(&crate::root().join("python/src")));
@@ -86,7 +86,7 @@ pub fn check_and_print() -> bool {
     faults.is_empty()
 }
 
-/// Imports against the dependency rule, as `cargo metadata` tells them (tests included).
+/// Checks imports, including those of tests, against the dependency rule with `cargo metadata`.
 fn layers() -> Vec<String> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -119,7 +119,7 @@ fn faults_of_layers(metadata: &serde_json::Value) -> Vec<String> {
     faults
 }
 
-/// Source files below `src` that no `mod` line reaches.
+/// Source files below `src` that no `mod` line declares.
 fn unwired(files: &[PathBuf]) -> Vec<String> {
     let mut reached: BTreeSet<PathBuf> = BTreeSet::new();
     let mut waiting: Vec<PathBuf> =
@@ -145,7 +145,7 @@ fn unwired(files: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
-/// The names in `mod name;` lines, whatever their visibility.
+/// The names in `mod name;` lines of any visibility.
 fn declared_modules(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     for line in text.lines() {
@@ -160,14 +160,14 @@ fn declared_modules(text: &str) -> Vec<String> {
     names
 }
 
-/// Where the files of a file's child modules lie.
+/// Folder of a file's child modules.
 fn module_folder(file: &Path) -> PathBuf {
     let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     if is_crate_root(file) || stem == "mod" { folder } else { folder.join(stem) }
 }
 
-/// A file must open with `//!`: its one idea.
+/// Checks that a file begins with a `//!` comment.
 fn missing_doc(file: &Path) -> Option<String> {
     let text = read(file);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -176,7 +176,8 @@ fn missing_doc(file: &Path) -> Option<String> {
         .then(|| format!("{} does not open with its one idea (`//! ...`)", shown(file)))
 }
 
-/// Words that a crate may not use: clocks and files in a pure one, `unsafe` outside its places.
+/// Finds words that a crate must not use: clocks and files in a pure crate, `unsafe` outside its
+/// permitted places.
 fn forbidden_words(file: &Path) -> Vec<String> {
     if is_test(file) {
         return Vec::new();

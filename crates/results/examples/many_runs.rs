@@ -1,15 +1,17 @@
-//! Makes many stored runs out of one, so that what they cost can be measured.
+//! Creates many stored runs from one, to measure the cost of large stores.
 //!
-//! `cargo run --release -p results --example many_runs -- RUN DIR [COUNT]` fills the new folder DIR: `base` and `new` are
-//! runs of COUNT trials each (10,000 unless said), and `runs` holds COUNT runs as large as RUN, one a minute. Then
+//! `cargo run --release -p results --example many_runs -- RUN DIR [COUNT]` fills the new folder
+//! DIR. `base` and `new` are runs of COUNT trials each (default 10,000). `runs` contains COUNT runs
+//! of the size of RUN, one per minute. Then
 //!
 //! ```sh
 //! planimeter compare DIR/base DIR/new         # a comparison of 2 x COUNT stored trials
 //! planimeter list runs DIR/runs               # the first time makes the index, later ones look whether it still holds
 //! ```
 //!
-//! Trials are RUN's own, over again with other ids, at other points, and with forwarded frames a few per mille fewer, so that
-//! intervals have work to do. Nothing in DIR was measured, and its records say so.
+//! Trials are copies of RUN's with other ids, at other points, and with forwarded frames reduced by
+//! a few per mille, so that intervals are not empty. Nothing in DIR was measured, and its records
+//! state this.
 
 #![allow(clippy::unwrap_used)]
 
@@ -44,7 +46,7 @@ fn main() {
     }
 }
 
-/// The record with its trials over again at further points, up to so many.
+/// The record with its trials repeated at further points, up to `count`.
 fn repeated(record: &Record, count: usize, salt: u64) -> Record {
     let values = record.trials.iter().map(|trial| trial.point.value);
     let span = 1.0 + values.fold(0.0, f64::max);

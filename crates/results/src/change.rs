@@ -1,12 +1,16 @@
-//! Change points of a series of runs: where a value changed and stayed changed.
+//! Change points of a series of runs: positions where a value changed permanently.
 //!
-//! Method: Pettitt's test (A. N. Pettitt, Applied Statistics 28, 1979), which uses ranks only, with its distribution found by
-//! [`PERMUTATIONS`] random orders of the same values. A change counts if its probability is at most
-//! [`FALSE_ALARM_PERCENT`] percent and [`crate::conclude`] finds the values before and after it different. Both parts are then
-//! tested in the same way.
+//! Method: Pettitt's test (A. N. Pettitt, Applied Statistics 28, 1979), which uses only ranks.
+//! [`PERMUTATIONS`] random permutations of the values give its distribution. A change is
+//! significant if its probability is at most [`FALSE_ALARM_PERCENT`] percent and
+//! [`crate::conclude`] finds the values before and after it different. Both parts are then tested
+//! in the same way.
 //!
-//! Invariants: a series without a change gets one in at most [`FALSE_ALARM_PERCENT`] percent of cases, whatever the
-//! distribution of its values, as long as these do not depend on their order; equal series give equal change points.
+//! Invariants:
+//!
+//! - A series without a change gets one in at most [`FALSE_ALARM_PERCENT`] percent of cases. This
+//!   holds for any distribution of its values, as long as they do not depend on their order.
+//! - Equal series give equal change points.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -15,28 +19,28 @@ use crate::conclude::{Conclusion, DIFFERENT_PERCENT, EQUIVALENT_PERCENT, Estimat
 use crate::effect;
 use crate::series;
 
-/// How often a series without a change may be said to have one, in percent.
+/// Probability of a false alarm for a series without a change, in percent.
 pub const FALSE_ALARM_PERCENT: f64 = 1.0;
 
-/// Random orders by which the distribution of the statistic is found.
+/// Number of random permutations for the distribution of the statistic.
 pub const PERMUTATIONS: u32 = 999;
 
-/// Fewer values show no change with this confidence, whatever they are.
+/// Minimum length of a series: a shorter one cannot reach the confidence level.
 pub const VALUES_MIN: usize = 10;
 
-/// The seed of the random orders: a series has the same change points wherever it is looked at.
+/// Seed of the permutations. It is constant, so that a series always has the same change points.
 const SEED: u64 = 1;
 
-/// A change.
+/// A change point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The place of the first value after it, from 0.
+    /// Index of the first value after it.
     pub at: usize,
-    /// The values after it over those before it, in the part of the series that it divides.
+    /// Ratio of the values after it to those before it, within the tested part of the series.
     pub ratio: f64,
 }
 
-/// The change points of values in the order of time, rising.
+/// The change points of a time series, in rising order.
 pub fn changes(values: &[f64]) -> Vec<Change> {
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
     let mut found = Vec::new();
@@ -51,7 +55,7 @@ pub fn changes(values: &[f64]) -> Vec<Change> {
     found
 }
 
-/// The change of a series, if it has one.
+/// The change point of a series, if any.
 fn change(values: &[f64], random: &mut Pcg64Mcg) -> Option<Change> {
     if values.len() < VALUES_MIN || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -74,7 +78,7 @@ fn change(values: &[f64], random: &mut Pcg64Mcg) -> Option<Change> {
         .then_some(Change { at, ratio: ratio.value })
 }
 
-/// The first place after the most likely change, and Pettitt's statistic of it.
+/// The index after the most likely change, and its Pettitt statistic.
 fn pettitt(ranks: &[f64]) -> (usize, f64) {
     let n = ranks.len();
     let (mut sum, mut best) = (0.0, (1, -1.0));
@@ -87,7 +91,7 @@ fn pettitt(ranks: &[f64]) -> (usize, f64) {
     best
 }
 
-/// Ranks from 1; equal values share the mean of theirs.
+/// Ranks from 1. Equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rising = series::sorted(values);
     let rank = |value: &f64| {
@@ -98,7 +102,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// Puts values into a random order, each with the same probability.
+/// Shuffles values uniformly.
 fn shuffle(values: &mut [f64], random: &mut Pcg64Mcg) {
     for place in (1..values.len()).rev() {
         let bound = place as u128 + 1;
@@ -119,19 +123,19 @@ mod tests {
         radius * (std::f64::consts::TAU * even(random)).cos()
     }
 
-    /// How runs of one thing scatter.
+    /// Noise between runs of an unchanged target.
     const NOISES: [fn(&mut Pcg64Mcg) -> f64; 3] = [
         |random| 0.01 * normal(random),
-        // Heavy tails: Student's t with three degrees.
+        // Heavy tails: Student's t with three degrees of freedom.
         |random| {
             let chi: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
             0.01 * normal(random) / (chi / 3.0).sqrt()
         },
-        // Now and then a run is slow.
+        // Some runs are slow.
         |random| 0.005 * normal(random) - if even(random) < 0.1 { 0.1 } else { 0.0 },
     ];
 
-    /// Runs of a value of 1, from `at` on of `after`.
+    /// Runs with a value of 1, and of `after` from index `at`.
     fn series_of(
         noise: usize,
         n: usize,

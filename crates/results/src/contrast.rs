@@ -1,14 +1,18 @@
-//! One side against another: what got better, worse, stayed the same, and which gates that passes.
+//! Comparison of two sides: cells that are better, worse or equal, and the gates that they pass or
+//! fail.
 //!
-//! A side is a stored run, or one target of it. Cells are matched by experiment, metric, point, target and link; where the sides
-//! are targets of one run, repeats are compared in pairs, since they took turns, and otherwise series that were measured
-//! apart ([`effect`]). Invariants: better and worse are said only of what differs by more than [`RELEVANT_RATIO`]; of all that a
-//! comparison says, one false word in [`FALSE_PERCENT`] percent of comparisons is allowed, however many cells there are (each
-//! gets an equal part of that: Bonferroni); a gate fails by an interval that lies beyond it, never by a value; what the
-//! tester limited or disturbed passes and fails nothing.
+//! A side is a stored run or one target of it. Cells are matched by experiment, metric, point,
+//! target and link. Targets of one run are compared in pairs of repeats, because their trials are
+//! interleaved. Other sides are compared as independent series ([`effect`]). Invariants:
+//!
+//! - "Better" and "worse" require a difference of more than [`RELEVANT_RATIO`].
+//! - At most [`FALSE_PERCENT`] percent of comparisons contain a false statement, for any number of
+//!   cells. Each cell gets an equal part of that probability (Bonferroni).
+//! - A gate fails only if the whole interval is beyond its bound, never because of a value alone.
+//! - A value that the tester limited or disturbed neither passes nor fails a gate.
 
 mod matching;
-/// What it found, in words.
+/// The result of a comparison as text.
 pub mod words;
 mod text;
 mod markdown;
@@ -32,65 +36,66 @@ use crate::gate::Gate;
 use crate::record::{Bound, BoundSide, Cell, Interval, Metric, Point};
 use matching::Matched;
 
-/// In so many percent of comparisons of what does not differ, something may be said to.
+/// Family-wise error rate: percent of comparisons of equal sides that may report a difference.
 pub const FALSE_PERCENT: f64 = 1.0;
 
-/// How many times as many repeats further measurements make of what no measurement before them passed or failed.
+/// Factors of the number of repeats in successive confirmation measurements. These cover what
+/// earlier measurements neither passed nor failed.
 pub const REPEATED_BY: [u32; 2] = [6, 12];
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contrast {
-    /// What is compared with.
+    /// The base side.
     pub base: SideFacts,
-    /// What is compared.
+    /// The new side.
     pub new: SideFacts,
-    /// Whether the two took turns in one run.
+    /// Whether the trials of both sides are interleaved in one run.
     pub is_interleaved: bool,
-    /// All of it in a word.
+    /// Overall verdict.
     pub verdict: Verdict,
-    /// Each cell that is worse, in words.
+    /// Descriptions of the cells that are worse.
     pub worse: Vec<String>,
-    /// What both sides have and has a better and a worse.
+    /// Cells that both sides have, of metrics with a better direction.
     pub cells: Vec<CellContrast>,
-    /// What the base alone has.
+    /// Cells that only the base has.
     pub only_base: Vec<String>,
-    /// What the new side alone has.
+    /// Cells that only the new side has.
     pub only_new: Vec<String>,
-    /// In what the sides differ otherwise.
+    /// Other differences between the sides.
     pub remarks: Vec<String>,
-    /// Comparisons out of a hundred that may say something false.
+    /// Percent of comparisons that may contain a false statement.
     pub false_percent: f64,
-    /// The run of the repetition, where gates were measured again.
+    /// The run of the confirmation, if gates were measured again.
     pub again: Option<String>,
 }
 
-/// A side, for its readers.
+/// Description of a side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideFacts {
-    /// As it was asked for.
+    /// Name on the command line.
     pub name: String,
-    /// When its run began.
+    /// Start of its run.
     pub created: String,
-    /// The version that measured.
+    /// Version of the program that measured.
     pub version: String,
-    /// The command that measured.
+    /// Command line of the measurement.
     pub command_line: String,
-    /// Versions that its targets state, by target.
+    /// Versions that its targets report, by target.
     pub targets: Vec<(String, Option<String>)>,
 }
 
-/// What can be said of a difference.
+/// Verdict on a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Worse by more than 1 %, beyond chance.
+    /// Significantly worse, by more than 1 %.
     Worse,
-    /// Better by more than 1 %, beyond chance.
+    /// Significantly better, by more than 1 %.
     Better,
-    /// Within 1 %, beyond chance.
+    /// Significantly within 1 %.
     Same,
-    /// None of these can be concluded.
+    /// The data allow none of these conclusions.
     Inconclusive,
 }
 
@@ -99,75 +104,77 @@ pub enum Verdict {
 pub struct CellContrast {
     /// The experiment's id.
     pub experiment: String,
-    /// The target, or both where they differ.
+    /// The target, or both if they differ.
     pub target: String,
-    /// How it was joined.
+    /// The link.
     pub link: String,
-    /// Where on the experiment's axis.
+    /// Position on the experiment's axis.
     pub point: Point,
-    /// What was measured.
+    /// The metric.
     pub metric: Metric,
-    /// Which way is better.
+    /// The better direction.
     pub better: Direction,
     /// The base's value.
     pub base: f64,
-    /// The new side's.
+    /// The new side's value.
     pub new: f64,
-    /// Pairs, or repeats of the shorter side.
+    /// Number of pairs, or repeats of the shorter side.
     pub n: u32,
-    /// The new over the base; of losses, of the shares that arrived. Absent where there is no ratio.
+    /// New value divided by base value; for losses, the ratio of the shares that arrived. Absent if
+    /// undefined.
     pub ratio: Option<f64>,
     /// Its interval at 95 %.
     pub interval: Option<Interval>,
-    /// Its interval at the level that the verdict needs among so many.
+    /// Its interval at the confidence level corrected for the number of cells.
     pub interval_family: Option<Interval>,
-    /// What can be said of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why it is not to be trusted, on either side.
+    /// Reasons to distrust the value, on either side.
     pub doubts: Vec<String>,
-    /// The gates that it is put to.
+    /// The gates that apply to it.
     pub gates: Vec<Gated>,
 }
 
-/// A gate and a cell.
+/// A gate applied to a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gated {
-    /// The gate, as it is written.
+    /// The gate as written.
     pub gate: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The ratio of the first measurement, where a second one decided.
+    /// The ratio of the first measurement, if a later one decided.
     pub ratio_first: Option<f64>,
     #[serde(skip)]
     bound: Gate,
 }
 
-/// What came of a gate.
+/// Outcome of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The interval lies beyond the gate.
+    /// The whole interval is beyond the gate's bound.
     Failed,
-    /// What it rests on is irregular, limited by the tester, or missing on one side.
+    /// The data are irregular, limited by the tester, or missing on one side.
     Doubtful,
-    /// The interval contains the gate's bound: neither failed nor shown to hold.
+    /// The interval contains the gate's bound.
     Inconclusive,
-    /// It holds.
+    /// The gate holds.
     Passed,
 }
 
 /// Why two sides cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContrastError {
-    /// They were measured with other parameters.
+    /// The parameters differ.
     Parameters(Vec<String>),
-    /// They have no cell in common: what each has.
+    /// They have no common cell (the cells of each).
     NothingInCommon(Vec<String>, Vec<String>),
-    /// No cell has this gate's metric: which metrics there are.
+    /// No cell has the gate's metric (the available metrics).
     NoCell(String, Vec<&'static str>),
 }
 
-/// Compares, and puts each cell to the gates of its metric; those that nobody wrote need not have a cell.
+/// Compares two sides and applies to each cell the gates of its metric. Default gates need not
+/// match a cell.
 pub fn contrast(
     base: &Side<'_>,
     new: &Side<'_>,
@@ -190,7 +197,7 @@ pub fn contrast(
 }
 
 fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Contrast {
-    // What is measured once only serves something else, unless somebody says that it has to be looked at.
+    // Values measured once are auxiliary and are compared only on request.
     let is_looked_at = |cell: &Cell| are_written || cell.n > 1;
     let gates_of = |cell: &Cell| {
         let metric = cell.metric;
@@ -231,14 +238,14 @@ fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Contrast 
     }
 }
 
-/// Levels, in percent, at which single intervals have to hold so that all of them do.
+/// Confidence levels in percent for single intervals, so that all of them hold together.
 #[derive(Clone, Copy)]
 struct Levels {
     all: f64,
     gated: f64,
 }
 
-/// The level for each of so many.
+/// The confidence level of each of `count` intervals.
 fn level(count: usize) -> f64 {
     100.0 - FALSE_PERCENT / count.max(1) as f64
 }
@@ -279,7 +286,7 @@ fn judge(
     let (gated, _) = at(levels.gated);
     let mut doubts: Vec<String> = Vec::new();
     for (side, cell) in [(matched.base, base), (matched.new, new)] {
-        // Records that were stored without the quality of their values have warnings only.
+        // Records stored without the quality of their values have warnings only.
         let has_quality = !cell.disturbances.is_empty() || cell.bound.is_some();
         let doubtful = cell.warnings.iter().filter(|it| it.makes_doubtful() && !has_quality);
         doubts.extend(doubtful.map(|warning| format!("{}: {}", side.name, warning.sentence())));
@@ -293,7 +300,7 @@ fn judge(
         };
         Gated::new(**gate, outcome)
     };
-    // What was lost gets less when more arrives.
+    // A loss decreases when the share that arrives increases.
     let rising = if direction::is_loss(base.metric) { Direction::Higher } else { better };
     let verdict = match doubts.is_empty() {
         true => verdict(&family, rising),
@@ -317,7 +324,8 @@ fn judge(
     }
 }
 
-/// The ratio of two cells, whose wide range is at this level; and the same without the quality of its values.
+/// The ratio of two cells with its wide interval at this level, and the same without the quality of
+/// its values.
 fn estimate(
     is_interleaved: bool,
     base: &Cell,
@@ -338,7 +346,8 @@ fn estimate(
     (found.with(&[&new], &[&base]).about_behaviour(), plain)
 }
 
-/// A share of lost frames as the share that arrived, which has a ratio where nothing is lost; others as they are.
+/// Converts a loss ratio to the share that arrived, which has a ratio even without loss. Returns
+/// other cells unchanged.
 fn arrived(cell: &Cell) -> Cell {
     if !direction::is_loss(cell.metric) {
         return cell.clone();
@@ -371,13 +380,13 @@ fn verdict(ratio: &Estimate, better: Direction) -> Verdict {
     }
 }
 
-/// Each cell that is worse, in words.
+/// Descriptions of the cells that are worse.
 fn worse(cells: &[CellContrast]) -> Vec<String> {
     let worse = cells.iter().filter(|cell| cell.verdict == Verdict::Worse);
     worse.map(words::named).collect()
 }
 
-/// The word for all of them: what is doubtful has none.
+/// The overall verdict. Doubtful cells are ignored.
 fn overall(cells: &[CellContrast]) -> Verdict {
     let trusted = || cells.iter().filter(|cell| cell.doubts.is_empty()).map(|cell| cell.verdict);
     let has = |wanted: Verdict| trusted().any(|verdict| verdict == wanted);
@@ -397,7 +406,7 @@ impl Gated {
         Gated { gate: bound.to_string(), outcome, ratio_first: None, bound }
     }
 
-    /// Whether a further measurement has to decide: a failure has to be confirmed by one.
+    /// Whether another measurement must decide. A failure requires confirmation.
     fn is_open(&self) -> bool {
         match self.outcome {
             Outcome::Inconclusive => true,
@@ -408,25 +417,25 @@ impl Gated {
 }
 
 impl Contrast {
-    /// The worst that came of any gate; none where no cell was put to one.
+    /// The worst outcome of all gates; none if no gate applied.
     pub fn outcome(&self) -> Option<Outcome> {
         let gates = self.cells.iter().flat_map(|cell| &cell.gates);
         gates.map(|gated| gated.outcome).min_by_key(|outcome| *outcome as u8)
     }
 
-    /// How many cells and gates came to this.
+    /// Number of cells and gates with this outcome.
     pub fn gates_that(&self, outcome: Outcome) -> usize {
         let gates = self.cells.iter().flat_map(|cell| &cell.gates);
         gates.filter(|gated| gated.outcome == outcome).count()
     }
 
-    /// The cells of which this is said.
+    /// The cells with this verdict.
     pub fn cells_that(&self, verdict: Verdict) -> usize {
         self.cells.iter().filter(|cell| cell.verdict == verdict).count()
     }
 
-    /// The experiments that have to be measured again before a gate may fail: those with a gate that a ratio did
-    /// not clearly pass.
+    /// Experiments to measure again before a gate may fail: those with a gate that a ratio did not
+    /// clearly pass.
     pub fn undecided(&self) -> Vec<String> {
         let open = self.cells.iter().filter(|cell| cell.gates.iter().any(Gated::is_open));
         let mut names: Vec<String> = open.map(|cell| cell.experiment.clone()).collect();
@@ -435,9 +444,9 @@ impl Contrast {
         names
     }
 
-    /// Lets a further measurement of the same sides decide what those before it did not pass. They only chose what to look
-    /// at again, so that the share of false words is divided among that alone, and among as many such measurements as there
-    /// may be.
+    /// Decides the open gates with another measurement of the same sides. The earlier measurements
+    /// only selected these gates. The error probability is therefore divided among the open gates
+    /// alone, and among the maximum number of such measurements.
     pub fn confirm(&mut self, base: &Side<'_>, new: &Side<'_>) -> Result<(), ContrastError> {
         let open: Vec<Gate> = (self.cells.iter().flat_map(|cell| &cell.gates))
             .filter(|gated| gated.is_open())
@@ -503,7 +512,7 @@ impl std::fmt::Display for ContrastError {
     }
 }
 
-/// The first of many, and how many there are.
+/// The first of many items, and their number.
 fn few(all: &[String]) -> String {
     const SHOWN: usize = 3;
     match all.len() {

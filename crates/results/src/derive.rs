@@ -1,19 +1,21 @@
-//! Cells, ratios and warnings out of trials: everything in a record that was not measured itself.
+//! Derives cells, ratios and warnings from trials.
 //!
-//! Invariants: `finish` is a pure function of the measured parts, so finishing twice changes
-//! nothing; percentiles and extremes of repeats are combined by their median and never averaged;
-//! a trial that was cut short, warmed up or searched gives no result.
+//! Invariants:
+//!
+//! - `finish` is a pure function of the measured parts and is idempotent.
+//! - Percentiles and extremes of repeats are combined by their median, never averaged.
+//! - Interrupted trials, warm-up trials and search steps give no result.
 
-/// What kept forwarding rates from being higher.
+/// Limits of the tester's controller.
 mod controller;
-/// Trials that failed.
+/// Failed trials.
 pub mod failed;
 mod limit;
 /// Bounds, disturbances and exclusions of values.
 mod quality;
-/// What a richer target costs.
+/// Cost of a richer target.
 pub mod richer;
-/// What bianco2010 derives: fairness, and the time in the target.
+/// Metrics of bianco2010: fairness and processing time.
 pub mod study;
 #[cfg(test)]
 mod tests;
@@ -30,21 +32,21 @@ use crate::record::{
 };
 use crate::series;
 
-/// Repeats without which a cell carries a warning.
+/// Number of repeats below which a cell has a warning.
 pub const REPEATS_WANTED: u32 = 3;
 
-/// Loss below which a tester that offers too little limits the result: a target that already
-/// loses more than this shows its own limit.
+/// Frame loss rate below which insufficient offered load limits the result. A target with more loss
+/// shows its own limit.
 const LOSS_RATIO_OF_OVERLOAD: f64 = 0.01;
 
-/// A target that is at its limit is busy for at least this share of the time in which frames come.
+/// Minimum busy share, while frames arrive, of a target at its limit.
 const BUSY_SHARE_OF_LIMIT: f64 = 0.8;
 
-/// Why a target loses frames that it has nowhere to put, since the tester has not taken the last
-/// ones out of the memory that they share.
+/// Drop reason of a target whose shared-memory ring to the tester is full, because the tester has
+/// not taken the last frames.
 pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
 
-/// What each target is compared with the first by.
+/// Metrics in which targets are compared with the first target.
 const COMPARED: [Metric; 33] = [
     Metric::RatePpsForwarded,
     Metric::CyclesBusyPerFrame,
@@ -81,8 +83,8 @@ const COMPARED: [Metric; 33] = [
     Metric::MemoryBytes,
 ];
 
-/// Computes everything derived: cells, ratios, the verdict on each claim that concerns one of the
-/// record's experiments, and warnings.
+/// Computes all derived values: cells, ratios, warnings, and the verdict on each claim about the
+/// record's experiments.
 pub fn finish(record: &mut Record, claims: &[Claim]) {
     record.cells = cells(record);
     limit::find(record);
@@ -95,20 +97,21 @@ pub fn finish(record: &mut Record, claims: &[Claim]) {
     record.warnings.extend(controller::notices(record));
 }
 
-/// Whether a trial's frames are accounted for and, unless they only [served](is_step), its numbers are results.
+/// Whether a trial's frames are accounted for. Its values are results unless it is an [auxiliary
+/// step](is_step).
 pub fn counts(trial: &Trial) -> bool {
     matches!(trial.role, Role::Measure | Role::Confirm | Role::Bound)
         && !trial.flags.contains(&Flag::Interrupted)
 }
 
-/// Whether a trial only helped to decide, or was not even good for that.
+/// Whether a trial is only a step of a search, used or discarded.
 fn is_step(trial: &Trial) -> bool {
     trial.role == Role::Bound || trial.flags.contains(&Flag::Repeated)
 }
 
-/// The metric's value in this trial, where the trial has one.
+/// The metric's value in this trial, if any.
 pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
-    // A module's frames are no load, and what it measured it says itself.
+    // A module's frames are not a load, and it reports its measurements itself.
     if trial.module.is_some() && metric != Metric::MemoryBytes {
         return None;
     }
@@ -150,7 +153,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::MemoryBytes => trial.memory_bytes.map(whole),
         Metric::CpuLoadRatio => cpu_load(trial),
         Metric::LossRatioBroadcast => broadcast_loss(trial),
-        // What a method finds out of trials, and says itself.
+        // A method derives these from several trials and reports them itself.
         Metric::BurstFrames
         | Metric::BufferNsImplied
         | Metric::BufferNsCorrected
@@ -178,7 +181,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         }
         Metric::FlowStatsNsFirst => orders(trial, Deed::Tell)?.first_byte_ns.map(whole),
         Metric::MemoryBytesPerFlow => trial.memory.as_ref()?.bytes_per_flow(),
-        // Not of the trial alone.
+        // Requires more than the trial.
         Metric::ProcessingNs => None,
         Metric::LossRatioF1
         | Metric::LossRatioF2
@@ -188,7 +191,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
     }
 }
 
-/// Share of the copies of frames for everybody that did not reach a port other than the sender's.
+/// Share of the broadcast copies that did not reach a port other than the sender's.
 fn broadcast_loss(trial: &Trial) -> Option<f64> {
     let [stream] = &trial.streams[..] else { return None };
     let others = trial.ports.len().checked_sub(1)?;
@@ -197,8 +200,8 @@ fn broadcast_loss(trial: &Trial) -> Option<f64> {
     (wanted > 0.0).then(|| 1.0 - copies / wanted)
 }
 
-/// How busy the target kept processors while frames came. What polls is busy with looking when it has
-/// nothing to do, so its own account of its cycles counts.
+/// CPU load of the target while frames arrive. A busy-polling target is always busy, so its own
+/// cycle counts are used.
 fn cpu_load(trial: &Trial) -> Option<f64> {
     if let Some(work) = trial.work.filter(|work| work.cycles_busy + work.cycles_idle > 0) {
         return Some(work.cycles_busy as f64 / (work.cycles_busy + work.cycles_idle) as f64);
@@ -206,12 +209,12 @@ fn cpu_load(trial: &Trial) -> Option<f64> {
     (!trial.cpu.is_empty()).then(|| trial.cpu.iter().map(|used| used.busy_ratio).sum())
 }
 
-/// What a controller had the target do, if it was this.
+/// The control operation of a trial, if it is of this kind.
 fn orders(trial: &Trial, deed: Deed) -> Option<&Orders> {
     trial.orders.as_ref().filter(|orders| orders.deed == deed)
 }
 
-/// What was measured of one target at one point.
+/// Measurements of one target at one point.
 struct Place<'a> {
     experiment: &'a Experiment,
     target: &'a str,
@@ -220,7 +223,7 @@ struct Place<'a> {
     outcomes: Vec<&'a Outcome>,
 }
 
-/// Every place of the record: experiments and targets in the record's order, points rising.
+/// All places of the record: experiments and targets in the record's order, points rising.
 fn places(record: &Record) -> Vec<Place<'_>> {
     let mut places = Vec::new();
     for experiment in &record.experiments {
@@ -261,7 +264,7 @@ fn cells(record: &Record) -> Vec<Cell> {
         .collect()
 }
 
-/// What can be known of a place: the metrics of the list, then those that modules named.
+/// The metrics that a place may have: those of the list, then those that modules define.
 fn metrics(place: &Place<'_>) -> impl Iterator<Item = Metric> + use<> {
     let mut named: Vec<Metric> = Vec::new();
     for outcome in &place.outcomes {
@@ -317,7 +320,7 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
     Some(cell)
 }
 
-/// The metric's value in this trial, where that needs what the record says of the link as well.
+/// The metric's value in this trial, including metrics that need the record's data about the link.
 fn value_of(record: &Record, trial: &Trial, metric: Metric) -> Option<f64> {
     match metric {
         Metric::ProcessingNs => study::processing_ns(record, trial),
@@ -325,14 +328,13 @@ fn value_of(record: &Record, trial: &Trial, metric: Metric) -> Option<f64> {
     }
 }
 
-/// How well each repeat's value is known, at worst.
+/// The largest resolution of the repeats' values.
 fn resolution(place: &Place<'_>, metric: Metric) -> Option<f64> {
     let outcomes = place.outcomes.iter().filter(|outcome| outcome.metric == metric);
     outcomes.filter_map(|outcome| outcome.resolution).max_by(f64::total_cmp)
 }
 
-/// The interval of repeats: none reaches below zero of what cannot be negative, nor above all of
-/// what can be lost.
+/// The interval of repeats, clamped at zero if no value is negative, and at one for shares.
 fn interval_of(metric: Metric, samples: &[f64], level_percent: f64) -> Option<Interval> {
     let interval = match metric.is_by_median() {
         true => interval::of_median(samples, level_percent),
@@ -352,7 +354,7 @@ fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
     if !is_offered {
         let outcomes = place.outcomes.iter().copied().filter(|outcome| outcome.metric == metric);
         found.extend(tester_limited(&limiting(&place.trials, &outcomes.collect::<Vec<_>>())));
-        // What a search found for one goal says nothing of the others.
+        // The result for one goal is independent of the other goals.
         let is_own = place.outcomes.iter().any(|outcome| outcome.metric == metric);
         let concerned = place.outcomes.iter().filter(|it| !is_own || it.metric == metric);
         let concerned: Vec<&Outcome> = concerned.copied().collect();
@@ -369,8 +371,8 @@ fn cell_warnings(place: &Place<'_>, metric: Metric, n: u32) -> Vec<Warning> {
     found
 }
 
-/// Whether the tester, and not the target, set a trial's numbers. A target that cannot send on
-/// because nobody empties its ring waits for the tester too.
+/// Whether the tester, not the target, limited a trial's values. This includes a target that waits
+/// for the tester to empty its ring.
 fn is_limited(trial: &Trial) -> bool {
     let lost = |is: fn(&Drop) -> bool| -> u64 {
         trial.drops.iter().filter(|drop| is(drop)).map(|drop| drop.frames).sum()
@@ -385,8 +387,8 @@ fn is_limited(trial: &Trial) -> bool {
         && (!overloaded || lost_by_tester * 1000 > trial.frames_offered || was_idle(trial))
 }
 
-/// Whether a target that polls looked for frames in vain while some were to come: then those that it lost
-/// came in bursts, and it could have done more.
+/// Whether a polling target had idle polls although more frames were due. Its losses then came from
+/// bursts, and it had spare capacity.
 fn was_idle(trial: &Trial) -> bool {
     let Some(work) = trial.work else { return false };
     let sending = trial.duration_ns_warmup + trial.duration_ns_intended;
@@ -395,8 +397,8 @@ fn was_idle(trial: &Trial) -> bool {
     (work.cycles_busy as f64) < BUSY_SHARE_OF_LIMIT * share * cycles
 }
 
-/// Trials whose shortness limits a result. Those of a search with goals do where they are at a bound
-/// that rests on it; elsewhere a tester that was disturbed for once changes nothing.
+/// Trials whose insufficient offered load limits a result. In a search with goals, these are the
+/// trials at a bound. In other trials a single disturbance of the tester has no effect.
 fn limiting<'a>(trials: &[&'a Trial], outcomes: &[&Outcome]) -> Vec<&'a Trial> {
     let limited = outcomes.iter().filter(|outcome| outcome.flags.contains(&Flag::TesterLimited));
     let uppers: Vec<(&Outcome, f64)> = limited
@@ -423,7 +425,8 @@ fn tester_limited(trials: &[&Trial]) -> Option<Warning> {
     })
 }
 
-/// Irregular trials, and irregular searches: outcomes of one repeat at one point that rest on regular trials.
+/// Irregular trials, and irregular searches: outcomes of one repeat at one point with only regular
+/// trials.
 fn irregular(trials: &[&Trial], outcomes: &[&Outcome]) -> Option<Warning> {
     let is_irregular = |flags: &[Flag]| flags.contains(&Flag::Irregular);
     let flagged: BTreeSet<u64> =
@@ -440,14 +443,14 @@ fn irregular(trials: &[&Trial], outcomes: &[&Outcome]) -> Option<Warning> {
     (trials + searches > 0).then_some(Warning::Irregular { trials, searches })
 }
 
-/// Results that rest on a loss which may be the tester's doing.
+/// Results that depend on a loss that the tester may have caused.
 fn disturbed(outcomes: &[&Outcome]) -> Option<Warning> {
     let is_it = |outcome: &&&Outcome| outcome.flags.contains(&Flag::Disturbed);
     let results = outcomes.iter().filter(is_it).count() as u32;
     (results > 0).then_some(Warning::Disturbed { results })
 }
 
-/// Steps of searches that were done again, whatever their role.
+/// Repeated steps of searches, in any role.
 fn repeated(record: &Record, experiment: &Experiment, target: &Target) -> Option<Warning> {
     let here = |trial: &&Trial| {
         trial.experiment == experiment.source()
@@ -476,14 +479,14 @@ fn unexplained(trials: &[&Trial]) -> Option<Warning> {
 fn wrong(trials: &[&Trial]) -> Option<Warning> {
     let wrong =
         |trial: &&Trial| trial.classes.misrouted + trial.classes.duplicate + trial.classes.corrupt;
-    // A module's frames may come back anywhere: where, is what it looks at.
+    // A module's frames may arrive at any port; the module evaluates the port.
     let frames: u64 = trials.iter().filter(|trial| trial.module.is_none()).map(wrong).sum();
     (frames > 0).then_some(Warning::WrongFrames { frames })
 }
 
 fn ratios(record: &Record) -> Vec<Ratio> {
     let Some(base) = record.targets.first() else { return Vec::new() };
-    // Looked up once: a record may have tens of thousands of cells.
+    // Indexed once, because a record may have tens of thousands of cells.
     let mut of_base: BTreeMap<(&str, &str), Vec<&Cell>> = BTreeMap::new();
     for cell in record.cells.iter().filter(|cell| cell.target == base.name) {
         of_base.entry((&cell.experiment, cell.metric.name())).or_default().push(cell);
@@ -526,14 +529,14 @@ fn ratios(record: &Record) -> Vec<Ratio> {
         .collect()
 }
 
-/// Whether targets are compared by it: times and rates of modules are.
+/// Whether targets are compared by this metric. Times and rates of modules are.
 pub fn is_compared(metric: Metric) -> bool {
     let is_named = matches!(metric, Metric::Named(_));
     COMPARED.contains(&metric)
         || is_named && matches!(metric.unit(), "ns" | "per_s" | "pps" | "bps")
 }
 
-/// The values of two cells that were measured in the same round.
+/// Values of two cells from the same rounds.
 pub fn paired(cell: &Cell, base: &Cell) -> Vec<(f64, f64)> {
     let in_round = |repeat: &u32| base.repeats.iter().position(|other| other == repeat);
     (cell.repeats.iter().zip(&cell.samples))
@@ -584,7 +587,7 @@ fn warnings(record: &Record) -> Vec<Notice> {
     notices
 }
 
-/// Whether the tester set the maximum of a target of which an experiment's loads are shares.
+/// Whether the tester limited the maximum of a target that an experiment's loads are relative to.
 pub fn maximum_limited(
     record: &Record,
     experiment: &Experiment,
@@ -598,8 +601,8 @@ pub fn maximum_limited(
     tester_limited(&record.trials.iter().filter(here).collect::<Vec<_>>())
 }
 
-/// Repeats of the point that was repeated least. A percentile that some trials are too short for says
-/// nothing about repeats.
+/// The smallest number of repeats of any point. Ignores percentiles that are missing because some
+/// trials are too short.
 fn few_samples(record: &Record, experiment: &str, target: &str) -> Option<Warning> {
     let here = |cell: &&Cell| cell.experiment == experiment && cell.target == target;
     let mut cells: Vec<&Cell> = record.cells.iter().filter(here).collect();
@@ -610,7 +613,7 @@ fn few_samples(record: &Record, experiment: &str, target: &str) -> Option<Warnin
 }
 
 fn run_warnings(record: &Record) -> Vec<Warning> {
-    /// Tester, target and everything else need a core each.
+    /// Tester, target and all other processes need a core each.
     const CORES_WANTED: u32 = 3;
     let mut found = Vec::new();
     if record.partial {

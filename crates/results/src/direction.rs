@@ -1,21 +1,21 @@
-//! Which way is better: more frames a second, fewer nanoseconds.
+//! Better direction of a metric: more frames per second, fewer nanoseconds.
 //!
-//! Invariant: a quantity that is neither good nor bad in itself (what was offered, at which load something was found) has no
-//! direction, and nobody is blamed for it.
+//! Invariant: a metric that is neither good nor bad (an offered load, or the load at which a value
+//! was found) has no direction and cannot be a regression.
 
 use crate::record::Metric;
 
-/// Which way is better.
+/// The better direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// More is better.
+    /// Larger is better.
     Higher,
-    /// Less is better.
+    /// Smaller is better.
     Lower,
 }
 
-/// Which way is better for this metric, if either is.
+/// The better direction of a metric, if any.
 pub fn of(metric: Metric) -> Option<Direction> {
     let name = metric.name();
     match metric {
@@ -26,7 +26,7 @@ pub fn of(metric: Metric) -> Option<Direction> {
         | Metric::IpdvNsMin
         | Metric::IpdvNsP50
         | Metric::IpdvNsMax => None,
-        // How deep a buffer is: more holds bursts, and delays.
+        // Buffer depth: a deeper buffer absorbs longer bursts but adds delay.
         Metric::BufferNsImplied | Metric::BufferNsCorrected | Metric::BurstFrames => None,
         Metric::FairnessIndexJain | Metric::MaxMinShareRatio | Metric::RateColdRatio => {
             Some(Direction::Higher)
@@ -35,7 +35,7 @@ pub fn of(metric: Metric) -> Option<Direction> {
         Metric::CyclesBusyRatio | Metric::CpuLoadRatio => Some(Direction::Lower),
         _ if is_loss(metric) => Some(Direction::Lower),
         Metric::Named(_) if name.contains("offered") || name.contains("intended") => None,
-        // What a module reads off a timer of the device is as it is.
+        // A timeout of the device is a setting, neither good nor bad.
         Metric::Named(_) if name.contains("timeout") => None,
         _ => match metric.unit() {
             "pps" | "bps" | "per_s" => Some(Direction::Higher),
@@ -45,8 +45,8 @@ pub fn of(metric: Metric) -> Option<Direction> {
     }
 }
 
-/// Whether it is a share of frames that were lost. Where nothing is lost there is no ratio, so what is compared is the share
-/// that arrived.
+/// Whether the metric is a frame loss rate. Without loss there is no ratio, so the shares that
+/// arrived are compared.
 pub fn is_loss(metric: Metric) -> bool {
     matches!(
         metric,

@@ -1,10 +1,12 @@
-//! How large a difference is, with an interval: the ratio of one series to another.
+//! Effect size with an interval: the ratio of one series to another.
 //!
-//! Sources: Student's t of logarithms for few values; from [`RANKS_MIN`] the estimate of Hodges and Lehmann with its exact
-//! interval by Wilcoxon's signed ranks for pairs, together with the median's, and by Mann and Whitney's for two series
-//! (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, chapters 3 and 4), which a few odd trials cannot move. Between two targets that do not
-//! differ the difference of a pair is symmetric whatever disturbs both, which is all that signed ranks ask for. Invariant: an
-//! interval is given only at a level that its method reaches with the values there are.
+//! Sources: Student's t of logarithms for few values. From [`RANKS_MIN`] values, the Hodges-Lehmann
+//! estimate, which a few outliers cannot move. Its exact interval uses Wilcoxon's signed ranks for
+//! pairs, together with the median's interval, and the Mann-Whitney statistic for two series
+//! (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, chapters 3 and 4). For two equal
+//! targets, the difference of a pair is symmetric whatever disturbs both, which is the only
+//! requirement of signed ranks. Invariant: an interval has only a level that its method reaches
+//! with the available values.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,35 +15,36 @@ use crate::interval;
 use crate::record::{Interval, IntervalMethod};
 use crate::series;
 
-/// From this many values ranks are used.
+/// Minimum number of values for rank methods.
 pub const RANKS_MIN: usize = 10;
 
-/// Above this many pairs the ranks' distribution is taken as normal.
+/// Number of pairs above which the normal approximation of the rank distribution is used.
 const EXACT_MAX: usize = 60;
 
-/// What nothing is, as a share of the greatest value.
+/// Substitute for zero, as a share of the largest value.
 const NOTHING: f64 = 1e-9;
 
-/// Quantiles that are kept.
+/// Size of the quantile cache.
 const QUANTILES_KEPT: usize = 4096;
 
-/// How far two runs of the same thing differ by themselves, as a standard deviation of the logarithm of what
-/// each gives: processes land elsewhere in memory, the machine is warmer. A run by itself does not show it.
+/// Variation between two runs of the same target, as a standard deviation of the logarithm of the
+/// results. Causes are a different memory layout and the temperature of the machine. A single run
+/// does not show it.
 pub const BETWEEN_RUNS: f64 = 0.005;
 
 /// A ratio of two series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effect {
-    /// The later over the earlier.
+    /// New value divided by base value.
     pub ratio: f64,
-    /// Pairs, or values of the shorter series.
+    /// Number of pairs, or of values in the shorter series.
     pub n: u32,
-    /// Its interval; absent where so few values do not reach the level.
+    /// Its interval; absent if there are too few values for the level.
     pub interval: Option<Interval>,
 }
 
-/// `new / base` over pairs that were measured next to each other; absent without pairs, and where a value is negative or no
-/// number. What gave nothing at all is very much less than what gave something.
+/// `new / base` over pairs measured next to each other. Absent without pairs, or if a value is
+/// negative or not a number. A zero counts as very much smaller than any other value.
 pub fn of_pairs(pairs: &[(f64, f64)], level_percent: f64) -> Option<Effect> {
     let log = logarithm(pairs.iter().flat_map(|(base, new)| [*base, *new]))?;
     let logs: Vec<f64> = pairs.iter().map(|(base, new)| log(*new) - log(*base)).collect();
@@ -59,8 +62,8 @@ pub fn of_pairs(pairs: &[(f64, f64)], level_percent: f64) -> Option<Effect> {
     Some(Effect { ratio: series::mean(&logs)?.exp(), n, interval: by_t(&logs, level_percent) })
 }
 
-/// `new / base` over two series that were measured apart, which may differ by [`BETWEEN_RUNS`] on their own; absent as for
-/// pairs.
+/// `new / base` over two separately measured series, which may differ by [`BETWEEN_RUNS`] without a
+/// cause. Absent in the same cases as for pairs.
 pub fn of_series(base: &[f64], new: &[f64], level_percent: f64) -> Option<Effect> {
     if base.is_empty() || new.is_empty() {
         return None;
@@ -85,8 +88,8 @@ pub fn of_series(base: &[f64], new: &[f64], level_percent: f64) -> Option<Effect
     Some(Effect { ratio: middle.exp(), n, interval: interval.map(wider) })
 }
 
-/// The logarithm of values such as these, where nothing is a billionth of the greatest; absent without values, and where
-/// there is none of one.
+/// Returns a logarithm that replaces zero by a billionth of the largest value. Absent without
+/// values, or if a value is negative or not finite.
 fn logarithm(values: impl Iterator<Item = f64>) -> Option<impl Fn(f64) -> f64> {
     let mut greatest = None;
     for value in values {
@@ -115,14 +118,14 @@ fn by_t(logs: &[f64], level_percent: f64) -> Option<Interval> {
     })
 }
 
-/// The means' difference and its interval, both of logarithms, by Welch's t.
+/// Difference of the means and its interval, both of logarithms, by Welch's t.
 fn welch(base: &[f64], new: &[f64], level_percent: f64) -> Option<(f64, Option<Interval>)> {
     let middle = series::mean(new)? - series::mean(base)?;
     let part = |row: &[f64]| series::deviation(row).map(|it| it * it / row.len() as f64);
     let (Some(a), Some(b)) = (part(base), part(new)) else { return Some((middle, None)) };
     let freedom = |part: f64, row: &[f64]| part * part / (row.len() as f64 - 1.0);
     let degrees = match freedom(a, base) + freedom(b, new) {
-        // Nothing scatters: whatever the degrees, the half width is none.
+        // Without scatter the half width is zero for any degrees of freedom.
         0.0 => 1.0,
         sum => ((a + b) * (a + b) / sum).floor().max(1.0),
     };
@@ -132,8 +135,8 @@ fn welch(base: &[f64], new: &[f64], level_percent: f64) -> Option<(f64, Option<I
     Some((middle, Some(Interval { low, high, level_percent, method })))
 }
 
-/// The middle of all differences between the two, and its interval, both of logarithms; absent where so few values do
-/// not reach the level.
+/// Median of all differences between the two series and its interval, both of logarithms. Absent if
+/// there are too few values for the level.
 fn rank_sum(base: &[f64], new: &[f64], level_percent: f64) -> Option<(f64, Interval)> {
     let mut shifts: Vec<f64> =
         new.iter().flat_map(|new| base.iter().map(move |base| new - base)).collect();
@@ -150,8 +153,9 @@ fn rank_sum(base: &[f64], new: &[f64], level_percent: f64) -> Option<(f64, Inter
     Some((series::median_of_sorted(&shifts)?, Interval { low, high, level_percent, method }))
 }
 
-/// What lies both in the interval of signed ranks and in that of the median: each has half of the doubt. The former is
-/// narrower where values scatter evenly, the latter holds where every sixth of them is far off.
+/// Intersection of the signed-rank interval and the median's interval, each with half of the error
+/// probability. The former is narrower for regular noise; the latter is valid with up to one
+/// outlier in six values.
 fn by_ranks(averages: &[f64], logs: &[f64], level_percent: f64) -> Option<Interval> {
     let half = f64::midpoint(100.0, level_percent);
     let cut = signed_ranks(logs.len(), half)?;
@@ -159,12 +163,12 @@ fn by_ranks(averages: &[f64], logs: &[f64], level_percent: f64) -> Option<Interv
     let ranks = interval::ranks_of_quantile(row.len() as u64, 0.5, half)?;
     let low = averages[cut - 1].max(row[ranks.low as usize - 1]);
     let high = averages[averages.len() - cut].min(row[ranks.high as usize - 1]);
-    // Where they do not meet, what lies between them is all that can be said.
+    // If they do not overlap, the interval is the gap between them.
     let (low, high) = (low.min(high).exp(), high.max(low).exp());
     Some(Interval { low, high, level_percent, method: IntervalMethod::Ranks })
 }
 
-/// Means of all pairs of values, each with itself too, in rising order.
+/// Walsh averages: means of all pairs of values, each value with itself included, in rising order.
 fn walsh_averages(values: &[f64]) -> Vec<f64> {
     let mut averages: Vec<f64> = (0..values.len())
         .flat_map(|i| (i..values.len()).map(move |j| f64::midpoint(values[i], values[j])))
@@ -173,7 +177,7 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
     averages
 }
 
-/// How many of the averages are cut off at each end for the level; absent where `n` values do not reach it.
+/// Number of averages to cut off at each end for the level; absent if `n` values do not reach it.
 fn signed_ranks(n: usize, level_percent: f64) -> Option<usize> {
     let tail = (1.0 - level_percent / 100.0) / 2.0;
     let sums = n * (n + 1) / 2;
@@ -183,7 +187,7 @@ fn signed_ranks(n: usize, level_percent: f64) -> Option<usize> {
         let cut = sums / 2.0 - z * (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
         return (cut >= 1.0).then_some(cut.floor() as usize);
     }
-    // Ways to choose ranks that sum to each value, of 2^n.
+    // Number of ways to choose ranks with each sum, out of 2^n.
     let mut ways = vec![0.0; sums + 1];
     ways[0] = 1.0;
     for rank in 1..=n {
@@ -201,8 +205,8 @@ fn signed_ranks(n: usize, level_percent: f64) -> Option<usize> {
     Some(cut.count()).filter(|&cut| cut > 0)
 }
 
-/// Half the width of an interval by Student's t, with whole degrees of freedom. Thousands of cells ask for the same few
-/// quantiles, so these are kept.
+/// Half width of an interval by Student's t with integer degrees of freedom. Quantiles are cached,
+/// because thousands of cells need the same few.
 fn student_t(level_percent: f64, degrees: f64, error: f64) -> f64 {
     thread_local! {
         static KNOWN: RefCell<BTreeMap<(u64, u64), f64>> = const { RefCell::new(BTreeMap::new()) };
@@ -217,8 +221,8 @@ fn student_t(level_percent: f64, degrees: f64, error: f64) -> f64 {
     })
 }
 
-/// The value that a normal variable stays below with this probability (above one half): Student's t with so many
-/// degrees that nothing is left of the difference.
+/// Quantile of the normal distribution for a probability above one half: Student's t with so many
+/// degrees of freedom that no difference remains.
 fn normal_quantile(probability: f64) -> f64 {
     student_t(200.0 * probability - 100.0, 1e4, 1.0)
 }
@@ -229,11 +233,12 @@ mod tests {
 
     #[test]
     fn cuts_are_those_of_printed_tables() {
-        // Hollander, Wolfe, Chicken, table A.4: P(T+ >= 52) = .005 for n = 10 (0.0049), so 4 averages are cut off.
+        // Hollander, Wolfe, Chicken, table A.4: P(T+ >= 52) = .005 for n = 10 (0.0049), so 4
+        // averages are cut off.
         assert_eq!(signed_ranks(10, 99.0), Some(4));
         // n = 15: P(T+ >= 104) = .005, of 120.
         assert_eq!(signed_ranks(15, 99.0), Some(16));
-        // Six values give 97 % at best.
+        // Six values reach at most 97 %.
         assert_eq!(signed_ranks(6, 99.0), None);
         assert_eq!(signed_ranks(6, 95.0), Some(1));
         let (exact, normal) = (signed_ranks(60, 99.0).unwrap(), signed_ranks(61, 99.0).unwrap());

@@ -1,9 +1,10 @@
-//! A figure as a value, and its picture as SVG.
+//! A figure as a value, and its SVG image.
 //!
-//! Every series differs in marker and line as well as in colour, every measured value carries its
-//! interval, a value that only bounds the true one carries an arrow to the open side, and what was offered or printed elsewhere is dashed and never looks measured. Source
-//! of the colours: Okabe and Ito's palette, safe for the colour-blind. Invariant: a figure draws
-//! only what it was given, and equal figures give equal bytes.
+//! Every series has its own marker, line and colour. A measured value has its interval, and a bound
+//! has an arrow towards its open side. Offered loads and values from other sources are dashed, to
+//! distinguish them from measurements. Source of the colours: the palette of Okabe and Ito, which
+//! is safe for colour-blind readers. Invariant: a figure shows only its input, and equal figures
+//! give equal bytes.
 
 mod scale;
 mod palette;
@@ -25,29 +26,29 @@ pub use view::{View, curves, figure, views};
 
 use crate::record::BoundSide;
 
-/// A picture of curves over two axes.
+/// Curves over two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// Name for files and anchors: letters, digits, dashes.
     pub id: String,
-    /// What it shows, in words.
+    /// Title.
     pub title: String,
-    /// The run that it is of, where it stands beside those of others: `step first`.
+    /// The run, if figures of several runs are shown together: `step first`.
     pub of: Option<String>,
-    /// The same for those who cannot see it.
+    /// Text alternative for screen readers.
     pub description: String,
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// Vertical axis.
     pub y: Axis,
     /// The curves, later ones on top.
     pub series: Vec<Series>,
-    /// Of which [`Series::choice`] the curves are drawn, where they are too many for one picture.
+    /// The [`Series::choice`] to draw, if there are too many curves for one image.
     pub choice: Option<String>,
 }
 
 impl Figure {
-    /// What it shows, and of which run.
+    /// The title, with the run if given.
     pub(crate) fn whole_title(&self) -> String {
         match &self.of {
             Some(of) => format!("{} ({of})", self.title),
@@ -55,7 +56,7 @@ impl Figure {
         }
     }
 
-    /// The curves that a picture shows.
+    /// The curves in the static image.
     pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|one| one.choice.is_none() || one.choice == self.choice)
     }
@@ -66,20 +67,20 @@ impl Figure {
 pub struct Axis {
     /// Name and unit.
     pub label: String,
-    /// How values become places.
+    /// Scale of the axis.
     pub kind: AxisKind,
 }
 
-/// How values become places on an axis.
+/// Scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisKind {
-    /// Equal differences, from zero.
+    /// Linear, from zero.
     Linear,
-    /// Equal ratios, by decades.
+    /// Logarithmic, with ticks at decades.
     Log,
-    /// Equal ratios, with a tick at each value that was measured.
+    /// Logarithmic, with a tick at each measured value.
     LogAtPoints,
-    /// Equal ratios of what lies above: 2 is the median, 100 the 99th percentile, and so on.
+    /// Logarithmic in the remaining share: 2 is the median, 100 the 99th percentile, and so on.
     Percentile,
 }
 
@@ -88,40 +89,40 @@ pub enum AxisKind {
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// How it looks.
+    /// Its style.
     pub style: Style,
-    /// Its points, x rising.
+    /// Its points, in rising order of x.
     pub points: Vec<FigurePoint>,
-    /// What has to be chosen to see it; absent where it is always seen.
+    /// The choice that makes it visible; absent if it is always visible.
     pub choice: Option<String>,
 }
 
 /// A point of a curve.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FigurePoint {
-    /// Across.
+    /// Horizontal value.
     pub x: f64,
-    /// Upwards.
+    /// Vertical value.
     pub y: f64,
     /// Interval of `y`: lower and upper end.
     pub interval: Option<(f64, f64)>,
-    /// On which side `y` only bounds the true value.
+    /// Side of the true value that `y` bounds, if it is only a bound.
     pub bound: Option<BoundSide>,
-    /// What a reader sees on pointing at it.
+    /// Tooltip text.
     pub note: String,
-    /// The trials that it rests on.
+    /// Ids of its trials.
     pub trials: Vec<u64>,
-    /// What to know before trusting it, as sentences.
+    /// Warnings as sentences.
     pub warnings: Vec<String>,
 }
 
 impl Series {
-    /// Whether a warning stands with all its points, which then is told of once.
+    /// Whether all its points have a warning, which is then shown once.
     pub(crate) fn is_warned(&self) -> bool {
         self.points.len() > 1 && self.points.iter().all(|point| !point.warnings.is_empty())
     }
 
-    /// What is drawn for comparison and was not measured of a target.
+    /// A reference curve that was not measured with a target.
     pub(crate) fn reference(name: &str, points: Vec<FigurePoint>) -> Series {
         Series { name: name.into(), style: Style::REFERENCE, points, choice: None }
     }

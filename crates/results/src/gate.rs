@@ -1,7 +1,7 @@
-//! What a comparison has to reach: `throughput_pps>=0.97`, `latency_ns_p99<=1.10`.
+//! Conditions for a comparison: `throughput_pps>=0.97`, `latency_ns_p99<=1.10`.
 //!
-//! A gate speaks of the ratio of the new to the base. Invariant: a gate says what it means for every cell of its metric, and
-//! one that no cell has is an error of whoever wrote it, never a gate that was passed.
+//! A gate is a bound on the ratio of the new value to the base. Invariant: a gate applies to every
+//! cell of its metric. A gate without a cell is a user error, never a pass.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,11 +14,11 @@ use crate::record::{Metric, Name};
 /// A bound on a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gate {
-    /// Of which metric.
+    /// The metric.
     pub metric: Metric,
-    /// On which side of the bound the ratio has to be.
+    /// The side of the bound that the ratio must be on.
     pub side: Side,
-    /// The bound, which itself is allowed.
+    /// The bound, which is itself allowed.
     pub ratio: f64,
 }
 
@@ -31,7 +31,7 @@ pub enum Side {
     AtMost,
 }
 
-/// Gates that hold where none is given: these metrics, and how far each may get worse.
+/// Default gates: metrics, and the allowed deterioration of each.
 const BY_DEFAULT: [(Metric, f64); 15] = [
     (Metric::RatePpsForwarded, 0.97),
     (Metric::ThroughputPps, 0.97),
@@ -50,31 +50,31 @@ const BY_DEFAULT: [(Metric, f64); 15] = [
     (Metric::LatencyNsP99, 1.10),
 ];
 
-/// Why a text is no gate.
+/// Why a text is not a valid gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateError {
     /// It has neither `>=` nor `<=`.
     NoRelation(String),
-    /// What stands before is no metric: the text, and why.
+    /// The text before the relation is not a metric (text, reason).
     NoMetric(String, String),
-    /// What stands behind is no ratio between 0.01 and 100.
+    /// The text after the relation is not a ratio between 0.01 and 100.
     NoRatio(String),
-    /// The metric has no better and worse.
+    /// The metric has no better direction.
     NoDirection(&'static str),
-    /// The metric is a share of lost frames, which has no ratio where none is lost.
+    /// The metric is a frame loss rate, which has no ratio if there is no loss.
     Loss(&'static str),
-    /// The bound is on the wrong side: what the gate says, and what it should.
+    /// The bound is on the wrong side (actual, expected).
     WrongSide(String, String),
 }
 
 impl Gate {
-    /// The gates that hold where none is given.
+    /// The default gates.
     pub fn by_default() -> Vec<Gate> {
         let side = |ratio: f64| if ratio < 1.0 { Side::AtLeast } else { Side::AtMost };
         BY_DEFAULT.map(|(metric, ratio)| Gate { metric, side: side(ratio), ratio }).to_vec()
     }
 
-    /// Whether a ratio passes: it fails by its wide range and passes by its usual one.
+    /// Outcome for a ratio. The gate fails by the wide interval and passes by the usual one.
     pub fn conclude(&self, ratio: &Estimate) -> Outcome {
         let found = match self.side {
             Side::AtLeast => conclude(ratio, self.ratio, f64::INFINITY),

@@ -1,9 +1,12 @@
-//! Latencies counted in buckets: three significant digits over an hour, mergeable, never averaged.
+//! Latency histograms: three significant digits up to an hour, mergeable, never averaged.
 //!
 //! Source: HdrHistogram (its V2 encoding and its percentile text, `.hgrm`, which common viewers
-//! plot). Invariants: a percentile stands only where at least `SAMPLES_ABOVE_MIN` samples lie
-//! above it; minimum, maximum and mean are exact, beside the buckets; what is written restores to
-//! an equal histogram. Nothing is allocated for times that do not occur.
+//! plot). Invariants:
+//!
+//! - A percentile requires at least `SAMPLES_ABOVE_MIN` samples above it.
+//! - Minimum, maximum and mean are exact, independent of the buckets.
+//! - Stored text restores to an equal histogram.
+//! - Times that do not occur allocate nothing.
 
 mod buckets;
 mod text;
@@ -16,10 +19,10 @@ use self::buckets::{Buckets, bucket, highest, lowest};
 use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{Distribution, Interval, IntervalMethod, PercentileRange};
 
-/// Samples that have to lie above a percentile before it is shown.
+/// Minimum number of samples above a displayed percentile.
 pub const SAMPLES_ABOVE_MIN: u64 = 10;
 
-/// Largest time that has a bucket: an hour in nanoseconds. Longer times count as this long.
+/// Largest time with a bucket: an hour in nanoseconds. Longer times count as this.
 pub const NS_MAX: u64 = 3_600_000_000_000;
 
 /// The percentiles of a summary.
@@ -28,7 +31,7 @@ const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 /// Significant digits of a bucket.
 const DIGITS: u8 = 3;
 
-/// Counts of times in nanoseconds.
+/// A histogram of times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     buckets: Buckets,
@@ -58,13 +61,13 @@ impl Histogram {
         Histogram::default()
     }
 
-    /// Counts one time.
+    /// Counts a time.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.record_many(ns, 1);
     }
 
-    /// Counts one time as often as it occurred.
+    /// Counts a time `times` times.
     #[inline]
     pub fn record_many(&mut self, ns: u64, times: u64) {
         if times == 0 {
@@ -75,7 +78,7 @@ impl Histogram {
         self.note(times, u128::from(ns) * u128::from(times), ns, ns);
     }
 
-    /// Counts several times, which together cost less than one by one.
+    /// Counts several times, faster than one by one.
     #[inline]
     pub fn record_all(&mut self, times: impl Iterator<Item = u64>) {
         let (mut count, mut sum_ns, mut least, mut most) = (0, 0, u64::MAX, 0);
@@ -89,13 +92,13 @@ impl Histogram {
         self.note(count, sum_ns, least, most);
     }
 
-    /// Adds everything that `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         other.buckets.counted().for_each(|(bucket, times)| self.buckets.add(bucket, times));
         self.note(other.count, other.sum_ns, other.ns_min, other.ns_max);
     }
 
-    /// What is exact of so many times whose buckets were counted.
+    /// Updates the exact count, sum, minimum and maximum.
     #[inline]
     fn note(&mut self, count: u64, sum_ns: u128, least: u64, most: u64) {
         self.count = self.count.saturating_add(count);
@@ -104,46 +107,46 @@ impl Histogram {
         self.ns_max = self.ns_max.max(most);
     }
 
-    /// Forgets everything.
+    /// Removes all counts.
     pub fn clear(&mut self) {
         *self = Histogram::new();
     }
 
-    /// How many times were counted.
+    /// Number of counted times.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Every bucket that counted something: the longest time in it, and how many.
+    /// All non-empty buckets: upper limit and count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         self.buckets.counted().map(|(bucket, times)| (highest(bucket), times))
     }
 
-    /// Smallest time; absent if none was counted.
+    /// Smallest time; absent if the histogram is empty.
     pub fn ns_min(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.ns_min)
     }
 
-    /// Largest time; absent if none was counted.
+    /// Largest time; absent if the histogram is empty.
     pub fn ns_max(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.ns_max)
     }
 
-    /// Mean, exact; absent if nothing was counted.
+    /// Exact mean; absent if the histogram is empty.
     pub fn ns_mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64)
     }
 
-    /// The time that this share (0 to 1) of the samples does not exceed, to three digits. Absent
-    /// where fewer than [`SAMPLES_ABOVE_MIN`] samples lie above it.
+    /// The quantile (0 to 1) with three significant digits. Absent if fewer than
+    /// [`SAMPLES_ABOVE_MIN`] samples are above it.
     pub fn ns_at_quantile(&self, quantile: f64) -> Option<u64> {
         let above = self.count() as f64 * (1.0 - quantile);
         (above + 1e-6 >= SAMPLES_ABOVE_MIN as f64).then(|| self.value_at_quantile(quantile))
     }
 
-    /// Interval of a quantile by order statistics, for independent samples, at least as certain as
-    /// `level_percent`. It holds the buckets of both its ends. Absent where there are too few samples
-    /// to bound it.
+    /// Interval of a quantile by order statistics for independent samples, with at least
+    /// `level_percent`. It includes the whole buckets of both ends. Absent if there are too few
+    /// samples.
     pub fn interval_of_quantile(&self, quantile: f64, level_percent: f64) -> Option<Interval> {
         let ranks = interval::ranks_of_quantile(self.count(), quantile, level_percent)?;
         let low = lowest(bucket(self.ns_at_rank(ranks.low)));
@@ -155,7 +158,8 @@ impl Histogram {
         })
     }
 
-    /// The stored summary; absent if nothing was counted. `file` is where the whole is kept.
+    /// The summary to store; absent if the histogram is empty. `file` is the file with the whole
+    /// histogram.
     pub fn distribution(&self, file: Option<String>) -> Option<Distribution> {
         Some(Distribution {
             count: self.count(),
@@ -172,7 +176,7 @@ impl Histogram {
         })
     }
 
-    /// Between which times a percentile lies, if it is one that is shown.
+    /// Interval of a percentile, if the summary contains the percentile.
     fn range(&self, percentile: f64) -> Option<PercentileRange> {
         self.ns_at_quantile(percentile / 100.0)?;
         let found = self.interval_of_quantile(percentile / 100.0, LEVEL_PERCENT)?;
@@ -180,7 +184,7 @@ impl Histogram {
         Some(PercentileRange { percentile, ns_low, ns_high, level_percent: found.level_percent })
     }
 
-    /// A bucket's upper end, but never outside what was really counted.
+    /// A bucket's upper limit, clamped to the exact minimum and maximum.
     fn value_at_quantile(&self, quantile: f64) -> u64 {
         if quantile == 0.0 {
             return self.ns_min;
@@ -194,9 +198,9 @@ impl Histogram {
         found.map_or(0, |(ns, _)| ns).clamp(self.ns_min, self.ns_max)
     }
 
-    /// The sample of this rank in rising order, from 1, to three digits.
+    /// The sample of this rank in rising order, from 1, with three significant digits.
     pub fn ns_at_rank(&self, rank: u64) -> u64 {
-        // Half a rank down, so that rounding in the division cannot reach the next sample.
+        // Half a rank less, so that rounding in the division cannot select the next sample.
         self.value_at_quantile((rank as f64 - 0.5) / self.count() as f64)
     }
 }

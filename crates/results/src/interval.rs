@@ -1,9 +1,9 @@
-//! How far a value may be from the truth: confidence intervals for means, medians and ratios.
+//! Confidence intervals for means, medians and ratios.
 //!
 //! Source: Student's t for means of repeats; order statistics (binomial ranks) for percentiles,
-//! which assume nothing about the distribution; the bootstrap with a seed for medians of ratios.
-//! Invariant: the level that an interval carries is the one that its method reaches with the
-//! samples there are, so three repeats give a median's interval of 75 %, not a false 95 %.
+//! without assumptions about the distribution; the seeded bootstrap for medians of ratios.
+//! Invariant: an interval states the confidence level that its method actually reaches. The
+//! interval of a median of three repeats therefore has 75 %, not a false 95 %.
 
 mod beta;
 #[cfg(test)]
@@ -16,10 +16,10 @@ use crate::record::{Interval, IntervalMethod};
 use crate::series;
 use beta::beta_regularised;
 
-/// The confidence that reports use, in percent.
+/// Confidence level of reports, in percent.
 pub const LEVEL_PERCENT: f64 = 95.0;
 
-/// The higher confidence that records hold beside it, in percent.
+/// The higher confidence level that records also contain, in percent.
 pub const LEVEL_PERCENT_HIGH: f64 = 99.0;
 
 /// Resamples of a bootstrap.
@@ -36,8 +36,8 @@ pub fn of_mean(values: &[f64], level_percent: f64) -> Option<Interval> {
     Some(Interval { low: middle - half, high: middle + half, level_percent, method })
 }
 
-/// The slope of the straight line through points (least squares), and its interval by Student's t;
-/// absent below three points, and where they lie above each other.
+/// Least-squares slope of a line through points, with its interval by Student's t. Absent below
+/// three points, or if all have the same x.
 pub fn of_slope(points: &[(f64, f64)], level_percent: f64) -> Option<(f64, Interval)> {
     let n = points.len() as f64;
     if points.len() < 3 {
@@ -69,8 +69,8 @@ pub fn of_ratio(values: &[f64], level_percent: f64) -> Option<Interval> {
     Some(Interval { low: interval.low.exp(), high: interval.high.exp(), method, ..interval })
 }
 
-/// Interval of the median of `values` by order statistics; absent below two values. Where too few
-/// values cannot reach the level, the whole range with the level that it does have.
+/// Interval of the median of `values` by order statistics; absent below two values. If there are
+/// too few values for the level, the interval is the whole range with its actual level.
 pub fn of_median(values: &[f64], level_percent: f64) -> Option<Interval> {
     let row = series::sorted(values);
     let count = row.len() as u64;
@@ -117,25 +117,25 @@ pub fn of_median_bootstrap(values: &[f64], level_percent: f64, seed: u64) -> Opt
     })
 }
 
-/// An even choice below `length`: the high half of a 128-bit product.
+/// A uniform random index below `length`: the high half of a 128-bit product.
 fn index_below(length: usize, random: &mut Pcg64Mcg) -> usize {
     ((u128::from(random.next_u64()) * length as u128) >> 64) as usize
 }
 
-/// Two ranks in a sorted row, counted from 1, between which a quantile lies.
+/// Two ranks in a sorted series, counted from 1, that enclose a quantile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranks {
     /// Rank of the lower end.
     pub low: u64,
     /// Rank of the upper end.
     pub high: u64,
-    /// Confidence that they reach, in percent: at least what was asked for.
+    /// Actual confidence level in percent, at least the requested one.
     pub level_percent: f64,
 }
 
-/// The ranks between which the `quantile` (0 to 1) of what `count` samples were drawn from lies
-/// with at least this confidence, leaving at most half the doubt on each side; absent if so few
-/// samples cannot reach it.
+/// The ranks that enclose the `quantile` (0 to 1) of the distribution of `count` samples, with at
+/// least this confidence. Each side has at most half the error probability. Absent if there are too
+/// few samples.
 pub fn ranks_of_quantile(count: u64, quantile: f64, level_percent: f64) -> Option<Ranks> {
     let doubt = (1.0 - level_percent / 100.0) / 2.0;
     // Lower end: the largest rank l with P(X < l) <= doubt, X counting samples below the quantile.

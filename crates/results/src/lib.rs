@@ -1,61 +1,69 @@
-//! Numbers and what is shown of them: samples, intervals, the stored record, figures and pages.
+//! Stored results and the statistics, figures and reports made from them.
 //!
-//! Reading order: how single values become values with errors (`series`, `interval`, `rank`, `histogram`,
-//! `spectrum`, `effect`, `conclude`, `change`, `direction`), what is stored (`record`, `links`, `derive`, `claims`) and where (`store`), what
-//! two runs say of each other (`gate`, `contrast`), and what is shown (`figure`, `table`, `csv`, `columns`, `summary`,
-//! `page`, `report`). Invariants: only [`store`]
-//! touches files; everything shown is a function of the [`record::Record`], so that deleting and
-//! regenerating a report changes nothing.
+//! Modules, in reading order:
+//!
+//! - statistics of single values: `series`, `interval`, `rank`, `histogram`, `spectrum`, `effect`,
+//!   `conclude`, `change`, `direction`;
+//! - the stored record and values derived from it: `record`, `links`, `derive`, `claims`;
+//! - storage: `store`;
+//! - comparison of two runs: `gate`, `contrast`;
+//! - output: `figure`, `table`, `csv`, `columns`, `summary`, `page`, `report`.
+//!
+//! Invariants:
+//!
+//! - Only [`store`] accesses files.
+//! - All output is a function of the [`record::Record`]. A deleted report can be regenerated
+//!   without a change.
 
-/// Repeats of one value: mean, spread, median.
+/// Summary of repeated values: mean, spread, median.
 pub mod series;
-/// How far a value may be from the truth.
+/// Confidence intervals.
 pub mod interval;
-/// Whether two quantities rise together.
+/// Rank correlation of two quantities.
 pub mod rank;
-/// Latencies counted in buckets.
+/// Latency histograms.
 pub mod histogram;
-/// Latencies of trials by percentile.
+/// Latency of trials by percentile.
 pub mod spectrum;
-/// A ratio with an interval.
+/// Ratios with confidence intervals.
 pub mod effect;
-/// What may be concluded from values.
+/// Conclusions that intervals allow.
 pub mod conclude;
-/// Where a value changed from run to run.
+/// Change points in a series of runs.
 pub mod change;
-/// Which way is better.
+/// Whether a larger or a smaller value of a metric is better.
 pub mod direction;
-/// The stored form of a run.
+/// The stored record of a run.
 pub mod record;
-/// By which link each target was joined.
+/// The link that connects each target.
 pub mod links;
-/// Cells, ratios and warnings out of trials.
+/// Derives cells, ratios and warnings from trials.
 pub mod derive;
-/// What a comparison has to reach.
+/// Conditions that a comparison must meet.
 pub mod gate;
-/// One run or target against another.
+/// Comparison of two runs or of two targets.
 pub mod contrast;
-/// What studies state, and whether it holds here.
+/// Claims of published studies and their verdicts.
 pub mod claims;
-/// Numbers for people.
+/// Formats numbers for display.
 pub mod number;
 /// Curves with intervals, as SVG.
 pub mod figure;
-/// Numbers below a figure, and the account of frames.
+/// Tables of results and of frame accounting.
 pub mod table;
-/// Derived numbers as CSV.
+/// Derived values as CSV.
 pub mod csv;
-/// The same in columns, as Parquet.
+/// Derived values as Parquet.
 pub mod columns;
-/// The report as a page of text.
+/// The report as plain text.
 pub mod summary;
-/// The report as a page that opens offline.
+/// The report as a self-contained HTML page.
 pub mod page;
-/// Everything that is shown, as files in memory.
+/// All report files, built in memory.
 pub mod report;
-/// The folder of a run: the only place with files.
+/// Run folders. The only module that accesses files.
 pub mod store;
 
-/// A made-up run for tests.
+/// A sample run for tests.
 #[cfg(test)]
 mod sample;

@@ -1,23 +1,23 @@
-//! Numbers for people: units that fit, four significant digits, thousands kept apart.
+//! Formats numbers for display: suitable units, four significant digits, thousands separators.
 //!
-//! Stored values keep their unit and all their digits; only what is shown passes through here.
-//! Invariants: equal values give equal text on every machine; a whole number of things is shown with every digit.
+//! Stored values keep their unit and all digits; only displayed values pass through this module.
+//! Invariants: equal values give equal text on every machine; a count has all its digits.
 
 use std::borrow::Cow;
 
 use crate::interval::LEVEL_PERCENT;
 use crate::record::{Bound, BoundCause, BoundSide, Cell, Interval, Metric, Name, Within};
 
-/// A unit in which a metric is shown, and what a stored value is multiplied by.
+/// A display unit and the conversion factor from the stored unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shown {
     /// The unit's name.
     pub unit: &'static str,
-    /// Shown = stored * factor.
+    /// Displayed value = stored value * factor.
     pub factor: f64,
 }
 
-/// How a metric is shown.
+/// The display unit of a metric.
 pub fn shown(metric: Metric) -> Shown {
     match metric {
         Metric::LossRatioDifference => return Shown { unit: "percentage points", factor: 100.0 },
@@ -45,8 +45,8 @@ pub fn shown(metric: Metric) -> Shown {
     }
 }
 
-/// How what a module named is shown: times of frames in microseconds, those of control in
-/// milliseconds.
+/// The display unit of a module's metric: microseconds for times of frames, milliseconds for those
+/// of control messages.
 fn shown_of(name: Name) -> Shown {
     let of_frames = |word| matches!(word, "latency" | "jitter" | "frame" | "extra");
     match name.unit() {
@@ -72,15 +72,15 @@ fn per_second(name: Name) -> &'static str {
     }
 }
 
-/// What a mere number of things is counted in: it is not said.
+/// The unit of a plain count, which is not displayed.
 const COUNTED: &str = "count";
 
-/// Whether a metric is a mere number of things.
+/// Whether a metric is a plain count.
 pub fn is_mere_count(metric: Metric) -> bool {
     shown(metric).unit == COUNTED
 }
 
-/// The metric's name and unit, for the head of a column or an axis.
+/// The metric's name and unit, for a column heading or an axis.
 pub fn heading(metric: Metric) -> String {
     match shown(metric).unit {
         COUNTED => title(metric).into_owned(),
@@ -96,7 +96,7 @@ pub fn quantity(metric: Metric, stored: f64) -> String {
     }
 }
 
-/// The metric's name for people.
+/// The metric's name for display.
 pub fn title(metric: Metric) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         Metric::Named(name) => return Cow::Owned(name.title()),
@@ -161,7 +161,7 @@ pub fn title(metric: Metric) -> Cow<'static, str> {
     })
 }
 
-/// The value to four significant digits, thousands kept apart by narrow spaces.
+/// The value with four significant digits and narrow spaces as thousands separators.
 pub fn text(value: f64) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -182,7 +182,7 @@ pub fn text(value: f64) -> String {
     grouped(&plain)
 }
 
-/// What was set rather than measured, such as a number of entries: every digit of a whole number.
+/// A setting such as a number of entries: all digits of a whole number.
 pub fn setting(value: f64) -> String {
     match value.fract() == 0.0 && value.abs() < 1e15 {
         true => count(value as i64),
@@ -190,45 +190,45 @@ pub fn setting(value: f64) -> String {
     }
 }
 
-/// A count, thousands kept apart.
+/// A count with thousands separators.
 pub fn count(value: i64) -> String {
     grouped(&value.to_string())
 }
 
-/// The stored value in the metric's unit for people, without the unit; counts keep every digit.
+/// The value in the metric's display unit, without the unit. Counts keep all digits.
 pub fn value(metric: Metric, stored: f64) -> String {
     let Shown { unit, factor } = shown(metric);
     of_unit(stored * factor, unit)
 }
 
-/// Units of things that are counted, of which a whole number is exact.
+/// Units of counts, which are exact when whole.
 const COUNTED_UNITS: [&str; 8] =
     [COUNTED, "frames", "addresses", "rules", "rows", "messages", "bytes", "entries"];
 
-/// A value in this unit: every digit of a count, four significant digits of anything else.
+/// A value in this unit: all digits of a count, four significant digits otherwise.
 pub fn of_unit(value: f64, unit: &str) -> String {
     if COUNTED_UNITS.contains(&unit) { setting(value) } else { text(value) }
 }
 
-/// The value of a cell in the metric's unit for people, without the unit; with a sign where it only bounds the true value.
+/// The value of a cell in the display unit, without the unit. A bound has a sign before it.
 pub fn of_cell(cell: &Cell) -> String {
     let (sign, stored) = bounded(cell);
     format!("{sign}{}", value(cell.metric, stored))
 }
 
-/// A cell whose values are in this unit already, with that sign.
+/// The value of a cell that is already in this unit, with the same sign.
 pub fn of_cell_in(cell: &Cell, unit: &str) -> String {
     let (sign, stored) = bounded(cell);
     format!("{sign}{}", of_unit(stored, unit))
 }
 
-/// The same with the unit.
+/// The value of a cell with the unit.
 pub fn quantity_of_cell(cell: &Cell) -> String {
     let (sign, stored) = bounded(cell);
     format!("{sign}{}", quantity(cell.metric, stored))
 }
 
-/// The sign before a value and the value: of one below its resolution, the largest that it may be.
+/// The sign of a bound and the value. For a value below its resolution, the largest possible value.
 fn bounded(cell: &Cell) -> (&'static str, f64) {
     match cell.bound {
         Some(Bound { cause: BoundCause::Resolution, .. }) => {
@@ -240,8 +240,7 @@ fn bounded(cell: &Cell) -> (&'static str, f64) {
     }
 }
 
-/// The interval's ends in the metric's unit for people, with its level where that is not the
-/// usual one.
+/// The interval's ends in the display unit, with the confidence level if it is not the usual one.
 pub fn interval(metric: Metric, interval: &Interval) -> String {
     let ends = format!("{} to {}", value(metric, interval.low), value(metric, interval.high));
     match interval.level_percent < LEVEL_PERCENT {
@@ -250,7 +249,7 @@ pub fn interval(metric: Metric, interval: &Interval) -> String {
     }
 }
 
-/// How a metric is shown along an axis whose greatest stored value is `top`.
+/// The display unit of an axis whose largest stored value is `top`.
 pub fn shown_on_axis(metric: Metric, top: f64) -> Shown {
     match metric.unit() {
         "pps" if top >= 1e4 => Shown { unit: "thousand frames/s", factor: 1e-3 },
@@ -258,7 +257,7 @@ pub fn shown_on_axis(metric: Metric, top: f64) -> Shown {
     }
 }
 
-/// The name for people of what an experiment varies, with its unit.
+/// Display name of an experiment's variable, with its unit.
 pub fn axis(name: &str) -> String {
     match name {
         "frame_bytes" => "packet size, bytes".into(),
@@ -275,7 +274,7 @@ pub fn axis(name: &str) -> String {
     }
 }
 
-/// The name for people of one of several curves.
+/// Display name of one of several curves.
 pub fn curve(within: &Within) -> String {
     let value = setting(within.value);
     match within.name.as_str() {
@@ -298,13 +297,13 @@ pub fn curve(within: &Within) -> String {
     }
 }
 
-/// The name of the curves of a workload, and what its numbers stand for.
+/// Name of the workload variable of curves. Its numbers identify workloads.
 pub const WORKLOAD: &str = "workload";
 
-/// The name of the curves of a task that an element or its controller does.
+/// Name of the offload variable of curves: a task that an element or its controller performs.
 pub const OFFLOAD: &str = "offload";
 
-/// A workload of gelberger2013 by its number.
+/// Name of a gelberger2013 workload by its number.
 pub fn workload(number: f64) -> &'static str {
     match number {
         1.0 => "switching",

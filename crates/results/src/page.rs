@@ -1,10 +1,13 @@
-//! `report.html`: one file that opens offline, in the dark, on paper and on a phone.
+//! `report.html`: one self-contained file for screen, dark mode, print and phone.
 //!
-//! The verdict in plain words stands first; then each figure with its numbers beside what the
-//! study states; then the account of all frames, the tester, the machine, every trial, and how to do it again.
-//! Figures are drawn in the page and wake when they come into view, by a library that the page
-//! carries (`docs/decisions/0028-figures-that-wake.md`). Invariants: nothing is loaded from anywhere, the page reads
-//! the same without scripts, and all text from the record is escaped.
+//! Contents: the verdict in plain words, then each figure with its numbers and the claims of the
+//! study. Frame accounting, tester, machine, all trials and the reproduction follow. The page
+//! contains a library that draws each figure when it becomes visible
+//! (`docs/decisions/0028-figures-that-wake.md`). Invariants:
+//!
+//! - The page loads no external resources.
+//! - The page has the same contents without scripts.
+//! - All text from the record is escaped.
 
 /// The plotting library.
 pub mod library;
@@ -22,42 +25,42 @@ use crate::report::sentence::{Piece, Sentence};
 use crate::report::{Run, figure_id, words};
 use crate::table::{self, Entry, Table};
 
-/// The page's look, which other pages of ours share.
+/// The page's style sheet, which other pages of the project share.
 pub const STYLE: &str = include_str!("page/page.css");
 
 /// The page's own script.
 pub(crate) const SCRIPT: &str = include_str!("page/page.js");
 
-/// What a browser may do with the page: use what stands in it, and ask nobody for anything.
+/// Content security policy: the page uses only its own contents and loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; \
                       base-uri 'none'; form-action 'none'";
 
-/// Which of how many runs a part of the page is about.
+/// The run that a part of the page is about.
 #[derive(Debug, Clone, Copy)]
 struct Place<'a> {
     index: usize,
     runs: usize,
-    /// What the run is called, where there are several.
+    /// Name of the run, if there are several.
     name: Option<&'a str>,
 }
 
 impl Place<'_> {
-    /// What the names of anchors begin with, where there are several runs.
+    /// Prefix of anchors, if there are several runs.
     fn prefix(self) -> String {
         if self.runs > 1 { format!("run{}-", self.index + 1) } else { String::new() }
     }
 
-    /// The name of an anchor in this run.
+    /// Anchor name in this run.
     fn id(self, name: &str) -> String {
         format!("{}{name}", self.prefix())
     }
 
-    /// Where a link to it leads.
+    /// Link target for an anchor.
     fn link(self, name: &str) -> String {
         format!("#{}", self.id(name))
     }
 
-    /// The name of a trial's anchor.
+    /// Anchor name of a trial.
     fn trial(self, id: u64) -> String {
         self.id(&format!("t{id}"))
     }
@@ -68,13 +71,13 @@ impl Place<'_> {
         drawn
     }
 
-    /// Of which run something is, where there are several.
+    /// Text that names the run, if there are several.
     fn of(self) -> String {
         self.name.map(|name| format!(" ({name})")).unwrap_or_default()
     }
 }
 
-/// The page of these runs, of a campaign or not, with the plotting library in it ([`library::PLOTLY`]).
+/// The page of these runs or of a campaign, with the plotting library ([`library::PLOTLY`]).
 pub fn html(campaign: Option<&str>, runs: &[Run], library: &str) -> String {
     let names: Vec<Option<String>> =
         runs.iter().enumerate().map(|(index, run)| run.called(index, runs.len())).collect();
@@ -167,7 +170,7 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
     }
 }
 
-/// What the page holds, as far as it is long.
+/// Table of contents for a long page.
 fn contents(record: &Record, place: Place<'_>) -> Markup {
     let parts = [
         ("frames", "Account of all frames"),
@@ -285,7 +288,7 @@ fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
     }
 }
 
-/// Why histograms are missing from a figure, said once at the first experiment that they would be in.
+/// Reasons for missing histograms, shown once with the first affected experiment.
 fn problems(run: &Run, experiment: &Experiment) -> Vec<String> {
     let is_about = |it: &&Experiment| shows_latency(&run.record, it);
     match run.record.experiments.iter().find(is_about) {
@@ -314,7 +317,7 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place<'
     }
 }
 
-/// A figure as it is drawn, and its numbers for the script.
+/// A static figure with its data for the script.
 fn chart(drawn: Figure, place: Place<'_>) -> Markup {
     let drawn = place.figure(drawn);
     html! {
@@ -325,7 +328,7 @@ fn chart(drawn: Figure, place: Place<'_>) -> Markup {
     }
 }
 
-/// Ratios of a rate are the same in bits; they are stored for frames.
+/// Ratios of a rate are the same in bits. They are stored for frames.
 fn ratio_metric(view: &View) -> crate::record::Metric {
     match view.metric {
         crate::record::Metric::RateBpsForwarded => crate::record::Metric::RatePpsForwarded,
@@ -333,7 +336,7 @@ fn ratio_metric(view: &View) -> crate::record::Metric {
     }
 }
 
-/// A table as HTML, in a box that scrolls by itself.
+/// A table as HTML in a scrollable box.
 fn rows(table: &Table, place: Place<'_>) -> Markup {
     html! {
         div.wide tabindex="0" role="group" aria-label="Table" {
@@ -367,7 +370,7 @@ fn cell(entry: &Entry, place: Place<'_>) -> Markup {
     }
 }
 
-/// A sentence, its numbers leading to their trials.
+/// A sentence whose numbers link to their trials.
 fn said(sentence: &Sentence, place: Place<'_>) -> Markup {
     html! {
         @for Piece { text, trials } in sentence.pieces() {
@@ -379,7 +382,7 @@ fn said(sentence: &Sentence, place: Place<'_>) -> Markup {
     }
 }
 
-/// Numbers of trials, those in a row as the first and the last: `3-5 9`.
+/// Trial numbers with ranges: `3-5 9`.
 fn runs_of(trials: &[u64]) -> String {
     let mut sorted = trials.to_vec();
     sorted.sort_unstable();

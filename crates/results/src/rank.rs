@@ -1,10 +1,12 @@
-//! Whether two quantities rise together: Spearman's rank correlation, and how far it may be from the truth.
+//! Spearman's rank correlation of two quantities, with its interval.
 //!
-//! Source: Spearman (1904), equal values having the mean of their ranks; the interval is a percentile bootstrap over
-//! groups (Davison and Hinkley, 1997, section 3.8): values that were measured on one target are no strangers to each
-//! other, so whole groups are drawn and not single values. Invariant: where one of the quantities is the same
-//! everywhere, there is no correlation, not one of zero; equal seeds give equal intervals; an interval holds the value,
-//! which resampling, by drawing groups twice, tends to miss.
+//! Source: Spearman (1904), with mean ranks for equal values. The interval is a percentile
+//! bootstrap over groups (Davison and Hinkley, 1997, section 3.8). Values of one target are not
+//! independent, so whole groups are resampled. Invariants:
+//!
+//! - If one of the quantities is constant, there is no correlation, rather than one of zero.
+//! - Equal seeds give equal intervals.
+//! - An interval contains the value, which resampling, by drawing groups twice, tends to miss.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -15,24 +17,24 @@ use crate::series;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 4000;
 
-/// The least share of resamples that have to have a correlation for an interval to be one.
+/// Minimum share of resamples with a correlation for an interval to exist.
 const USABLE_SHARE: f64 = 0.9;
 
-/// Groups without which resampling says nothing.
+/// Minimum number of groups for resampling.
 pub const GROUPS_MIN: usize = 4;
 
-/// A correlation and its interval.
+/// A correlation with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correlation {
     /// Spearman's coefficient, -1 to 1.
     pub value: f64,
-    /// Where it lies; none with fewer groups than [`GROUPS_MIN`], or where resamples are mostly constant.
+    /// Its interval; none with fewer than [`GROUPS_MIN`] groups, or if most resamples are constant.
     pub interval: Option<Interval>,
-    /// Pairs that it rests on.
+    /// Number of pairs.
     pub pairs: usize,
 }
 
-/// The rank correlation of pairs that come in groups; none where one of both is constant.
+/// The rank correlation of grouped pairs; none if one quantity is constant.
 pub fn correlation(
     groups: &[Vec<(f64, f64)>],
     level_percent: f64,
@@ -71,7 +73,7 @@ fn interval(groups: &[Vec<(f64, f64)>], level_percent: f64, seed: u64) -> Option
     Some(Interval { low, high, level_percent, method: IntervalMethod::Bootstrap })
 }
 
-/// Spearman's coefficient: Pearson's of the ranks.
+/// Spearman's coefficient: Pearson's coefficient of the ranks.
 fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let (xs, ys): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (xs, ys) = (ranks(&xs), ranks(&ys));
@@ -83,7 +85,7 @@ fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     (spread > 0.0).then(|| (sum(&|x, y| x * y) / spread).clamp(-1.0, 1.0))
 }
 
-/// The rank of each value from 1 on, equal ones having the mean of theirs.
+/// Ranks from 1. Equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -115,14 +117,14 @@ mod tests {
         assert_eq!(spearman(&falling), Some(-1.0));
         let flat: Vec<(f64, f64)> = cubes.iter().map(|(x, _)| (*x, 0.0)).collect();
         assert_eq!(spearman(&flat), None);
-        // Of Kendall and Gibbons' textbook rows: two exchanged neighbours of five.
+        // Example from Kendall and Gibbons: two neighbours of five exchanged.
         let near = [(1.0, 2.0), (2.0, 1.0), (3.0, 3.0), (4.0, 5.0), (5.0, 4.0)];
         assert!((spearman(&near).unwrap() - 0.8).abs() < 1e-12);
     }
 
     #[test]
     fn groups_are_drawn_whole() {
-        // Within each group nothing rises with anything; over groups all does.
+        // No correlation within a group, full correlation over groups.
         let group = |at: f64| vec![(at, at + 0.2), (at + 0.1, at + 0.1), (at + 0.2, at)];
         let groups: Vec<_> = (0..8).map(|n| group(f64::from(n))).collect();
         let found = correlation(&groups, 95.0, 1).unwrap();
@@ -143,7 +145,7 @@ mod tests {
             let found = correlation(&groups, 95.0, seed).unwrap().interval.unwrap();
             missed += u32::from(found.low > 0.0 || found.high < 0.0);
         }
-        // Two in forty are to be expected of an interval of 95 %; small samples make it too narrow.
+        // A 95 % interval misses two in forty on average; small samples make it too narrow.
         assert!(missed <= 6, "{missed} of 40");
     }
 }

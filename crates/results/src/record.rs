@@ -1,10 +1,12 @@
-//! The stored form of a run: everything that was asked, measured and derived, in one value.
+//! The stored form of a run: its parameters, measurements and derived values.
 //!
-//! This is schema version 1, described field by field in `docs/record-schema.md`. Stored types
-//! are declared here and in the files below, and nowhere else. Invariants: every number carries
-//! its unit in its name (rates in frames per second, times in nanoseconds, sizes in bytes with the
-//! frame check sequence counted); a value that was not measured is absent, never zero; what is
-//! derived (cells, ratios, claims, warnings) can be recomputed from the trials alone.
+//! This is schema version 1; `docs/record-schema.md` describes every field. All stored types are
+//! declared here and in the submodules. Invariants:
+//!
+//! - Every number has its unit in its name: rates in frames per second, times in nanoseconds, sizes
+//!   in bytes with the frame check sequence included.
+//! - A value that was not measured is absent, never zero.
+//! - Derived values (cells, ratios, claims, warnings) can be recomputed from the trials alone.
 
 mod bundle;
 mod campaign;
@@ -57,7 +59,7 @@ pub use witness::{Seen, Witness};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of the schema that this code writes, and the only one that it reads.
+/// The schema version that this code writes, and the only one that it reads.
 pub const SCHEMA: u32 = 1;
 
 /// One run of planimeter: `record.json`.
@@ -67,69 +69,69 @@ pub struct Record {
     pub schema: u32,
     /// The program that measured.
     pub tool: Tool,
-    /// When the run began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub created: String,
     /// The command that repeats the run, as one shell line.
     pub command_line: String,
-    /// Seed of everything random in the run.
+    /// Seed of all random choices in the run.
     pub seed: u64,
-    /// How much was repeated, and for how long.
+    /// Measurement effort: repeats and trial duration.
     pub effort: Effort,
-    /// Whether the run ended before everything planned was measured.
+    /// Whether the run ended before all planned trials ran.
     pub partial: bool,
-    /// The error that ended the run early, if one did.
+    /// The error that ended the run early, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Trials that were planned, where the plan was known.
+    /// Number of planned trials, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_planned: Option<u64>,
-    /// How instrument and targets were joined: `memory`, `veth:afpacket`... Where that is not the same for
-    /// all, every link with a comma between, and each target names its own.
+    /// The link between tester and targets: `memory`, `veth:afpacket`... If the targets have
+    /// different links, this lists all of them, separated by commas, and each target names its own.
     pub link: String,
-    /// The machine.
+    /// The machine that the run used.
     pub environment: Environment,
-    /// Parameters of the run, as asked or by default.
+    /// Parameters of the run, given or default.
     #[serde(default)]
     pub parameters: Map<String, Value>,
-    /// The tester measured without a target.
+    /// Measurements of the tester without a target.
     #[serde(default)]
     pub calibrations: Vec<Calibration>,
-    /// What was measured; the first is the one that ratios refer to.
+    /// The devices under test. Ratios refer to the first one.
     #[serde(default)]
     pub targets: Vec<Target>,
-    /// Which experiments were run.
+    /// The experiments of the run.
     #[serde(default)]
     pub experiments: Vec<Experiment>,
-    /// Every trial, in the order in which they ran.
+    /// All trials, in the order in which they ran.
     #[serde(default)]
     pub trials: Vec<Trial>,
-    /// Results that took several trials to find (a search, a capacity).
+    /// Results that required several trials, such as a search.
     #[serde(default)]
     pub outcomes: Vec<Outcome>,
-    /// Derived: each metric of each target at each point, with its interval.
+    /// Derived: the value of each metric for each target and point, with its interval.
     #[serde(default)]
     pub cells: Vec<Cell>,
-    /// Derived: each target against the first, by interleaved pairs.
+    /// Derived: each target compared with the first, from interleaved pairs.
     #[serde(default)]
     pub ratios: Vec<Ratio>,
-    /// What the study prints, where it prints values.
+    /// Values printed in the study, if any.
     #[serde(default)]
     pub published: Vec<Published>,
-    /// What the study states, and whether it holds here.
+    /// Statements of the study and their verdicts.
     #[serde(default)]
     pub claims: Vec<ClaimVerdict>,
-    /// Derived: what a reader has to know before trusting a number.
+    /// Derived: warnings that apply to the values.
     #[serde(default)]
     pub warnings: Vec<Notice>,
 }
 
 impl Record {
-    /// The target with this name.
+    /// Returns the target with this name.
     pub fn target(&self, name: &str) -> Option<&Target> {
         self.targets.iter().find(|target| target.name == name)
     }
 
-    /// The cells of one experiment, target and metric, in the order of the points.
+    /// Returns the cells of one experiment, target and metric, ordered by point.
     pub fn cells_of<'a>(
         &'a self,
         experiment: &'a str,
@@ -141,17 +143,19 @@ impl Record {
         })
     }
 
-    /// Trials that ended: every one of the run, whatever its role, and whether or not it was cut short.
+    /// Number of trials in the record, in any role, including interrupted ones.
     pub fn trials_ended(&self) -> usize {
         self.trials.len()
     }
 
-    /// Trials whose frames are accounted for: all but those that were cut short, whose last frames were not awaited.
+    /// Trials with complete frame accounting: all except interrupted ones, which do not wait for
+    /// their last frames.
     pub fn trials_accounted(&self) -> impl Iterator<Item = &Trial> {
         self.trials.iter().filter(|trial| !trial.flags.contains(&Flag::Interrupted))
     }
 
-    /// Whether any result was limited by the tester or is irregular, or the run is not usable: what `--strict` refuses.
+    /// Whether any result is limited by the tester or irregular, or the run is unusable. `--strict`
+    /// rejects such a run.
     pub fn is_doubtful(&self) -> bool {
         let doubtful = |warning: &Warning| warning.makes_doubtful();
         let is_disturbed =

@@ -1,7 +1,7 @@
-//! Repeats of one value: their mean, spread and median.
+//! Mean, spread and median of repeated values.
 //!
-//! Invariant: the variance divides by n - 1 (RFC 8456 section 4.7), and nothing is reported of an
-//! empty series.
+//! Invariant: the variance divides by n - 1 (RFC 8456 section 4.7), and an empty series has no
+//! statistics.
 
 /// Mean of the values; absent for none.
 pub fn mean(values: &[f64]) -> Option<f64> {

@@ -1,8 +1,8 @@
-//! Latencies of single trials by percentile, from the histograms that the store keeps.
+//! Latency percentiles of single trials, from stored histograms.
 //!
 //! Source: HdrHistogram's percentile distributions, whose axis is 1 / (1 - percentile). A trial's
-//! latencies are kept at [`STEPS`] steps to a decade of that axis, as far as ten samples lie above.
-//! Invariant: percentiles of repeats are combined by their median and never averaged.
+//! latencies are stored at [`STEPS`] steps per decade of that axis, as far as ten samples are
+//! above. Invariant: percentiles of repeats are combined by their median, never averaged.
 
 use std::collections::BTreeMap;
 
@@ -14,34 +14,34 @@ use crate::series;
 /// Preferred numbers (R10 of ISO 3), so that 50, 90, 99 % and so on are among the steps.
 pub const STEPS: [f64; 10] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0];
 
-/// Decades that are looked at: more samples than any trial has.
+/// Number of decades: enough for more samples than any trial has.
 const DECADES: i32 = 12;
 
 /// Latencies of trials by percentile.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spectra {
-    /// By the trial's number: latencies in ns at the steps, the least one first.
+    /// By trial number: latencies in ns at the steps, smallest first.
     of: BTreeMap<u64, Vec<f64>>,
-    /// Histograms that cannot be read, and why.
+    /// Unreadable histograms with the reason.
     problems: Vec<String>,
 }
 
-/// Histograms that cannot be read of which each is told; of the others their number.
+/// Maximum number of unreadable histograms to list. The others are only counted.
 const PROBLEMS_TOLD: usize = 3;
 
-/// Where repeats agree to lie at one percentile.
+/// Combined latency of repeats at one percentile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpectrumPoint {
     /// 1 / (1 - percentile): 2 is the median, 100 the 99th percentile.
     pub inverse: f64,
-    /// Median of the repeats' latencies there.
+    /// Median of the repeats' latencies.
     pub ns: f64,
-    /// The median's interval; absent if there was one repeat.
+    /// The median's interval; absent for one repeat.
     pub interval: Option<Interval>,
 }
 
 impl Spectra {
-    /// Keeps a trial's latencies.
+    /// Adds a trial's latencies.
     pub fn add(&mut self, trial: u64, histogram: &Histogram) {
         let quantile = |inverse: f64| histogram.ns_at_quantile(1.0 - 1.0 / inverse);
         let found = inverses().map_while(quantile).map(|ns| ns as f64);
@@ -51,12 +51,12 @@ impl Spectra {
         }
     }
 
-    /// Notes a histogram that is left out, and why.
+    /// Records an omitted histogram and the reason.
     pub fn leave_out(&mut self, trial: u64, why: &str) {
         self.problems.push(format!("trial {trial}: {why}"));
     }
 
-    /// What was left out, in few lines; empty if nothing was.
+    /// Summary of the omitted histograms; empty if there are none.
     pub fn left_out(&self) -> Vec<String> {
         let mut told: Vec<String> = self.problems.iter().take(PROBLEMS_TOLD).cloned().collect();
         if self.problems.len() > told.len() {
@@ -65,7 +65,8 @@ impl Spectra {
         told
     }
 
-    /// What these trials have in common: percentiles that all of them reach which have any; empty if none has.
+    /// Combined percentiles of these trials, up to the highest that all trials with data reach;
+    /// empty if none has data.
     pub fn of_trials(&self, trials: &[u64]) -> Vec<SpectrumPoint> {
         let rows: Vec<&Vec<f64>> = trials.iter().filter_map(|trial| self.of.get(trial)).collect();
         let reached = rows.iter().map(|row| row.len()).min().unwrap_or(0);

@@ -1,29 +1,37 @@
-//! The folder of a run: the only place in this crate with files.
+//! The folder of a run. This is the only module of the crate that accesses files.
 //!
-//! A folder holds `record.json` (replaced whole, never half written), `start.json` (the record before the first trial),
-//! `trials.jsonl` (a line for each trial as it ends, on disk before the next begins), `latency/*.hgrm` and what reports
-//! make. Invariants:
+//! Contents of a folder:
 //!
-//! - A run never takes a folder that exists.
-//! - One process at a time writes to a run ([`lock`]).
-//! - What was measured survives a crash. A damaged line costs its own trial only ([`lines`]).
-//! - No trial is counted twice: its id is written once, and of several lines with one id the first counts.
+//! - `record.json`: the record, replaced atomically
+//! - `start.json`: the record before the first trial
+//! - `trials.jsonl`: one line per trial, written to disk when the trial ends and before the next
+//!   one begins
+//! - `latency/*.hgrm`: histograms
+//! - report files
+//!
+//! Invariants:
+//!
+//! - A run never uses a folder that exists.
+//! - Only one process writes to a run at a time ([`lock`]).
+//! - Measurements survive a crash. A damaged line affects only its own trial ([`lines`]).
+//! - No trial is counted twice: its id is written once, and of several lines with one id the first
+//!   counts.
 
 /// The folder of a campaign.
 pub mod campaign;
-/// What goes wrong with a run's folder.
+/// Errors of run folders.
 mod error;
-/// Runs of a folder, found by what they are.
+/// Index of the runs in a folder.
 pub mod index;
 /// The lines of `trials.jsonl`.
 pub mod lines;
-/// One writer per folder.
+/// Lock for the single writer of a folder.
 pub mod lock;
-/// Runs of several people and machines, on a server.
+/// Shared results store on a server.
 pub mod team;
 #[cfg(test)]
 mod tests;
-/// Files that appear whole.
+/// Atomic file replacement.
 mod whole;
 
 use std::collections::BTreeSet;
@@ -43,16 +51,16 @@ pub use whole::unfinished_name;
 /// Largest `record.json`, `trials.jsonl` or histogram that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// Runs of one experiment on one day that may lie in one folder.
+/// Maximum number of runs of one experiment per day and folder.
 pub const RUNS_PER_DAY_MAX: u32 = 9999;
 
-/// The file with everything.
+/// File with the complete record.
 pub const RECORD_FILE: &str = "record.json";
 
-/// The record as it was before the first trial; read where `record.json` is missing or damaged.
+/// The record before the first trial; used if `record.json` is missing or damaged.
 pub const START_FILE: &str = "start.json";
 
-/// The file with trials as they happen. Its writer holds the lock on it.
+/// File with the trials, appended as they end. Its writer holds the lock on it.
 pub const TRIALS_FILE: &str = "trials.jsonl";
 
 /// The folder with histograms.
@@ -62,68 +70,69 @@ pub const LATENCY_FOLDER: &str = "latency";
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// `trials.jsonl`, locked as long as it is open.
+    /// `trials.jsonl`, locked while open.
     trials: File,
-    /// The ids of the trials in it.
+    /// Ids of the trials in it.
     ids: BTreeSet<u64>,
 }
 
-/// A run that ended early, open for writing.
+/// An interrupted run, open for writing.
 #[derive(Debug)]
 pub struct Resumed {
     /// Its folder.
     pub store: Store,
-    /// The record as it was written last.
+    /// The last written record.
     pub record: Record,
-    /// The trials and outcomes that were stored.
+    /// The stored trials and outcomes.
     pub lines: Lines,
 }
 
-/// A file made by a report: its path under the run's folder, and its contents.
+/// A report file: its path under the run's folder, and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Path, with `/` between its parts and no way up.
+    /// Path with `/` as separator and without `..`.
     pub path: String,
     /// Contents.
     pub bytes: Vec<u8>,
 }
 
 impl Output {
-    /// A file of text.
+    /// Creates a text file.
     pub fn text(path: impl Into<String>, text: impl Into<String>) -> Output {
         Output { path: path.into(), bytes: text.into().into_bytes() }
     }
 }
 
-/// Where logs of modules lie in a run's folder.
+/// Folder of module logs in a run's folder.
 const LOG_FOLDER: &str = "modules";
 
-/// Captures of control channels, in the run's folder.
+/// Folder of control channel captures in a run's folder.
 const CAPTURE_FOLDER: &str = "captures";
 
-/// The histograms of a trial, as far as they were taken.
+/// The histograms of a trial, if recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Histograms<'a> {
-    /// Latency from the real departure.
+    /// Latency from the actual send time.
     pub latency: Option<&'a Histogram>,
-    /// Latency from the scheduled departure.
+    /// Latency from the scheduled send time.
     pub latency_scheduled: Option<&'a Histogram>,
-    /// Distance from the scheduled departure.
+    /// Difference between scheduled and actual send time.
     pub pacing_error: Option<&'a Histogram>,
 }
 
 impl Store {
-    /// A new folder under `parent` (made if missing) for a run of `experiment` that began on `day`
-    /// (`2026-01-31`), named after both with the first free number: `2026-01-31-bianco2010-fig2-1`.
+    /// Creates a folder for a run of `experiment` that began on `day` (`2026-01-31`). The folder is
+    /// in `parent`, which is created if missing. Its name has the first free number:
+    /// `2026-01-31-bianco2010-fig2-1`.
     pub fn create(parent: &Path, day: &str, experiment: &str) -> Result<Store, StoreError> {
         Store::furnish(new_folder(parent, day, experiment)?)
     }
 
-    /// This folder (made if missing) for a run, unless a run is in it.
+    /// Uses this folder for a run and creates it if missing. Fails if it contains a run.
     pub fn create_at(folder: &Path) -> Result<Store, StoreError> {
         fs::create_dir_all(folder).map_err(|error| StoreError::new("make", folder, error))?;
         let store = Store::furnish(folder.to_path_buf())?;
-        // Looked at under the lock, so that two processes cannot both find the folder empty.
+        // Checked under the lock, so that two processes cannot both find the folder empty.
         match has_run(folder) {
             false => Ok(store),
             true => {
@@ -133,7 +142,7 @@ impl Store {
         }
     }
 
-    /// Opens the files of a run in a folder, and locks them.
+    /// Opens and locks the files of a run.
     fn furnish(folder: PathBuf) -> Result<Store, StoreError> {
         let path = folder.join(TRIALS_FILE);
         let trials = lock::open(OpenOptions::new().create(true), &path)?;
@@ -143,8 +152,8 @@ impl Store {
         Ok(Store { folder, trials, ids: BTreeSet::new() })
     }
 
-    /// Opens the folder of a run that ended early, to go on with it. A last line without its end is cut off; other damaged
-    /// lines stay, and are named in [`Lines::damage`].
+    /// Opens the folder of an interrupted run to continue it. Truncates an incomplete last line.
+    /// Other damaged lines stay and are listed in [`Lines::damage`].
     pub fn resume(folder: &Path) -> Result<Resumed, StoreError> {
         let (record, _) = read_record_text(folder)?;
         let mut store = Store::furnish(folder.to_path_buf())?;
@@ -161,21 +170,21 @@ impl Store {
         Ok(Resumed { store, record, lines })
     }
 
-    /// Where the run lies.
+    /// The run's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// An id that no trial of the run has, above all others.
+    /// An unused trial id, above all others.
     pub fn next_trial_id(&self) -> u64 {
         self.ids.last().map_or(1, |last| last.saturating_add(1))
     }
 
-    /// Keeps a trial that ended, and its histograms, whose file names it writes into the trial.
+    /// Stores a trial and its histograms, and sets the histogram file names in the trial.
     ///
     /// # Errors
     ///
-    /// A trial whose id was stored before is rejected, and nothing is written.
+    /// Rejects a trial whose id is already stored, and writes nothing.
     pub fn append_trial(
         &mut self,
         trial: &mut Trial,
@@ -199,8 +208,8 @@ impl Store {
         self.append_line(&Line::Trial(trial.clone()))
     }
 
-    /// Writes the log of the module of trial number `id`, a line for each entry; its file under the run's
-    /// folder.
+    /// Writes the log of the module in trial `id`, one line per entry. Returns its path under the
+    /// run's folder.
     pub fn write_log(&self, id: u64, lines: &[String]) -> Result<String, StoreError> {
         let folder = self.folder.join(LOG_FOLDER);
         fs::create_dir_all(&folder).map_err(|error| StoreError::new("make", &folder, error))?;
@@ -211,7 +220,7 @@ impl Store {
         Ok(name)
     }
 
-    /// Keeps what control channels looked like on the wire in a trial; the file's name within the run's folder.
+    /// Writes the capture of control channels in a trial. Returns its path under the run's folder.
     pub fn write_capture(&self, id: u64, bytes: &[u8]) -> Result<String, StoreError> {
         let folder = self.folder.join(CAPTURE_FOLDER);
         fs::create_dir_all(&folder).map_err(|error| StoreError::new("make", &folder, error))?;
@@ -221,7 +230,7 @@ impl Store {
         Ok(name)
     }
 
-    /// Keeps a result that took several trials.
+    /// Stores a result that required several trials.
     pub fn append_outcome(&mut self, outcome: &Outcome) -> Result<(), StoreError> {
         self.append_line(&Line::Outcome(outcome.clone()))
     }
@@ -233,11 +242,11 @@ impl Store {
         written.map_err(|error| StoreError::new("write", &self.folder.join(TRIALS_FILE), error))
     }
 
-    /// Writes a histogram under `latency/` and returns its path under the run's folder, for the
+    /// Writes a histogram under `latency/`. Returns its path under the run's folder, for the
     /// record.
     pub fn write_histogram(&self, stem: &str, taken: &Histogram) -> Result<String, StoreError> {
         let name = format!("{LATENCY_FOLDER}/{}.hgrm", file_word(stem));
-        // A wait for the disk in every trial would last longer than a short trial.
+        // A disk sync per trial would take longer than a short trial.
         write_beside(&self.folder.join(&name), taken.to_hgrm().as_bytes(), |_| Ok(()))?;
         Ok(name)
     }
@@ -247,15 +256,15 @@ impl Store {
         write_whole(&self.folder.join(RECORD_FILE), record_text(record).as_bytes())
     }
 
-    /// Replaces `record.json` and `start.json` by the record of a run that has no trial yet.
+    /// Replaces `record.json` and `start.json` with the record of a run without trials.
     pub fn write_start(&self, record: &Record) -> Result<(), StoreError> {
         write_whole(&self.folder.join(START_FILE), record_text(record).as_bytes())?;
         self.write_record(record)
     }
 }
 
-/// Makes a folder under `parent` (made if missing) for what began on `day` (`2026-01-31`), named after it with the first free
-/// number: `2026-01-31-bianco2010-fig2-1`.
+/// Creates a folder in `parent` (created if missing) for a run or campaign that began on `day`
+/// (`2026-01-31`). Its name has the first free number: `2026-01-31-bianco2010-fig2-1`.
 pub fn new_folder(parent: &Path, day: &str, name: &str) -> Result<PathBuf, StoreError> {
     fs::create_dir_all(parent).map_err(|error| StoreError::new("make", parent, error))?;
     let stem = format!("{}-{}", file_word(day), file_word(name));
@@ -270,7 +279,7 @@ pub fn new_folder(parent: &Path, day: &str, name: &str) -> Result<PathBuf, Store
     Err(StoreError::TooManyRuns { folder: parent.join(stem), limit: RUNS_PER_DAY_MAX })
 }
 
-/// The record as `record.json` holds it, and as `--json` prints it.
+/// The record as JSON, for `record.json` and `--json`.
 pub fn record_text(record: &Record) -> String {
     let mut text = serde_json::to_string_pretty(record).expect("a record is plain data");
     text.push('\n');
@@ -282,7 +291,7 @@ pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
     read_record_text(folder).map(|(record, _)| record)
 }
 
-/// Whether a run has begun in a folder.
+/// Whether a folder contains a run.
 pub fn has_run(folder: &Path) -> bool {
     [RECORD_FILE, START_FILE].iter().any(|name| folder.join(name).is_file())
 }
@@ -295,20 +304,21 @@ fn read_record_text(folder: &Path) -> Result<(Record, String), StoreError> {
     })
 }
 
-/// Reads `record.json`, or `start.json` where that is missing or damaged.
+/// Reads `record.json`, or `start.json` if the former is missing or damaged.
 fn with_start<T>(
     folder: &Path,
     read: impl Fn(&Path) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     read(&folder.join(RECORD_FILE)).or_else(|error| match error {
-        // What another version wrote is not damaged.
+        // A record of another version is not damaged.
         StoreError::UnknownSchema { schema: Some(_), .. } => Err(error),
-        // The file that is damaged is named, unless the other one can be read.
+        // Reports the damaged file unless the other one is readable.
         _ => read(&folder.join(START_FILE)).map_err(|_| error),
     })
 }
 
-/// Reads the record in a run's folder without its trials, which are most of it: enough for what rests on cells.
+/// Reads the record in a run's folder without its trials, which are its largest part. Sufficient
+/// for uses of cells.
 pub fn read_results(folder: &Path) -> Result<Record, StoreError> {
     with_start(folder, |path| {
         let text = read_text(path)?;
@@ -318,7 +328,7 @@ pub fn read_results(folder: &Path) -> Result<Record, StoreError> {
     })
 }
 
-/// The text as what it should be; where it is not, because another version wrote it or it is no record, that is said.
+/// Parses a text. The error states whether another version wrote it or it is not a record.
 fn parsed<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| match other_schema(path, text) {
         StoreError::UnknownSchema { schema: Some(schema), .. } if schema == u64::from(SCHEMA) => {
@@ -328,9 +338,9 @@ fn parsed<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<T, 
     })
 }
 
-/// What a text says of its schema, as the reason why it is not read; what is no JSON is told by its place.
+/// Error for a text with another schema. For invalid JSON it states the position.
 fn other_schema(path: &Path, text: &str) -> StoreError {
-    /// What every version states.
+    /// The field that every version has.
     #[derive(serde::Deserialize)]
     struct Stated {
         schema: Option<serde_json::Value>,
@@ -338,7 +348,7 @@ fn other_schema(path: &Path, text: &str) -> StoreError {
     let is_object = text.trim_start().starts_with('{');
     let schema = match serde_json::from_str::<Stated>(text) {
         Ok(stated) if is_object => stated.schema.as_ref().and_then(serde_json::Value::as_u64),
-        // What is JSON and no object is no record either.
+        // JSON other than an object is not a record.
         Ok(_) => None,
         Err(error) if error.is_data() => None,
         Err(error) => return StoreError::not_understood(path, &error),
@@ -346,33 +356,33 @@ fn other_schema(path: &Path, text: &str) -> StoreError {
     StoreError::UnknownSchema { file: path.to_path_buf(), schema, known: SCHEMA }
 }
 
-/// Reads a run's record, and what its lines hold beyond it: a run that was ended from outside, or is still under way,
-/// has written lines that its record does not know of.
+/// Reads a run's record and additional trials from its lines. A run that was killed or is still in
+/// progress has lines that are not in its record.
 pub fn read_run(folder: &Path) -> Result<Stored, StoreError> {
     read_texts(folder).map(|(stored, _)| stored)
 }
 
-/// A run as it is stored.
+/// A stored run.
 #[derive(Debug)]
 pub struct Stored {
-    /// Its record, with the trials of its lines where these are more.
+    /// Its record, with the trials of its lines if there are more.
     pub record: Record,
-    /// Whether these were more; what is derived is then to be derived again.
+    /// Whether there were more trials, so that derived values must be recomputed.
     pub is_behind: bool,
-    /// What was left out, a line each.
+    /// Descriptions of the parts that were omitted, one line each.
     pub damage: Vec<String>,
 }
 
-/// The texts that a run was read from.
+/// The source texts of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Texts {
-    /// Its record.
+    /// The record.
     pub(crate) record: String,
-    /// The lines of its trials, of a run that did not end or ended early.
+    /// The trial lines of an unfinished or interrupted run.
     pub(crate) lines: String,
 }
 
-/// The same with what it was read from.
+/// Reads a run and its source texts.
 pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
     let (mut record, text) = read_record_text(folder)?;
     let mut texts = Texts { record: text, ..Texts::default() };
@@ -400,14 +410,14 @@ pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
     Ok((Stored { record, is_behind, damage }, texts))
 }
 
-/// Reads a histogram that a record names.
+/// Reads a histogram that a record refers to.
 pub fn read_histogram(folder: &Path, file: &str) -> Result<Histogram, StoreError> {
     let path = inside(folder, file)?;
     let text = read_text(&path)?;
     Histogram::from_hgrm(&text).map_err(|why| StoreError::BadHistogram { file: path, why })
 }
 
-/// Reads the latencies of these trials by percentile. What cannot be read is told of there, and left out.
+/// Reads the latency percentiles of these trials. Lists and omits unreadable histograms.
 pub fn read_spectra<'a>(folder: &Path, trials: impl Iterator<Item = &'a Trial>) -> Spectra {
     let mut spectra = Spectra::default();
     for trial in trials {
@@ -420,7 +430,7 @@ pub fn read_spectra<'a>(folder: &Path, trials: impl Iterator<Item = &'a Trial>) 
     spectra
 }
 
-/// Writes what a report made, each file whole; pages last, so that where a page is, everything else is too.
+/// Writes report files atomically. Pages come last, so that all files that a page needs exist.
 pub fn write_outputs(folder: &Path, outputs: &[Output]) -> Result<(), StoreError> {
     let (pages, others): (Vec<_>, Vec<_>) =
         outputs.iter().partition(|output| output.path.ends_with(".html"));
@@ -441,7 +451,7 @@ fn read_text(path: &Path) -> Result<String, StoreError> {
     fs::read_to_string(path).map_err(|error| StoreError::new("read", path, error))
 }
 
-/// A path under `folder`, refused if it leads out of it.
+/// A path under `folder`. Rejects paths that lead out of it.
 fn inside(folder: &Path, name: &str) -> Result<PathBuf, StoreError> {
     let plain =
         name.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\\'));
@@ -451,7 +461,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// The text with everything replaced by `-` that a file name should not hold.
+/// Replaces characters that are unsafe in a file name with `-`.
 fn file_word(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let word: String =

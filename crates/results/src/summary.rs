@@ -1,7 +1,8 @@
-//! `summary.md`: the report in a page of text, for terminals, tickets and pull requests.
+//! `summary.md`: the report as a page of Markdown, for terminals, tickets and pull requests.
 //!
-//! Tables are folded, as GitHub and GitLab show them. Invariants: it says the same as `report.html`, with fewer
-//! numbers; it fits a comment on a pull request ([`BYTES_MAX`]), and says what it left out for that.
+//! Tables are collapsed, as GitHub and GitLab support it. Invariants: the contents agree with
+//! `report.html`, with fewer numbers; the size fits a pull request comment ([`BYTES_MAX`]), and
+//! omitted parts are listed.
 
 mod shown;
 
@@ -15,7 +16,7 @@ use crate::record::{Record, Verdict, gathered};
 use crate::report::words;
 use crate::table::{self, Entry, Table};
 
-/// Bytes that a summary may have: a comment on GitHub takes 65,536 characters.
+/// Maximum size of a summary: a comment on GitHub has at most 65,536 characters.
 pub const BYTES_MAX: usize = 60_000;
 
 /// The summary of these runs.
@@ -24,7 +25,7 @@ pub fn markdown<'a>(records: impl IntoIterator<Item = &'a Record>) -> String {
     markdown_of(None, &named)
 }
 
-/// The summary of a campaign's runs, or of others, each by its name.
+/// The summary of a campaign's runs, or of other named runs.
 pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -> String {
     let mut out = String::from("# planimeter report");
     if let Some(name) = campaign {
@@ -97,11 +98,11 @@ fn run(out: &mut String, record: &Record) {
     out.push_str(&again);
 }
 
-/// Titles of what is left out that are named, and the room that is kept for them.
+/// Maximum number of omitted titles to list. It determines the space reserved for them.
 const TITLES_MAX: usize = 20;
 const BYTES_OF_TITLES: usize = 4000;
 
-/// What may be left out where it is too long: titles and texts, the most important first.
+/// Optional parts: titles and texts, most important first.
 fn parts(record: &Record) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     let mut text = String::new();
@@ -129,7 +130,7 @@ fn parts(record: &Record) -> Vec<(String, String)> {
     parts
 }
 
-/// A table that opens on a click.
+/// A collapsed table.
 fn folded(out: &mut String, title: &str, table: &Table) {
     let _ = write!(out, "<details><summary>{title}</summary>\n\n");
     rows(out, table);
@@ -186,7 +187,7 @@ fn rows(out: &mut String, table: &Table) {
     }
 }
 
-/// Text that cannot break a row of a table.
+/// Escapes text for a table row.
 fn plain(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ").replace('<', "&lt;")
 }

@@ -1,15 +1,15 @@
-//! Tables as values: what stands below a figure, and the account of all frames.
+//! Tables as values: results below a figure, and frame accounting.
 //!
-//! Pages, summaries and tests show the same table. Invariant: a value that was not measured is an
-//! empty entry, never zero, and a value with repeats never stands without its interval.
+//! Pages, summaries and tests show the same table. Invariant: a missing value is an empty entry,
+//! never zero, and a value with repeats always has its interval.
 
-/// Goals of a search, and what was found for each.
+/// Search goals and their results.
 mod goals;
-/// The reports that standards prescribe.
+/// Reports that standards prescribe.
 mod sheets;
-/// The tables of a study about nine switches.
+/// Tables of costa2017, a study of nine switches.
 pub(crate) mod costa2017;
-/// What the study of a richer element asks.
+/// Tables of gelberger2013, a study of richer forwarding elements.
 mod gelberger2013;
 
 pub use costa2017::paths::{Judged, Way, ways};
@@ -32,7 +32,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Every warning of its entries, each once, in their order.
+    /// All warnings of its entries without duplicates, in order.
     pub fn warnings(&self) -> Vec<&Mark> {
         let mut found: Vec<&Mark> = Vec::new();
         for warning in self.rows.iter().flatten().flat_map(|entry| &entry.warnings) {
@@ -52,24 +52,24 @@ impl Table {
 /// An entry of a table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Entry {
-    /// What stands there.
+    /// The text of the entry.
     pub text: String,
-    /// Smaller, beside or below it: an interval.
+    /// The interval, in small type next to or below the text.
     pub range: String,
-    /// What to know before trusting it.
+    /// Warnings that apply to the value.
     pub warnings: Vec<Mark>,
-    /// Whether it is a number, to stand to the right.
+    /// Whether it is a number, which is right-aligned.
     pub is_number: bool,
-    /// The trials that it rests on, where they are few enough to be named.
+    /// Trials of the value, if they are few enough to list.
     pub trials: Vec<u64>,
 }
 
-/// A warning as it stands with a number: two or three words there, and the sentence below the table.
+/// A warning of an entry: a few words next to the value, and a sentence below the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// In the row.
+    /// Text in the row.
     pub brief: String,
-    /// Below the table.
+    /// Text below the table.
     pub sentence: String,
 }
 
@@ -113,7 +113,7 @@ impl Entry {
     }
 }
 
-/// The numbers of a view: a row for each point and target.
+/// The values of a view, one row per point and target.
 pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
     let has = |metric: &&Metric| {
         record.cells.iter().any(|cell| cell.experiment == experiment.id && cell.metric == **metric)
@@ -151,8 +151,8 @@ pub fn of_view(record: &Record, experiment: &Experiment, view: &View) -> Table {
     Table { columns, rows: keys.iter().map(row).collect() }
 }
 
-/// One metric with a row for each target and point and a column for each curve, as the study's
-/// table I, and below them the rows that the study prints.
+/// One metric with a row per target and point and a column per curve, as in the study's table I.
+/// The rows printed in the study follow.
 fn matrix(record: &Record, experiment: &Experiment, view: &View) -> Table {
     let curves = curves(record, experiment);
     let unit = number::shown(view.metric).unit;
@@ -182,7 +182,7 @@ fn matrix(record: &Record, experiment: &Experiment, view: &View) -> Table {
     Table { columns, rows }
 }
 
-/// The rows that a study prints of this item, in its own units: a cell for each of these curves.
+/// The rows printed in a study for this item, in the study's units, with one cell per curve.
 fn printed(record: &Record, experiment: &Experiment, curves: &[Within]) -> Vec<Vec<Entry>> {
     let is_it = |value: &&Published| {
         experiment.study.as_ref() == Some(&value.study)
@@ -212,12 +212,12 @@ fn printed(record: &Record, experiment: &Experiment, curves: &[Within]) -> Vec<V
     keys.iter().map(row).collect()
 }
 
-/// The name of the curve that a point belongs to; empty for none.
+/// The name of a point's curve; empty if it has none.
 fn curve_of(point: &Point) -> String {
     point.within.as_ref().map_or_else(String::new, number::curve)
 }
 
-/// Each target against the first, in one metric of an experiment: of a view's curve, or of all.
+/// Ratios of each target to the first in one metric, for the curve of a view or for all.
 pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: Metric) -> Table {
     let base = record.targets.first().map_or("", |target| target.name.as_str());
     let has_curves = view.curve.is_none() && !curves(record, experiment).is_empty();
@@ -253,7 +253,7 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: 
     Table { columns, rows: found.iter().map(row).collect() }
 }
 
-/// The word for what an interval allows to say.
+/// Text for the conclusion of a ratio.
 pub(crate) fn answer_word(ratio: &Ratio) -> &'static str {
     match ratio.answer {
         crate::record::Answer::Higher => "higher",
@@ -266,9 +266,9 @@ pub(crate) fn answer_word(ratio: &Ratio) -> &'static str {
 const PLACES: [DropPlace; 4] =
     [DropPlace::Target, DropPlace::Kernel, DropPlace::Link, DropPlace::Tester];
 
-/// The account of all frames, warm-up included: a row for each experiment and target, over its
-/// counting trials. Columns that hold only zeros are left out, except those that matter most when
-/// they are zero.
+/// Frame accounting of all frames, warm-up included: a row per experiment and target, over its
+/// counting trials. Columns with only zeros are omitted, except those in which a zero is most
+/// important.
 pub fn of_frames(record: &Record) -> Table {
     let mut columns: Vec<String> = Vec::new();
     columns.extend(["experiment", "target", "trials", "offered", "received"].map(Into::into));
@@ -296,7 +296,7 @@ pub fn of_frames(record: &Record) -> Table {
     without_zeros(Table { columns, rows }, &["offered", "received", "unexplained"])
 }
 
-/// What received frames were, warm-up left out: a row for each experiment and target.
+/// Received frames by class, without warm-up: a row per experiment and target.
 pub fn of_classes(record: &Record) -> Table {
     let mut columns: Vec<String> = Vec::new();
     columns.extend(["experiment", "target", "trials", "offered", "correct"].map(Into::into));
@@ -321,8 +321,8 @@ fn sum(trials: &[&Trial], of: fn(&Trial) -> u64) -> Entry {
     Entry::number(number::count(trials.iter().map(|trial| of(trial)).sum::<u64>() as i64))
 }
 
-/// A row for each experiment and target that has accounted trials; trials that serve two
-/// experiments count once, under the one that they were measured for.
+/// A row per experiment and target with accounted trials. Trials that two experiments share count
+/// once, under the experiment that measured them.
 fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<Vec<Entry>> {
     let mut sources: Vec<&str> = Vec::new();
     for experiment in &record.experiments {
@@ -349,7 +349,7 @@ fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<
     rows
 }
 
-/// The table without columns that are zero in every row, except those named.
+/// Removes columns that are zero in every row, except those named.
 fn without_zeros(table: Table, kept: &[&str]) -> Table {
     let stays: Vec<bool> = (table.columns.iter().enumerate())
         .map(|(index, name)| {
@@ -365,7 +365,7 @@ fn without_zeros(table: Table, kept: &[&str]) -> Table {
     }
 }
 
-/// Why frames were lost: a row for each target, place and reason, over all accounted trials.
+/// Drop reasons: a row per target, place and reason, over all accounted trials.
 pub fn of_drops(record: &Record) -> Table {
     let columns = ["target", "lost in", "at", "reason", "frames"].map(Into::into).into();
     let mut sums: Vec<([String; 4], u64)> = Vec::new();

@@ -1,8 +1,9 @@
-//! A comparison as JUnit XML, which CI systems show as tests: each gate at each cell is one.
+//! A comparison as JUnit XML for CI systems. Each gate at each cell is a test case.
 //!
-//! Source: the schema that Jenkins and the xunit plugin read (`testsuites/testsuite/testcase` with `failure`, `error`, `skipped`).
-//! A gate that failed is a failure, a doubtful one an error, an inconclusive one is skipped with its reason. Invariant: names
-//! are ASCII, since CI systems compare them from run to run and some read them as Latin-1.
+//! Source: the schema that Jenkins and its xunit plugin read (`testsuites/testsuite/testcase` with
+//! `failure`, `error`, `skipped`). A failed gate is a failure, a doubtful one an error, and an
+//! inconclusive one is skipped with a reason. Invariant: names are ASCII, because CI systems
+//! compare them from run to run and some read them as Latin-1.
 
 use maud::{Markup, html};
 
@@ -13,7 +14,7 @@ pub fn junit(contrast: &Contrast) -> String {
     junit_of("planimeter compare", &[("", contrast)])
 }
 
-/// Several comparisons as one file, each with what its suites are called before their experiments.
+/// Several comparisons as one file. Each has a prefix for the names of its suites.
 pub fn junit_of(name: &str, all: &[(&str, &Contrast)]) -> String {
     let cells: Vec<&CellContrast> = all.iter().flat_map(|(_, contrast)| &contrast.cells).collect();
     let suites: Vec<(String, &str, Vec<&CellContrast>)> =
@@ -33,7 +34,7 @@ pub fn junit_of(name: &str, all: &[(&str, &Contrast)]) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", body.into_string())
 }
 
-/// The experiments of a comparison, each with its cells.
+/// The experiments of a comparison with their cells.
 fn suites<'a>(
     label: &str,
     contrast: &'a Contrast,
@@ -79,7 +80,8 @@ fn test(cell: &CellContrast, at: usize) -> Markup {
     }
 }
 
-/// The same text in ASCII: thousands are not kept apart, and other letters stand as their numbers.
+/// Converts text to ASCII: removes thousands separators and writes other characters as their code
+/// points.
 fn ascii(text: &str) -> String {
     let mut out = String::new();
     for letter in legal(text).chars() {
@@ -95,7 +97,7 @@ fn ascii(text: &str) -> String {
     out
 }
 
-/// Text without the characters that XML 1.0 does not know (section 2.2).
+/// Removes characters that XML 1.0 does not allow (section 2.2).
 fn legal(text: &str) -> String {
     let is_legal =
         |letter: &char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');

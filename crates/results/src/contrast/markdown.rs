@@ -1,17 +1,20 @@
-//! A comparison as Markdown, fit for a comment on a pull request.
+//! A comparison as Markdown for a pull request comment.
 //!
-//! Invariants: the verdict stands first; a comment of any comparison is shorter than what forges take (65,536 characters); what
-//! comes from outside cannot break out of its table cell.
+//! Invariants:
+//!
+//! - The verdict comes first.
+//! - A comment is always shorter than the limit of common forges (65,536 characters).
+//! - External text cannot leave its table cell.
 
 use std::fmt::Write;
 
 use super::{CellContrast, Contrast, Outcome, Verdict, words};
 use crate::number;
 
-/// Rows of one table.
+/// Maximum number of rows per table.
 const ROWS_MAX: usize = 60;
 
-/// The comparison as a comment.
+/// Formats the comparison as a comment.
 pub fn markdown(contrast: &Contrast) -> String {
     let mark = match contrast.outcome() {
         Some(Outcome::Failed) => "❌",
@@ -121,14 +124,14 @@ fn shown(cell: &CellContrast) -> [String; 2] {
     words::values(cell).map(|value| format!("{value} {unit}"))
 }
 
-/// Text that stays within its cell and gives no markup.
+/// Escapes text for a table cell.
 fn safe(text: &str) -> String {
     const LETTERS_MAX: usize = 300;
     let mut out = String::new();
     for letter in words::plain(text).chars().take(LETTERS_MAX) {
         match letter {
             '|' | '<' | '>' | '*' | '_' | '`' | '[' | ']' | '\\' | '@' => {
-                // A forge tells people whose name follows an at sign.
+                // Forges notify the user whose name follows an at sign.
                 let _ = write!(out, "&#{};", letter as u32);
             }
             '\n' => out.push(' '),

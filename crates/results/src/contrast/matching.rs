@@ -1,7 +1,7 @@
-//! Which cell of one side belongs to which of the other.
+//! Matches the cells of two sides.
 //!
-//! Invariants: what only one side has is named and never compared with something else; sides that were measured with
-//! other parameters have nothing that could be matched.
+//! Invariants: cells that only one side has are listed and not compared; sides with different
+//! parameters have no matching cells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,19 +15,19 @@ use crate::links;
 use crate::number;
 use crate::record::{Cell, Metric, Record};
 
-/// A run, or one target of it.
+/// A run or one target of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// As it was asked for.
+    /// Name on the command line.
     pub name: &'a str,
-    /// The run; its trials are not looked at.
+    /// The run. Its trials are not used.
     pub record: &'a Record,
-    /// The target, if only one is meant.
+    /// The target, if the side is only one target.
     pub target: Option<&'a str>,
 }
 
 impl<'a> Side<'a> {
-    /// Cells that have a better and a worse, in the record's order.
+    /// Cells of metrics with a better direction, in the record's order.
     fn cells(&self, gates: &[Gate]) -> impl Iterator<Item = &'a Cell> {
         let (target, gated) = (self.target, gates.iter().map(|it| it.metric).collect::<Vec<_>>());
         let is_meant = move |cell: &&Cell| {
@@ -40,7 +40,7 @@ impl<'a> Side<'a> {
         self.record.cells.iter().filter(is_meant)
     }
 
-    /// Its only target, if there is one only.
+    /// The target of the side, if it has exactly one.
     fn only_target(&self) -> Option<&'a str> {
         match (self.target, self.record.targets.as_slice()) {
             (Some(target), _) => Some(target),
@@ -49,12 +49,12 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The link over which a cell of its was measured.
+    /// The link of a cell.
     pub(super) fn link_of(&self, cell: &'a Cell) -> &'a str {
         cell.link.as_deref().unwrap_or_else(|| links::of(self.record, &cell.target))
     }
 
-    /// The load that was offered where a cell was measured, in frames per second.
+    /// The offered load of a cell in frames per second.
     fn offered_pps(&self, cell: &Cell) -> Option<f64> {
         let offered = Metric::RatePpsOffered;
         let same_place = |it: &&Cell| it.point == cell.point && it.link == cell.link;
@@ -75,20 +75,21 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Two sides, cell by cell.
+/// Matched cells of two sides.
 pub(super) struct Matched<'a> {
     pub base: Side<'a>,
     pub new: Side<'a>,
     pub is_interleaved: bool,
     pub pairs: Vec<(&'a Cell, &'a Cell)>,
-    /// Cells that the base alone has.
+    /// Cells that only the base has.
     pub missing: Vec<&'a Cell>,
-    /// Cells that the new side alone has.
+    /// Cells that only the new side has.
     pub added: Vec<&'a Cell>,
     pub remarks: Vec<String>,
 }
 
-/// What a cell is matched by; numbers by their bits, since both sides were told the same text.
+/// Key for matching cells. Numbers are compared by their bits, because both sides parsed the same
+/// text.
 type Key<'a> = (&'a str, Option<&'a str>, &'a str, Metric, &'a str, u64, Option<(&'a str, u64)>);
 
 fn key<'a>(side: &Side<'a>, cell: &'a Cell, by_target: bool) -> Key<'a> {
@@ -120,7 +121,7 @@ pub(super) fn matched<'a>(
             "time is virtual: the comparison is about the simulation, not about a machine".into(),
         );
     }
-    // Two targets that were meant need not have one name.
+    // Two explicitly selected targets may have different names.
     let by_target = match (base.only_target(), new.only_target()) {
         (Some(old), Some(new)) => {
             if old != new && !is_interleaved {
@@ -149,11 +150,11 @@ pub(super) fn matched<'a>(
     Ok(Matched { base: *base, new: *new, is_interleaved, pairs, missing, added, remarks })
 }
 
-/// How far two offered loads may lie apart and still be one.
+/// Relative difference up to which two offered loads are equal.
 const LOADS_ALIKE: f64 = RELEVANT_RATIO;
 
 impl Matched<'_> {
-    /// Why two latencies or losses cannot be compared: they were measured at different offered loads.
+    /// Explains why two latencies or losses are not comparable: their offered loads differ.
     pub(super) fn other_load(&self, base: &Cell, new: &Cell) -> Option<String> {
         let depends_on_load = direction::is_loss(base.metric)
             || matches!(base.metric.unit(), "ns") && is_of_frames(base.metric);
@@ -172,13 +173,13 @@ impl Matched<'_> {
         })
     }
 
-    /// What stands on one side only, by experiment and target.
+    /// Cells that only one side has, by experiment and target.
     pub(super) fn one_sided(&self) -> (Vec<String>, Vec<String>) {
         (names(&self.missing), names(&self.added))
     }
 }
 
-/// Cells in words, those of one experiment and target gathered.
+/// Descriptions of cells, grouped by experiment and target.
 fn names(cells: &[&Cell]) -> Vec<String> {
     let mut gathered: BTreeMap<(&str, &str, &str), Vec<String>> = BTreeMap::new();
     for cell in cells {
@@ -196,27 +197,27 @@ fn is_of_frames(metric: Metric) -> bool {
     ["latency", "pdv", "ipdv", "jitter"].iter().any(|word| metric.name().starts_with(word))
 }
 
-/// In what two runs differ besides their results.
+/// Differences between two runs other than their results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// What makes them incomparable.
+    /// Differences that prevent a comparison.
     pub fatal: Vec<String>,
-    /// What a reader should know.
+    /// Differences that a reader should know.
     pub mild: Vec<String>,
 }
 
-/// Parameters of how much was measured, not of what.
+/// Parameters that set the amount of measurement, not its object.
 const AMOUNTS: [&str; 4] = ["repeats", "seconds", "warmup_s", "drain_s"];
 
-/// Assignments that make no other measurement: in which order targets had their turns, and whose maximum the loads are shares
-/// of, since offered loads are compared themselves.
+/// Assignments that do not change the measurement: the order of targets, and the target whose
+/// maximum the loads are relative to. Offered loads are compared themselves.
 const ORDERS: [&str; 2] = ["turns", "load_of"];
 
-/// Amounts among assignments.
+/// Assignments that set the amount of measurement.
 const AMOUNTS_SET: [&str; 3] = ["repeats", "seconds", "warmup"];
 
 impl Differences {
-    /// Between these two.
+    /// Finds the differences between two runs.
     pub fn between(base: &Record, new: &Record) -> Differences {
         let mut found = Differences::default();
         if std::ptr::eq(base, new) {
@@ -267,7 +268,7 @@ fn assignments(record: &Record) -> BTreeMap<String, String> {
     set.into_iter().flatten().filter_map(pair).collect()
 }
 
-/// What differs between the machines, for which no result can be blamed on a target.
+/// Differences between the machines, which may explain a difference between the results.
 fn machines(base: &Record, new: &Record) -> Vec<String> {
     let (a, b) = (&base.environment, &new.environment);
     let facts = [

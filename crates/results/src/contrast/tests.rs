@@ -1,10 +1,10 @@
-//! What a comparison says of runs whose cells are given.
+//! Tests of comparisons with given cells.
 
 use super::truth::{cell, empty, sides};
 use super::*;
 use crate::record::{Metric, Record, Warning};
 
-/// Two targets of one run, a forwarding rate at each of so many points.
+/// A run of two targets with a forwarding rate at each point.
 fn run(points: &[(Vec<f64>, Vec<f64>)]) -> Record {
     let mut record = empty();
     for (at, (base, new)) in points.iter().enumerate() {
@@ -14,7 +14,7 @@ fn run(points: &[(Vec<f64>, Vec<f64>)]) -> Record {
     record
 }
 
-/// Five values around this one.
+/// Five values around `value`.
 fn around(value: f64) -> Vec<f64> {
     [0.999, 1.001, 1.0, 1.0005, 0.9995].iter().map(|factor| value * factor).collect()
 }

@@ -1,16 +1,17 @@
 //! A comparison for a terminal.
 //!
-//! Invariant: what a gate looks at and what is not the same is always told; of the rest as many lines as fit.
+//! Invariant: all cells with a gate and all cells that differ are printed. Other cells are printed
+//! up to a limit.
 
 use std::fmt::Write;
 
 use super::{CellContrast, Contrast, Verdict, words};
 use crate::number;
 
-/// Lines for cells that no gate looks at.
+/// Maximum number of lines for cells without a gate.
 const LINES_MAX: usize = 40;
 
-/// The comparison as lines.
+/// Formats the comparison as lines.
 pub fn text(contrast: &Contrast) -> String {
     let mut out = String::new();
     for (word, side) in [("base", &contrast.base), ("new", &contrast.new)] {
@@ -62,7 +63,7 @@ pub fn text(contrast: &Contrast) -> String {
     words::plain(&out)
 }
 
-/// The numbers of a cell in one line.
+/// The numbers of a cell on one line.
 fn numbers(cell: &CellContrast) -> String {
     let [base, new] = words::values(cell);
     let unit = number::shown(cell.metric).unit;

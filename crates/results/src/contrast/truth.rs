@@ -1,8 +1,9 @@
-//! Series whose truth is known, against what comparisons say of them.
+//! Tests comparisons with simulated series of known ground truth.
 //!
-//! Trials are drawn one after the other as a machine would give them, both sides by turns: with heavy tails, drifting, correlated
-//! from trial to trial, stalling, switching between two speeds, and all of it together. `TRUTH_CASES_GATE` is how many comparisons
-//! of each kind are drawn (the share of false words is only told well by thousands).
+//! Trials are drawn in the order of a real run, with both sides interleaved. The noise models are
+//! heavy tails, drift, autocorrelation, stalls, two alternating speeds, and all of these together.
+//! `TRUTH_CASES_GATE` is the number of comparisons per model. Thousands are necessary to estimate
+//! the error rate well.
 
 use std::sync::OnceLock;
 
@@ -17,7 +18,7 @@ use crate::sample;
 /// Repeats of the efforts `quick` and `standard`.
 const REPEATS: usize = 5;
 
-/// What a machine does to trials.
+/// Noise models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Noise {
     Calm,
@@ -39,7 +40,7 @@ const NOISES: [Noise; 7] = [
     Noise::All,
 ];
 
-/// A machine in the course of a run: what it makes of a true value.
+/// State of the simulated machine during a run, which scales true values.
 struct Machine {
     noise: Noise,
     random: Pcg64Mcg,
@@ -57,7 +58,7 @@ impl Machine {
         Machine { noise, random, trials: trials as f64, at: 0.0, correlated, is_slow }
     }
 
-    /// The factor of the next trial.
+    /// The factor for the next trial.
     fn next(&mut self) -> f64 {
         let has = |noise| self.noise == noise || self.noise == Noise::All;
         let (heavy, drift, correlated) =
@@ -66,7 +67,8 @@ impl Machine {
         let random = &mut self.random;
         let mut log = 0.007 * normal(random);
         if heavy {
-            // Student's t with three degrees: its variance is three times that of its middle.
+            // Student's t with three degrees of freedom: its variance is three times that of its
+            // central part.
             let chi: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
             log = 0.006 * normal(random) / (chi / 3.0).sqrt();
         }
@@ -98,14 +100,15 @@ fn normal(random: &mut Pcg64Mcg) -> f64 {
     radius * (std::f64::consts::TAU * even(random)).cos()
 }
 
-/// A run of two targets by turns at so many points, at the first of which the second target is `truth` times as fast.
+/// A run of two interleaved targets at several points. At the first point, the second target is
+/// `truth` times as fast.
 fn run(noise: Noise, points: usize, repeats: usize, truth: f64, random: &mut Pcg64Mcg) -> Record {
     let mut machine = Machine::new(noise, points * repeats * 2, random);
     let mut samples = vec![(Vec::new(), Vec::new()); points];
     for round in 0..repeats {
         for (at, point) in samples.iter_mut().enumerate() {
             let truth = if at == 0 { truth } else { 1.0 };
-            // Every second round goes backwards, as `planimeter compare` has it.
+            // Every second round is in reverse order, as in `planimeter compare`.
             if round % 2 == 0 {
                 point.0.push(1e6 * machine.next());
                 point.1.push(1e6 * truth * machine.next());
@@ -123,7 +126,7 @@ fn run(noise: Noise, points: usize, repeats: usize, truth: f64, random: &mut Pcg
     record
 }
 
-/// The made-up run without its results.
+/// The sample run without its results.
 pub(super) fn empty() -> Record {
     static EMPTY: OnceLock<Record> = OnceLock::new();
     EMPTY.get_or_init(make_empty).clone()
@@ -141,7 +144,7 @@ fn make_empty() -> Record {
     record
 }
 
-/// A forwarding rate.
+/// A cell of the forwarding rate.
 pub(super) fn cell(target: &str, x: f64, samples: Vec<f64>) -> Cell {
     let metric = Metric::RatePpsForwarded;
     Cell {
@@ -171,7 +174,7 @@ pub(super) fn sides(record: &Record) -> [Side<'_>; 2] {
     ["base", "new"].map(|name| Side { name, record, target: Some(name) })
 }
 
-/// What a comparison comes to, with its further measurements.
+/// The result of a comparison including its confirmation measurements.
 fn compared(noise: Noise, points: usize, truth: f64, random: &mut Pcg64Mcg) -> Contrast {
     let first = run(noise, points, REPEATS, truth, random);
     let [base, new] = sides(&first);
@@ -196,7 +199,7 @@ fn cases(by_default: u32) -> u32 {
     asked.and_then(|text| text.parse().ok()).unwrap_or(by_default)
 }
 
-/// Shares, in percent, of comparisons that said what they should not, or should, in each kind of noise.
+/// Percentage of comparisons that meet a condition, for each noise model.
 fn shares(cases: u32, points: usize, truth: f64, said: impl Fn(&Contrast) -> bool) -> Vec<f64> {
     let share = |(kind, noise): (usize, &Noise)| {
         let mut random = Pcg64Mcg::seed_from_u64(1 + kind as u64 * 7919 + points as u64);
@@ -206,7 +209,7 @@ fn shares(cases: u32, points: usize, truth: f64, said: impl Fn(&Contrast) -> boo
     NOISES.iter().enumerate().map(share).collect()
 }
 
-/// How far a share in percent of so many may lie from the truth by chance, at five standard errors.
+/// Deviation of a percentage that chance explains, at five standard errors.
 fn chance(percent: f64, cases: u32) -> f64 {
     5.0 * (percent * (100.0 - percent) / f64::from(cases)).sqrt()
 }
@@ -244,15 +247,15 @@ fn a_loss_of_five_percent_is_caught() {
 #[test]
 fn runs_that_were_made_apart_accuse_hardly_ever() {
     let cases = cases(200);
-    // Of two runs that were made apart nobody can tell a machine of two speeds from two targets: such targets have to take
-    // turns.
+    // With separate runs, a machine with two speeds is indistinguishable from two different
+    // targets. Such targets must be interleaved.
     let tellable = NOISES.iter().filter(|noise| !matches!(noise, Noise::Modes | Noise::All));
     for (kind, noise) in tellable.enumerate() {
         let mut random = Pcg64Mcg::seed_from_u64(5 + kind as u64);
         let mut failed = 0;
         for _ in 0..cases {
             let apart = |random: &mut Pcg64Mcg| {
-                // Each run has a speed of its own besides.
+                // In addition, each run has its own speed.
                 let own = (BETWEEN_RUNS * normal(random)).exp();
                 let mut record = run(*noise, 1, REPEATS, 1.0, random);
                 record.cells.retain(|cell| cell.target == "base");
@@ -271,7 +274,8 @@ fn runs_that_were_made_apart_accuse_hardly_ever() {
     }
 }
 
-/// Two sides of one thing (A/A) in 2,000 runs of six cells each: at most 1 % of the cells may be called different.
+/// Two equal sides (A/A) in 2,000 runs of six cells each: at most 1 % of the cells may be reported
+/// as different.
 #[test]
 fn cells_of_two_equal_sides_are_called_different_in_one_of_a_hundred_at_most() {
     const RUNS: u32 = 2000;
@@ -296,7 +300,7 @@ fn cells_of_two_equal_sides_are_called_different_in_one_of_a_hundred_at_most() {
     assert!(percent <= FALSE_PERCENT, "{different} of {cells} cells: {percent} %");
 }
 
-/// A loss of 3 % under the usual scatter of a trial (0.7 %): what a comparison finds of it, by repeats.
+/// Detection of a 3 % decrease at the usual scatter of a trial (0.7 %), by number of repeats.
 #[test]
 fn a_loss_of_three_percent_is_found_by_thirty_repeats_of_usual_noise() {
     let cases = cases(200);

@@ -1,10 +1,10 @@
-//! What a comparison found, in words that all of its forms share.
+//! Texts of a comparison that all output formats share.
 
 use super::{CellContrast, Contrast, Outcome, Verdict};
 use crate::number;
 use crate::record::Point;
 
-/// The word for a verdict.
+/// Name of a verdict.
 pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Worse => "worse",
@@ -14,7 +14,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The word for what came of a gate.
+/// Name of a gate's outcome.
 pub fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Failed => "failed",
@@ -24,7 +24,7 @@ pub fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// A point, by what is varied.
+/// Text for a point, with its variable.
 pub(super) fn point(point: &Point) -> String {
     let curve = point.within.as_ref().map(|it| format!(", {}", number::curve(it)));
     let (axis, value) = (number::axis(&point.name), number::setting(point.value));
@@ -35,7 +35,7 @@ pub(super) fn point(point: &Point) -> String {
     format!("{at}{}", curve.unwrap_or_default())
 }
 
-/// Where a cell stands: experiment, point and target.
+/// Position of a cell: experiment, point and target.
 pub fn place(cell: &CellContrast) -> String {
     format!("{}, {}, {}", cell.experiment, point(&cell.point), cell.target)
 }
@@ -72,7 +72,7 @@ pub fn values(cell: &CellContrast) -> [String; 2] {
     [cell.base, cell.new].map(|value| number::value(cell.metric, value))
 }
 
-/// How a gate's outcome came about, beyond the numbers.
+/// Explains a gate's outcome beyond the numbers.
 pub(super) fn reason(cell: &CellContrast, at: usize) -> String {
     let gated = &cell.gates[at];
     let first = gated.ratio_first.map(|first| {
@@ -92,7 +92,7 @@ pub(super) fn reason(cell: &CellContrast, at: usize) -> String {
     format!("{why}{}", first.unwrap_or_default())
 }
 
-/// Cells that a headline names.
+/// Maximum number of cells in a headline.
 const NAMED_MAX: usize = 3;
 
 /// A cell with its metric and change: `forwarding-rate, packet size 64 bytes, ours: forwarding rate −5.01 %`.
@@ -101,7 +101,7 @@ pub fn named(cell: &CellContrast) -> String {
     format!("{}: {title} {}", place(cell), cell.ratio.map_or("no ratio".into(), change))
 }
 
-/// All of it in one line.
+/// The result in one line.
 pub fn headline(contrast: &Contrast) -> String {
     let count = |said| contrast.cells_that(said);
     let counts: Vec<String> =
@@ -133,7 +133,7 @@ pub fn headline(contrast: &Contrast) -> String {
     format!("{} ({}); {gates}{worse}", verdict(contrast.verdict), counts.join(", "))
 }
 
-/// How it was measured and judged, in a sentence.
+/// Describes the method of measurement and evaluation in a sentence.
 pub fn method(contrast: &Contrast) -> String {
     let how = match (contrast.is_interleaved, &contrast.again) {
         (true, Some(_)) => {
@@ -154,7 +154,7 @@ pub fn method(contrast: &Contrast) -> String {
     )
 }
 
-/// Text for a terminal or a line of its own: a terminal obeys control characters, and names come from outside.
+/// Removes control characters, because names come from outside and a terminal interprets them.
 pub(super) fn plain(text: &str) -> String {
     text.replace(|letter: char| letter.is_control() && letter != '\n', " ")
 }

@@ -1,16 +1,16 @@
-//! Which results rest on what the tester's own controller can say and hear, and not on the switch.
+//! Results that the tester's own controller may have limited, instead of the switch.
 //!
-//! Source: RFC 2544, section 6 (a tester that is known before its results are believed), asked of the control
-//! channel. A rate within [`SHARE`] of what the controller reached before a peer that costs next to nothing may be
-//! the controller's. Invariant: a function of cells and calibrations.
+//! Source: RFC 2544, section 6 (calibration of the tester), applied to the control channel. A rate
+//! of at least [`SHARE`] of the controller's maximum, measured with a peer of almost no cost, may
+//! be limited by the controller. Invariant: the result is a function of cells and calibrations.
 
 use crate::links;
 use crate::record::{Bound, BoundCause, BoundSide, Cell, Metric, Notice, Record, Warning};
 
-/// From this share of the controller's ceiling on, a rate may be the controller's.
+/// Share of the controller's maximum from which the controller may limit a rate.
 pub const SHARE: f64 = 0.8;
 
-/// Rates whose ceiling it is, by how their names begin; the first that fits counts.
+/// Prefixes of rates, and the maximum that applies to each. The first match counts.
 const CEILINGS: &[(&str, &str)] = &[
     ("echo_", "echo"),
     ("barrier_", "barrier"),
@@ -36,7 +36,7 @@ pub(super) fn find(record: &mut Record) {
     }
 }
 
-/// The gravest of an experiment on a target.
+/// The most severe warning per experiment and target.
 pub(super) fn notices(record: &Record) -> Vec<Notice> {
     let mut found: Vec<(String, Warning)> = Vec::new();
     for cell in &record.cells {
@@ -60,7 +60,7 @@ fn of(record: &Record, cell: &Cell) -> Option<Warning> {
         .then_some(Warning::ControllerLimited { per_s: cell.value, most_per_s })
 }
 
-/// Which of the controller's rates bounds a metric.
+/// The controller's rate that bounds a metric.
 fn kind_of(metric: Metric) -> Option<&'static str> {
     let name = metric.name();
     if !name.contains("_per_s") {

@@ -1,19 +1,20 @@
-//! Trials that failed, and why: what a report says before anything else.
+//! Failed trials and their reasons, which a report states first.
 //!
-//! A trial fails when its module fails, or when a lost connection or a limit ends its module before that has measured
-//! anything. Counts are of trials. Invariant: a run in which every trial failed has no result.
+//! A trial fails when its module fails, or when a lost connection or a limit ends its module before
+//! it has measured anything. Counts are of trials. Invariant: a run in which every trial failed has
+//! no result.
 
 use crate::record::{Ended, ModuleRun, Record, Trial};
 
 use super::counts;
 
-/// Reasons that a sentence names.
+/// Maximum number of reasons in a sentence.
 const REASONS_MAX: usize = 3;
 
-/// What a script costs the tester is measured whatever comes of it.
+/// The cost of a script for the tester is measured even in a failed trial.
 const COSTS_OF_SCRIPTS: &str = "python_";
 
-/// The reason why a trial failed, in one line; none if it has a result.
+/// The reason for a trial's failure, in one line; none if it has a result.
 pub fn reason(trial: &Trial) -> Option<String> {
     let module = trial.module.as_ref()?;
     let (has_failed, why) = match &module.ended {
@@ -35,7 +36,7 @@ pub fn has_failed(record: &Record) -> bool {
     failed == all && (all > 0 || record.failure.is_some())
 }
 
-/// Whether a module of a run failed in some trial, whatever the others measured.
+/// Whether a module of a run failed in some trial, regardless of other trials.
 pub fn has_failed_module(record: &Record) -> bool {
     let failed = |trial: &Trial| {
         trial.module.as_ref().is_some_and(|module| matches!(module.ended, Ended::Failed(_)))
@@ -43,13 +44,13 @@ pub fn has_failed_module(record: &Record) -> bool {
     record.trials.iter().filter(|trial| counts(trial)).any(failed)
 }
 
-/// Failed trials, and all that count.
+/// Numbers of failed trials and of all counting trials.
 fn tally(record: &Record) -> [usize; 2] {
     let all = record.trials.iter().filter(|trial| counts(trial));
     all.fold([0; 2], |[failed, all], it| [failed + usize::from(reason(it).is_some()), all + 1])
 }
 
-/// What failed, in sentences; none if nothing did.
+/// Describes the failures in sentences; none if there are none.
 pub fn sentence(record: &Record) -> Option<String> {
     let error = record.failure.as_ref().map(|why| format!("The run failed: {why}."));
     let mut reasons: Vec<(String, usize)> = Vec::new();
@@ -95,7 +96,7 @@ mod tests {
         serde_json::from_value(module).unwrap()
     }
 
-    /// A record in which these of its trials are of a module that ended so and measured nothing.
+    /// A record in which these trials are of a module that ended this way without a measurement.
     fn failing(ended: &[Ended]) -> Record {
         let mut record = sample::record();
         record.trials.retain(counts);

@@ -1,25 +1,26 @@
-//! What kept each forwarding rate from being higher: the load, the tester, the wire or the target.
+//! Finds what limited each forwarding rate: the load, the tester, the link or the target.
 //!
-//! The wire's ceiling is what a forwarder that looks at no frame reached on the same wire in the
-//! same run (testpmd); without one nobody knows it. Invariant: a function of cells and trials.
+//! The link's maximum is the rate of a forwarder that does not parse frames (testpmd) on the same
+//! link in the same run. Without such a target it is unknown. Invariant: the result is a function
+//! of cells and trials.
 
 use super::is_limited;
 use crate::links;
 use crate::record::{Cell, Limit, Metric, Record, Trial};
 
-/// The forwarder that looks at no frame, by its name as a target.
+/// Target name of the forwarder that does not parse frames.
 const CEILING: &str = "testpmd";
 
-/// From this share of the ceiling on, a target is as fast as the wire.
+/// Share of the maximum from which a target is as fast as the link.
 const CEILING_SHARE: f64 = 0.95;
 
-/// Loss below which a load was carried.
+/// Frame loss rate below which a load was forwarded.
 const LOSS_RATIO_MAX: f64 = 0.001;
 
-/// Offered below this share of intended, a load was not what was asked for.
+/// Below this share of the intended load, the offered load is insufficient.
 const OFFERED_SHARE_MIN: f64 = 0.999;
 
-/// Says of every cell of a forwarding rate what limited it.
+/// Sets the limit of every cell of a forwarding rate.
 pub(super) fn find(record: &mut Record) {
     let limits: Vec<Option<Limit>> = record.cells.iter().map(|cell| of(record, cell)).collect();
     for (cell, limit) in record.cells.iter_mut().zip(limits) {
@@ -52,8 +53,8 @@ fn of(record: &Record, cell: &Cell) -> Option<Limit> {
     }
 }
 
-/// Whether what was asked for came through. Where a target takes frames by itself, it need not lose
-/// any of those that it took to be at its limit.
+/// Whether the intended load was forwarded. A target that takes frames by itself may be at its
+/// limit without losing any that it took.
 fn is_carried(trial: &Trial) -> bool {
     let is_whole = trial.frames_offered as f64 >= trial.frames_intended as f64 * OFFERED_SHARE_MIN;
     is_whole && trial.loss_ratio().is_some_and(|loss| loss <= LOSS_RATIO_MAX)

@@ -1,7 +1,11 @@
-//! The quality of each value: bounds, disturbances and exclusions, out of trials and outcomes.
+//! Derives the quality of each value, its bounds, disturbances and exclusions, from trials and
+//! outcomes.
 //!
-//! Invariants: what concerns most repeats of a rate makes the rate a bound, what concerns fewer makes these repeats
-//! disturbed; a trial is disturbed for a metric only if its stalls can change that metric.
+//! Invariants:
+//!
+//! - A condition of most repeats of a rate makes the rate a bound. A condition of fewer repeats
+//!   marks these as disturbed.
+//! - A trial is disturbed for a metric only if stalls can change that metric.
 
 use super::{Place, is_limited, is_step, study};
 use crate::conclude::is_below_resolution;
@@ -10,20 +14,21 @@ use crate::record::{
     Metric, Outcome, Point, Record, Remark, Trial,
 };
 
-/// Share of a trial for which the tester may be descheduled before a rate or a median changes by more than counts.
+/// Share of a trial for which the tester may be descheduled without a relevant change of a rate or
+/// median.
 const STALLED_SHARE_OF_RATES: f64 = crate::conclude::RELEVANT_RATIO;
 
-/// The same share for means, which a few late frames move.
+/// The same share for means, which a few late frames change.
 const STALLED_SHARE_OF_MEANS: f64 = 0.001;
 
-/// What is known of one repeat of a value.
+/// Facts about one repeat of a value.
 #[derive(Debug, Default)]
 struct Findings {
     causes: Vec<DisturbanceCause>,
     bound: Option<Bound>,
 }
 
-/// Adds what the trials and outcomes of a place say about a value that was found there.
+/// Adds the quality of a value from the trials and outcomes of its place.
 pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
     let mut repeats: Vec<(u32, Findings)> = Vec::new();
     for trial in place.trials.iter().filter(|trial| cell.trials.contains(&trial.id)) {
@@ -36,7 +41,8 @@ pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
     }
     let bounds = || repeats.iter().filter_map(|(_, found)| found.bound);
     let is_of_tester = |bound: &Bound| bound.cause == BoundCause::TesterLimit;
-    // One repeat at the end of a search makes the mean a bound; a tester that was short once only spoils that repeat.
+    // One repeat at the search limit makes the mean a bound. A single limitation of the tester
+    // affects only that repeat.
     let most = bounds().filter(is_of_tester).count() * 2 > repeats.len();
     cell.bound = bounds().find(|bound| most || !is_of_tester(bound));
     let is_bound = cell.bound.is_some();
@@ -57,7 +63,7 @@ pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
     }
 }
 
-/// Bounds by what limited a forwarding rate, once that is known.
+/// Adds bounds that follow from what limited a forwarding rate.
 pub(super) fn by_limit(record: &mut Record) {
     let bound = Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit };
     let capacity = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
@@ -88,10 +94,10 @@ pub(super) fn by_limit(record: &mut Record) {
     }
 }
 
-/// From this share of the capacity of the link on, a load fills the link.
+/// Share of the link's capacity from which a load fills the link.
 const FULL_LOAD: f64 = 0.99;
 
-/// Excludes values for what holds for the whole run.
+/// Excludes values for conditions of the whole run.
 pub(super) fn exclude(record: &mut Record) {
     let exclusion = match record.environment.simulated {
         true => Some(Exclusion::Simulated),
@@ -116,7 +122,7 @@ fn is_descheduled(trial: &Trial, share: f64) -> bool {
         return false;
     }
     let sending = trial.duration_ns_warmup + trial.duration_ns_effective;
-    // Older records have the flag alone.
+    // Older records have only the flag.
     trial.stalls.is_none_or(|stalls| stalls.ns_total as f64 > share * sending as f64)
 }
 
@@ -129,7 +135,7 @@ fn is_offered(metric: Metric) -> bool {
     matches!(metric, Metric::RatePpsOffered | Metric::RateBpsOffered)
 }
 
-/// The share of a trial for which stalls may last before they change the metric; none if they never do.
+/// Share of a trial for which stalls may last before they change the metric; none if they never do.
 fn stalled_share(metric: Metric) -> Option<f64> {
     let name = metric.name();
     let is_loss = crate::direction::is_loss(metric);
@@ -179,7 +185,7 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
     let metric = outcome.metric;
     let has = |flag| outcome.flags.contains(&flag);
     let mut found = Findings::default();
-    // A search repeats its disturbed trials itself; a module does not.
+    // A search repeats its disturbed trials itself. A module does not.
     for trial in place.trials.iter().filter(|it| outcome.trials.contains(&it.id)) {
         if trial.module.is_some() || metric.unit() == "ns" {
             found.causes.extend(of_flags(trial, metric));
@@ -194,7 +200,7 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
     }
     let remarks = outcome.goal.iter().flat_map(|goal| &goal.remarks);
     let mut open = remarks.filter_map(|remark| match remark {
-        // The highest load of the search is what the link carries.
+        // The highest load of the search is the capacity of the link.
         Remark::NoUpperBound => Some((BoundSide::Lower, BoundCause::LinkLimit)),
         Remark::NoLowerBound => Some((BoundSide::Upper, BoundCause::SearchLimit)),
         _ => None,

@@ -1,9 +1,10 @@
-//! What a richer target costs beside a plainer one: gelberger2013's question, put to a run's own numbers.
+//! Cost of a richer target compared with a plainer one: the question of gelberger2013, applied to a
+//! run.
 //!
-//! Targets are told apart as the study does it: an element that is programmed by a graph, an OpenFlow switch, what the kernel
-//! does itself, and code that was written for the one task. Two of them are compared over a whole curve: within each repeat
-//! the geometric mean of the ratios at all points, and over repeats the interval of those. Invariant: only what both were
-//! asked to do and both measured is compared; a repeat that lacks a point is left out.
+//! Roles follow the study: a ProGFE element, an OpenFlow switch, the kernel's own forwarding, and
+//! code for a single task. Two targets are compared over a whole curve. Each repeat gives the
+//! geometric mean of the ratios at all points; the interval is over repeats. Invariant: only
+//! measurements of both targets are compared; a repeat that lacks a point is omitted.
 
 use crate::conclude::{self, Conclusion, Estimate};
 use crate::number::WORKLOAD;
@@ -11,16 +12,16 @@ use crate::rank::{self, Correlation};
 use crate::record::{Cell, Metric, Name, Record, Target, Technology};
 use crate::series;
 
-/// The experiment that asks whether the richer costs more.
+/// The experiment about the cost of a richer target.
 pub const ASKED: &str = "gelberger2013/discussion";
 
-/// Throughput of a connection by TCP.
+/// TCP throughput of a connection.
 pub const TCP: &str = "tcp_throughput_bps";
 
-/// The experiment that asks how much delays vary.
+/// The experiment about latency variation.
 const VARIED: &str = "gelberger2013/fig6";
 
-/// Percentiles of a frame's delay above the least of its trial, the highest first.
+/// Percentiles of the delay above the trial's minimum, highest first.
 const VARIATIONS: [(Metric, &str); 4] = [
     (Metric::PdvNsP999, "99.9th"),
     (named("pdv_ns_p99"), "99th"),
@@ -28,8 +29,9 @@ const VARIATIONS: [(Metric, &str); 4] = [
     (named("pdv_ns_p50"), "50th"),
 ];
 
-/// The percentile of the variation of delay that figures, tables and claims are about, with its ordinal: the highest for which all
-/// targets have frames enough at every point. Short trials leave high percentiles undefined.
+/// The percentile of delay variation for figures, tables and claims, with its ordinal. It is the
+/// highest one for which all targets have enough frames at every point. In short trials, high
+/// percentiles are undefined.
 pub fn variation(record: &Record) -> (Metric, &'static str) {
     let varied = |cell: &&Cell| cell.experiment == VARIED;
     let measured = named("pdv_ns_mean");
@@ -44,12 +46,12 @@ pub fn variation(record: &Record) -> (Metric, &'static str) {
     found.unwrap_or(VARIATIONS[VARIATIONS.len() - 1])
 }
 
-/// Whether a metric is such a percentile.
+/// Whether a metric is one of these percentiles.
 pub fn is_variation(metric: Metric) -> bool {
     VARIATIONS.iter().any(|(known, _)| *known == metric)
 }
 
-/// What is compared: where, which metric, what it is called, and whether more of it is better.
+/// The comparisons: experiment, metric, name, and whether larger is better.
 const COMPARED: [(&str, Metric, &str, bool); 6] = [
     (ASKED, Metric::RatePpsForwarded, "forwarding rate at full load", true),
     ("gelberger2013/fig4", named(TCP), "throughput of TCP by window", true),
@@ -59,25 +61,25 @@ const COMPARED: [(&str, Metric, &str, bool); 6] = [
     (VARIED, named("pdv_ns_mean"), "packet delay variation on average", false),
 ];
 
-/// A richer target beside a plainer one.
+/// A richer target compared with a plainer one.
 #[derive(Debug, Clone)]
 pub struct Costing<'a> {
-    /// The richer.
+    /// The richer target.
     pub rich: &'a str,
-    /// The plainer.
+    /// The plainer target.
     pub plain: &'a str,
-    /// What both did, by its number.
+    /// Number of the workload.
     pub workload: f64,
-    /// What is compared.
+    /// Name of the compared quantity.
     pub what: &'static str,
-    /// Whether more of that is better.
+    /// Whether larger is better.
     more_is_better: bool,
-    /// The richer's over the plainer's.
+    /// Ratio of the richer target to the plainer one.
     pub ratio: Estimate,
 }
 
 impl Costing<'_> {
-    /// Whether the richer costs more; none where that cannot be concluded.
+    /// Whether the richer target costs more; none if inconclusive.
     pub fn costs_more(&self) -> Option<bool> {
         match self.ratio.relevant() {
             Conclusion::Smaller => Some(self.more_is_better),
@@ -87,7 +89,7 @@ impl Costing<'_> {
     }
 }
 
-/// Every richer target against every plainer one, in all that both did.
+/// Compares every richer target with every plainer one in all common measurements.
 pub fn costings(record: &Record) -> Vec<Costing<'_>> {
     let mut found = Vec::new();
     let varied = (VARIED, variation(record).0, "packet delay variation", false);
@@ -109,7 +111,7 @@ pub fn costings(record: &Record) -> Vec<Costing<'_>> {
     found
 }
 
-/// In how many of these comparisons the richer costs more, in how many less, and how many cannot be told.
+/// Numbers of comparisons in which the richer target costs more, costs less, or is inconclusive.
 pub fn tally(record: &Record) -> [usize; 3] {
     let mut counts = [0; 3];
     for costing in costings(record) {
@@ -123,7 +125,7 @@ pub fn tally(record: &Record) -> [usize; 3] {
     counts
 }
 
-/// How rich a target is: the higher, the more it can be told to do.
+/// Richness of a target: a higher value means more programmable.
 fn richness(target: &Target) -> Option<u8> {
     match Role::of(target) {
         Role::ProGfe => Some(2),
@@ -133,23 +135,23 @@ fn richness(target: &Target) -> Option<u8> {
     }
 }
 
-/// What a target is, as the study tells them apart.
+/// Role of a target in the study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Programmed by a graph.
+    /// An element programmed by a ProGFE graph.
     ProGfe,
-    /// Programmed by a controller's rules.
+    /// A switch programmed by OpenFlow rules.
     OpenFlow,
-    /// What the kernel does itself.
+    /// The kernel's own forwarding.
     Kernel,
-    /// Code for the one task, in user space.
+    /// Code for a single task, in user space.
     Native,
-    /// Nothing of these: a cable.
+    /// None of these: a cable.
     Other,
 }
 
 impl Role {
-    /// That of a target.
+    /// The role of a target.
     pub fn of(target: &Target) -> Role {
         match target.technology {
             Technology::Cable => Role::Other,
@@ -161,17 +163,17 @@ impl Role {
     }
 }
 
-/// A metric that a module named.
+/// A metric defined by a module.
 pub const fn named(name: &'static str) -> Metric {
     Metric::Named(Name::of(name))
 }
 
-/// The workload that a cell belongs to, by its number.
+/// Number of the workload of a cell.
 pub fn workload(cell: &Cell) -> Option<f64> {
     cell.point.within.as_ref().filter(|curve| curve.name == WORKLOAD).map(|curve| curve.value)
 }
 
-/// The workloads of a metric that both targets did, each once, rising.
+/// The workloads that both targets have for a metric, in rising order without duplicates.
 pub fn workloads(record: &Record, experiment: &str, metric: Metric, pair: [&str; 2]) -> Vec<f64> {
     let of = |target: &str| -> Vec<f64> {
         let mut found: Vec<f64> =
@@ -184,7 +186,7 @@ pub fn workloads(record: &Record, experiment: &str, metric: Metric, pair: [&str;
     of(pair[0]).into_iter().filter(|number| other.contains(number)).collect()
 }
 
-/// The first target's metric over the second's in a workload, over all points that both have.
+/// Ratio of the first target's metric to the second's in a workload, over all common points.
 pub fn over_points(
     record: &Record,
     experiment: &str,
@@ -222,17 +224,18 @@ fn ratios(points: &[(&Cell, &Cell)]) -> Option<Estimate> {
     (!ratios.is_empty()).then(|| Estimate::of_pairs(&ratios).with(&of, &base))
 }
 
-/// What a cell measured in a repeat.
+/// The value of a cell in a repeat.
 pub fn sample(cell: &Cell, repeat: u32) -> Option<f64> {
     let place = cell.repeats.iter().position(|own| *own == repeat)?;
     cell.samples.get(place).copied()
 }
 
-/// Where connections by TCP are, those of full frames first.
+/// Experiments with TCP connections, those with full-size frames first.
 const CONNECTIONS: [&str; 2] = ["gelberger2013/fig7", "gelberger2013/fig4"];
 
-/// Variation of delay against a quantity of TCP: a group for each target and workload, with a pair for each repeat that has
-/// both. Variation is that of the largest frames, the connection that of the largest frames or of the widest window.
+/// Latency variation and a quantity of TCP, as pairs: a group per target and workload, a pair per
+/// repeat with both. The variation is that of the largest frames; the connection is that of the
+/// largest frames or the widest window.
 pub fn against_variation(record: &Record, metric: Metric) -> Vec<Vec<(f64, f64)>> {
     let tcp = CONNECTIONS.into_iter().find(|id| record.cells.iter().any(|it| it.experiment == *id));
     let Some(tcp) = tcp else { return Vec::new() };
@@ -258,7 +261,7 @@ pub fn against_variation(record: &Record, metric: Metric) -> Vec<Vec<(f64, f64)>
     groups
 }
 
-/// A target's cell of a workload that lies last on its axis.
+/// A target's last cell of a workload on its axis.
 fn last<'a>(
     record: &'a Record,
     (experiment, target): (&'a str, &'a str),
@@ -270,8 +273,8 @@ fn last<'a>(
     cells.max_by(|a, b| a.point.value.total_cmp(&b.point.value))
 }
 
-/// How variation of delay goes with a quantity of TCP over targets, workloads and repeats: the rank correlation, what may
-/// be concluded from it, and in how many groups its pairs are.
+/// Rank correlation of latency variation with a quantity of TCP over targets, workloads and
+/// repeats: the correlation, its conclusion and the number of groups.
 pub fn correlation(record: &Record, metric: Metric) -> Option<(Correlation, Estimate, usize)> {
     let groups = against_variation(record, metric);
     let found = rank::correlation(&groups, conclude::DIFFERENT_PERCENT, record.seed)?;
@@ -288,7 +291,8 @@ mod tests {
     use crate::record::{Point, Verdict};
     use crate::{claims, sample};
 
-    /// A run of an element and a switch that switched, whose rates at two sizes were these in each repeat.
+    /// A run of an element and a switch that perform switching, with these rates at two sizes in
+    /// each repeat.
     fn run(element: [[f64; 3]; 2], switch: [[f64; 3]; 2]) -> Record {
         let mut record = sample::record();
         record.targets.truncate(2);
@@ -340,12 +344,12 @@ mod tests {
         for (factor, counts) in [
             ([0.5, 0.6], [1, 0, 0]),
             ([1.5, 1.6], [0, 1, 0]),
-            // It is slower at one size by as much as it is faster at the other.
+            // The gain at one size equals the loss at the other.
             ([0.5, 2.0], [0, 0, 1]),
         ] {
             assert_eq!(tally(&run(times(factor), SWITCH)), counts, "{factor:?}");
         }
-        // A machine that slows down over the run does so for both.
+        // A machine that slows down during the run affects both targets.
         let record = run(times([0.9, 0.9]), SWITCH);
         let [found] = &costings(&record)[..] else { panic!("one comparison") };
         assert!((found.ratio.value - 0.9).abs() < 1e-9 && found.costs_more() == Some(true));
@@ -370,11 +374,12 @@ mod tests {
         };
         assert_eq!(judged([1.2, 1.0]), Verdict::Holds);
         assert_eq!(judged([0.5, 0.5]), Verdict::DoesNot);
-        // One of two places is no majority, and is enough for the opposite.
+        // One of two places is no majority, but is enough for the opposite.
         assert_eq!(judged([1.2, 0.5]), Verdict::DoesNot);
     }
 
-    /// Short trials have frames enough for the 99th percentile of one target and for the 99.9th of another.
+    /// In short trials one target has enough frames for the 99th percentile, and another for the
+    /// 99.9th.
     #[test]
     fn figure_table_and_claim_use_the_highest_percentile_that_all_targets_have() {
         let mut record = run(SWITCH, SWITCH);

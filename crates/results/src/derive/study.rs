@@ -1,25 +1,32 @@
-//! What bianco2010 derives from its trials: fairness between two flows, and the time in the target.
+//! Metrics of bianco2010: fairness between two flows, and processing time in the target.
 //!
-//! Source: sections IV.C and IV.D of the study. Loss of a flow is the share of its offered frames that
-//! reached the target and did not come out: what the tester's own port refused is no loss of the target's; the difference is PL(F1) - PL(F2), by the study's formula, so that above zero F1
-//! loses more (its sentence says the opposite of its formula). Jain's index (Jain, Chiu, Hawe, 1984) is
-//! taken of what each flow got of what it offered. The max-min share compares what each flow got with
-//! what it would have got, were all that came out divided max-min fairly.
-//! Processing time is Tp = L - 2 (Tt + D): L the mean latency, Tt = S / C where the link serialises at C
-//! (preamble and gap counted, since our simulated link hands a frame on when these have passed), else 0,
-//! and D what the tester's loop shows of one way, 0 in simulated time. Invariant: these metrics
-//! are found for the items that are about them, and for no others.
+//! Source: sections IV.C and IV.D of the study.
+//!
+//! - The loss of a flow is the share of its offered frames that reached the target and did not come
+//!   out. Frames that the tester's own port rejected are not included.
+//! - The difference is PL(F1) - PL(F2), by the study's formula: above zero, F1 loses more. The
+//!   study's text states the opposite of its formula.
+//! - Jain's index (Jain, Chiu, Hawe, 1984) is that of each flow's forwarded share of its offered
+//!   load.
+//! - The max-min share compares each flow's forwarded load with its part of a max-min fair division
+//!   of the total.
+//! - Processing time is Tp = L - 2 (Tt + D). L is the mean latency. Tt = S / C if the link
+//!   serializes at C, else 0; S includes preamble and gap, because the simulated link delivers a
+//!   frame after these have passed. D is the one-way delay of the tester's loop, 0 in simulated
+//!   time.
+//!
+//! Invariant: these metrics are computed only for the items that are about them.
 
 use crate::links;
 use crate::record::{Experiment, Metric, Record, StreamCount, Trial};
 
-/// Preamble and gap, which take time on a wire and are in no frame.
+/// Preamble and gap, which take time on the wire and are not part of a frame.
 pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
 
-/// What a target's link adds to the latency of a frame, each way.
+/// Latency of a target's link, one way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OneWay {
-    /// Capacity at which the link serialises, bit/s; absent where it does not serialise.
+    /// Capacity at which the link serializes, bit/s; absent if it does not serialize.
     pub capacity_bps: Option<f64>,
     /// Half of the mean latency of the tester's loop, nanoseconds.
     pub delay_ns: f64,
@@ -46,13 +53,13 @@ pub(super) fn is_asked(experiment: &Experiment, metric: Metric) -> bool {
     }
 }
 
-/// Capacity at which the record's links serialise, bit/s; absent where they do not.
+/// Capacity at which the record's links serialize, bit/s; absent if they do not.
 pub fn capacity_bps(record: &Record) -> Option<f64> {
     let nominal = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
     nominal.filter(|_| record.environment.simulated)
 }
 
-/// What a target's link adds each way; absent where nobody knows it.
+/// One-way latency of a target's link; absent if unknown.
 pub fn one_way(record: &Record, target: &str) -> Option<OneWay> {
     if record.environment.simulated {
         return Some(OneWay { capacity_bps: capacity_bps(record), delay_ns: 0.0 });
@@ -61,8 +68,8 @@ pub fn one_way(record: &Record, target: &str) -> Option<OneWay> {
     Some(OneWay { capacity_bps: None, delay_ns: latency.ns_mean / 2.0 })
 }
 
-/// Time in the target: Tp = L - 2 (Tt + D), in nanoseconds. Below zero, the loop was slower than
-/// the target with its links.
+/// Processing time Tp = L - 2 (Tt + D) in nanoseconds. Negative if the loop was slower than the
+/// target with its links.
 pub(super) fn processing_ns(record: &Record, trial: &Trial) -> Option<f64> {
     let latency = trial.latency.as_ref()?;
     let OneWay { capacity_bps, delay_ns } = one_way(record, &trial.target)?;
@@ -71,7 +78,7 @@ pub(super) fn processing_ns(record: &Record, trial: &Trial) -> Option<f64> {
     Some(latency.ns_mean - 2.0 * (transmission_ns + delay_ns))
 }
 
-/// A metric of fairness between the flows of a trial, of which the last is F2.
+/// A fairness metric between the flows of a trial. The last flow is F2.
 pub(super) fn fairness(trial: &Trial, metric: Metric) -> Option<f64> {
     let [first, .., last] = &trial.streams[..] else { return None };
     match metric {
@@ -102,12 +109,12 @@ fn reached(flow: &StreamCount) -> u64 {
 
 fn loss(flow: &StreamCount) -> Option<f64> {
     let reached = reached(flow) as f64;
-    // A share of what the port refused may be some frames off.
+    // The distributed share of rejected frames may be inexact by some frames.
     (reached > 0.0).then(|| (1.0 - flow.classes.correct as f64 / reached).max(0.0))
 }
 
-/// The share of its frames that the target lost of all flows; none where the link could not carry what was offered, so that
-/// nobody knows what the target would have lost.
+/// Frame loss rate of the target over all flows; none if the link could not carry the offered load,
+/// so that the target's loss is unknown.
 pub(crate) fn overload_loss(record: &Record, trial: &Trial) -> Option<f64> {
     let by = |is: fn(&StreamCount) -> u32, port: u32| {
         let flows = trial.streams.iter().filter(move |flow| is(flow) == port);
@@ -127,15 +134,15 @@ pub(crate) fn overload_loss(record: &Record, trial: &Trial) -> Option<f64> {
     (reached > 0).then(|| 1.0 - correct as f64 / reached as f64)
 }
 
-/// Jain's index: the square of the sum over n times the sum of squares; absent where nobody got anything.
+/// Jain's index: the square of the sum divided by n times the sum of squares; absent if all shares
+/// are zero.
 fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// `total` divided among these demands: the smallest first, each at most an equal part of what is
-/// left.
+/// Divides `total` among these demands: the smallest first, each at most an equal part of the rest.
 fn max_min(demands: &[f64], mut total: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..demands.len()).collect();
     order.sort_by(|&a, &b| demands[a].total_cmp(&demands[b]));
@@ -206,12 +213,12 @@ mod tests {
             assert!(near, "{have:?}, not {want:?}");
         };
         close(&found(&[(100, 50), (900, 900)]), &[0.5, 0.0, 0.5, 0.9, 0.5]);
-        // Max-min: the small flow loses nothing, and that is a share of one.
+        // Max-min: the small flow has no loss, so its share is one.
         close(&found(&[(100, 100), (900, 450)]), &[0.0, 0.5, -0.5, 0.9, 1.0]);
-        // The same loss for both: Jain finds it fair, and by max-min the small one has too little.
+        // Equal loss ratios: Jain's index is fair, but by max-min the small flow gets too little.
         close(&found(&[(100, 50), (900, 450)]), &[0.5, 0.5, 0.0, 1.0, 0.5]);
         assert!(found(&[(100, 100)]).is_empty(), "one flow is fair to nobody");
-        // Three: the first and the last are compared, and all of them are in the index.
+        // Three flows: the difference compares the first and the last; the index includes all.
         close(&found(&[(100, 100), (100, 0), (100, 50)]), &[0.0, 0.5, -0.5, 0.6, 0.0]);
         assert_eq!(found(&[(100, 0), (100, 0)]).len(), 4, "nobody got anything: no index");
     }

@@ -1,4 +1,4 @@
-//! Cells, ratios and warnings of the made-up run, worked out by hand.
+//! Tests of cells, ratios and warnings of the sample run, calculated by hand.
 
 use super::*;
 use crate::record::{Answer, Drop, Experiment, IntervalMethod, Limit, Work, gathered};
@@ -42,7 +42,7 @@ fn a_rate_is_the_mean_of_its_repeats_over_the_longer_time() {
             && trial.point.value == 64.0
         {
             trial.frames_forwarded = rates.next().unwrap();
-            // Half a second of drain: the rate must not profit from it.
+            // Half a second of drain must not raise the rate.
             trial.duration_ns_receiving = Some(trial.duration_ns_effective * 3 / 2);
         }
     });
@@ -99,7 +99,8 @@ fn the_tester_limits_only_what_the_target_still_carried() {
         let cell = cell_at(record, target, Metric::RatePpsForwarded, 64.0);
         cell.warnings.iter().any(Warning::makes_doubtful)
     };
-    // Offered too little at 64 bytes, and yet every target lost frames: its own limit shows.
+    // The offered load at 64 bytes is too low, but every target lost frames and so shows its own
+    // limit.
     let record = sample::record();
     assert!(record.trials[0].flags.contains(&Flag::TesterLimited));
     assert!(!limited(&record, "ours") && !record.is_doubtful());
@@ -194,7 +195,7 @@ fn ratios_are_to_the_first_target_and_by_pairs() {
     assert!((bridge.ratio - 1_120.0 / 905.0).abs() < 0.02);
     assert_eq!(ratio("linux-bridge", Metric::RatePpsForwarded).answer, Answer::Lower);
     assert!(record.ratios.iter().all(|ratio| ratio.target != "ours"));
-    // A pair needs both of its trials: without the first round, two are left.
+    // A pair needs both trials: without the first round, two pairs remain.
     let lost = changed(|trial| {
         if trial.repeat == 1 && trial.target == "ours" {
             trial.role = Role::WarmUp;

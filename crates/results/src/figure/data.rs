@@ -1,13 +1,13 @@
-//! A figure's numbers for the page's own script, as JSON that can stand inside HTML.
+//! A figure's data for the page's script, as JSON that is safe inside HTML.
 //!
-//! Invariant: no text in it can end the element that it stands in, and numbers keep the digits that
-//! a picture can show.
+//! Invariant: no text can close its HTML element, and numbers keep the digits that an image can
+//! show.
 
 use serde_json::{Map, Value, json};
 
 use super::{AxisKind, Figure, FigurePoint, Marker, Series};
 
-/// Significant digits of what is drawn; the tables and CSV files hold all of them.
+/// Significant digits in figures. Tables and CSV files contain all digits.
 const DIGITS: i32 = 7;
 
 /// The figure as JSON without `<`, `>` and `&`.
@@ -33,7 +33,7 @@ fn kind(kind: AxisKind) -> &'static str {
     }
 }
 
-/// What all points have in common stands once.
+/// Warnings common to all points are written once.
 fn series(series: &Series) -> Value {
     let mut out = Map::new();
     let points = &series.points;
@@ -77,7 +77,7 @@ fn series(series: &Series) -> Value {
     Value::Object(out)
 }
 
-/// A number that JSON can hold, or nothing.
+/// A number that JSON can represent, or null.
 fn rounded(value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;

@@ -1,8 +1,8 @@
-//! The picture: SVG that reads well on a screen, on paper and aloud.
+//! SVG images for screen, print and screen readers.
 //!
-//! Written by hand and not by a plotting crate, because the picture needs a title, a description
-//! and a note on each point, and its bytes must not change with a crate's version (see
-//! `docs/decisions/0003-figures.md`). Invariant: all text from outside is escaped.
+//! This module does not use a plotting crate. The image needs a title, a description and a note on
+//! each point, and its bytes must not depend on a crate's version (see
+//! `docs/decisions/0003-figures.md`). Invariant: all external text is escaped.
 
 use std::fmt::Write;
 
@@ -19,20 +19,20 @@ const BOTTOM: f64 = 58.0;
 const TITLE_HEIGHT: f64 = 40.0;
 const LEGEND_ROW: f64 = 22.0;
 const LEGEND_COLUMNS: usize = 3;
-/// Width of a letter of the legend, on average, in the widest of the fonts that may be used.
+/// Average width of a legend letter in the widest possible font.
 const LETTER: f64 = 7.0;
 /// Width of a legend's line and marker, before the text.
 const LEGEND_TEXT_AT: f64 = 44.0;
-/// From more points than this a curve is drawn as dots.
+/// Number of points above which a curve is drawn as dots.
 pub(super) const DENSE_POINTS: usize = 150;
-/// Radius of the ring around a point that a warning stands with, and its colour.
+/// Radius and colour of the ring around a point with a warning.
 const RING: f64 = 9.0;
 const WARNING: &str = "#a33a00";
 const INK: &str = "#222222";
 const FAINT: &str = "#dddddd";
 const FAINTER: &str = "#eeeeee";
 
-/// The picture of a figure.
+/// Draws a figure.
 pub fn svg(figure: &Figure) -> String {
     let drawn: Vec<&Series> = figure.drawn().collect();
     let top = TITLE_HEIGHT + legend_height(&drawn);
@@ -78,7 +78,7 @@ fn legend_height(series: &[&Series]) -> f64 {
     series.len().div_ceil(legend_columns(series)) as f64 * LEGEND_ROW + 12.0
 }
 
-/// As many columns as the longest name leaves room for.
+/// The number of columns that fit the longest name.
 fn legend_columns(series: &[&Series]) -> usize {
     let longest = series.iter().map(|one| legend_name(one).chars().count()).max().unwrap_or(0);
     let needed = LEGEND_TEXT_AT + longest as f64 * LETTER;
@@ -108,7 +108,7 @@ fn legend(out: &mut String, series: &[&Series]) {
     }
 }
 
-/// Where the axes lie.
+/// Position of the axes.
 struct Frame {
     top: f64,
     x: Scale,
@@ -122,7 +122,7 @@ impl Frame {
         let upwards: Vec<f64> = points()
             .flat_map(|point| {
                 let (low, high) = point.interval.unwrap_or((point.y, point.y));
-                // An interval that reaches far down must not stretch a logarithmic axis.
+                // A low interval end must not stretch a logarithmic axis.
                 let low = if point.y > 0.0 { low.max(point.y / 3.0) } else { low };
                 [low, point.y, high]
             })
@@ -234,8 +234,8 @@ impl Frame {
 }
 
 impl Frame {
-    /// Points without a line between them, where there are too many for markers: dots, or small upright
-    /// strokes where the marker would be hollow.
+    /// Unconnected points, if there are too many for markers: dots, or short vertical strokes if
+    /// the marker is hollow.
     fn dots(&self, out: &mut String, points: &[&FigurePoint], style: &Style) {
         let (dot, width) = if style.filled { ("h0", 2.6) } else { ("m0 -2.5v5", 1.1) };
         let mut path = String::new();
@@ -279,7 +279,7 @@ fn marker(out: &mut String, style: &Style, x: f64, y: f64) {
     );
 }
 
-/// From a bound to the side on which the true value lies.
+/// Draws an arrow from a bound towards the side of the true value.
 fn arrow(out: &mut String, colour: &str, (x, y): (f64, f64), side: BoundSide) {
     let path = match side {
         BoundSide::Lower => "v-16m-3.5 5l3.5 -5l3.5 5",
@@ -292,13 +292,13 @@ fn arrow(out: &mut String, colour: &str, (x, y): (f64, f64), side: BoundSide) {
     );
 }
 
-/// What a reader sees on pointing at a point: its note, and what to know before trusting it.
+/// Tooltip of a point: its note and warnings.
 fn told(point: &FigurePoint) -> String {
     let warnings = point.warnings.iter().map(|warning| format!(" \u{26a0} {warning}"));
     std::iter::once(point.note.clone()).chain(warnings).collect()
 }
 
-/// Around a point that a warning stands with.
+/// Draws a ring around a point with a warning.
 fn ring(out: &mut String, x: f64, y: f64) {
     let (left, y) = (place(x - RING), place(y));
     let _ = writeln!(
@@ -308,13 +308,13 @@ fn ring(out: &mut String, x: f64, y: f64) {
     );
 }
 
-/// A coordinate with one decimal, without a useless one.
+/// A coordinate with at most one decimal.
 fn place(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }
 
-/// Text that is safe inside an element and inside a quoted attribute.
+/// Escapes text for an element or a quoted attribute.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,16 +1,15 @@
-//! How each target looks: colour and marker by what it does, line and filling by whose it is.
+//! Styles of targets: colour and marker by technology, line and fill by family.
 //!
-//! Source: the colours of Okabe and Ito, which remain apart under every common colour blindness
-//! and in grey with the markers. Invariant: no two targets of a record look alike until the
-//! looks run out, and a target looks the same in every figure of its record.
+//! Source: the colours of Okabe and Ito. With the markers they are distinguishable under common
+//! colour blindness and in greyscale. Invariant: the targets of a record have different styles as
+//! long as there are enough, and a target has the same style in all figures of its record.
 
 use crate::record::{Target, Technology};
 
-/// Colour of what was offered, and of other references.
+/// Colour of offered loads and other references.
 pub(super) const REFERENCE: &str = "#555555";
 
-/// Colours with the marker that always goes with them: blue, vermilion, green, purple, sky blue,
-/// dark yellow, black.
+/// Colours with their fixed markers: blue, vermilion, green, purple, sky blue, dark yellow, black.
 const LOOKS: [(&str, Marker); 7] = [
     ("#0072b2", Marker::Circle),
     ("#d55e00", Marker::Square),
@@ -21,26 +20,26 @@ const LOOKS: [(&str, Marker); 7] = [
     ("#000000", Marker::Plus),
 ];
 
-/// How a curve looks.
+/// Style of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Colour, as HTML writes it.
+    /// Colour in HTML notation.
     pub colour: &'static str,
     /// Shape of its points.
     pub marker: Marker,
     /// Whether its points are filled.
     pub filled: bool,
-    /// Dashes of its line in pixels, empty for a whole line.
+    /// Dash pattern of its line in pixels; empty for a solid line.
     pub dashes: &'static str,
 }
 
 impl Style {
-    /// The look of what is drawn for reference only: dashed, grey, without markers.
+    /// Style of references: dashed, grey, without markers.
     pub const REFERENCE: Style =
         Style { colour: REFERENCE, marker: Marker::None, filled: false, dashes: "7 5" };
 
-    /// The look of a target's curve number `place`: the first as the target, further ones with markers
-    /// and dashes of their own. Colour and filling still say whose they are.
+    /// Style of a target's curve number `place`. The first has the target's style; others have
+    /// their own markers and dashes. Colour and fill still identify the target.
     pub(super) fn variant(self, place: usize) -> Style {
         if place == 0 {
             return self;
@@ -73,7 +72,7 @@ pub enum Marker {
     Plus,
 }
 
-/// The look of each target, in their order.
+/// The style of each target, in order.
 pub fn styles(targets: &[Target]) -> Vec<Style> {
     let mut taken: Vec<(usize, bool)> = Vec::new();
     for target in targets {

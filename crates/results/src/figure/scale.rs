@@ -1,6 +1,6 @@
-//! From values to places on an axis, and where its ticks stand.
+//! Maps values to positions on an axis, and places its ticks.
 //!
-//! Invariant: ticks are round numbers (1, 2 or 5 times a power of ten), or measured values.
+//! Invariant: ticks are round numbers (1, 2 or 5 times a power of ten) or measured values.
 
 use super::AxisKind;
 use crate::number;
@@ -11,15 +11,15 @@ pub(super) struct Scale {
     kind: AxisKind,
     from: f64,
     to: f64,
-    /// Values that get a labelled tick.
+    /// Values with a labelled tick.
     pub(super) ticks: Vec<f64>,
-    /// Values that get only a faint line.
+    /// Values with an unlabelled grid line.
     pub(super) minor: Vec<f64>,
 }
 
 impl Scale {
-    /// An axis that shows all these values; those that it cannot show (zero on a logarithmic one)
-    /// are left out.
+    /// Creates an axis for these values. Ignores values that it cannot show (zero on a logarithmic
+    /// axis).
     pub(super) fn over(kind: AxisKind, values: &[f64], ticks_wanted: usize) -> Scale {
         let shows = |value: &&f64| value.is_finite() && (kind == AxisKind::Linear || **value > 0.0);
         let shown: Vec<f64> = values.iter().filter(shows).copied().collect();
@@ -33,7 +33,7 @@ impl Scale {
         }
     }
 
-    /// Where the value lies: 0 at the start of the axis, 1 at its end.
+    /// Position of a value: 0 at the start of the axis, 1 at its end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = match self.kind {
             AxisKind::Linear => (value - self.from) / (self.to - self.from),
@@ -42,14 +42,14 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
-    /// Whether the value can be shown at all.
+    /// Whether the axis can show the value.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.kind == AxisKind::Linear || value > 0.0)
     }
 }
 
 fn linear(top: f64, bottom: f64, ticks_wanted: usize) -> Scale {
-    // Where all values are zero there is no range to divide: any shows that.
+    // If all values are zero, any range is suitable.
     let top = if top - bottom > f64::MIN_POSITIVE { top } else { 1.0 };
     let step = round_step((top - bottom) / ticks_wanted as f64);
     let first = (bottom / step).floor() as i64;
@@ -93,16 +93,16 @@ fn log(bottom: f64, top: f64) -> Scale {
     Scale { kind: AxisKind::Log, from, to, ticks, minor }
 }
 
-/// Share of an axis that labels at measured values have to be apart.
+/// Minimum distance of labels at measured values, as a share of the axis.
 const LABELS_APART: f64 = 0.06;
 
 fn log_at_points(values: &[f64], bottom: f64, top: f64) -> Scale {
     let mut ticks = values.to_vec();
     ticks.sort_by(f64::total_cmp);
     ticks.dedup();
-    // A little room on both sides, so that no marker sits on the frame.
+    // A margin on both sides keeps markers inside the frame.
     let (from, to) = (bottom / 1.12, top * 1.12);
-    // From the largest down, so that the end of the range is always told.
+    // From the largest down, so that the end of the range always has a label.
     let apart = (to / from).ln() * LABELS_APART;
     let (mut labelled, mut minor): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     for &value in ticks.iter().rev() {
@@ -113,7 +113,7 @@ fn log_at_points(values: &[f64], bottom: f64, top: f64) -> Scale {
     Scale { kind: AxisKind::LogAtPoints, from, to, ticks: labelled, minor }
 }
 
-/// From the least to the highest percentile that was reached: 0, 50, 90, 99 % and so on.
+/// Axis up to the highest available percentile: 0, 50, 90, 99 % and so on.
 fn percentile(top: f64) -> Scale {
     let to = if top.is_finite() { top.clamp(2.0, 1e15) } else { 2.0 };
     let nines = (1..=15).map(|decade| 10f64.powi(decade));
@@ -122,7 +122,7 @@ fn percentile(top: f64) -> Scale {
 }
 
 impl AxisKind {
-    /// How a value is written along such an axis.
+    /// Formats a value for this axis.
     pub fn label(self, value: f64) -> String {
         match self {
             AxisKind::Percentile => {

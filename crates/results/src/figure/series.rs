@@ -1,10 +1,11 @@
-//! What a measurement module saw over time or from rule to rule, as figures.
+//! Figures of a measurement module's series, over time or over rules.
 //!
-//! Source: figures 8a and 8b of the OFLOPS-SUME paper. A series is one trial's and has no interval: of
-//! each target the first repeat at the experiment's last point is drawn. Of a distribution all repeats at that point are pooled,
-//! and the curve's name says of how many values. Invariant: nothing is drawn that is not in a trial.
+//! Source: figures 8a and 8b of the OFLOPS-SUME paper. A series belongs to one trial and has no
+//! interval. For each target the figure shows the first repeat at the experiment's last point.
+//! Distributions of all repeats at that point are pooled, and the curve's name states the number of
+//! values. Invariant: all data come from trials.
 
-/// Distributions of several trials as one.
+/// Pools the distributions of several trials.
 mod pooled;
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles};
@@ -13,7 +14,7 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{self, Experiment, Record, Show, Trial};
 
-/// The figures of an experiment's series, in the order in which its module names them.
+/// The figures of an experiment's series, in the order of its module.
 pub fn of_series(record: &Record, experiment: &Experiment) -> Vec<Figure> {
     let shows = experiment.shows.iter().filter(|show| !show.series.is_empty());
     shows.filter_map(|show| figure_of(record, experiment, show)).collect()
@@ -75,8 +76,8 @@ fn is_distribution(name: &str) -> bool {
     name.ends_with("_share")
 }
 
-/// A target's series of this name with their trials, the first repeat first: those at the greatest value of the axis that has
-/// any. Never empty.
+/// Each target's series of this name with their trials, first repeat first, at the largest value of
+/// the axis that has any. Never empty.
 fn shown<'a>(
     record: &'a Record,
     of: &Experiment,
@@ -113,20 +114,20 @@ fn points(series: &record::Series, of: &[[f64; 2]], trials: &[u64]) -> Vec<Figur
     of.iter().map(point).collect()
 }
 
-/// What the names of several series end with, for people.
+/// The common ending of several series' names, for display.
 fn shared(names: &[String]) -> Option<String> {
     let (first, others) = names.split_first().filter(|(_, others)| !others.is_empty())?;
     let last = first.rsplit('_').next()?;
     others.iter().all(|name| name.rsplit('_').next() == Some(last)).then(|| last.to_string())
 }
 
-/// The name for people, and its unit.
+/// The name for display, and its unit.
 fn words(name: &str) -> (String, &'static str) {
     let (plain, unit, _) = unit(name);
     (plain.replace('_', " "), unit)
 }
 
-/// A name without its unit, the unit for people, and the factor to it.
+/// Splits a name into its stem, its display unit and the conversion factor.
 fn unit(name: &str) -> (&str, &'static str, f64) {
     match name.strip_suffix("_ns") {
         Some(plain) => (plain, "ms", 1e-6),

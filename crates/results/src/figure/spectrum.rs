@@ -1,8 +1,8 @@
-//! Latencies by percentile, a curve for each target, from the trials' histograms.
+//! Latency by percentile with one curve per target, from the trials' histograms.
 //!
-//! Source: HdrHistogram's percentile plots, and G. Tene's "How NOT to Measure Latency". Every point of an
-//! experiment has its curves; a picture shows those of one point. Invariant: a percentile stands only
-//! where ten samples of every repeat lie above it.
+//! Source: HdrHistogram's percentile plots, and G. Tene's "How NOT to Measure Latency". Every point
+//! of an experiment has its curves; an image shows those of one point. Invariant: a percentile
+//! requires ten samples above it in every repeat.
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles, views};
 use crate::links::Naming;
@@ -10,22 +10,22 @@ use crate::number;
 use crate::record::{Cell, Experiment, Metric, Point, Record};
 use crate::spectrum::{Spectra, SpectrumPoint};
 
-/// Loss up to which latencies are those of a target that is not overloaded.
+/// Largest frame loss rate at which a target is not considered overloaded.
 const LOSS_RATIO_MAX: f64 = 0.01;
 
-/// Whether an experiment's own figures are about latency.
+/// Whether an experiment's own figures show latency.
 pub fn shows_latency(record: &Record, experiment: &Experiment) -> bool {
     latency_shown(record, experiment).is_some()
 }
 
-/// The latency that its figures are about.
+/// The latency metric of its figures.
 fn latency_shown(record: &Record, experiment: &Experiment) -> Option<Metric> {
     let views = views(record, experiment);
     let drawn = views.iter().flat_map(|view| std::iter::once(&view.metric).chain(&view.also));
     drawn.copied().find(|metric| metric.name().starts_with("latency_ns"))
 }
 
-/// The figure of an experiment that is about latency and whose histograms were kept.
+/// The figure of an experiment about latency with stored histograms.
 pub fn of_spectra(record: &Record, experiment: &Experiment, spectra: &Spectra) -> Option<Figure> {
     let metric = latency_shown(record, experiment)?;
     let points = points(record, experiment, metric);
@@ -62,7 +62,7 @@ pub fn of_spectra(record: &Record, experiment: &Experiment, spectra: &Spectra) -
     })
 }
 
-/// The experiment's points in their order, each once.
+/// The experiment's points in order, without duplicates.
 fn points(record: &Record, experiment: &Experiment, metric: Metric) -> Vec<Point> {
     let here = |cell: &&Cell| cell.experiment == experiment.id && cell.metric == metric;
     let mut found: Vec<Point> =
@@ -72,7 +72,8 @@ fn points(record: &Record, experiment: &Experiment, metric: Metric) -> Vec<Point
     found
 }
 
-/// The greatest load that no target answers with loss; over another axis, or where all lose, the first point.
+/// The highest load without loss for all targets. Over another axis, or if all have losses, the
+/// first point.
 fn calm<'a>(record: &Record, experiment: &Experiment, points: &[&'a Point]) -> Option<&'a Point> {
     let first = *points.first()?;
     if !matches!(experiment.x_name.as_str(), "load_percent" | "rate_pps_intended") {
@@ -86,7 +87,7 @@ fn calm<'a>(record: &Record, experiment: &Experiment, points: &[&'a Point]) -> O
     Some(points.iter().rev().find(|point| !loses(point)).copied().unwrap_or(first))
 }
 
-/// A point of an experiment's axis in words.
+/// Text for a point of an experiment's axis.
 fn words(point: &Point) -> String {
     let axis = number::axis(&point.name);
     let value = number::setting(point.value);

@@ -1,12 +1,13 @@
-//! Which figures and tables the standards' methods give.
+//! Figures and tables of the standards' methods.
 //!
-//! Source: the reporting formats of RFC 2544 (section 26), RFC 9004, RFC 8219 and RFC 2889: what they want in
-//! a table is a column, what they want drawn is the view's own metric. Experiments are known by their ids.
+//! Source: the reporting formats of RFC 2544 (section 26), RFC 9004, RFC 8219 and RFC 2889. A value
+//! that these require in a table is a column; one that they require in a graph is the view's
+//! metric. Experiments are identified by their ids.
 
 use super::View;
 use crate::record::{Experiment, Metric};
 
-/// The views of a standard's method, the most important first; none for other experiments.
+/// The views of a standard's method, most important first; none for other experiments.
 pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
     let view = View::new;
     let further = |columns: &[Metric]| View { is_further: true, ..View::new(columns) };
@@ -74,7 +75,7 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
     })
 }
 
-/// Latency at the throughput, the standard's own number first.
+/// Latency at the throughput, with the standard's own metric first.
 const LATENCY: [Metric; 9] = [
     Metric::LatencyNsMean,
     Metric::LatencyNsMin,

@@ -1,4 +1,4 @@
-//! Figures of the made-up run, and pictures that must never break.
+//! Tests of figures of the sample run, and of images in edge cases.
 
 use super::*;
 use crate::histogram::Histogram;
@@ -24,7 +24,7 @@ fn pictures() -> Vec<(String, String)> {
 #[test]
 fn no_two_targets_look_alike() {
     let looks = styles(&sample::record().targets);
-    // Nor do their curves, where each has several.
+    // Curves of one target also differ.
     let curves = |look: &Style| [0, 1, 2].map(|place| look.variant(place));
     let looks: Vec<Style> = looks.iter().flat_map(curves).collect();
     for (index, look) in looks.iter().enumerate() {
@@ -108,7 +108,7 @@ fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
     assert_eq!((drawn.id.as_str(), drawn.series.len()), ("throughput", 6));
 }
 
-/// The made-up run as one of a module that measured two times and saw rules act one by one.
+/// The sample run with a module that measured two times and observed single rule activations.
 fn of_a_module() -> Record {
     let mut record = sample::record();
     record.experiments.truncate(1);
@@ -250,7 +250,7 @@ fn a_value_that_only_bounds_the_true_one_is_drawn_and_printed_as_a_bound() {
         (cell.experiment.as_str(), cell.target.as_str(), cell.metric)
             == (experiment.id.as_str(), "ours", metric)
     });
-    // As far as probes show, it may be nothing.
+    // Within the resolution of the probes it may be zero.
     let cell = cells.next().unwrap();
     cell.value = 0.0;
     cell.resolution = Some(4e3);
@@ -262,7 +262,7 @@ fn a_value_that_only_bounds_the_true_one_is_drawn_and_printed_as_a_bound() {
     let found = figure(&record, &experiment, view).unwrap();
     let ours = found.series.iter().find(|one| one.name.starts_with("ours")).unwrap();
     let at = |side| ours.points.iter().find(|point| point.bound == Some(side)).unwrap();
-    // On a logarithmic axis a zero would vanish: the bound does not.
+    // A zero is not visible on a logarithmic axis, but the bound is.
     assert!((at(BoundSide::Upper).y - 4.0).abs() < 1e-9 && at(BoundSide::Upper).interval.is_none());
     assert!(at(BoundSide::Upper).note.contains(": < 4 "), "{}", at(BoundSide::Upper).note);
     assert!(at(BoundSide::Lower).note.contains("\u{2265} "), "{}", at(BoundSide::Lower).note);

@@ -1,9 +1,8 @@
-//! Which figures and tables an experiment gives, out of its cells.
+//! Derives an experiment's figures and tables from its cells.
 //!
-//! Source: bianco2010's figures for the axes; other experiments get the same kinds. The load
-//! axis shows the load that was really offered, not the one that was asked for. Where an experiment has
-//! several curves on each target, they are drawn in one figure, or in one for each. Invariant: a
-//! curve has a point only where a cell has a value.
+//! Source: bianco2010's figures for the axes; other experiments use the same kinds. The load axis
+//! shows the offered load, not the intended one. Several curves per target are drawn in one figure,
+//! or in one figure each. Invariant: a curve has a point only if a cell has a value.
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, standard, styles};
 use crate::conclude::is_below_resolution;
@@ -13,28 +12,28 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, GOALS, Metric, Record, Show, Within};
 
-/// How one metric of an experiment is shown.
+/// How to show one metric of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// What the curves show.
+    /// The metric of the curves.
     pub metric: Metric,
-    /// What is drawn dashed for reference: what was offered.
+    /// The metric of the dashed reference: the offered load.
     pub reference: Option<Metric>,
-    /// What is drawn besides, in the same unit: curves of their own.
+    /// Further metrics of the same unit, each with its own curves.
     pub also: Vec<Metric>,
-    /// Its heading, where it is not the experiment's.
+    /// Its heading, if different from the experiment's.
     pub heading: Option<String>,
-    /// Metrics of the table below, the curves' own first.
+    /// Metrics of the table below, starting with the curves' own.
     pub columns: Vec<Metric>,
-    /// Whether the curves' axis is logarithmic.
+    /// Whether the value axis is logarithmic.
     pub logarithmic: bool,
-    /// Which of a target's curves it shows; without one, all of them.
+    /// The curve to show; all curves if absent.
     pub curve: Option<Within>,
-    /// Whether it is a table alone, as the study printed it.
+    /// Whether it is only a table, as in the study.
     pub is_table: bool,
-    /// Whether another view of the experiment is the first, whose heading is the experiment's own.
+    /// Whether it is not the experiment's first view, whose heading is that of the experiment.
     pub is_further: bool,
-    /// Whether what the link carries at most is drawn beside, where it really serialises.
+    /// Whether the link's capacity is shown too, if the link really serializes frames.
     pub has_theory: bool,
 }
 
@@ -54,12 +53,12 @@ impl View {
         }
     }
 
-    /// Whether it shows a cell's point.
+    /// Whether the view includes the cell's point.
     pub fn shows(&self, cell: &Cell) -> bool {
         self.curve.is_none() || self.curve == cell.point.within
     }
 
-    /// The experiment's title, with the curve's name where it shows one, and what a table shows.
+    /// The experiment's title, with the name of the curve and the metric of a table.
     pub fn title(&self, experiment: &Experiment) -> String {
         match &self.curve {
             Some(curve) => {
@@ -75,7 +74,7 @@ impl View {
         }
     }
 
-    /// What its numbers are, where they stand in a table alone, beside those that the study prints.
+    /// Caption that distinguishes the measured numbers from the printed ones of a study.
     pub fn caption(&self) -> &'static str {
         match self.metric {
             Metric::LossRatio => {
@@ -87,7 +86,7 @@ impl View {
     }
 }
 
-/// The curves that an experiment has on each target, each once, in the order of their points.
+/// The curves of an experiment, without duplicates, in the order of their points.
 pub fn curves(record: &Record, experiment: &Experiment) -> Vec<Within> {
     let cells = record.cells.iter().filter(|cell| cell.experiment == experiment.id);
     let mut found: Vec<Within> = Vec::new();
@@ -100,7 +99,7 @@ pub fn curves(record: &Record, experiment: &Experiment) -> Vec<Within> {
     found
 }
 
-/// The views of an experiment, the most important first.
+/// The views of an experiment, most important first.
 pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     let has = |metric: Metric| {
         record.cells.iter().any(|cell| cell.experiment == experiment.id && cell.metric == metric)
@@ -145,7 +144,7 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     ];
     let latency = View { logarithmic: true, ..View::new(&latency) };
     let throughput = |metric| View::new(&[metric]);
-    // Rates of a search's confirming trials are no curve: each was at a load of its own.
+    // Rates of a search's confirming trials form no curve: each has its own load.
     let is_search = experiment.study.is_none()
         && (has(Metric::ThroughputPps) || has(Metric::ThroughputPpsLossy));
     let of_goals: Vec<View> = GOALS.iter().map(|(_, metric)| throughput(*metric)).collect();
@@ -171,7 +170,7 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     for_each_curve(record, experiment, found).chain([drops]).collect()
 }
 
-/// The views that a module asks for, as far as they lie over the experiment's axis.
+/// The views that a module defines, as far as they use the experiment's axis.
 fn shown_by_module<'a>(
     record: &'a Record,
     experiment: &'a Experiment,
@@ -198,7 +197,7 @@ fn shown_by_module<'a>(
     experiment.shows.iter().enumerate().filter_map(view)
 }
 
-/// Each view once for each curve.
+/// Repeats each view for each curve.
 fn for_each_curve(
     record: &Record,
     experiment: &Experiment,
@@ -211,24 +210,24 @@ fn for_each_curve(
     })
 }
 
-/// Targets are compared within a workload.
+/// Whether targets are compared per workload.
 fn has_figure_for_each_workload(record: &Record, experiment: &Experiment) -> bool {
     let is_one = |curve: &Within| curve.name == number::WORKLOAD || curve.name == number::OFFLOAD;
     curves(record, experiment).iter().any(is_one)
 }
 
-/// Six targets with three tables each are too many curves for one figure, as are two targets with seven
-/// frame sizes.
+/// Whether there are too many curves for one figure, such as six targets with three tables each, or
+/// two targets with seven frame sizes.
 fn has_figure_for_each_curve(record: &Record, experiment: &Experiment) -> bool {
     is_of_study(experiment, "fig5") || (experiment.id == "rfc2544/loss" && record.targets.len() > 1)
 }
 
-/// The time in the target, laid out as the study's table I.
+/// Processing time in the target, in the layout of the study's table I.
 fn processing() -> View {
     View { is_table: true, ..View::new(&[Metric::ProcessingNs]) }
 }
 
-/// What the study calls fairness, and what says more.
+/// The study's fairness metric, and more expressive ones.
 fn fairness() -> View {
     View::new(&[
         Metric::LossRatioDifference,
@@ -241,7 +240,7 @@ fn fairness() -> View {
     ])
 }
 
-/// What experiments with a controller show: of these, the first that there is.
+/// Views of experiments with a controller. The first one with data is used.
 fn control_view() -> [View; 6] {
     let view = View::new;
     [
@@ -272,7 +271,7 @@ fn control_view() -> [View; 6] {
     ]
 }
 
-/// Whether an axis is a load, which is drawn at what was really offered.
+/// Whether an axis is a load, which is drawn at the offered load.
 fn is_load(x_name: &str) -> bool {
     matches!(x_name, "load_percent" | "rate_pps_intended")
 }
@@ -285,12 +284,12 @@ fn is_of_study(experiment: &Experiment, item: &str) -> bool {
     experiment.study.as_deref() == Some("bianco2010") && experiment.item.as_deref() == Some(item)
 }
 
-/// The figure of a view; absent where no target has two points, and where the view is a table.
+/// The figure of a view; absent if no target has two points, or if the view is a table.
 pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<Figure> {
     if view.is_table {
         return None;
     }
-    // A loss curve lies over shares of the link, as RFC 2544 wants it.
+    // A loss curve uses shares of the line rate, as RFC 2544 requires.
     let over_load = is_load(&experiment.x_name) && view.metric != Metric::LossRatio;
     let measured = |metric: Option<Metric>| {
         let here = |cell: &&Cell| cell.experiment == experiment.id && Some(cell.metric) == metric;
@@ -314,7 +313,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         x: across(record, cell, over_load) * x_factor,
         y: upwards(cell) * unit.factor,
         bound: cell.bound.map(|bound| bound.side),
-        // A value below its resolution is drawn as the bound alone.
+        // A value below its resolution is drawn only as a bound.
         interval: cell
             .interval
             .filter(|_| !is_below_resolution(cell, cell.value))
@@ -335,7 +334,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
             let cells = record.cells_of(&experiment.id, &target.name, metric);
             let cells = cells.filter(|cell| view.shows(cell) && cell.point.within == *curve);
             let mut points: Vec<FigurePoint> = cells.map(point).collect();
-            // Over what was offered, which need not rise with what was intended.
+            // Offered loads may be in another order than intended loads.
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             if points.is_empty() {
                 continue;
@@ -385,7 +384,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
     })
 }
 
-/// Name of the view's files, without folder and ending.
+/// File name of the view, without folder and extension.
 pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
     let plain = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
     let stem = plain.strip_suffix("throughput").unwrap_or(&plain).trim_end_matches('-');
@@ -422,7 +421,7 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
     }
 }
 
-/// Where a cell lies across: the load that was really offered there, or the point's value.
+/// Horizontal position of a cell: the offered load, or the point's value.
 fn across(record: &Record, cell: &Cell, over_load: bool) -> f64 {
     let offered = || {
         record
@@ -435,8 +434,8 @@ fn across(record: &Record, cell: &Cell, over_load: bool) -> f64 {
     }
 }
 
-/// What was offered: over the load the diagonal, otherwise the largest offered at each point.
-/// `factors` scale what is shown upwards and across.
+/// The offered load: the diagonal over a load axis, otherwise the largest at each point. `factors`
+/// scale the vertical and horizontal values.
 fn reference(
     record: &Record,
     experiment: &Experiment,
@@ -460,7 +459,8 @@ fn reference(
     points
 }
 
-/// Frames per second that the link carries at each size that was measured; none where nothing serialises.
+/// Maximum frame rate of the link at each measured size; none if the link does not serialize
+/// frames.
 fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigurePoint>> {
     let capacity_bps = study::capacity_bps(record)?;
     let mut sizes: Vec<f64> = series.iter().flat_map(|one| &one.points).map(|at| at.x).collect();
@@ -473,7 +473,7 @@ fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigureP
     Some(sizes.into_iter().map(point).collect())
 }
 
-/// Where a cell is drawn: a value below its resolution at the largest value that it may have.
+/// Vertical position of a cell. For a value below its resolution, the largest possible value.
 fn upwards(cell: &Cell) -> f64 {
     match is_below_resolution(cell, cell.value) {
         true => cell.value.abs() + cell.resolution.unwrap_or(0.0),

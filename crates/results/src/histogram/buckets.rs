@@ -1,39 +1,40 @@
-//! Counts of times by bucket, in pages: what was never counted takes no memory.
+//! Paged bucket counters: buckets that were never counted take no memory.
 //!
-//! The buckets are those of HdrHistogram for three digits: one for each nanosecond at first, and half
-//! as many for each doubling beyond. A tester keeps several histograms for each of its streams and
-//! counts each frame in them, so that a count has half the width of its sum; what a count cannot hold
-//! is kept beside it. No count is lost.
+//! The buckets are those of HdrHistogram for three digits: one per nanosecond at first, and half as
+//! many for each doubling beyond. A tester has several histograms per stream and counts each frame
+//! in them. A counter therefore has half the width of the sum, and its overflow is stored
+//! separately. No count is lost.
 
 use std::collections::BTreeMap;
 
 use super::{DIGITS, NS_MAX};
 
-/// Times up to here have buckets of one nanosecond; each doubling beyond has half as many buckets.
+/// Times below 2 to this power have buckets of one nanosecond. Each doubling beyond has half as
+/// many buckets.
 const EXACT_LOG2: u32 = 11;
 
 const _: () = assert!(DIGITS == 3 && 1 << EXACT_LOG2 >= 2 * 1000, "three digits need 2,000 steps");
 
-/// Buckets in a page: two lines of the cache.
+/// Buckets per page: two cache lines.
 const PAGE_BUCKETS: usize = 32;
 
-/// The place of a page that does not exist: no page has it.
+/// Index of a page that does not exist.
 const NOWHERE: u16 = u16::MAX;
 
 const _: () = assert!(bucket(NS_MAX) / PAGE_BUCKETS < NOWHERE as usize);
 
-/// How often each bucket was counted.
+/// Count of each bucket.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Buckets {
-    /// Where the page of so many buckets is kept, up to the last that exists.
+    /// Position of each page, up to the last existing one.
     places: Vec<u16>,
     pages: Vec<[u32; PAGE_BUCKETS]>,
-    /// By bucket, what its page has no room for.
+    /// Overflow of the page counters, by bucket.
     beyond: BTreeMap<usize, u64>,
 }
 
 impl Buckets {
-    /// Counts a bucket so many times.
+    /// Adds to the count of a bucket.
     #[inline]
     pub(super) fn add(&mut self, bucket: usize, times: u64) {
         let place = self.places.get(bucket / PAGE_BUCKETS).copied().unwrap_or(NOWHERE);
@@ -44,7 +45,7 @@ impl Buckets {
         }
     }
 
-    /// Counts a bucket whose page does not exist or has no room.
+    /// Slow path: the bucket's page does not exist or its counter overflows.
     #[cold]
     fn add_slowly(&mut self, bucket: usize, times: u64) {
         let (number, at) = (bucket / PAGE_BUCKETS, bucket % PAGE_BUCKETS);
@@ -67,7 +68,7 @@ impl Buckets {
         }
     }
 
-    /// Every bucket that was counted, in rising order, and how often.
+    /// All non-empty buckets in rising order, with their counts.
     pub(super) fn counted(&self) -> impl Iterator<Item = (usize, u64)> {
         let pages = self.places.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
         let counts = pages.flat_map(|(number, &place)| {

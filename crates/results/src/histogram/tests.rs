@@ -1,4 +1,4 @@
-//! Histograms against values that can be worked out by hand.
+//! Tests of histograms with values calculated by hand.
 
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn a_quantile_s_interval_holds_the_ranks_of_the_tables() {
 
 #[test]
 fn an_interval_holds_the_buckets_of_its_ends() {
-    // Buckets of 1,024 ns here: what was counted lies anywhere in them.
+    // Buckets of 1,024 ns: a sample may be anywhere in its bucket.
     let many = filled((0..1_000).map(|place| 1_500_000 + place % 3));
     let interval = many.interval_of_quantile(0.5, 99.0).unwrap();
     assert!(interval.low <= 1_500_000.0 && interval.high >= 1_500_002.0, "{interval:?}");

@@ -1,9 +1,9 @@
-//! Histograms as text: the percentile table that people plot, and the exact buckets below it.
+//! Histograms as text: the percentile table for plots, and the exact buckets below it.
 //!
 //! A `.hgrm` file is the percentile distribution of HdrHistogram (value, percentile, count,
-//! 1/(1-percentile)); its comment lines also hold the exact minimum, maximum and sum, and the
-//! buckets in V2 encoding as base64. Invariant: reading allocates no more than a fixed multiple
-//! of the text's length plus one histogram.
+//! 1/(1-percentile)). Its comment lines also contain the exact minimum, maximum and sum, and the
+//! buckets in V2 encoding as base64. Invariant: parsing allocates at most a fixed multiple of the
+//! text's length plus one histogram.
 
 use std::fmt::{self, Write};
 
@@ -19,18 +19,18 @@ use super::{DIGITS, Histogram, NS_MAX};
 /// Lines of the percentile table for each halving of the distance to 100 %.
 const TICKS_PER_HALVING: u32 = 5;
 
-/// Cookie of the uncompressed V2 encoding, with the word size that its zero runs need.
+/// Cookie of the uncompressed V2 encoding, with the word size for its zero runs.
 const V2_COOKIE: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
 
-/// Bytes before the counts in V2 encoding; the length of the counts stands at offset 4.
+/// Bytes before the counts in V2 encoding. Offset 4 contains the length of the counts.
 const V2_HEADER_BYTES: usize = 40;
 
-/// What is wrong with the text of a histogram.
+/// Why the text of a histogram is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistogramError {
-    /// A comment line that every file has is missing (its name).
+    /// A required comment line is missing (its name).
     Missing(&'static str),
-    /// A comment line does not hold what it should (its name).
+    /// A comment line has invalid contents (its name).
     Bad(&'static str),
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for HistogramError {
 impl std::error::Error for HistogramError {}
 
 impl Histogram {
-    /// The whole histogram as `.hgrm` text.
+    /// Formats the whole histogram as `.hgrm` text.
     pub fn to_hgrm(&self) -> String {
         let mut out = format!(
             "{:>14} {:>16} {:>10} {:>16}\n\n",
@@ -74,7 +74,7 @@ impl Histogram {
         out
     }
 
-    /// The histogram that [`Histogram::to_hgrm`] wrote.
+    /// Parses the output of [`Histogram::to_hgrm`].
     pub fn from_hgrm(text: &str) -> Result<Histogram, HistogramError> {
         let line = |name: &'static str| {
             text.lines()
@@ -100,7 +100,7 @@ impl Histogram {
         Ok(histogram)
     }
 
-    /// As other tools know it.
+    /// Converts to the form of the HdrHistogram library.
     fn to_buckets(&self) -> Buckets<u64> {
         let mut buckets = no_buckets();
         self.buckets().for_each(|(ns, times)| buckets.saturating_record_n(ns, times));
@@ -135,7 +135,7 @@ fn no_buckets() -> Buckets<u64> {
     Buckets::new_with_bounds(1, NS_MAX, DIGITS).expect("the bounds are valid")
 }
 
-/// The buckets alone, compact.
+/// The buckets in compact form.
 fn to_base64(buckets: &Buckets<u64>) -> String {
     let mut bytes = Vec::new();
     V2Serializer::new().serialize(buckets, &mut bytes).expect("memory takes all bytes");

@@ -1,10 +1,11 @@
-//! The regularised incomplete beta function, from which both Student's t and binomial follow.
+//! The regularised incomplete beta function, the basis of Student's t and the binomial
+//! distribution.
 //!
 //! Source: the continued fraction of DLMF 8.17.22, evaluated by the modified Lentz method; the
-//! logarithm of gamma by Stirling's series (DLMF 5.11.1) after shifting the argument up.
-//! Invariant: relative error about 1e-10 for the arguments that statistics of trials use.
+//! logarithm of gamma by Stirling's series (DLMF 5.11.1) after shifting the argument up. Invariant:
+//! the relative error is about 1e-10 for the arguments of trial statistics.
 
-/// I_x(a, b): probability that a beta(a, b) variable stays below `x`.
+/// I_x(a, b): probability that a beta(a, b) variable is below `x`.
 pub(super) fn beta_regularised(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -12,7 +13,8 @@ pub(super) fn beta_regularised(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges fast only on this side of the mean; the other side is a reflection.
+    // The fraction converges fast only on this side of the mean. The other side uses the symmetry
+    // relation.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - beta_regularised(1.0 - x, b, a);
     }

@@ -1,4 +1,4 @@
-//! Intervals against values from published tables and against exact fractions.
+//! Tests of intervals with values from published tables and exact fractions.
 
 use super::beta::ln_gamma;
 use super::*;
@@ -9,7 +9,7 @@ fn assert_near(have: f64, want: f64, tolerance: f64) {
 
 #[test]
 fn student_t_agrees_with_the_tables() {
-    // Two-sided 95 % and 99 %, as every statistics table prints them.
+    // Two-sided 95 % and 99 % quantiles from standard tables.
     for (freedom, t95, t99) in [
         (1.0, 12.7062, 63.6567),
         (2.0, 4.30265, 9.92484),
@@ -59,7 +59,7 @@ fn ratio_is_symmetric_under_exchange() {
 
 #[test]
 fn ranks_of_a_quantile_agree_with_the_tables() {
-    // Ranks that tables of distribution-free intervals print for the median at 95 %.
+    // Published ranks of distribution-free intervals for the median at 95 %.
     for (count, low, high, level) in
         [(6, 1, 6, 96.875), (10, 2, 9, 97.852), (15, 4, 12, 96.484), (20, 6, 15, 95.861)]
     {
@@ -68,7 +68,8 @@ fn ranks_of_a_quantile_agree_with_the_tables() {
         assert_near(ranks.level_percent, level, 1e-3);
     }
     assert_eq!(ranks_of_quantile(5, 0.5, 95.0), None);
-    // One sample above p99 is not enough for an upper end; a thousand are, near the normal ranks.
+    // One sample above p99 gives no upper end; a thousand samples give one close to the normal
+    // ranks.
     assert_eq!(ranks_of_quantile(100, 0.99, 95.0), None);
     let wide = ranks_of_quantile(100_000, 0.99, 95.0).unwrap();
     let half = 1.96 * (100_000.0 * 0.99 * 0.01f64).sqrt();

@@ -1,7 +1,6 @@
-//! What the study states, and the answer here, target by target.
+//! Claims of the study with their verdicts, by target.
 //!
-//! Invariant: a value from the study is named as the study's, and stands apart from what was
-//! measured.
+//! Invariant: a value from the study is marked as such and is separate from measurements.
 
 use maud::{Markup, html};
 
@@ -11,7 +10,7 @@ use crate::record::{Cell, ClaimVerdict, Experiment, Record, Verdict};
 use crate::report::sentence::Sentence;
 use crate::report::words;
 
-/// The claims about an experiment, and the values that its study prints.
+/// The claims about an experiment, and the values printed in its study.
 pub(super) fn of(record: &Record, experiment: &Experiment, place: Place<'_>) -> Markup {
     let about = |line: &&ClaimVerdict| {
         experiment.study.as_ref() == Some(&line.claim.study)
@@ -37,7 +36,7 @@ pub(super) fn of(record: &Record, experiment: &Experiment, place: Place<'_>) -> 
     }
 }
 
-/// The lines, those of one claim and reading under one heading.
+/// The verdicts, grouped by claim and interpretation.
 fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'_>) -> Markup {
     let same = |a: &&ClaimVerdict, b: &&ClaimVerdict| a.claim == b.claim && a.reading == b.reading;
     html! {
@@ -77,7 +76,8 @@ fn chip(verdict: &Verdict) -> Markup {
     }
 }
 
-/// The numbers of a line and what they rest on: all trials of its targets in the experiment that the claim is about.
+/// The numbers of a verdict with their trials: all trials of its targets in the experiment of the
+/// claim.
 fn rests_on(line: &ClaimVerdict, (record, experiment): (&Record, &Experiment)) -> Sentence {
     let numbers = numbers(line);
     if line.numbers.is_empty() {

@@ -1,6 +1,6 @@
-//! The end of the page: the tester, the targets, the machine, how to do it again, how to read it.
+//! The last part of the page: tester, targets, machine, reproduction and explanations.
 //!
-//! Invariant: what could not be found out is left out, never guessed.
+//! Invariant: an unknown value is omitted, never guessed.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::number;
 use crate::record::{Calibration, ClockFacts, Distribution, Record};
 use crate::report::words;
 
-/// The tester measured without a target.
+/// Calibration of the tester.
 pub(super) fn tester(record: &Record) -> Markup {
     let micro = |distribution: &Option<Distribution>, of: fn(&Distribution) -> Option<u64>| {
         let ns = distribution.as_ref().and_then(of);
@@ -56,7 +56,7 @@ pub(super) fn tester(record: &Record) -> Markup {
     }
 }
 
-/// What was measured.
+/// The devices under test.
 pub(super) fn targets(record: &Record) -> Markup {
     let has_links = links::are_several(record);
     html! {
@@ -88,7 +88,7 @@ pub(super) fn targets(record: &Record) -> Markup {
     }
 }
 
-/// Where it was measured.
+/// The machine of the run.
 pub(super) fn machine(record: &Record) -> Markup {
     let machine = &record.environment;
     let memory =
@@ -118,7 +118,7 @@ pub(super) fn machine(record: &Record) -> Markup {
     }
 }
 
-/// How to do it again.
+/// How to repeat the run.
 pub(super) fn again(record: &Record, id: &str) -> Markup {
     html! {
         section id=(id) {
@@ -140,7 +140,7 @@ pub(super) fn again(record: &Record, id: &str) -> Markup {
     }
 }
 
-/// How to read the numbers, once for the whole page.
+/// Explanation of the numbers, once per page.
 pub(super) fn reading() -> Markup {
     html! {
         h2 { "How to read it" }

@@ -1,7 +1,7 @@
-//! The plotting library that a page carries: plotly.js, packed by the build.
+//! The plotting library that a page contains: plotly.js, compressed by the build.
 //!
-//! Invariant: a page holds it once, as inert text that its own script unpacks when the first figure
-//! comes into view.
+//! Invariant: a page contains it once, as inert text. The page's script decompresses it when the
+//! first figure becomes visible.
 
-/// plotly.js as base64 of gzip; its licence (MIT) and version stand at its beginning.
+/// plotly.js as base64 of gzip. Its licence (MIT) and version are at its beginning.
 pub const PLOTLY: &str = include_str!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz.base64"));

@@ -1,7 +1,7 @@
-//! The top of a page over several runs: a campaign's steps, or runs that somebody put together.
+//! Header of a page over several runs: the steps of a campaign, or runs selected by the user.
 //!
-//! It says what was measured on what over all of them, and leads to each with its verdict in a sentence. Invariant: no number of one run
-//! stands here as if it were all of theirs; what is added up are trials and frames.
+//! It summarizes the measurements of all runs and links to each run with its verdict. Invariant: no
+//! value of a single run appears as a value of all. Only trials and frames are added up.
 
 use maud::{Markup, html};
 
@@ -44,7 +44,7 @@ pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) ->
     }
 }
 
-/// A run in a few lines.
+/// Summary of a run in a few lines.
 fn step(record: &Record, place: Place<'_>) -> Markup {
     let warnings = gathered(&record.warnings).len();
     let trials = record.trials_ended();
@@ -63,7 +63,7 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
     }
 }
 
-/// The account of all frames.
+/// Frame accounting of all runs.
 fn frames(records: &[&Record]) -> String {
     let trials = || records.iter().flat_map(|it| it.trials_accounted());
     let sent: u64 = trials().map(|trial| trial.account_frames_offered).sum();

@@ -1,8 +1,8 @@
-//! Every trial of a run, where the numbers of a page lead to.
+//! Table of all trials of a run, the target of links from other numbers.
 //!
-//! Written as text and not as nodes, because there may be ten thousand rows: ends of rows and cells, which
-//! HTML does not need, are left out. Invariant: each trial has a row with its number as anchor, and all text
-//! from the record is escaped.
+//! The table is written as text, not as nodes, because it may have ten thousand rows. It omits
+//! closing tags of rows and cells, which HTML does not require. Invariant: each trial has a row
+//! with its number as anchor, and all text from the record is escaped.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{Flag, Record, Role, Trial};
 
-/// The trials of a run, those of an experiment under one heading.
+/// The trials of a run, grouped by experiment.
 pub(super) fn all(record: &Record, place: Place<'_>) -> Markup {
     let mut sources: Vec<&str> = Vec::new();
     for trial in &record.trials {

@@ -1,30 +1,30 @@
-//! A bundle: a run and all that another person needs to repeat it, in one file.
+//! A bundle: a run and everything needed to repeat it, in one file.
 
 use serde::{Deserialize, Serialize};
 
 use super::Tool;
 
-/// What a bundle is: `bundle.json`, its first entry.
+/// Description of a bundle: `bundle.json`, its first entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bundle {
     /// Version of the schema, that of records.
     pub schema: u32,
-    /// The program that made the bundle; the record names the one that measured.
+    /// The program that made the bundle. The record names the program that measured.
     pub tool: Tool,
-    /// When it was made, RFC 3339.
+    /// Creation time, RFC 3339.
     pub created: String,
-    /// The folder of the run or campaign that is in it.
+    /// Folder of the contained run or campaign.
     pub run: String,
-    /// Whether names and addresses in it are made up.
+    /// Whether names and addresses are anonymized.
     #[serde(default)]
     pub masked: bool,
-    /// Files that the run was told of, as they are called in `files/`.
+    /// Input files of the run, by their names in `files/`.
     #[serde(default)]
     pub files: Vec<String>,
-    /// Those of them that are not what the run read, since they have changed after it began.
+    /// Input files that changed after the run began.
     #[serde(default)]
     pub changed: Vec<String>,
-    /// What is not in it, and why.
+    /// Files that are missing from the bundle, with the reason.
     #[serde(default)]
     pub left_out: Vec<String>,
 }

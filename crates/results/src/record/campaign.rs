@@ -4,24 +4,24 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effort, Tool};
 
-/// What a plan became: `campaign.json`, beside `plan.toml` and the folders of its runs.
+/// State of a plan's execution: `campaign.json`, next to `plan.toml` and the folders of its runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Campaign {
     /// Version of the schema, that of records.
     pub schema: u32,
-    /// The program that began it.
+    /// The program that started it.
     pub tool: Tool,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub created: String,
-    /// What the plan is called.
+    /// Name of the plan.
     pub name: String,
-    /// The effort that was given beside the plan.
+    /// Effort given on the command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// The seed that was given beside the plan.
+    /// Seed given on the command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Whether what is irregular is no success.
+    /// Whether an irregular result counts as a failure.
     #[serde(default)]
     pub strict: bool,
     /// Its runs, in order.
@@ -33,8 +33,8 @@ pub struct Campaign {
 pub struct CampaignStep {
     /// The step's name.
     pub name: String,
-    /// Its run's folder, in the campaign's.
+    /// Folder of its run, inside the campaign's folder.
     pub folder: String,
-    /// The command that is the same.
+    /// The equivalent command line.
     pub command_line: String,
 }

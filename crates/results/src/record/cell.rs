@@ -1,45 +1,46 @@
-//! What is derived from trials: values with intervals, ratios, and verdicts on claims.
+//! Values derived from trials: values with intervals, ratios, and verdicts on claims.
 //!
-//! Invariant: everything here names the trials or values that it came from and can be computed
-//! again; nothing here is measured.
+//! Invariant: every item names the trials or values that it is derived from and can be recomputed.
+//! Nothing here is measured.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Bound, Disturbance, Exclusion, Metric, Point, Reason, Warning};
 
-/// A range that holds the true value with the stated confidence, if the method's premises hold.
+/// A range that contains the true value with the stated confidence, if the method's assumptions
+/// hold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Confidence that the method really gives here, in percent.
+    /// Actual confidence level of the method here, in percent.
     pub level_percent: f64,
-    /// How it was found.
+    /// Method that produced the interval.
     pub method: IntervalMethod,
 }
 
 impl Interval {
-    /// Whether `value` lies in it, ends counted.
+    /// Whether the interval contains `value`, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// How an interval was found.
+/// Method that produced an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
-    /// Student's t of the repeats' mean.
+    /// Student's t for the mean of the repeats.
     StudentT,
-    /// Student's t of the mean of logarithms (for ratios).
+    /// Student's t for the mean of logarithms (for ratios).
     StudentTLog,
-    /// Two of the sorted values: free of any assumption about their distribution.
+    /// Two of the sorted values. Makes no assumption about their distribution.
     OrderStatistics,
-    /// Resampling with a seed, percentiles of the resampled medians.
+    /// Seeded resampling: percentiles of the resampled medians.
     Bootstrap,
-    /// Ranks of differences, of pairs or between two series: only comparisons have it.
+    /// Ranks of differences, of pairs or between two series. Only for comparisons.
     Ranks,
 }
 
@@ -50,68 +51,68 @@ pub struct Cell {
     pub experiment: String,
     /// The target's name.
     pub target: String,
-    /// The link over which it was measured, where the run has several.
+    /// The link, if the run has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Where on the experiment's axis it lies.
+    /// Position on the experiment's axis.
     pub point: Point,
-    /// What was measured.
+    /// The metric.
     pub metric: Metric,
     /// Unit of the values.
     pub unit: String,
-    /// The value to show: mean of the repeats, or their median for percentiles and extremes.
+    /// The value to display: mean of the repeats, or their median for percentiles and extremes.
     pub value: f64,
-    /// Repeats that it rests on.
+    /// Number of repeats.
     pub n: u32,
-    /// Its interval; absent if there was one repeat.
+    /// Its interval; absent for one repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// The same for a confidence of 99 %, or what the repeats reach.
+    /// The interval at 99 % confidence, or at the highest level that the repeats allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_99: Option<Interval>,
-    /// Each repeat's value is known to within so much, as far as the way of looking goes: the largest of
-    /// theirs. The interval says what repeats differ by, and does not hold it.
+    /// Resolution: the largest resolution of the repeats' values. The interval covers the
+    /// differences between repeats and does not include the resolution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
-    /// The repeats' values, in the order of the repeats.
+    /// Values of the repeats, in order.
     pub samples: Vec<f64>,
-    /// Which repeats those are, in the same order.
+    /// Repeat numbers of `samples`, in the same order.
     pub repeats: Vec<u32>,
-    /// The trials that it rests on.
+    /// Ids of the trials that the value uses.
     pub trials: Vec<u64>,
-    /// What kept a forwarding rate from being higher.
+    /// What limited a forwarding rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// On which side it only bounds the true value.
+    /// Which side of the true value this bounds, if it is only a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// What disturbed its repeats.
+    /// Disturbances of its repeats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<Disturbance>,
-    /// Why nothing is concluded from it, whatever it is.
+    /// Why the value supports no conclusion, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclusion: Option<Exclusion>,
-    /// What to know before trusting it.
+    /// Warnings that apply to the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
-/// What kept a forwarding rate from being higher.
+/// What limited a forwarding rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The load: all of it was carried.
+    /// The load: the target forwarded all of it.
     Load,
-    /// The tester, which offered too little or took too slowly what came back.
+    /// The tester: it offered too little, or received too slowly.
     Tester,
-    /// The wire: the target is about as fast as the forwarder that looks at no frame.
+    /// The link: the target is about as fast as a forwarder that does not parse frames.
     Wire,
     /// The target.
     Target,
 }
 
 impl Limit {
-    /// The words for it.
+    /// Text for display.
     pub fn words(self) -> &'static str {
         match self {
             Limit::Load => "the load offered",
@@ -122,7 +123,7 @@ impl Limit {
     }
 }
 
-/// One target against the first, by interleaved pairs.
+/// One target compared with the first, from interleaved pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The experiment's id.
@@ -131,140 +132,141 @@ pub struct Ratio {
     pub target: String,
     /// The target that it is compared with.
     pub base: String,
-    /// The target's link and the base's, where they differ: what the links differ by is in the ratio too.
+    /// The links of the target and of the base, if they differ. The ratio then includes the
+    /// difference between the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<[String; 2]>,
-    /// Where on the experiment's axis it lies.
+    /// Position on the experiment's axis.
     pub point: Point,
-    /// What is compared.
+    /// The metric.
     pub metric: Metric,
-    /// Middle of the pairs' ratios.
+    /// Central value of the pairs' ratios.
     pub ratio: f64,
-    /// Pairs.
+    /// Number of pairs.
     pub n: u32,
-    /// Its interval; absent if there was one pair.
+    /// Its interval; absent for one pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// What the interval allows to say.
+    /// The conclusion that the interval allows.
     pub answer: Answer,
-    /// Why the answer is unclear, where it is.
+    /// Reason for an unclear conclusion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
 
 impl Ratio {
-    /// What a reader has to know where the two were not joined alike.
+    /// Warning text for targets with different links.
     pub fn across_links(&self) -> Option<String> {
         let [own, base] = self.links.as_ref()?;
         Some(format!("over {own} against {base}: what the links differ by is in the ratio too"))
     }
 }
 
-/// What an interval allows to say about a ratio.
+/// The conclusion that an interval allows about a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// More than the base by more than the smallest relevant difference, beyond chance.
+    /// Significantly higher than the base, by more than the smallest relevant difference.
     Higher,
-    /// Less than the base, likewise.
+    /// Significantly lower than the base, by more than the smallest relevant difference.
     Lower,
-    /// The same within the smallest relevant difference, beyond chance.
+    /// Equal to the base within the smallest relevant difference, with significance.
     Alike,
-    /// None of these can be concluded.
+    /// The interval allows none of these conclusions.
     Unclear,
 }
 
-/// A value that a study prints.
+/// A value printed in a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// Short name of the study.
     pub study: String,
     /// Its figure or table.
     pub item: String,
-    /// What was measured there.
+    /// The device that the study measured.
     pub subject: String,
-    /// Where on the axis it lies.
+    /// Position on the axis.
     pub point: Point,
     /// The quantity, with its unit in the name.
     pub metric: String,
-    /// The printed value; of a text the number of its bytes.
+    /// The printed value; for a text, its length in bytes.
     pub value: f64,
-    /// The text, where one is printed.
+    /// The printed text, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// A sentence of a study that measurement can judge.
+/// A statement of a study that measurements can verify.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Short name of the study.
     pub study: String,
     /// Its figure or table.
     pub item: String,
-    /// The place in the study's text, such as `section IV.A`; empty in records of earlier versions.
+    /// Place in the study's text, such as `section IV.A`; empty in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
-    /// What it speaks of.
+    /// Subject of the statement.
     pub subject: String,
-    /// Under which conditions.
+    /// Conditions of the statement.
     pub condition: String,
-    /// What it states, in words.
+    /// The statement in words.
     pub claim: String,
-    /// The value that it gives, as printed; empty if none.
+    /// The stated value as printed; empty if none.
     pub value: String,
     /// Unit of the value; empty if none.
     pub unit: String,
-    /// How the value is meant.
+    /// Meaning of the value.
     pub relation: Relation,
 }
 
-/// How a claim's value is meant.
+/// Meaning of a claim's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
-    /// It begins there.
+    /// Starts at the value.
     From,
-    /// Near it.
+    /// Close to the value.
     About,
-    /// Smaller than it.
+    /// Below the value.
     Below,
-    /// At most it.
+    /// At most the value.
     UpTo,
-    /// Exactly it, as printed.
+    /// Exactly the value, as printed.
     Value,
-    /// Between two.
+    /// Between two values.
     Range,
-    /// A relation in words, without a value to compare.
+    /// A qualitative relation without a value.
     Shape,
 }
 
-/// Whether a claim holds here.
+/// Verdict on a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimVerdict {
-    /// What the study states.
+    /// The claim.
     pub claim: Claim,
-    /// Which of our targets it was put to.
+    /// The targets that the verdict is about.
     pub targets: Vec<String>,
-    /// The answer.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The numbers that the answer rests on, in one sentence.
+    /// The numbers behind the verdict, in one sentence.
     pub numbers: String,
-    /// How the claim's words were read, so that a number can decide.
+    /// Interpretation of the claim that makes it measurable.
     pub reading: String,
-    /// Whether a target is a model that was made from this study, so that the answer follows from the model and counts
-    /// for nothing.
+    /// Whether a target is a model made from this study. The verdict then follows from the model
+    /// and does not count as evidence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_by_construction: bool,
 }
 
-/// The answer to a claim.
+/// Verdict on a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", content = "why", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The interval says yes.
+    /// The interval confirms the claim.
     Holds,
-    /// The interval says no.
+    /// The interval contradicts the claim.
     DoesNot,
-    /// The interval says neither, or something was not measured (what).
+    /// The interval is inconclusive, or a measurement is missing (which).
     CannotTell(String),
 }

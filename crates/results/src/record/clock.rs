@@ -1,63 +1,62 @@
-//! The tester's clock over a run: how finely it is read, how evenly it went, and what it was held
-//! against.
+//! Quality of the tester's clock over a run: resolution, rate and comparison with a reference.
 //!
-//! All times of a run, of frames and of control messages, are on one line, the kernel's monotonic
-//! clock. Invariant: what could not be found out is absent.
+//! All times of a run, of frames and of control messages, use the kernel's monotonic clock.
+//! Invariant: an unknown value is absent.
 
 use serde::{Deserialize, Serialize};
 
-/// How the clock went.
+/// Properties of the clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClockFacts {
-    /// What the processor says of its time-stamp counter.
+    /// Properties of the time-stamp counter, as the processor reports them.
     pub counter: String,
-    /// What asking for the time takes.
+    /// Time to read the clock.
     pub reading_ns: u64,
-    /// Time over which the following was found out.
+    /// Observation time for the following values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<u64>,
-    /// By how much the clock goes faster than the raw one, which nobody steers; parts in 10^9.
+    /// Frequency offset from the raw clock, which is not disciplined, in parts in 10^9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_ppb: Option<f64>,
-    /// How far off that may be.
+    /// Uncertainty of the offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_ppb_error: Option<f64>,
-    /// The farthest that it strayed from going evenly.
+    /// Largest deviation from a constant rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wander_ns: Option<f64>,
-    /// Speed of the time-stamp counter by the raw clock.
+    /// Frequency of the time-stamp counter, measured with the raw clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter_hz: Option<f64>,
-    /// How far off that may be.
+    /// Uncertainty of the frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter_hz_error: Option<f64>,
-    /// A clock outside the machine, where it has one.
+    /// An external reference clock, if present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ClockReference>,
 }
 
-/// A clock outside the machine, which the tester's was held against. Untested on hardware.
+/// An external clock that the tester's clock is compared with. Untested on hardware.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClockReference {
     /// Its device.
     pub name: String,
-    /// By how much it is ahead of the tester's; absent before it was met twice.
+    /// Offset of the reference from the tester's clock; absent before the second reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_ns: Option<i64>,
-    /// How far off that may be; absent before the loop that follows it has come to rest.
+    /// Uncertainty of the offset; absent before the control loop has settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_ns_error: Option<f64>,
-    /// By how much it goes faster; parts in 10^9.
+    /// Frequency offset in parts in 10^9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_ppb: Option<f64>,
-    /// Readings that were believed.
+    /// Accepted readings.
     pub readings: u64,
-    /// Readings that could not be true.
+    /// Rejected implausible readings.
     pub ignored: u64,
 }
 
 impl ClockFacts {
-    /// The facts in words.
+    /// The properties as text.
     pub fn words(&self) -> String {
         let drift = self.drift_ppb.zip(self.drift_ppb_error).map_or_else(String::new, |it| {
             format!(", {:+.0} ppb (within {:.0}) beside the raw clock", it.0, it.1)

@@ -1,7 +1,7 @@
-//! What a run depends on: the program, the machine, the targets, the experiments, the tester.
+//! Provenance of a run: program, machine, targets, experiments and tester.
 //!
-//! Source: the provenance lists of RFC 2544 section 26 and RFC 8456 section 4.8. Invariant: these
-//! are facts written down before or while measuring; nothing here is derived.
+//! Source: the reporting lists of RFC 2544 section 26 and RFC 8456 section 4.8. Invariant: these
+//! facts are recorded before or during the measurement; nothing here is derived.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +18,22 @@ pub struct Tool {
     pub version: String,
 }
 
-/// How much was repeated, and for how long.
+/// Measurement effort: repeats and trial duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// Enough to see: at least three repeats of short trials.
+    /// For a first look: at least three repeats of short trials.
     Quick,
-    /// Enough to rely on.
+    /// For reliable results.
     Standard,
-    /// As long and as often as the study or the standard prescribes.
+    /// Repeats and durations that the study or standard prescribes.
     Full,
 }
 
-/// The machine that the run happened on. Absent fields could not be found out.
+/// The machine that the run used. A field is absent if its value is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// Operating system, as it calls itself.
+    /// Name of the operating system, as it reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Kernel release.
@@ -42,7 +42,7 @@ pub struct Environment {
     /// Model name of the processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
-    /// Cores that the run could use.
+    /// Cores available to the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_cores: Option<u32>,
     /// Frequency governor.
@@ -51,24 +51,24 @@ pub struct Environment {
     /// The kernel's clock source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_source: Option<String>,
-    /// How the tester's clock went over the run; absent in virtual time.
+    /// Quality of the tester's clock over the run; absent in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockFacts>,
     /// Installed memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// The hypervisor, where the machine is a virtual one.
+    /// The hypervisor, if the machine is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualised: Option<String>,
-    /// Whether time was the simulation's and not a clock's.
+    /// Whether time was simulated.
     #[serde(default)]
     pub simulated: bool,
-    /// Versions of foreign programs that took part, by name.
+    /// Versions of the external programs used, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
 }
 
-/// What a target does with frames; the studies compare by this.
+/// What a target does with frames. Studies compare targets by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Technology {
@@ -87,7 +87,7 @@ pub enum Technology {
 }
 
 impl Technology {
-    /// The word for it, as the studies use it.
+    /// Name of the technology, as the studies use it.
     pub fn word(self) -> &'static str {
         match self {
             Technology::Openflow => "OpenFlow",
@@ -100,18 +100,19 @@ impl Technology {
     }
 }
 
-/// The setting of a target that names the processor of what it behaves like.
+/// Setting of a target: the processor of the device that it models.
 pub const PROCESSOR: &str = "processor";
 
-/// The setting of a target that states whether it forwards in hardware or in software.
+/// Setting of a target: whether it forwards in hardware or in software.
 pub const IMPLEMENTATION: &str = "implementation";
 
-/// The settings of a target that is a model: the model's name, and its mode (`openflow` or `legacy`).
+/// Setting of a target that is a model: the model's name. [`MODEL_MODE`] is its mode (`openflow` or
+/// `legacy`).
 pub const MODEL: &str = "model";
 /// See [`MODEL`].
 pub const MODEL_MODE: &str = "model_mode";
 
-/// The setting of a target that names the studies from which a model was made, with a space between.
+/// Setting of a target: the studies that a model was made from, separated by spaces.
 pub const MODEL_STUDIES: &str = "model_studies";
 
 /// What forwards frames in a target.
@@ -124,7 +125,7 @@ pub enum Implementation {
 }
 
 impl Implementation {
-    /// The word for it, as settings hold it.
+    /// Name of the implementation, as stored in settings.
     pub fn word(self) -> &'static str {
         match self {
             Implementation::Hardware => "hardware",
@@ -132,7 +133,7 @@ impl Implementation {
         }
     }
 
-    /// The one that a word names.
+    /// Parses a name of an implementation.
     pub fn of(word: &str) -> Option<Implementation> {
         [Implementation::Hardware, Implementation::Software]
             .into_iter()
@@ -143,33 +144,35 @@ impl Implementation {
 /// A device under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// Label, unique in the record; trials refer to it.
+    /// Label, unique in the record. Trials refer to it.
     pub name: String,
-    /// What was asked for with `--on`.
+    /// The argument of `--on`.
     pub spec: String,
     /// What it does with frames.
     pub technology: Technology,
-    /// Who it belongs to: targets of one family are compared as the study compares its three.
-    /// `planimeter` for ours, `system` for what the operating system or other projects bring.
+    /// Family of the target. Targets of one family are compared as the study compares its three.
+    /// `planimeter` for targets of this project, `system` for those of the operating system or
+    /// other projects.
     pub family: String,
-    /// By which link it was joined, where the run has several.
+    /// The link, if the run has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Its version, as it states it.
+    /// Version that the target reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Settings that matter, by name.
+    /// Relevant settings, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
 
 impl Target {
-    /// Whether it is hardware or software; none where neither its user nor its description says so.
+    /// Whether the target is hardware or software; none if neither its user nor its description
+    /// states it.
     pub fn implementation(&self) -> Option<Implementation> {
         Implementation::of(self.settings.get(IMPLEMENTATION)?)
     }
 
-    /// The name of the model that it is, and its mode; none if it is no model.
+    /// Name and mode of the model; none if the target is not a model.
     pub fn model(&self) -> Option<(&str, &str)> {
         let mode = self.settings.get(MODEL_MODE).map_or("openflow", String::as_str);
         Some((self.settings.get(MODEL)?, mode))
@@ -179,125 +182,128 @@ impl Target {
 /// An experiment that was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experiment {
-    /// How it is asked for: `bianco2010/fig2`.
+    /// Id on the command line: `bianco2010/fig2`.
     pub id: String,
-    /// What it measures, in words.
+    /// Title of the measurement.
     pub title: String,
-    /// Short name of the study, where it repeats one: `bianco2010`.
+    /// Short name of the study that the experiment repeats, if any: `bianco2010`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<String>,
     /// The figure or table of the study: `fig2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// What is varied, with its unit in the name: `frame_bytes`, `load_pps_intended`.
+    /// The variable, with its unit in the name: `frame_bytes`, `load_pps_intended`.
     pub x_name: String,
-    /// How it is done, in a few sentences; absent when the title says it all.
+    /// The method in a few sentences; absent if the title is sufficient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The value of each parameter that it declares, as it would be set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
-    /// The experiment whose trials serve this one too, where they were measured once for both.
+    /// The experiment whose trials this one uses, if both share one set of trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_of: Option<String>,
-    /// What its report shows, where its module says so; empty for what is known by its metrics.
+    /// Figures and tables that the experiment's module defines; empty if the metrics determine
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shows: Vec<Show>,
-    /// Targets that it is about and could not be done with, or not to its end: why, by target.
+    /// Targets that the experiment skipped or did not complete, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,
 }
 
-/// A figure and table of an experiment that a measurement module carries out.
+/// A figure and table that a measurement module defines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Show {
     /// Its heading.
     pub title: String,
-    /// What is drawn over the experiment's axis: metrics of one unit.
+    /// Metrics to plot over the experiment's axis, all of one unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drawn: Vec<Metric>,
-    /// What stands in the table below besides.
+    /// Additional metrics in the table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Metric>,
-    /// Series of that name that are drawn instead, as each target's first trial of the last point gave
-    /// them.
+    /// Series to plot instead, by name, from each target's first trial at the last point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
-    /// Whether the axis of what is drawn is logarithmic.
+    /// Whether the plotted axis is logarithmic.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_logarithmic: bool,
 }
 
 impl Experiment {
-    /// The experiment under whose id this one's trials are stored.
+    /// Id of the experiment that this one's trials are stored under.
     pub fn source(&self) -> &str {
         self.trials_of.as_deref().unwrap_or(&self.id)
     }
 }
 
-/// The tester measured by itself, looped without a target: its ceiling, bias and pacing error.
+/// Calibration of the tester in a loop without a target: its maximum load, bias and pacing error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Name that trials refer to.
+    /// Id that trials refer to.
     pub id: String,
-    /// The link that it was looped over.
+    /// The link of the loop.
     pub link: String,
-    /// Frame size, frame check sequence counted.
+    /// Frame size, frame check sequence included.
     pub frame_bytes: u32,
-    /// The largest offered load that came back without loss and within 0.1 % of what was intended.
+    /// The largest offered load that was received without loss and within 0.1 % of the intended
+    /// load.
     pub rate_pps_ceiling: u64,
-    /// Set where the ceiling is the largest load that the calibration tries, so that it only bounds the true one.
+    /// Set if the maximum is the largest load that the calibration tries, so that it is only a
+    /// lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// What it offered when asked for more than it can.
+    /// Offered load when the intended load exceeds the tester's maximum.
     pub rate_pps_saturated: u64,
-    /// Latency of the loop: what the tester itself adds to every latency.
+    /// Latency of the loop, which the tester adds to every latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// How far the mean of that may be off: 99 % by the scatter from trial to trial. A mean delay
-    /// less this bias is known no better.
+    /// Uncertainty of the mean of `latency`: 99 % interval from the scatter between trials. A mean
+    /// latency minus this bias is at best as accurate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns_error: Option<f64>,
-    /// How far frames left from their scheduled time, absolute.
+    /// Absolute difference between scheduled and actual send times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_error: Option<Distribution>,
-    /// Frames that the tester lost in rings of its own, although they had come back.
+    /// Frames that returned to the tester but were dropped in its own rings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_dropped: Option<u64>,
-    /// When the tester was away from its work meanwhile.
+    /// Times when the tester was descheduled during the calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
-    /// What each core was taken away for from a thread that never rests.
+    /// Interruptions of a busy-polling thread on each core.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<CoreGaps>,
-    /// Who stamped received frames.
+    /// Source of the receive timestamps.
     pub clock: super::ClockSource,
-    /// What the tester's controller says and hears at most, where results rest on that.
+    /// Maximum rates of the tester's controller, if results depend on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<ControllerCeiling>,
 }
 
-/// What the tester's own controller says and hears in a second at most, before a peer that costs next to nothing.
+/// Maximum message rates of the tester's controller, measured with a peer of almost no cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ControllerCeiling {
-    /// Over which kind of channel: `memory`, `unix`, `tcp`.
+    /// Type of the control channel: `memory`, `unix`, `tcp`.
     pub channel: String,
-    /// Messages in a second, with their answers, by kind: `echo`, `barrier`, `flow_mod` and `packet_out` (each with a
-    /// barrier behind it), `packet_in`, `packet_round_trip`, `flow_mod_played` (encoded before).
+    /// Messages per second, with their replies, by kind: `echo`, `barrier`, `flow_mod` and
+    /// `packet_out` (each followed by a barrier), `packet_in`, `packet_round_trip`,
+    /// `flow_mod_played` (encoded in advance).
     pub per_s: BTreeMap<String, f64>,
 }
 
-/// Gaps in the time of a thread that read the clock without end.
+/// Gaps in the execution of a thread that reads the clock continuously.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreGaps {
     /// The core.
     pub core: u32,
-    /// For how long it was watched.
+    /// Observation time.
     pub ns_watched: u64,
-    /// Gaps of 5 us and more.
+    /// Number of gaps of 5 us or more.
     pub count: u64,
-    /// All of them together.
+    /// Total length of these gaps.
     pub ns_total: u64,
-    /// The longest, however short.
+    /// The longest gap of any length.
     pub ns_longest: u64,
 }

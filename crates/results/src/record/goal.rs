@@ -1,13 +1,13 @@
-//! What a search with several goals found for one of them.
+//! Result of a search with several goals for one of them.
 //!
 //! Source: RFC 9971 sections 4.6 (goals) and 4.8 (results). Invariant: every attribute of the goal
-//! stands beside what was found, and a bound that does not exist is absent.
+//! is stored with the result, and a bound that does not exist is absent.
 
 use serde::{Deserialize, Serialize};
 
 use super::Metric;
 
-/// Goals by their names, and the metric under which what was found for each is kept.
+/// Names of the goals, and the metric of each goal's result.
 pub const GOALS: [(&str, Metric); 6] = [
     ("rfc2544", Metric::ThroughputPpsRfc2544),
     ("tst009", Metric::ThroughputPpsTst009),
@@ -17,29 +17,29 @@ pub const GOALS: [(&str, Metric); 6] = [
     ("quick-pdr", Metric::ThroughputPpsQuickPdr),
 ];
 
-/// The metric of the goal with this name.
+/// Returns the metric of the goal with this name.
 pub fn metric_of_goal(name: &str) -> Option<Metric> {
     GOALS.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric)
 }
 
-/// One goal of a search, and what was found for it. Loads are those of a sending port.
+/// One goal of a search and its result. Loads are per sending port.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoalResult {
     /// The goal's name.
     pub goal: String,
-    /// Share of a trial's frames that may be lost.
+    /// Goal loss ratio: allowed share of lost frames in a trial.
     pub loss_ratio_allowed: f64,
-    /// Share of the time whose trials may lose more.
+    /// Goal exceed ratio: share of the time in which trials may exceed the goal loss ratio.
     pub exceed_ratio: f64,
-    /// Width at which bounds are close enough: their difference as a share of the upper one.
+    /// Goal width: target difference of the bounds as a share of the upper one.
     pub width_ratio_wanted: f64,
-    /// Length of the shortest trial chosen for the goal.
+    /// Goal initial trial duration: shortest trial chosen for the goal.
     pub duration_ns_initial: u64,
-    /// Length of a full-length trial.
+    /// Goal final trial duration: length of a full-length trial.
     pub duration_ns_final: u64,
-    /// Time of full-length trials after which a load is decided at the latest.
+    /// Goal duration sum: time of full-length trials that classifies a load at the latest.
     pub duration_ns_sum: u64,
-    /// Relevant lower bound; where there is no upper bound, the highest load that reached the goal.
+    /// Relevant lower bound. Without an upper bound, the highest load that met the goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_pps_lower: Option<f64>,
     /// Relevant upper bound.
@@ -48,37 +48,37 @@ pub struct GoalResult {
     /// Conditional throughput at the lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_pps_conditional: Option<f64>,
-    /// Trials that were chosen for this goal; those of the other goals served it too.
+    /// Trials chosen for this goal. Trials of other goals count for it too.
     pub trials_chosen: u64,
-    /// Time of those trials, without warm-up and drain.
+    /// Total time of these trials, without warm-up and drain.
     pub duration_ns_trials: u64,
-    /// What is remarkable about the result.
+    /// Conditions that affect the result's validity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
 }
 
-/// What is remarkable about a goal's result.
+/// A condition that affects the validity of a goal's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remark {
-    /// Irregular: the lowest load missed the goal.
+    /// Irregular: the lowest load failed the goal.
     NoLowerBound,
-    /// Irregular: the highest load reached the goal.
+    /// Irregular: the highest load met the goal.
     NoUpperBound,
-    /// Irregular: time or trials ended before the bounds were close enough.
+    /// Irregular: the limit on time or trials was reached before the bounds were close enough.
     CutShort,
-    /// Irregular: more frames came back than were sent.
+    /// Irregular: more frames were received than sent.
     ExtraFrames,
-    /// A load above the upper bound reached the goal.
+    /// A load above the upper bound met the goal.
     LossInversion,
-    /// At the upper bound the tester offered too little.
+    /// At the upper bound, the tester offered too little.
     TesterLimited,
-    /// At the upper bound the tester may have lost the frames itself.
+    /// At the upper bound, the tester may have caused the loss.
     Disturbed,
 }
 
 impl Remark {
-    /// The words for it.
+    /// Text for display.
     pub fn words(self) -> &'static str {
         match self {
             Remark::NoLowerBound => "irregular: the lowest load missed the goal",
@@ -101,7 +101,7 @@ impl Remark {
 }
 
 impl GoalResult {
-    /// How far the bounds are apart, as a share of the upper one; absent unless there are both.
+    /// Distance of the bounds as a share of the upper one; absent unless both exist.
     pub fn width_ratio(&self) -> Option<f64> {
         let (lower, upper) = self.rate_pps_lower.zip(self.rate_pps_upper)?;
         Some(1.0 - lower / upper)

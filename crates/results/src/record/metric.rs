@@ -1,42 +1,43 @@
-//! The quantities that cells hold: names, units, and how repeats of them are combined.
+//! The metrics of cells: names, units, and how repeats are combined.
 //!
-//! Invariant: a name ends in its unit and qualifier, and is what a record and its readers call it.
+//! Invariant: a metric's name contains its unit and qualifier. Records and their readers use this
+//! name.
 
 use serde::{Deserialize, Serialize};
 
 use super::Name;
 
-/// A quantity that cells hold; its name ends in its unit and qualifier.
+/// A metric of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Frames per second offered.
+    /// Offered load, frames per second.
     RatePpsOffered,
-    /// Frames per second that came out where they belong.
+    /// Forwarding rate, frames per second.
     RatePpsForwarded,
-    /// Bits per second offered, link layer (frame check sequence counted, preamble and gap not).
+    /// Offered load in bit/s, link layer (with frame check sequence, without preamble and gap).
     RateBpsOffered,
-    /// Bits per second that came out where they belong, link layer.
+    /// Forwarding rate in bit/s, link layer.
     RateBpsForwarded,
-    /// Share of offered frames that did not come out where they belong.
+    /// Frame loss rate: share of offered frames that did not arrive at the expected port.
     LossRatio,
-    /// Largest load without loss (RFC 2544), frames per second.
+    /// Throughput (RFC 2544), frames per second.
     ThroughputPps,
-    /// Largest load within the loss that was allowed, frames per second.
+    /// Largest load with no more than the allowed loss, frames per second.
     ThroughputPpsLossy,
-    /// Conditional throughput (RFC 9971) of the goal `rfc2544`: no loss in a trial of a minute.
+    /// Conditional throughput (RFC 9971) of the goal `rfc2544`: no loss in a one-minute trial.
     ThroughputPpsRfc2544,
-    /// The same of the goal `tst009`: no loss in one of two such trials.
+    /// Conditional throughput of the goal `tst009`: no loss in one of two such trials.
     ThroughputPpsTst009,
-    /// The same of the goal `ndr`: no loss in half of the time.
+    /// Conditional throughput of the goal `ndr`: no loss in half of the time.
     ThroughputPpsNdr,
-    /// The same of the goal `pdr`: no more than the loss allowed in half of the time.
+    /// Conditional throughput of the goal `pdr`: no more than the allowed loss in half of the time.
     ThroughputPpsPdr,
-    /// The same of the goal `quick-ndr`, a shorter `ndr`.
+    /// Conditional throughput of the goal `quick-ndr`, a shorter `ndr`.
     ThroughputPpsQuickNdr,
-    /// The same of the goal `quick-pdr`, a shorter `pdr`.
+    /// Conditional throughput of the goal `quick-pdr`, a shorter `pdr`.
     ThroughputPpsQuickPdr,
-    /// Mean latency from the real departure.
+    /// Mean latency from the actual send time.
     LatencyNsMean,
     /// Smallest latency.
     LatencyNsMin,
@@ -52,11 +53,11 @@ pub enum Metric {
     LatencyNsP9999,
     /// Largest latency.
     LatencyNsMax,
-    /// Median latency from the scheduled departure.
+    /// Median latency from the scheduled send time.
     LatencyScheduledNsP50,
-    /// 99th percentile of the latency from the scheduled departure.
+    /// 99th percentile of the latency from the scheduled send time.
     LatencyScheduledNsP99,
-    /// Packet delay variation: 99.9th percentile less minimum.
+    /// Packet delay variation: 99.9th percentile minus minimum.
     PdvNsP999,
     /// Smallest difference between the latencies of successive frames, signed (RFC 8219).
     IpdvNsMin,
@@ -64,82 +65,81 @@ pub enum Metric {
     IpdvNsP50,
     /// Largest of those differences.
     IpdvNsMax,
-    /// Cycles of the time-stamp counter that the target spent on frames, for each frame that it
-    /// took.
+    /// Time-stamp counter cycles that the target used per frame.
     CyclesBusyPerFrame,
-    /// The same over what it is without a controller that asks for something meanwhile.
+    /// Cycles per frame relative to those without control operations.
     CyclesBusyRatio,
-    /// 99th percentile of latency while programs take each other's place, less that of a quiet trial.
+    /// 99th percentile of latency while programs are swapped, minus that of a trial without swaps.
     LatencyNsP99Extra,
-    /// Rate over flows never met before, over the rate when they are known.
+    /// Rate with new flows divided by the rate with known flows.
     RateColdRatio,
-    /// Entries added in a second, from the first byte sent to the last answer.
+    /// Flow entries added per second, from the first byte sent to the last reply.
     FlowModsAddedPerS,
-    /// Entries given other actions in a second.
+    /// Flow entries modified per second.
     FlowModsModifiedPerS,
-    /// Entries deleted in a second, each by its match and priority.
+    /// Flow entries deleted per second, each by match and priority.
     FlowModsDeletedPerS,
-    /// Entries added and deleted again in a second.
+    /// Flow entries added and deleted again per second.
     FlowModsChangedPerS,
-    /// Entries told of with their counters in a second.
+    /// Flow entries reported with counters per second.
     FlowStatsPerS,
-    /// Time until all entries were told of.
+    /// Flow statistics reply time: until all entries were reported.
     FlowStatsNs,
-    /// Time until the first of them arrived.
+    /// Time until the first entry was reported.
     FlowStatsNsFirst,
-    /// Growth of the target's memory for each flow.
+    /// Growth of the target's memory per flow.
     MemoryBytesPerFlow,
-    /// Time in the target by bianco2010's formula: Tp = L - 2 (Tt + D).
+    /// Processing time in the target by the formula of bianco2010: Tp = L - 2 (Tt + D).
     ProcessingNs,
-    /// Share of the first flow's offered frames that did not come out.
+    /// Frame loss rate of the first flow.
     LossRatioF1,
-    /// The same of the second flow.
+    /// Frame loss rate of the second flow.
     LossRatioF2,
-    /// The former less the latter: above zero, the first flow loses more.
+    /// Loss rate of the first flow minus that of the second.
     LossRatioDifference,
-    /// Jain's index of what each flow got of what it offered: 1 where all got the same share.
+    /// Jain's fairness index of the forwarded share of each flow: 1 if all shares are equal.
     FairnessIndexJain,
-    /// Smallest share that a flow got of what it would have got, were what came out divided
-    /// max-min fairly: 1 where it was.
+    /// Smallest ratio of a flow's share to its max-min fair share: 1 if the division was max-min
+    /// fair.
     MaxMinShareRatio,
-    /// Longest burst at the link's rate that came through whole (RFC 9004).
+    /// Longest burst at line rate without loss (RFC 9004).
     BurstFrames,
-    /// Time that such a burst takes at the link's rate (RFC 9004).
+    /// Duration of that burst at line rate (RFC 9004).
     BufferNsImplied,
-    /// The same less what was forwarded meanwhile (RFC 9004).
+    /// That duration, corrected for the frames forwarded during the burst (RFC 9004).
     BufferNsCorrected,
     /// Time from the end of an overload to the last loss after it (RFC 2544, 26.5).
     RecoveryNs,
-    /// Time without a frame around a reset of the target (RFC 6201, by time stamps).
+    /// Time without frames around a reset of the target (RFC 6201, timestamp-based method).
     ResetNs,
-    /// Frames lost in a reset over the rate at which they were sent (RFC 6201, by loss).
+    /// Frames lost in a reset divided by the offered load (RFC 6201, frame-loss-based method).
     ResetNsByLoss,
-    /// Highest forwarding rate under any load that was offered (RFC 2889, 5.6).
+    /// Maximum forwarding rate under any offered load (RFC 2889, 5.6).
     RatePpsMaximum,
-    /// The load offered to each port at which that was forwarded.
+    /// Offered load per port at the maximum forwarding rate.
     LoadPpsOfMaximum,
-    /// Loss of what was meant for the port that no other traffic shared (RFC 2889, 5.5).
+    /// Frame loss rate to the uncongested port (RFC 2889, 5.5).
     LossRatioUncongested,
-    /// Loss of what was meant for the port that more was meant for than it carries.
+    /// Frame loss rate to the congested port (RFC 2889, 5.5).
     LossRatioCongested,
-    /// Addresses that were learned and forwarded to without one frame flooded (RFC 2889, 5.7).
+    /// Address caching capacity: addresses learned without a flooded frame (RFC 2889, 5.7).
     AddressesCached,
-    /// Highest rate of new addresses at which all of them were learned (RFC 2889, 5.8).
+    /// Address learning rate: highest rate of new addresses that were all learned (RFC 2889, 5.8).
     AddressesLearnedPerS,
-    /// Share of the copies of broadcast frames that did not reach a port (RFC 2889, 5.10).
+    /// Share of broadcast copies that did not reach their port (RFC 2889, 5.10).
     LossRatioBroadcast,
-    /// Resident memory of the target's processes, huge pages counted.
+    /// Resident memory of the target's processes, huge pages included.
     MemoryBytes,
-    /// How busy the target keeps processors, 1 for one core: what polling threads spend on frames, or the
-    /// time of its processes and of the kernel's threads that work for it.
+    /// CPU load of the target, 1 for one core: time of polling threads on frames, or time of its
+    /// processes and of the kernel threads that work for it.
     CpuLoadRatio,
-    /// What a measurement module named itself.
+    /// A metric that a measurement module defines.
     #[serde(untagged)]
     Named(Name),
 }
 
 impl Metric {
-    /// Every metric of the list, in the order in which tables show them.
+    /// All listed metrics, in the order of tables.
     pub const ALL: [Metric; 60] = [
         Metric::RatePpsOffered,
         Metric::RatePpsForwarded,
@@ -203,7 +203,7 @@ impl Metric {
         Metric::CpuLoadRatio,
     ];
 
-    /// Its name as stored.
+    /// Name as stored.
     pub fn name(self) -> &'static str {
         match self {
             Metric::RatePpsOffered => "rate_pps_offered",
@@ -313,7 +313,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is a share of something, and never more than all of it.
+    /// Whether the metric is a share with a maximum of 1.
     pub fn is_at_most_one(self) -> bool {
         matches!(
             self,
@@ -328,7 +328,7 @@ impl Metric {
         )
     }
 
-    /// Whether repeats are combined by their median: percentiles and extremes are never averaged.
+    /// Whether repeats are combined by their median. Percentiles and extremes are never averaged.
     pub fn is_by_median(self) -> bool {
         let is_of_means = matches!(
             self,

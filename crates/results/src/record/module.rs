@@ -1,14 +1,15 @@
-//! What a measurement module did and found in one trial.
+//! Actions and results of a measurement module in one trial.
 //!
-//! Source: the OFLOPS-SUME paper, section III (modules over control and data channels). Invariants: a
-//! value stands beside how well it is known; a module that ended before it said so is told apart by
-//! what ended it, and what it had seen by then is kept.
+//! Source: the OFLOPS-SUME paper, section III (modules over control and data channels). Invariants:
+//!
+//! - A value has its accuracy next to it.
+//! - A module that ended early is marked with the cause, and its results up to then are stored.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Bound, Metric, Wire};
 
-/// Points of one series.
+/// Maximum number of points in a series.
 pub const SERIES_POINTS_MAX: usize = 8192;
 
 /// A module's part of a trial.
@@ -23,34 +24,34 @@ pub struct ModuleRun {
     /// Single values.
     #[serde(default)]
     pub measured: Vec<Measured>,
-    /// Values over something: time, rules in the order in which they were sent.
+    /// Values over a variable: time, or flow entries in the order in which they were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
     /// OpenFlow messages that it sent.
     pub messages_sent: u64,
-    /// OpenFlow messages that came.
+    /// OpenFlow messages that it received.
     pub messages_received: u64,
-    /// Those of them that were errors.
+    /// Received messages that were errors.
     pub errors_received: u64,
-    /// Events that it was told of.
+    /// Events that it received.
     pub events: u64,
-    /// Time that it took to react to them, all together: the tester does nothing else meanwhile.
+    /// Total time that it took to process events. The tester does nothing else during that time.
     pub react_ns: u64,
     /// The longest of these times.
     pub react_ns_longest: u64,
-    /// Half of the time, a turn of the tester's loop was no longer than this...
+    /// Median duration of a turn of the tester's loop.
     #[serde(default)]
     pub turn_ns_p50: u64,
-    /// ...and 99 % of the time no longer than this, for which what came may have waited before it was read.
+    /// 99th percentile of that duration: a message may wait this long before it is read.
     #[serde(default)]
     pub turn_ns_p99: u64,
-    /// What it has to say for itself, such as what could not be seen.
+    /// Notes of the module, such as events that it could not observe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Its control channels on the wire, where they were captured.
+    /// Its captured control channels, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// Its log, a file under the run's folder.
+    /// Its log, a file in the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
 }
@@ -59,41 +60,41 @@ pub struct ModuleRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// It said that it was finished.
+    /// It reported that it had finished.
     Said,
-    /// A limit was reached: its name.
+    /// It reached a limit (which).
     Limit(String),
-    /// A connection that it needed was lost: why.
+    /// It lost a connection that it needed (why).
     Lost(String),
-    /// It failed: how.
+    /// It failed (how).
     Failed(String),
 }
 
-/// A value.
+/// A single value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What it is.
+    /// The metric.
     pub metric: Metric,
     /// The value, in the metric's unit.
     pub value: f64,
-    /// The true value lies within so much of it, as far as the way of looking goes: the time between
-    /// two probes, for one.
+    /// Resolution: the true value differs by at most this much, for example by the time between two
+    /// probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
-    /// On which side it only bounds the true value.
+    /// Which side of the true value this bounds, if it is only a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// Samples that it rests on.
+    /// Number of samples.
     pub count: u64,
 }
 
-/// Values over something, at most [`SERIES_POINTS_MAX`].
+/// Values over a variable, at most [`SERIES_POINTS_MAX`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What the values are, with the unit in the name.
+    /// Name of the values, with the unit.
     pub name: String,
-    /// What they lie over, with the unit in the name.
+    /// Name of the variable, with the unit.
     pub over: String,
-    /// Pairs: over what, and the value.
+    /// Pairs of variable and value.
     pub points: Vec<[f64; 2]>,
 }

@@ -1,9 +1,12 @@
-//! Metrics that a measurement module names itself.
+//! Metrics that a measurement module defines.
 //!
-//! A module, ours or a user's, measures what no list can foresee; its names follow the same rule as
-//! all others. Invariants: a name is made of lower-case words, digits and underscores, and one of its
-//! words is its unit; equal names are equal metrics wherever they come from; a process keeps at most
-//! [`NAMES_MAX`] that it read, however many records it opens.
+//! A module measures values that no fixed list can contain. Its names follow the same rule as all
+//! others. Invariants:
+//!
+//! - A name consists of lower-case words, digits and underscores, and one of its words is its unit.
+//! - Equal names are equal metrics, independent of their origin.
+//! - A process stores at most [`NAMES_MAX`] names that it read, regardless of the number of
+//!   records.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,13 +14,13 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Different names that one process reads.
+/// Maximum number of different names that one process reads.
 pub const NAMES_MAX: usize = 4096;
 
-/// Bytes of a name.
+/// Maximum length of a name in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Words that are units; `per_s` is two words and one of them too.
+/// Words that are units. `per_s` is two words and also a unit.
 const UNITS: [&str; 14] = [
     "ns", "pps", "bps", "ratio", "percent", "bytes", "cycles", "frames", "messages", "rules",
     "rows", "index", "count", "bit",
@@ -27,11 +30,11 @@ const UNITS: [&str; 14] = [
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(&'static str);
 
-/// Why a text is no metric's name.
+/// Why a text is not a metric name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameProblem {
-    /// It has other characters than lower-case letters, digits and underscores, or begins with none
-    /// of the former.
+    /// It has characters other than lower-case letters, digits and underscores, or does not begin
+    /// with a letter.
     Letters(String),
     /// It is longer than [`NAME_BYTES_MAX`].
     Long(usize),
@@ -41,16 +44,16 @@ pub enum NameProblem {
     TooMany,
 }
 
-/// Names that were read, for as long as the process lives.
+/// Names read so far. They live as long as the process.
 static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 impl Name {
-    /// A name that stands in the program; whether it is one, a test of whoever uses it shows.
+    /// Creates a name from a constant. A test of the caller must check that the name is valid.
     pub const fn of(name: &'static str) -> Name {
         Name(name)
     }
 
-    /// A name that was read.
+    /// Parses a name.
     pub fn read(text: &str) -> Result<Name, NameProblem> {
         check(text)?;
         let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -65,23 +68,24 @@ impl Name {
         Ok(Name(name))
     }
 
-    /// The name.
+    /// The name as text.
     pub fn text(self) -> &'static str {
         self.0
     }
 
-    /// The word that is its unit: the last such.
+    /// The word that is its unit: the last such word.
     pub fn unit(self) -> &'static str {
         unit_of(self.0).unwrap_or("")
     }
 
-    /// What it counts in a second, for those that end so.
+    /// The counted object of a name that ends in `per_s`.
     pub fn counted(self) -> Option<&'static str> {
         let before = self.0.find("_per_s").map(|end| &self.0[..end])?;
         Some(before.rsplit('_').next().unwrap_or(before))
     }
 
-    /// The name for people: without its unit, with the word for a percentile or extreme before.
+    /// The name for display: without its unit, and preceded by the word for a percentile or
+    /// extreme.
     pub fn title(self) -> String {
         let unit = self.unit();
         let plain = self.0.replace("_per_s", " a second");
@@ -104,7 +108,7 @@ impl Name {
     }
 }
 
-/// Whether a text is a metric's name.
+/// Checks whether a text is a metric name.
 pub fn check(text: &str) -> Result<(), NameProblem> {
     if text.len() > NAME_BYTES_MAX {
         return Err(NameProblem::Long(text.len()));

@@ -1,7 +1,7 @@
-//! The quality of a value: on which side it is open, what disturbed it, and why nothing may be concluded from it.
+//! Quality of a value: bounds, disturbances, and reasons against a conclusion.
 //!
-//! `derive` finds these facts from trials, and [`crate::conclude`] uses them. Invariant: a record that was stored
-//! without them is read as one whose values have none, and `derive::finish` adds them.
+//! `derive` finds these facts from trials, and [`crate::conclude`] uses them. Invariant: a record
+//! stored without them is read as one whose values have none, and `derive::finish` adds them.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Bound {
     /// The side on which the value bounds the true one.
     pub side: BoundSide,
-    /// What keeps the other side open.
+    /// Cause of the open side.
     pub cause: BoundCause,
 }
 
@@ -54,23 +54,23 @@ impl fmt::Display for BoundCause {
 /// What disturbed some repeats of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbance {
-    /// What it was.
+    /// Cause of the disturbance.
     pub cause: DisturbanceCause,
-    /// The repeats concerned, rising.
+    /// Affected repeats, in rising order.
     pub repeats: Vec<u32>,
 }
 
-/// Why a repeat does not show what it is to measure.
+/// Why a repeat is not valid for its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisturbanceCause {
     /// The tester was descheduled for too large a share of the trial.
     Descheduled,
-    /// The tester offered less than intended, or lost frames that had come back.
+    /// The tester offered less than intended, or dropped frames that it had received.
     TesterLimited,
     /// The caches of the target were not filled.
     ColdCaches,
-    /// A trial or a search did not follow its method to the end.
+    /// A trial or a search did not complete according to its method.
     Irregular,
 }
 
@@ -89,11 +89,11 @@ impl fmt::Display for DisturbanceCause {
     }
 }
 
-/// Why nothing is concluded from a value, whatever it is.
+/// Why a value supports no conclusion, independent of its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Exclusion {
-    /// Time was simulated: rates and times are those of the simulation, not of a machine.
+    /// Time was simulated: rates and times belong to the simulation, not to a machine.
     Simulated,
     /// Most trials of the run were disturbed.
     RunDisturbed {
@@ -117,11 +117,11 @@ impl fmt::Display for Exclusion {
     }
 }
 
-/// Why a value, or a pair of values, decides nothing.
+/// Why a value, or a pair of values, is inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Reason {
-    /// The run excludes it.
+    /// The run excludes the value.
     Excluded {
         /// Why.
         exclusion: Exclusion,
@@ -142,7 +142,7 @@ pub enum Reason {
     },
     /// Fewer than two repeats give no interval.
     MeasuredOnce,
-    /// The interval reaches over the limit, or over the smallest relevant difference.
+    /// The interval contains the limit, or exceeds the smallest relevant difference.
     Overlap,
     /// The two values have no repeat in common, or no ratio.
     NoPair,

@@ -1,7 +1,7 @@
-//! A record without its trials: what comparisons and lists look at.
+//! A record without its trials, for comparisons and lists.
 //!
-//! Trials are nine tenths of a record; whoever needs cells only steps over them. Invariant: every other field is the
-//! record's.
+//! Trials make up nine tenths of a record. A reader that needs only cells skips them. Invariant:
+//! every other field equals the record's.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use super::{
     Calibration, Cell, Effort, Environment, Experiment, Notice, Outcome, Record, Target, Tool,
 };
 
-/// The fields of a [`Record`] that are not its trials, nor made of them for readers.
+/// The fields of a [`Record`] except its trials and the fields made from them for readers.
 #[derive(Debug, Deserialize)]
 pub struct Results {
     schema: u32,

@@ -1,17 +1,17 @@
-//! What `planimeter generate` sent and what came back, as it prints it for programs.
+//! Machine-readable output of `planimeter generate`: frames sent and received.
 
 use serde::{Deserialize, Serialize};
 
 use super::trial::{ClockSource, Distribution, Drop, Flag, FrameClasses, Jitter};
 
-/// An account of frames that were sent without an experiment.
+/// Frame accounting of traffic that belongs to no experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
     /// Version of the schema.
     pub schema: u32,
-    /// Whether it was ended before its time.
+    /// Whether the run was interrupted.
     pub interrupted: bool,
-    /// How long frames were sent.
+    /// Sending time.
     pub duration_ns: u64,
     /// Each stream.
     pub streams: Vec<SentStream>,
@@ -21,15 +21,15 @@ pub struct Sent {
     pub ports: Vec<SentPort>,
     /// Frames with a signature that were sent.
     pub account_frames_offered: u64,
-    /// Of these, how many came back in whatever state.
+    /// Of these, distinct frames received in any class.
     pub account_frames_received: u64,
-    /// Of these, how many were lost, as far as ports tell.
+    /// Of these, frames lost, as far as ports report it.
     pub drops: Vec<Drop>,
-    /// What is left over.
+    /// Frames that remain unaccounted for.
     pub frames_unexplained: i64,
-    /// Who stamped received frames.
+    /// Source of the receive timestamps.
     pub clock: ClockSource,
-    /// What is remarkable.
+    /// Conditions that affect the validity.
     pub flags: Vec<Flag>,
 }
 
@@ -38,79 +38,79 @@ pub struct Sent {
 pub struct SentStream {
     /// Its number.
     pub stream: u32,
-    /// Port that it left by, from 1.
+    /// Port that sends the stream, from 1.
     pub port_out: u32,
-    /// Port that it belongs to, from 1.
+    /// Port that should receive the stream, from 1.
     pub port_in: u32,
-    /// Frames a second that its schedule called for.
+    /// Intended load in frames per second.
     pub rate_pps_intended: f64,
-    /// Frames that its schedule called for.
+    /// Frames in the schedule.
     pub frames_intended: u64,
-    /// Frames that the port took.
+    /// Frames that the port accepted.
     pub frames_offered: u64,
-    /// Frames that the tester came too late for.
+    /// Frames not sent because the tester was too late.
     pub frames_unsent_late: u64,
-    /// Frames that the port refused until it was too late.
+    /// Frames not sent because the port rejected them until it was too late.
     pub frames_unsent_refused: u64,
-    /// What received frames were.
+    /// Received frames by class.
     pub classes: FrameClasses,
-    /// How well its moments were kept.
+    /// Accuracy of the send times.
     pub pacing: Kept,
-    /// Latency from the moment that a frame really left.
+    /// Latency from the actual send time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// Its variation.
+    /// Latency variation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
 }
 
-/// A capture file that was sent.
+/// A replayed capture file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentReplay {
     /// Its number.
     pub replay: u32,
-    /// Port that it left by, from 1.
+    /// Port that sends the file, from 1.
     pub port_out: u32,
-    /// Frames that the port took.
+    /// Frames that the port accepted.
     pub frames: u64,
     /// Their bytes, without frame check sequence.
     pub bytes: u64,
-    /// Of these, how many carry a signature.
+    /// Of these, frames with a signature.
     pub frames_signed: u64,
-    /// How often it was sent to its end.
+    /// Number of complete passes over the file.
     pub passes: u64,
-    /// Frames that are too long for the port and were not sent.
+    /// Frames not sent because they are too long for the port.
     pub frames_refused_long: u64,
-    /// Frames that are too short and were not sent.
+    /// Frames not sent because they are too short.
     pub frames_refused_short: u64,
-    /// Frames of which a part was captured, not sent.
+    /// Frames not sent because the capture truncated them.
     pub frames_refused_cut: u64,
-    /// Frames that were given zeros because they are too short.
+    /// Frames padded with zeros because they are too short.
     pub frames_padded: u64,
-    /// Frames that were given zeros because a part of them was captured.
+    /// Frames filled with zeros because the capture truncated them.
     pub frames_filled: u64,
-    /// How often the file was not read in time.
+    /// Number of times that the file was not read in time.
     pub starved: u64,
-    /// Whether all passes were sent to their end.
+    /// Whether all passes completed.
     pub is_complete: bool,
-    /// How well its moments were kept.
+    /// Accuracy of the send times.
     pub pacing: Kept,
-    /// What became of the frames that carry a signature, if any are to.
+    /// Received frames of the file, if its frames carry a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<SentBack>,
-    /// Why it ended early.
+    /// Reason for an early end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// What came back of a capture file's frames that carry a signature.
+/// Received frames of a capture file whose frames carry a signature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentBack {
-    /// Port that they belong to, from 1.
+    /// Port that should receive them, from 1.
     pub port_in: u32,
-    /// What they were.
+    /// Received frames by class.
     pub classes: FrameClasses,
-    /// Latency from the moment that a frame really left.
+    /// Latency from the actual send time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
 }
@@ -122,47 +122,48 @@ pub struct SentPort {
     pub port: u32,
     /// Interface or label.
     pub name: String,
-    /// Frames out.
+    /// Frames sent.
     pub frames_sent: u64,
-    /// Their bytes.
+    /// Bytes of the frames sent.
     pub bytes_sent: u64,
-    /// Frames in.
+    /// Frames received.
     pub frames_received: u64,
-    /// Their bytes.
+    /// Bytes of the frames received.
     pub bytes_received: u64,
-    /// Of the frames in, those that carry a protocol: each protocol that occurred, and a frame under each that it
-    /// carries.
+    /// Received frames by protocol. A frame counts under each protocol that it carries.
     #[serde(default)]
     pub protocols: Vec<ProtocolCount>,
-    /// Of the frames in, those that are nobody's.
+    /// Received frames that the tester did not send.
     pub frames_foreign: u64,
-    /// Of the frames in, damaged ones of which nobody can tell whose they are.
+    /// Received damaged frames that cannot be attributed to a stream.
     pub frames_broken: u64,
 }
 
 /// Frames that carry a protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProtocolCount {
-    /// Which: `vlan`, `mpls`, `arp`, `ipv4`, `ipv6`, `icmp`, `icmpv6`, `tcp`, `udp`, `sctp`, `other_ip` or `other`.
+    /// Protocol: `vlan`, `mpls`, `arp`, `ipv4`, `ipv6`, `icmp`, `icmpv6`, `tcp`, `udp`, `sctp`,
+    /// `other_ip` or `other`.
     pub protocol: String,
-    /// Frames.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, without frame check sequence.
+    /// Bytes of the frames, without frame check sequence.
     pub bytes: u64,
 }
 
-/// How well a schedule was kept.
+/// Accuracy of the send times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Sending time less scheduled time.
+    /// Actual minus scheduled send time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Distribution>,
-    /// Time from frame to frame, as it was.
+    /// Actual time between successive frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<Distribution>,
-    /// The whole of that: longest time of a bucket in nanoseconds, and how many gaps are in it.
+    /// Histogram of the gaps: upper limit of each bucket in nanoseconds, and the number of gaps in
+    /// it.
     pub gap_buckets: Vec<(u64, u64)>,
-    /// How far a gap was from the one that was intended.
+    /// Difference between actual and intended gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_error: Option<Distribution>,
 }

@@ -1,23 +1,24 @@
-//! The tester away from its work during a trial, and how many delays are unknown for that.
+//! Times when the tester was descheduled during a trial, and the number of latencies that are
+//! unknown because of it.
 //!
-//! Invariant: a frame whose delay is unknown is counted here and stands in no distribution.
+//! Invariant: a frame of unknown latency is counted here and is in no distribution.
 
 use serde::{Deserialize, Serialize};
 
-/// Gaps in the tester's attention, from the least one that blurs a delay on.
+/// Gaps in the tester's execution that are long enough to make a latency uncertain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
-    /// How many.
+    /// Number of gaps.
     pub count: u64,
-    /// All of them together.
+    /// Total length.
     pub ns_total: u64,
     /// The longest.
     pub ns_longest: u64,
-    /// Time that the hypervisor gave to others, of all cores together, to the clock tick; absent
-    /// where the system does not tell.
+    /// Time that the hypervisor gave to other guests (steal time), sum of all cores, in clock tick
+    /// resolution. Absent if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ns_stolen: Option<u64>,
-    /// Frames that came back and whose delay is unknown.
+    /// Received frames of unknown latency.
     #[serde(default)]
     pub delays_unknown: u64,
 }
@@ -30,7 +31,7 @@ impl Stalls {
         self.ns_longest = self.ns_longest.max(ns);
     }
 
-    /// Adds those of another trial.
+    /// Adds the gaps of another trial.
     pub fn merge(&mut self, other: &Stalls) {
         self.count += other.count;
         self.ns_total = self.ns_total.saturating_add(other.ns_total);

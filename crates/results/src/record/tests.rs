@@ -1,4 +1,4 @@
-//! The schema against its description, and against texts from outside.
+//! Tests of the schema: its description, and external records.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::sample;
 
 const DESCRIPTION: &str = include_str!("../../../../docs/record-schema.md");
 
-/// Every name of a field in the value, once.
+/// Collects the names of all fields in a value.
 fn names(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| names(item, found)),
         Value::Object(fields) => {
             for (name, item) in fields {
-                // What lies under these is named by users, not by the schema.
+                // Users define the names inside these, not the schema.
                 let is_free = matches!(name.as_str(), "parameters" | "settings" | "versions");
                 if !found.contains(name) {
                     found.push(name.clone());
@@ -27,7 +27,7 @@ fn names(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The made-up run with everything in it that it lacks.
+/// The sample run with all optional parts.
 fn full() -> Record {
     let mut record = sample::record();
     let point = Point::new("frame_bytes", 64.0);

@@ -1,9 +1,11 @@
-//! One trial: a load, what became of its frames, and how long they took.
+//! One trial: its load, the fate of its frames and their latency.
 //!
 //! Source: RFC 2544 section 23 (phases of a trial), RFC 2285 (intended, offered and forwarded
-//! load), RFC 8219 (jitter). Invariant: over the whole trial, uncounted warm-up included (a target
-//! counts those frames too), frames offered = frames received + drops by place and reason +
-//! unexplained; nothing is rounded away.
+//! load), RFC 8219 (jitter).
+//!
+//! Invariant: over the whole trial, frames offered = frames received + drops by place and reason +
+//! unexplained, exactly. The uncounted warm-up is included, because a target counts those frames
+//! too.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +16,13 @@ use super::{GoalResult, ModuleRun, Stalls, Witness};
 #[serde(tag = "line", rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant)]
 pub enum Line {
-    /// A trial that ended.
+    /// A completed trial.
     Trial(Trial),
-    /// A result that took several trials.
+    /// A result that required several trials.
     Outcome(Outcome),
 }
 
-/// One offered load for one duration.
+/// One trial: an offered load for a given duration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Number of the trial in its run, from 1.
@@ -29,139 +31,142 @@ pub struct Trial {
     pub experiment: String,
     /// The target's name.
     pub target: String,
-    /// Which repeat of the point, from 1; trials of equal repeat were interleaved.
+    /// Number of the repeat of this point, from 1. Trials with the same repeat number are
+    /// interleaved.
     pub repeat: u32,
-    /// What the trial was for.
+    /// Purpose of the trial.
     pub role: Role,
-    /// Where on the experiment's axis it lies.
+    /// Position on the experiment's axis.
     pub point: Point,
-    /// Frame size, frame check sequence counted; absent for mixed sizes.
+    /// Frame size, frame check sequence included; absent for mixed sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_bytes: Option<u32>,
-    /// Load that was asked for, all streams together.
+    /// Intended load, sum of all streams.
     pub rate_pps_intended: f64,
-    /// Frames that the schedule held.
+    /// Frames in the schedule.
     pub frames_intended: u64,
-    /// Frames that really left.
+    /// Frames actually sent.
     pub frames_offered: u64,
-    /// Bytes of those, frame check sequence counted.
+    /// Bytes of the offered frames, frame check sequence included.
     pub bytes_offered: u64,
-    /// Frames that came back where they belong, in any order, once each.
+    /// Frames received at the expected port, in any order, each counted once.
     pub frames_forwarded: u64,
-    /// Bytes of those, frame check sequence counted.
+    /// Bytes of the forwarded frames, frame check sequence included.
     pub bytes_forwarded: u64,
-    /// Sending time that was asked for.
+    /// Intended sending time.
     pub duration_ns_intended: u64,
-    /// Traffic before the counted part.
+    /// Duration of the warm-up traffic before the counted part.
     pub duration_ns_warmup: u64,
-    /// Time that was waited for frames under way, after the last one left.
+    /// Time spent waiting for frames in flight after the last frame was sent.
     pub duration_ns_drain: u64,
-    /// Time from the first scheduled frame to the end of the last one's slot, as it happened.
+    /// Actual time from the first scheduled frame to the end of the last frame's slot.
     pub duration_ns_effective: u64,
-    /// Time from the first to the last received frame, drain counted; absent if none came.
+    /// Time from the first to the last received frame, drain included; absent if no frame arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns_receiving: Option<u64>,
-    /// What received frames were.
+    /// Received frames by class.
     pub classes: FrameClasses,
-    /// The account: frames that left, warm-up included.
+    /// Frame accounting: frames sent, warm-up included.
     pub account_frames_offered: u64,
-    /// The account: different frames that came back on any port in whatever state, warm-up included.
+    /// Frame accounting: distinct frames received on any port and in any class, warm-up included.
     pub account_frames_received: u64,
     /// Frames lost for a known reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<Drop>,
-    /// Frames offered that nobody accounts for; below zero if more came back than were sent.
+    /// Offered frames that are unaccounted for. Negative if more frames were received than sent.
     pub frames_unexplained: i64,
-    /// The account of each stream.
+    /// Frame accounting per stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamCount>,
-    /// The account of each port of the tester.
+    /// Frame accounting per tester port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortCount>,
-    /// Latency from the moment that a frame really left.
+    /// Latency from the actual send time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// Latency from the moment that a frame should have left.
+    /// Latency from the scheduled send time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_scheduled: Option<Distribution>,
-    /// Variation of the latency.
+    /// Latency variation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// How far frames left from their scheduled time, absolute.
+    /// Absolute difference between scheduled and actual send times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_error: Option<Distribution>,
-    /// When the tester was away from its work; absent in virtual time, where it never is.
+    /// Times when the tester was descheduled; absent in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
-    /// Who stamped received frames.
+    /// Source of the receive timestamps.
     pub clock: ClockSource,
-    /// The calibration that tells this trial's bias, by its id.
+    /// Id of the calibration that gives this trial's bias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
     /// Seed of this trial.
     pub seed: u64,
-    /// What is remarkable about the trial.
+    /// Conditions that affect the trial's validity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
-    /// The target's own counters, before and after.
+    /// The target's own counters before and after the trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterChange>,
-    /// Processor time while sending.
+    /// CPU time used while sending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuUse>,
-    /// What the target's polling threads did, where they tell.
+    /// Work of the target's polling threads, if the target reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
-    /// What a controller had the target do meanwhile; in a trial without frames it is all there was.
+    /// Control operations during the trial. A trial without frames consists only of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Orders>,
-    /// What a measurement module did and found.
+    /// Actions and results of a measurement module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<ModuleRun>,
-    /// What an SNMP agent said of it, where one was asked.
+    /// Counters from an SNMP agent, if one was queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
-    /// Memory of the target's processes, where it can be read.
+    /// Memory of the target's processes, if readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// Resident memory of the target's processes after it, huge pages counted, where it can be read.
+    /// Resident memory of the target's processes after the trial, huge pages included, if readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// The goal for which a search with several of them chose the trial.
+    /// In a search with several goals, the goal that this trial was chosen for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
 }
 
 impl Trial {
-    /// Offered load in frames per second, as it was; absent for a trial without duration.
+    /// Actual offered load in frames per second; absent for a trial without duration.
     pub fn rate_pps_offered(&self) -> Option<f64> {
         per_second(self.frames_offered, self.duration_ns_effective)
     }
 
-    /// Forwarding rate in frames per second: frames that came back where they belong over the
-    /// longer of sending and receiving time, so that what a queue holds at the end adds no rate.
+    /// Forwarding rate in frames per second: frames received at the expected port, divided by the
+    /// longer of sending and receiving time. Frames still queued when sending ends therefore do not
+    /// raise the rate.
     pub fn rate_pps_forwarded(&self) -> Option<f64> {
         per_second(self.frames_forwarded, self.duration_ns_forwarding())
     }
 
-    /// Offered load in bit/s of the link layer: frame check sequence counted, preamble and gap not.
+    /// Offered load in bit/s at the link layer, with frame check sequence, without preamble and
+    /// gap.
     pub fn rate_bps_offered(&self) -> Option<f64> {
         per_second(self.bytes_offered, self.duration_ns_effective).map(|rate| rate * 8.0)
     }
 
-    /// Forwarding rate in bit/s of the link layer.
+    /// Forwarding rate in bit/s at the link layer.
     pub fn rate_bps_forwarded(&self) -> Option<f64> {
         per_second(self.bytes_forwarded, self.duration_ns_forwarding()).map(|rate| rate * 8.0)
     }
 
-    /// Share of the offered frames that did not come back where they belong, 0 to 1. Absent if
-    /// none were offered; below zero if more came back than were sent.
+    /// Share of the offered frames that did not arrive at the expected port, 0 to 1. Absent if no
+    /// frames were offered. Negative if more frames were received than sent.
     pub fn loss_ratio(&self) -> Option<f64> {
         (self.frames_offered > 0)
             .then(|| 1.0 - self.frames_forwarded as f64 / self.frames_offered as f64)
     }
 
-    /// Frames offered that were neither received nor are anyone's drop.
+    /// Offered frames that were neither received nor counted as drops.
     pub fn unexplained(&self) -> i64 {
         let dropped: u64 = self.drops.iter().map(|drop| drop.frames).sum();
         self.account_frames_offered as i64 - self.account_frames_received as i64 - dropped as i64
@@ -176,61 +181,61 @@ fn per_second(count: u64, duration_ns: u64) -> Option<f64> {
     (duration_ns > 0).then(|| count as f64 * 1e9 / duration_ns as f64)
 }
 
-/// What a trial was for.
+/// Purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Its numbers are results.
+    /// Its values are results.
     Measure,
-    /// It filled caches; its numbers are kept and not used.
+    /// Fills caches. Its values are stored but not used.
     WarmUp,
     /// A step of a search.
     Search,
-    /// It found what the target forwards at most; loads of other trials are shares of that.
+    /// Finds the maximum forwarding rate, to which the loads of other trials are relative.
     Maximum,
-    /// It confirmed what a search found; its numbers are results.
+    /// Confirms the result of a search. Its values are results.
     Confirm,
-    /// It helped to decide what a load is to the goals of a search: its frames are accounted for,
-    /// and its numbers are no results by themselves.
+    /// Helps classify a load for the goals of a search. Its frames are accounted for, but its
+    /// values are not results.
     Bound,
-    /// The tester without a target.
+    /// Measures the tester without a target.
     Calibrate,
 }
 
-/// Where a trial lies on its experiment's axis.
+/// Position of a trial on its experiment's axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// What is varied, with its unit in the name.
+    /// The variable, with its unit in the name.
     pub name: String,
-    /// Its value here.
+    /// Value of the variable.
     pub value: f64,
-    /// What else is varied, where an experiment has a curve for each of several tables.
+    /// A second variable, if the experiment has several curves per target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
 }
 
-/// The curve that a point belongs to, where an experiment has several on each target.
+/// The curve that a point belongs to, if an experiment has several curves per target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Within {
-    /// What is varied from curve to curve, with its unit in the name.
+    /// The variable that distinguishes the curves, with its unit in the name.
     pub name: String,
-    /// Its value on this one.
+    /// Its value on this curve.
     pub value: f64,
 }
 
 impl Point {
-    /// A point of an experiment that varies one thing.
+    /// Creates a point of an experiment with one variable.
     pub fn new(name: impl Into<String>, value: f64) -> Point {
         Point { name: name.into(), value, within: None }
     }
 
-    /// The same on the curve of `name` = `value`.
+    /// Puts the point on the curve with `name` = `value`.
     #[must_use]
     pub fn within(self, name: impl Into<String>, value: f64) -> Point {
         Point { within: Some(Within { name: name.into(), value }), ..self }
     }
 
-    /// By value, then by name, then by curve.
+    /// Orders points by value, then by name, then by curve.
     pub fn order(&self, other: &Point) -> std::cmp::Ordering {
         let curve = |a: &Within, b: &Within| a.name.cmp(&b.name).then(a.value.total_cmp(&b.value));
         let curves = match (&self.within, &other.within) {
@@ -241,54 +246,54 @@ impl Point {
     }
 }
 
-/// What received frames were; every received frame is in one class only.
+/// Received frames by class. Each received frame belongs to exactly one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameClasses {
-    /// Where it belongs, in order, header as expected.
+    /// At the expected port, in order, with the expected header.
     pub correct: u64,
-    /// At a port where it does not belong.
+    /// At an unexpected port.
     pub misrouted: u64,
-    /// A copy at a port where the frame does not belong, the frame being also where it does.
+    /// A copy at an unexpected port of a frame that also arrived at the expected port.
     pub flooded: u64,
-    /// Seen before, at the same port.
+    /// Received before at the same port.
     pub duplicate: u64,
-    /// Where it belongs, after a frame that was sent later.
+    /// At the expected port, after a frame that was sent later.
     pub reordered: u64,
-    /// Ours, with bytes that should not have changed.
+    /// A frame of the tester with unexpected changes.
     pub corrupt: u64,
-    /// Not ours.
+    /// Not a frame of the tester.
     pub foreign: u64,
 }
 
-/// Frames lost in one place for one reason.
+/// Frames dropped in one place for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drop {
-    /// Who lost them.
+    /// The component that dropped them.
     pub place: DropPlace,
-    /// Which part of it: a port, a queue.
+    /// The part of the component: a port, a queue.
     pub at: String,
-    /// Why.
+    /// Reason for the drop.
     pub reason: String,
-    /// How many.
+    /// Number of dropped frames.
     pub frames: u64,
 }
 
-/// Who lost a frame.
+/// The component that dropped a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropPlace {
-    /// The device under test, by its own account.
+    /// The device under test, according to its own counters.
     Target,
     /// The operating system between tester and target.
     Kernel,
-    /// The link between them, on purpose.
+    /// The link between them, by intention.
     Link,
     /// The tester.
     Tester,
 }
 
 impl DropPlace {
-    /// The word for it.
+    /// Name of the component.
     pub fn word(self) -> &'static str {
         match self {
             DropPlace::Target => "target",
@@ -299,53 +304,53 @@ impl DropPlace {
     }
 }
 
-/// The account of one stream.
+/// Frame accounting of one stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamCount {
     /// Number of the stream.
     pub stream: u32,
-    /// Tester port that it left by.
+    /// Tester port that sends the stream.
     pub port_out: u32,
-    /// Tester port that it belongs to.
+    /// Tester port that should receive the stream.
     pub port_in: u32,
-    /// Load that was asked for.
+    /// Intended load.
     pub rate_pps_intended: f64,
-    /// Frames that the schedule held.
+    /// Frames in the schedule.
     pub frames_intended: u64,
-    /// Frames that really left.
+    /// Frames actually sent.
     pub frames_offered: u64,
-    /// Of those, the ones that the tester's port took and the system or link did not, so that they never reached the target. Where
-    /// several streams leave by one port, each has its share of what the port counted.
+    /// Offered frames that the operating system or the link rejected after the tester's port
+    /// accepted them, so that they never reached the target. Streams that share a port share the
+    /// port's count.
     #[serde(default, skip_serializing_if = "is_none")]
     pub frames_refused: u64,
-    /// What received frames were.
+    /// Received frames by class.
     pub classes: FrameClasses,
-    /// Copies at ports where the frames do not belong, one of each frame at each port: what becomes of
-    /// frames for everybody.
+    /// Copies at unexpected ports, at most one per frame and port, as flooding produces.
     #[serde(default)]
     pub frames_elsewhere: u64,
-    /// When the first frame was due that did not arrive, after the counted part began.
+    /// Scheduled time of the first lost frame, from the start of the counted part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed_ns_first: Option<u64>,
-    /// The same of the last such frame.
+    /// Scheduled time of the last lost frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed_ns_last: Option<u64>,
-    /// The longest time between two arrivals.
+    /// Longest time between two arrivals.
     #[serde(default)]
     pub silence_ns: u64,
 }
 
-/// Whether a count is 0, which records leave out.
+/// Whether a count is 0; records omit such a count.
 fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// The account of one port of the tester.
+/// Frame accounting of one tester port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCount {
     /// Number of the port.
     pub port: u32,
-    /// Interface or label.
+    /// Interface name or label.
     pub name: String,
     /// Frames sent.
     pub frames_sent: u64,
@@ -353,11 +358,11 @@ pub struct PortCount {
     pub frames_received: u64,
 }
 
-/// A distribution of times in nanoseconds. A percentile stands only where at least ten samples
-/// lie above it.
+/// A distribution of times in nanoseconds. A percentile is present only if at least ten samples
+/// exceed it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Smallest.
     pub ns_min: u64,
@@ -380,51 +385,51 @@ pub struct Distribution {
     pub ns_p9999: Option<u64>,
     /// Largest.
     pub ns_max: u64,
-    /// Between which times the percentiles above lie, by order statistics, where the samples bound them.
+    /// Intervals of the percentiles above from order statistics, if there are enough samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<PercentileRange>,
-    /// The whole histogram, a file under the run's folder.
+    /// File with the whole histogram, in the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
 
-/// Two times between which a percentile lies.
+/// Confidence interval of a percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PercentileRange {
-    /// The percentile: 99.9.
+    /// The percentile, for example 99.9.
     pub percentile: f64,
-    /// The lower time.
+    /// Lower end.
     pub ns_low: u64,
-    /// The upper time.
+    /// Upper end.
     pub ns_high: u64,
-    /// Confidence that they reach, for independent samples.
+    /// Confidence level of the interval for independent samples.
     pub level_percent: f64,
 }
 
-/// Variation of the latency.
+/// Latency variation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Jitter {
     /// Smoothed mean deviation of RFC 3550 section 6.4.1 at the end of the trial.
     pub jitter_ns_rfc3550: f64,
-    /// Packet delay variation of RFC 8219: 99.9th percentile less minimum.
+    /// Packet delay variation of RFC 8219: 99.9th percentile minus minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pdv_ns_p999: Option<u64>,
-    /// Mean absolute difference of successive frames' latencies (RFC 3393).
+    /// Mean absolute latency difference of successive frames (RFC 3393).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipdv_ns_mean: Option<f64>,
     /// Largest such difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipdv_ns_max: Option<u64>,
-    /// Differences between the latencies of frames that were sent one after the other, where they were
-    /// asked for (RFC 8219 section 7.3.2).
+    /// Signed latency differences of frames sent in succession, if requested (RFC 8219 section
+    /// 7.3.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipdv_signed: Option<Differences>,
 }
 
-/// Differences in nanoseconds, below zero where the later frame was quicker.
+/// Latency differences in nanoseconds. Negative if the later frame had the lower latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differences {
-    /// How many there were.
+    /// Number of differences.
     pub count: u64,
     /// Smallest.
     pub ns_min: i64,
@@ -434,26 +439,26 @@ pub struct Differences {
     pub ns_max: i64,
 }
 
-/// Who stamped received frames.
+/// Source of the receive timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
-    /// The program, after the frame had reached it.
+    /// The tester's process, after it received the frame.
     UserSpace,
-    /// The kernel, when its stack received the frame.
+    /// The kernel, when its network stack received the frame.
     Kernel,
-    /// A program at the interface, where the frame entered the host.
+    /// An XDP program at the interface where the frame entered the host.
     XdpProgram,
     /// The network interface.
     Hardware,
     /// The simulation.
     Virtual,
-    /// Whoever wrote the file that the frame came from.
+    /// The writer of the capture file that contains the frame.
     File,
 }
 
 impl ClockSource {
-    /// The words for it.
+    /// Text for display.
     pub fn words(self) -> &'static str {
         match self {
             ClockSource::UserSpace => "the program",
@@ -466,33 +471,33 @@ impl ClockSource {
     }
 }
 
-/// What is remarkable about a trial.
+/// A condition that affects a trial's validity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
-    /// The tester offered less than intended, or lost frames itself.
+    /// The tester offered less than intended, or dropped frames itself.
     TesterLimited,
-    /// The trial or search did not follow its rules to the end.
+    /// The trial or search did not complete according to its method.
     Irregular,
-    /// The tester stood still long enough to disturb latencies.
+    /// The tester was descheduled long enough to disturb latencies.
     Stall,
-    /// Load was raised step by step before counting.
+    /// The load was increased in steps before counting.
     Ramped,
-    /// The trial was cut short.
+    /// The trial was interrupted.
     Interrupted,
-    /// The target's caches were not filled when the trial began.
+    /// The target's caches were not full when the trial began.
     NotWarm,
-    /// The tester disturbed a step of a search, which was done again: it decided nothing.
+    /// The tester disturbed this step of a search. The step was repeated and not used.
     Repeated,
-    /// The tester disturbed it as it had disturbed its repetitions: what was lost may be its doing. Of
-    /// a result: it rests on such a trial.
+    /// The tester disturbed this trial and all its repetitions, so the tester may have caused the
+    /// loss. For a result: it depends on such a trial.
     Disturbed,
 }
 
-/// A counter of the target around a trial.
+/// A counter of the target before and after a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterChange {
-    /// The target's name for it.
+    /// The target's name for the counter.
     pub name: String,
     /// Value before.
     pub before: u64,
@@ -500,85 +505,85 @@ pub struct CounterChange {
     pub after: u64,
 }
 
-/// Processor time of one thread, process or core while sending.
+/// CPU time of one thread, process or core while sending.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuUse {
-    /// Whose.
+    /// Name of the thread, process or core.
     pub name: String,
-    /// The core that it was pinned to.
+    /// The core that the thread is pinned to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
-    /// Share of one core's time, 0 to 1 for one thread.
+    /// Share of one core's time; 0 to 1 for one thread.
     pub busy_ratio: f64,
 }
 
-/// What polling threads did over a whole trial, uncounted warm-up included. Cycles are those of
-/// the time-stamp counter.
+/// Work of polling threads over a whole trial, uncounted warm-up included. Cycles are time-stamp
+/// counter cycles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// Spent on frames.
+    /// Cycles spent on frames.
     pub cycles_busy: u64,
-    /// Spent on looking for frames in vain.
+    /// Cycles spent on polls that returned no frame.
     pub cycles_idle: u64,
-    /// Frames taken.
+    /// Frames processed.
     pub frames: u64,
 }
 
-/// What a controller had a target do during a trial, and how that went.
+/// Control operations during a trial, and their outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orders {
-    /// What it was.
+    /// Kind of operation.
     pub deed: Deed,
-    /// Flow-mods that were answered for.
+    /// Flow-mods that the target confirmed.
     pub flow_mods: u64,
-    /// Barriers, commits and whole statistics replies that came.
+    /// Barrier replies, commit replies and complete statistics replies.
     pub answers: u64,
-    /// Entries that statistics told of.
+    /// Flow entries in statistics replies.
     pub rows: u64,
-    /// Bytes of all answers.
+    /// Bytes of all replies.
     pub bytes: u64,
-    /// From the first byte sent to the last answer.
+    /// From the first byte sent to the last reply.
     pub duration_ns: u64,
-    /// From the first byte sent to the first answer or its first part; absent if none came.
+    /// From the first byte sent to the first reply or its first part; absent if there was no reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_ns: Option<u64>,
-    /// Errors that the target sent.
+    /// Number of error messages from the target.
     pub errors: u64,
-    /// The first of them.
+    /// The first error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl Orders {
-    /// Flow-mods done in a second; absent if there were none.
+    /// Completed flow-mods per second; absent if there were none.
     pub fn flow_mods_per_s(&self) -> Option<f64> {
         per_second(self.flow_mods, self.duration_ns).filter(|_| self.flow_mods > 0)
     }
 
-    /// Entries told of in a second; absent if there were none.
+    /// Reported flow entries per second; absent if there were none.
     pub fn rows_per_s(&self) -> Option<f64> {
         per_second(self.rows, self.duration_ns).filter(|_| self.rows > 0)
     }
 }
 
-/// What a controller has a target do.
+/// Kind of control operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deed {
-    /// Add entries.
+    /// Add flow entries.
     Add,
-    /// Give entries other actions, each named with its match and priority.
+    /// Modify the actions of flow entries, selected by match and priority.
     Modify,
-    /// Delete entries, each named so.
+    /// Delete flow entries, selected by match and priority.
     Delete,
-    /// Add entries and delete them again.
+    /// Add flow entries, then delete them.
     Change,
-    /// Tell of entries and their counters.
+    /// Request flow statistics.
     Tell,
 }
 
 impl Deed {
-    /// The word for it.
+    /// Name of the operation.
     pub fn word(self) -> &'static str {
         match self {
             Deed::Add => "added",
@@ -590,55 +595,55 @@ impl Deed {
     }
 }
 
-/// Memory of a target's processes around a trial: resident pages, huge ones counted.
+/// Resident memory of a target's processes before and after a trial, huge pages included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Before it.
+    /// Memory before the trial.
     pub bytes_before: u64,
-    /// After it.
+    /// Memory after the trial.
     pub bytes_after: u64,
-    /// Flows that the target came to know meanwhile.
+    /// New flows that the target stored during the trial.
     pub flows: u64,
 }
 
 impl Memory {
-    /// How much each flow took; absent if there were none.
+    /// Memory per flow; absent if there were no flows.
     pub fn bytes_per_flow(&self) -> Option<f64> {
         let growth = self.bytes_after as f64 - self.bytes_before as f64;
         (self.flows > 0).then(|| growth / self.flows as f64)
     }
 }
 
-/// A result that took several trials to find.
+/// A result that required several trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The experiment's id.
     pub experiment: String,
     /// The target's name.
     pub target: String,
-    /// The link over which it was found, where the run has several.
+    /// The link, if the run has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Which repeat of the whole search, from 1.
+    /// Number of the repeat of the whole search, from 1.
     pub repeat: u32,
-    /// Where on the experiment's axis it lies.
+    /// Position on the experiment's axis.
     pub point: Point,
-    /// What was found.
+    /// The metric.
     pub metric: super::Metric,
-    /// Its value in the metric's unit.
+    /// Value in the metric's unit.
     pub value: f64,
-    /// The true value lies within so much of it, as far as the way of looking goes.
+    /// Resolution of the search: the true value differs by at most this much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
-    /// On which side it only bounds the true value.
+    /// Which side of the true value this bounds, if it is only a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<super::Bound>,
-    /// The trials that it rests on.
+    /// Ids of the trials that the result uses.
     pub trials: Vec<u64>,
-    /// What is remarkable about it.
+    /// Conditions that affect the result's validity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
-    /// The goal, where the search had several, and its bounds.
+    /// In a search with several goals, the goal and its bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<GoalResult>,
 }

@@ -1,128 +1,130 @@
-//! What a reader has to know before trusting a number, as typed facts.
+//! Typed warnings about values.
 //!
-//! Invariant: a warning travels with the number that it concerns, and a page may word it but
-//! never drop it.
+//! Invariant: a warning stays with its value. A page may rephrase it but never omit it.
 
 use serde::{Deserialize, Serialize};
 
 /// A warning about the whole run or a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
-    /// What it concerns: the experiment and target, or `run`.
+    /// Scope: the experiment and target, or `run`.
     pub about: String,
     /// The warning.
     pub warning: Warning,
 }
 
-/// A reason for care.
+/// A reason to distrust a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Warning {
-    /// Fewer repeats than an interval needs.
+    /// Fewer repeats than an interval requires.
     FewSamples {
-        /// Repeats that there are.
+        /// Repeats present.
         n: u32,
-        /// Repeats that are wanted.
+        /// Repeats required.
         wanted: u32,
     },
     /// The tester offered less than intended, so the result is a lower bound.
     TesterLimited {
-        /// Load that was asked for.
+        /// Intended load.
         rate_pps_intended: f64,
-        /// Load that was offered.
+        /// Offered load.
         rate_pps_offered: f64,
     },
-    /// The tester's own controller says and hears hardly more, so the result may be its.
+    /// The result is close to the maximum of the tester's own controller, which may have limited
+    /// it.
     ControllerLimited {
-        /// What was measured, in a second.
+        /// Measured rate per second.
         per_s: f64,
-        /// What the controller reaches before a peer that costs next to nothing.
+        /// Maximum rate of the controller with a peer of almost no cost.
         most_per_s: f64,
     },
-    /// A search or trial did not follow its rules to the end.
+    /// A search or trial did not complete according to its method.
     Irregular {
-        /// Trials concerned.
+        /// Affected trials.
         trials: u32,
-        /// Searches concerned whose trials are regular each.
+        /// Affected searches whose trials are all regular.
         #[serde(default, skip_serializing_if = "is_zero")]
         searches: u32,
     },
-    /// The tester disturbed a step of a search and all its repetitions, and the result rests on what was
-    /// lost then.
+    /// The tester disturbed a step of a search and all its repetitions. The result depends on the
+    /// loss in these.
     Disturbed {
-        /// Results concerned.
+        /// Affected results.
         results: u32,
     },
-    /// The tester disturbed steps of a search, which were done again and decided nothing.
+    /// The tester disturbed steps of a search. The steps were repeated and not used.
     Repeated {
-        /// Trials that were in vain.
+        /// Trials that were discarded.
         trials: u32,
     },
-    /// Frames that nobody accounts for.
+    /// Frames that are unaccounted for.
     UnexplainedFrames {
-        /// How many, over all trials concerned; below zero if more came back than were sent.
+        /// Number over all affected trials. Negative if more frames were received than sent.
         frames: i64,
     },
-    /// Frames that came back wrong: misrouted, duplicated or changed.
+    /// Received frames with errors: misrouted, duplicated or changed.
     WrongFrames {
-        /// How many, over all trials concerned.
+        /// Number over all affected trials.
         frames: u64,
     },
-    /// The tester stood still long enough to disturb latencies.
+    /// The tester was descheduled long enough to disturb latencies.
     Stall {
-        /// Trials concerned.
+        /// Affected trials.
         trials: u32,
     },
-    /// The target's caches were not filled when trials began, which are left out of ratios.
+    /// The target's caches were not full when trials began. Ratios exclude these trials.
     NotWarm {
-        /// Trials concerned.
+        /// Affected trials.
         trials: u32,
     },
-    /// Targets were joined by different links.
+    /// Targets are connected by different links.
     LinksDiffer {
         /// The links.
         links: Vec<String>,
     },
-    /// Received frames were stamped by the program, not by the kernel or the interface.
+    /// The tester's process took the receive timestamps, not the kernel or the interface.
     UserSpaceStamps,
-    /// An experiment could not be done with a target.
+    /// An experiment skipped a target.
     LeftOut {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// The run ended before everything planned was measured.
+    /// The run ended before all planned trials ran.
     Partial {
-        /// Trials that ended.
+        /// Completed trials.
         trials: u64,
-        /// Trials that were planned, where known.
+        /// Planned trials, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         planned: Option<u64>,
     },
-    /// The machine is a virtual one: neighbours may have disturbed it.
+    /// The machine is virtual: other guests may have disturbed it.
     Virtualised {
         /// The hypervisor.
         hypervisor: String,
     },
-    /// Tester and target shared fewer cores than they have threads.
+    /// Tester and target have more threads than cores.
     CoresShared {
-        /// Cores that there are.
+        /// Available cores.
         cores: u32,
     },
-    /// The processor may change its frequency while measuring.
+    /// The processor may change its frequency during the measurement.
     FrequencyScaling {
         /// The governor.
         governor: String,
     },
 }
 
-/// Notices of one kind about several targets of an experiment as one: its targets are named one after
-/// the other, and its warning is the gravest, or all of them together where it counts. What is the same of several
-/// items of a study is said once.
+/// Merges related notices.
+///
+/// - Notices of one kind about several targets of an experiment become one. It names all targets
+///   and has the most severe warning, or the sum of the counts.
+/// - Equal notices from several items of a study become one.
 pub fn gathered(notices: &[Notice]) -> Vec<Notice> {
     of_studies(of_experiments(notices))
 }
 
-/// Equal notices about the same targets, in several items of one study, as one that names these items.
+/// Merges equal notices about the same targets in several items of one study.
 fn of_studies(notices: Vec<Notice>) -> Vec<Notice> {
     let parts = |notice: &Notice| -> Option<[String; 3]> {
         let (experiment, targets) = notice.about.split_once(" on ")?;
@@ -174,7 +176,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl Warning {
-    /// The share of what the tester's controller reaches that a result has, if that limited it.
+    /// Share of the controller's maximum rate that a result reaches, if the controller limited it.
     pub(crate) fn share(&self) -> f64 {
         match self {
             Warning::ControllerLimited { per_s, most_per_s } => per_s / most_per_s.max(1.0),
@@ -182,7 +184,7 @@ impl Warning {
         }
     }
 
-    /// Both as one, if they are of one kind.
+    /// Merges two warnings of one kind.
     fn with(&self, other: &Warning) -> Option<Warning> {
         use Warning::{
             ControllerLimited, Disturbed, FewSamples, Irregular, NotWarm, Repeated, Stall,
@@ -213,7 +215,7 @@ impl Warning {
             (WrongFrames { frames: a }, WrongFrames { frames: b }) => {
                 WrongFrames { frames: a.saturating_add(b) }
             }
-            // Frames too many do not make up for frames that are missing.
+            // Surplus frames do not cancel missing frames.
             (UnexplainedFrames { frames: a }, UnexplainedFrames { frames: b })
                 if (a < 0) == (b < 0) =>
             {
@@ -223,7 +225,7 @@ impl Warning {
         })
     }
 
-    /// Whether a result under this warning is what `--strict` refuses.
+    /// Whether `--strict` rejects a result with this warning.
     pub fn makes_doubtful(&self) -> bool {
         matches!(
             self,
@@ -235,7 +237,7 @@ impl Warning {
         )
     }
 
-    /// The warning in two or three words, for the place where the number stands.
+    /// The warning in two or three words, for display next to the value.
     pub fn brief(&self) -> String {
         match self {
             Warning::FewSamples { n, .. } => format!("n={n} only"),
@@ -258,7 +260,7 @@ impl Warning {
         }
     }
 
-    /// The warning in words.
+    /// The warning as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Warning::FewSamples { n, wanted } => {

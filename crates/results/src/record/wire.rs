@@ -1,35 +1,35 @@
-//! What control channels looked like on the wire during a module.
+//! Control channels on the wire during a module.
 //!
-//! Invariant: a message whose moment nobody saw is counted as unknown, and stands in no distribution.
+//! Invariant: a message without a timestamp is counted as unknown and is in no distribution.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ClockSource, Distribution};
 
-/// Control channels on the wire, all of a module together.
+/// Captured control channels of a module, combined.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wire {
-    /// Who stamped; absent if nobody could.
+    /// Source of the timestamps; absent if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamps: Option<ClockSource>,
-    /// From when a message had passed the interface to when the socket had handed it over.
+    /// Time from a message's arrival at the interface to its delivery by the socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Distribution>,
-    /// From before the write of messages to when all of them had passed.
+    /// Time from before the write of messages until all of them had passed the interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Distribution>,
-    /// Messages whose moment nobody knows.
+    /// Messages without a timestamp.
     pub unknown: u64,
-    /// Segments that came again.
+    /// Retransmitted TCP segments.
     pub retransmitted: u64,
-    /// Places where bytes were acknowledged that nobody saw pass.
+    /// Gaps in the capture: acknowledged bytes that were not captured.
     pub gaps: u64,
-    /// Bytes in those.
+    /// Bytes in these gaps.
     pub bytes_unseen: u64,
-    /// Why nothing was seen.
+    /// Reason for a missing capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What passed, a capture file under the run's folder.
+    /// Capture file in the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }

@@ -1,64 +1,65 @@
-//! What an SNMP agent said of a trial: an account of frames and load that is not the tester's.
+//! Counters that an SNMP agent reports for a trial, independent of the tester.
 //!
-//! Source: IF-MIB (RFC 2863), HOST-RESOURCES-MIB (RFC 2790). Counts are differences of its counters around the
-//! whole trial, of those interfaces that the tester's frames pass.
+//! Source: IF-MIB (RFC 2863), HOST-RESOURCES-MIB (RFC 2790). Values are counter differences over
+//! the whole trial, for the interfaces that the tester's frames pass.
 
 use serde::{Deserialize, Serialize};
 
-/// A witness's account.
+/// Report of an SNMP agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Witness {
-    /// Where the agent is, and by which version and level of security it was asked. No secret.
+    /// Address of the agent, SNMP version and security level. Contains no secret.
     pub agent: String,
-    /// Its interfaces.
+    /// Interfaces of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<Seen>,
-    /// Frames that came in at them, all together; absent if it did not tell.
+    /// Frames received by all interfaces; absent if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_in: Option<u64>,
-    /// Frames that went out.
+    /// Frames sent by all interfaces; absent if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_out: Option<u64>,
-    /// Frames that the tester's ports sent meanwhile.
+    /// Frames that the tester's ports sent during the trial.
     pub frames_sent: u64,
-    /// Frames that they received.
+    /// Frames that the tester's ports received during the trial.
     pub frames_received: u64,
-    /// Mean load of its processors, each over the minute before it was asked, in percent.
+    /// Mean load of the agent's processors in percent. Each value covers the minute before the
+    /// request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_percent: Option<f64>,
-    /// How often it told the load.
+    /// Number of load reports.
     #[serde(default)]
     pub loads: u64,
-    /// Further objects before and after, by their names.
+    /// Further objects before and after the trial, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<super::CounterChange>,
-    /// How long it took to answer.
+    /// Reply time of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_ns: Option<u64>,
-    /// Why something is not known.
+    /// Reasons for missing values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }
 
-/// An interface by a witness's account.
+/// An interface as the agent reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// Its name.
     pub name: String,
-    /// Frames in.
+    /// Frames received.
     pub frames_in: u64,
-    /// Frames out.
+    /// Frames sent.
     pub frames_out: u64,
-    /// Frames discarded on the way in and out.
+    /// Discarded frames, received and sent.
     pub frames_discarded: [u64; 2],
-    /// Frames with errors on the way in and out.
+    /// Frames with errors, received and sent.
     pub frames_with_errors: [u64; 2],
-    /// Bits of its counters: those of 32 bits may have gone round.
+    /// Width of the counters in bits. 32-bit counters may have wrapped.
     pub bits: u32,
 }
 
 impl Witness {
-    /// Frames that the tester sent and the witness did not count; below zero if it counted more.
+    /// Frames that the tester sent and the agent did not count. Negative if it counted more.
     pub fn frames_missing(&self) -> Option<i64> {
         Some(self.frames_sent as i64 - self.frames_in? as i64)
     }

@@ -1,6 +1,7 @@
-//! The folder of a campaign: its plan as it was written, `campaign.json`, and a run's folder for each step.
+//! The folder of a campaign: the plan, `campaign.json`, and a run's folder for each step.
 //!
-//! Invariant: a folder is a campaign once `campaign.json` is in it, which is written last and before anything is measured.
+//! Invariant: a folder is a campaign once it contains `campaign.json`, which is written last and
+//! before any measurement.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ pub fn is_campaign(folder: &Path) -> bool {
     folder.join(CAMPAIGN_FILE).is_file()
 }
 
-/// Makes a folder a campaign.
+/// Writes a campaign's plan and description into a folder.
 pub fn write(folder: &Path, campaign: &Campaign, plan: &str) -> Result<(), StoreError> {
     let mut text = serde_json::to_string_pretty(campaign).expect("a campaign is plain data");
     text.push('\n');
@@ -27,14 +28,14 @@ pub fn write(folder: &Path, campaign: &Campaign, plan: &str) -> Result<(), Store
     write_whole(&folder.join(CAMPAIGN_FILE), text.as_bytes())
 }
 
-/// A campaign and its plan.
+/// Reads a campaign and its plan.
 pub fn read(folder: &Path) -> Result<(Campaign, String), StoreError> {
     let path = folder.join(CAMPAIGN_FILE);
     let campaign = parsed(&path, &read_text(&path)?)?;
     Ok((campaign, read_text(&folder.join(PLAN_FILE))?))
 }
 
-/// The folders of a campaign's runs that have begun, in order; of a run, itself.
+/// Folders of the campaign's runs that have begun, in order. For a run, its own folder.
 pub fn runs(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     if !is_campaign(folder) {
         return Ok(vec![folder.to_path_buf()]);

@@ -1,49 +1,49 @@
-//! What goes wrong with a run's folder, in the words of one line.
+//! One-line errors of run folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::histogram::HistogramError;
 
-/// What goes wrong with a run's folder.
+/// Error of a run's folder.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The system refused: what was attempted (`make`, `write`, `read`), on what, and its error.
+    /// A system call failed: the operation (`make`, `write`, `read`), its path and the error.
     System {
         /// The operation.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         error: io::Error,
     },
-    /// The record was written by another version.
+    /// Another version wrote the record.
     UnknownSchema {
         /// The file.
         file: PathBuf,
-        /// The version that it states, if it states one.
+        /// The version in the record, if any.
         schema: Option<u64>,
-        /// The version that is understood.
+        /// The supported version.
         known: u32,
     },
-    /// A line of a file is not what it should be.
+    /// A line of a file is invalid.
     NotUnderstood {
         /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The reason.
         why: String,
     },
     /// Another process writes to the folder.
     Locked {
         /// The folder.
         folder: PathBuf,
-        /// The process, where the kernel tells.
+        /// The process, if the kernel reports it.
         process: Option<u32>,
     },
-    /// The folder has a trial of this id already.
+    /// The folder already has a trial with this id.
     RepeatedTrial {
         /// The folder.
         folder: PathBuf,
@@ -54,10 +54,10 @@ pub enum StoreError {
     BadHistogram {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: HistogramError,
     },
-    /// A file is larger than any that planimeter writes.
+    /// A file exceeds the size limit.
     TooLarge {
         /// The file.
         file: PathBuf,
@@ -71,18 +71,18 @@ pub enum StoreError {
         /// The name.
         name: String,
     },
-    /// The index over the runs cannot be used.
+    /// The index of the runs cannot be used.
     Index {
         /// The database.
         file: PathBuf,
-        /// What it says.
+        /// The reason.
         why: String,
     },
-    /// No number is free for another run of this name.
+    /// All numbers for a run of this name are in use.
     TooManyRuns {
-        /// The folder's name without number.
+        /// The folder's name without the number.
         folder: PathBuf,
-        /// Numbers that there are.
+        /// The largest number.
         limit: u32,
     },
 }

@@ -1,15 +1,19 @@
-//! The index over a folder of runs: a SQLite database that is made from their records and can always be made again.
+//! Index of a folder of runs: a SQLite database that can be recreated from the records.
 //!
-//! It lies beside the runs as `index.sqlite` and answers what no single record can: which runs measured this, and how a value went
-//! over time. Invariants: nothing stands in it that is not in a record, so that deleting it loses nothing; it is brought up to date
-//! whenever it is opened, by each record's size and time of change; one that is damaged, or of another version, is made anew; a run
-//! that cannot be read is named with the reason and leaves the others alone. Only readers write it: runs under way need not know of it.
+//! The file `index.sqlite` in the folder of runs serves queries over many records: which runs
+//! measured a metric, and how a value changed over time. Invariants:
+//!
+//! - The index contains only data from records, so that deleting it loses nothing.
+//! - Opening the index updates it, by the size and modification time of each record.
+//! - A damaged index, or one of another version, is recreated.
+//! - A run that cannot be read is reported with the reason and does not affect other runs.
+//! - Only readers write the index. Running measurements do not use it.
 
 pub(crate) mod database;
 pub(crate) mod query;
 pub(crate) mod rows;
 pub(crate) mod schema;
-/// What belongs to one series.
+/// Conditions that values of one series share.
 pub mod series;
 #[cfg(test)]
 mod tests;
@@ -27,19 +31,19 @@ use rows::{Marks, Rows};
 pub use query::{Filter, FilterError, RunRow, TrendRow};
 pub use series::Conditions;
 
-/// The database's file, in the folder of runs.
+/// Name of the database file in the folder of runs.
 pub const INDEX_FILE: &str = "index.sqlite";
 
-/// Runs of one folder that are indexed.
+/// Maximum number of indexed runs per folder.
 pub const RUNS_MAX: usize = 1_000_000;
 
-/// Things in a campaign's folder that are looked at.
+/// Maximum number of entries examined in a campaign's folder.
 const STEPS_MAX: usize = 10_000;
 
-/// Records that are read at a time before they are written.
+/// Records read before each write.
 const BATCH: usize = 256;
 
-/// Threads that read records.
+/// Number of threads that read records.
 const READERS: usize = 4;
 
 /// The index of a folder of runs.
@@ -48,24 +52,25 @@ pub struct Index {
     database: Database,
 }
 
-/// What bringing an index up to date came to.
+/// Result of an index update.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refreshed {
-    /// Runs that were read, for the first time or since they changed.
+    /// Runs that were read because they are new or changed.
     pub read: usize,
-    /// Runs that are there no more.
+    /// Runs that no longer exist.
     pub removed: usize,
-    /// Runs that cannot be read: the folder's name, and why.
+    /// Runs that cannot be read: folder name and reason.
     pub unreadable: Vec<(String, String)>,
-    /// Why the index was made anew, or is kept in memory only.
+    /// Why the index was recreated, or is in memory only.
     pub remark: Option<String>,
 }
 
-/// The size of a run's record and of the lines of its trials, and when the later of them changed: when it differs, the run is read again.
+/// Total size of a run's record and trial lines, and the later modification time of the two. A run
+/// with a different stamp is read again.
 pub(crate) type Stamp = (i64, i64);
 
 impl Index {
-    /// The index of the runs below a folder, up to date.
+    /// Opens the index of the runs below a folder and updates it.
     pub fn open(runs: &Path) -> Result<(Index, Refreshed), StoreError> {
         let found = stamps(runs)?;
         let file = runs.join(INDEX_FILE);
@@ -74,7 +79,7 @@ impl Index {
             Err(error) => error,
         };
         if schema::is_damage(&why) {
-            // Whatever it was, everything in it is in the records.
+            // Deleting the file is safe: all data are in the records.
             schema::remove(&file).map_err(|error| StoreError::new("remove", &file, error))?;
             if let Ok((index, refreshed)) = Index::fresh(&file, runs, &found) {
                 let remark =
@@ -82,7 +87,8 @@ impl Index {
                 return Ok((index, Refreshed { remark, ..refreshed }));
             }
         }
-        // A folder that may not be written, or a disk that is full: the answer is the same.
+        // If the folder is read-only or the disk is full, an in-memory index gives the same
+        // results.
         let done = Index::fresh(Path::new(":memory:"), runs, &found);
         let (index, refreshed) =
             done.map_err(|error| StoreError::Index { file: file.clone(), why: error.to_string() })?;
@@ -100,17 +106,17 @@ impl Index {
         Ok((Index { database }, refreshed))
     }
 
-    /// The runs that this lets through, the latest first.
+    /// The runs that match the filter, latest first.
     pub fn runs(&mut self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
         query::runs(&mut self.database, filter).map_err(unusable)
     }
 
-    /// How the metric that the filter names went over these runs, the earliest first.
+    /// Values of the filter's metric in the matching runs, earliest first.
     pub fn trend(&mut self, filter: &Filter) -> Result<Vec<TrendRow>, StoreError> {
         query::trend(&mut self.database, filter).map_err(unusable)
     }
 
-    /// Trials that are indexed.
+    /// Number of indexed trials.
     pub fn trials(&mut self) -> Result<u64, StoreError> {
         let counted = self.database.query("SELECT count(*) FROM trial", &[]);
         let count = counted.and_then(|rows| rows.into_iter().map(|mut row| row.integer()).sum());
@@ -118,13 +124,13 @@ impl Index {
         Ok(count.unsigned_abs())
     }
 
-    /// Folders of runs in which something was measured, by the [id](RunRow::id) that a store for teams has for them.
+    /// Folders of runs with measurements, by the [id](RunRow::id) that the shared store uses.
     pub fn folders_by_id(&mut self) -> Result<BTreeMap<String, String>, StoreError> {
         let id = |marks: Marks| marks.identity.chars().take(ID_LETTERS).collect();
         Ok(self.marks()?.into_iter().map(|(folder, marks)| (id(marks), folder)).collect())
     }
 
-    /// Runs in which something was measured: where each lies, and its marks.
+    /// Runs with measurements: folder and marks.
     pub(crate) fn marks(&mut self) -> Result<Vec<(String, Marks)>, StoreError> {
         let sql = "SELECT folder, identity, digest FROM run WHERE identity <> '' ORDER BY folder";
         let marks = |row: &mut database::Row| {
@@ -141,7 +147,7 @@ fn unusable(error: DatabaseError) -> StoreError {
     StoreError::Index { file: INDEX_FILE.into(), why: error.to_string() }
 }
 
-/// The runs below a folder, by name; those of a campaign by its name and theirs.
+/// Stamps of the runs below a folder, by name. Runs of a campaign are named `CAMPAIGN/RUN`.
 fn stamps(runs: &Path) -> Result<BTreeMap<String, Stamp>, StoreError> {
     let refused = |error| StoreError::new("read", runs, error);
     let mut found = BTreeMap::new();
@@ -161,7 +167,7 @@ fn stamps(runs: &Path) -> Result<BTreeMap<String, Stamp>, StoreError> {
     Ok(found)
 }
 
-/// The stamp of the run in a folder, if one is there.
+/// The stamp of the run in a folder, if any.
 pub(crate) fn stamp(folder: &Path) -> Option<Stamp> {
     let of = |name| -> Option<Stamp> {
         let facts = fs::metadata(folder.join(name)).ok()?;
@@ -174,13 +180,13 @@ pub(crate) fn stamp(folder: &Path) -> Option<Stamp> {
     Some((record.0.saturating_add(lines.0), record.1.max(lines.1)))
 }
 
-/// Reads what is new or has changed, and forgets what is gone.
+/// Reads new and changed runs and removes deleted ones.
 fn refresh(
     database: &mut Database,
     runs: &Path,
     found: &BTreeMap<String, Stamp>,
 ) -> Result<Refreshed, DatabaseError> {
-    // Another reader may be at the same: whoever comes second finds it done.
+    // Another reader may update at the same time. The second one finds nothing left to do.
     let mut writing = database.begin()?;
     let known = known(&mut writing)?;
     let mut refreshed = Refreshed::default();
@@ -226,7 +232,7 @@ fn known(writing: &mut Database) -> Result<BTreeMap<String, Stamp>, DatabaseErro
     rows.map(|mut row| Ok((row.text()?, (row.integer()?, row.integer()?)))).collect()
 }
 
-/// Rows of the runs of a batch, read by several threads, in the batch's order.
+/// Rows of a batch of runs, read in several threads and returned in the batch's order.
 fn read_all(runs: &Path, batch: &[(&str, Stamp)]) -> Vec<Result<Rows, StoreError>> {
     in_threads(batch, |&(folder, stamp)| {
         let (stored, texts) = super::read_texts(&runs.join(folder))?;
@@ -235,7 +241,7 @@ fn read_all(runs: &Path, batch: &[(&str, Stamp)]) -> Vec<Result<Rows, StoreError
     })
 }
 
-/// Does the same with each of these, in several threads; what came of it, in their order.
+/// Maps items in several threads. Results are in the order of the items.
 pub(crate) fn in_threads<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let share = all.len().div_ceil(READERS).max(1);
     std::thread::scope(|scope| {
@@ -253,7 +259,7 @@ pub(crate) fn in_threads<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + S
 
 fn forget(writing: &mut Database, folder: &str) -> Result<(), DatabaseError> {
     let folder = [Value::Text(folder.into())];
-    // What belongs to it goes with it.
+    // The foreign keys delete the dependent rows.
     writing.execute("DELETE FROM run WHERE folder = $1", &folder)?;
     writing.execute("DELETE FROM unreadable WHERE folder = $1", &folder)
 }

@@ -1,10 +1,10 @@
-//! The lines of `trials.jsonl`: what can be read of them, and what cannot.
+//! Parser for the lines of `trials.jsonl`.
 //!
 //! Invariants:
 //!
-//! - A damaged line costs its own trial only, and is named by its number.
+//! - A damaged line affects only its own trial and is reported by its number.
 //! - Of several trials with one id the first counts.
-//! - A last line without its end is no damage: it is of a trial that was being written.
+//! - An incomplete last line is not an error: its trial was being written.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,23 +14,23 @@ use std::path::Path;
 use super::{FILE_BYTES_MAX, StoreError};
 use crate::record::Line;
 
-/// What was read.
+/// Parsed lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// Trials and outcomes, in order.
     pub lines: Vec<Line>,
-    /// What was left out.
+    /// Omitted lines.
     pub damage: Vec<Damage>,
     /// The ids of the trials.
     pub(super) ids: BTreeSet<u64>,
 }
 
-/// A line that was left out.
+/// An omitted line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// Its number, from 1.
     pub line: usize,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -41,13 +41,13 @@ impl fmt::Display for Damage {
 }
 
 impl Lines {
-    /// Parses lines, each with its end.
+    /// Parses complete lines.
     pub fn parse(bytes: &[u8]) -> Lines {
         let mut found = Lines::default();
         let lines = bytes.split_inclusive(|byte| *byte == b'\n').zip(1..);
         lines.for_each(|(line, number)| found.add(line, number));
         if found.has_gaps() {
-            // What rests on a trial that is missing is found again.
+            // Outcomes that need a missing trial are searched again.
             let ids = &found.ids;
             found.lines.retain(|line| match line {
                 Line::Trial(_) => true,
@@ -70,13 +70,13 @@ impl Lines {
         }
     }
 
-    /// Whether trials are missing among those that were stored, or were stored twice.
+    /// Whether stored trials are missing or duplicated.
     pub fn has_gaps(&self) -> bool {
         !self.damage.is_empty() || self.ids.last().is_some_and(|last| *last > self.ids.len() as u64)
     }
 }
 
-/// The bytes of the file; none where it is missing.
+/// The bytes of the file; none if it is missing.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     let refused = |error| StoreError::new("read", path, error);
     match fs::metadata(path) {
@@ -89,7 +89,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-/// What stands before a line without its end.
+/// The bytes before an incomplete last line.
 pub(super) fn whole(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)]
 }

@@ -1,9 +1,9 @@
-//! The lock of a folder's one writer.
+//! The lock for the single writer of a folder.
 //!
 //! Source: flock(2), proc_locks(5). Invariants:
 //!
-//! - The lock belongs to an open file. It ends when that is closed, so also when its process is killed.
-//! - A process that is started meanwhile does not inherit the file, because files are closed on exec.
+//! - The lock belongs to an open file. It ends when the file is closed or its process is killed.
+//! - Child processes do not inherit the file, because it is opened with close-on-exec.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::{StoreError, TRIALS_FILE, campaign};
 
-/// Locks a folder by a file in it, as long as the file is open.
+/// Locks a folder through a file in it, while the file is open.
 pub(super) fn lock(file: &File, folder: &Path) -> Result<(), StoreError> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),
@@ -25,21 +25,21 @@ pub(super) fn lock(file: &File, folder: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a file for appending that a lock can lie on. A link is not followed: in a folder from an archive it can lead to any file of
-/// this user.
+/// Opens a file for appending and locking. Does not follow a link: in a folder from an archive, a
+/// link can lead to any file of this user.
 pub(super) fn open(options: &mut OpenOptions, path: &Path) -> Result<File, StoreError> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     let file = options.append(true).custom_flags(flags).open(path);
     file.map_err(|error| StoreError::new("write", path, error))
 }
 
-/// A folder that is locked until this is dropped.
+/// A locked folder. Dropping this value unlocks it.
 #[derive(Debug)]
 pub struct Locked(#[expect(dead_code, reason = "the lock ends when the file is closed")] File);
 
 impl Locked {
-    /// Locks the folder of a run or campaign for a writer that opens no [`Store`](super::Store); none where
-    /// the folder holds neither.
+    /// Locks the folder of a run or campaign for a writer that opens no [`Store`](super::Store).
+    /// Returns none if the folder contains neither.
     pub fn take(folder: &Path) -> Result<Option<Locked>, StoreError> {
         let names = [campaign::CAMPAIGN_FILE, TRIALS_FILE];
         let Some(path) = names.map(|name| folder.join(name)).into_iter().find(|it| it.is_file())
@@ -52,13 +52,14 @@ impl Locked {
     }
 }
 
-/// The process that holds the lock, as far as the kernel tells: a process of another PID namespace has no number here.
+/// The process that holds the lock, if the kernel reports it. A process of another PID namespace
+/// has no number here.
 fn holder(file: &File) -> Option<u32> {
     let inode = file.metadata().ok()?.ino();
     holder_in(&fs::read_to_string("/proc/locks").ok()?, inode)
 }
 
-/// The same of the text of `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 123 00:2d:456 0 EOF`.
+/// Finds the holder in the text of `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 123 00:2d:456 0 EOF`.
 fn holder_in(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);

@@ -1,9 +1,13 @@
-//! A store for teams: the index of many people's runs in a PostgreSQL database, with what opens them.
+//! A shared results store: a PostgreSQL index of runs from several users, with the files needed to
+//! open them.
 //!
-//! The folders stay the truth: all that is here was made from records, and whoever has the folders can make it again
-//! (docs/decisions/0034-a-store-for-teams.md). Invariants: a run is known by what was measured, so that it is one run wherever its folder lies and however it
-//! is called; what is newer takes the place of what is older and never the other way; a run is there whole or as it was before; a
-//! folder that is deleted takes nothing away here.
+//! The run folders stay authoritative: the store's contents can be recreated from them
+//! (docs/decisions/0034-a-store-for-teams.md). Invariants:
+//!
+//! - A run is identified by its measurements, independent of its folder's location and name.
+//! - Newer data replace older data, never the reverse.
+//! - A run is replaced completely or not at all.
+//! - Deletion of a local folder does not delete anything in the store.
 
 pub mod address;
 mod contents;
@@ -30,67 +34,68 @@ use server::{Server, ServerError};
 pub use contents::PACKED_BYTES_MAX;
 pub use pushing::Pushing;
 
-/// Runs that are sent at a time...
+/// Maximum number of runs per batch.
 const BATCH: usize = 64;
 
-/// ...or fewer, where they come to so many bytes.
+/// Maximum size of a batch in bytes.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Letters of what names a run at least.
+/// Minimum length of an id prefix.
 const NAME_LETTERS_MIN: usize = 4;
 
-/// Runs that a name may fit and that are told.
+/// Maximum number of candidates listed for an ambiguous name.
 const NAMED_MAX: usize = 5;
 
-/// A store for teams.
+/// A shared results store.
 #[derive(Debug)]
 pub struct Team {
     database: Database,
-    /// Whether there are tables that can be read.
+    /// Whether readable tables exist.
     is_made: bool,
 }
 
-/// What sending came to.
+/// Result of an upload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Runs that were sent, because they were not there or have changed.
+    /// Uploaded runs: those that were new or changed.
     pub runs: usize,
-    /// Runs that are there in numbers only, because their files are too large.
+    /// Runs stored without files because the files are too large.
     pub without_files: Vec<String>,
-    /// Runs that went away or were damaged while they were read: the folder's name, and why.
+    /// Runs that disappeared or were damaged during the upload: folder name and reason.
     pub unreadable: Vec<(String, String)>,
 }
 
-/// What is known of a run that is there.
+/// A run that is already in the store.
 struct Known {
     digest: String,
     rank: (bool, i64, i64),
 }
 
-/// A run that is going to be sent.
+/// A run that is ready for upload.
 struct Ready {
     rows: Rows,
     contents: Contents,
     folder: String,
     identity: String,
     digest: String,
-    /// Complete rather than partial, then with more trials, then changed later: what is newer.
+    /// Order of versions of a run: partial before complete, then by number of trials, then by time
+    /// of change.
     rank: (bool, i64, i64),
 }
 
 impl Team {
-    /// Connects.
+    /// Connects to a store.
     pub fn open(address: &Address) -> Result<Team, TeamError> {
         let server = Server::connect(address).map_err(DatabaseError::from)?;
         let mut database = Database::Server(Box::new(server));
-        // A crash of the server may lose what was written last as a whole; it is then sent again.
+        // A server crash may lose the last transactions. These are then uploaded again.
         let settings =
             format!("SET search_path = {}; SET synchronous_commit = off", tables::SCHEMA);
         database.script(&settings)?;
         Ok(Team { database, is_made: false })
     }
 
-    /// Sees to it that the tables are there; whoever only looks does not need to be allowed to.
+    /// Creates the tables if necessary. Not required for read access.
     fn make(&mut self) -> Result<(), TeamError> {
         if !self.is_made {
             tables::make(&mut self.database)?;
@@ -99,7 +104,7 @@ impl Team {
         Ok(())
     }
 
-    /// The same for whoever looks: whether there is anything to look at.
+    /// Checks for tables without creating them.
     fn look(&mut self) -> Result<bool, TeamError> {
         if !self.is_made {
             self.is_made = tables::look(&mut self.database)?;
@@ -107,7 +112,7 @@ impl Team {
         Ok(self.is_made)
     }
 
-    /// Sends the runs below a folder that are not there yet, or have changed since. `origin` says whose they are.
+    /// Uploads the runs below a folder that are new or have changed. `origin` names their owner.
     pub fn send(
         &mut self,
         runs: &Path,
@@ -145,7 +150,7 @@ impl Team {
         Ok(sent)
     }
 
-    /// Puts runs in whole, each unless what is there is as new.
+    /// Writes complete runs. Skips a run if the store has the same or a newer version of it.
     fn put(&mut self, mut runs: Vec<Ready>, sent: &mut Sent) -> Result<(), TeamError> {
         if runs.is_empty() {
             return Ok(());
@@ -153,13 +158,13 @@ impl Team {
         let mut writing = self.database.begin()?;
         let identities: Vec<String> = runs.iter().map(|run| run.identity.clone()).collect();
         hold(&mut writing, &identities)?;
-        // Another may have sent them meanwhile.
+        // Another client may have uploaded them in the meantime.
         let known = known(&mut writing, identities)?;
         runs.retain(|run| match known.get(&run.identity) {
             Some(it) => it.digest != run.digest && it.rank <= run.rank,
             None => true,
         });
-        // Of a run that lies here twice the newer copy counts.
+        // Of two local copies of a run, the newer one is used.
         runs.sort_by_key(|run| std::cmp::Reverse(run.rank));
         let mut told = BTreeSet::new();
         runs.retain(|run| told.insert(run.identity.clone()));
@@ -172,7 +177,7 @@ impl Team {
             all.push(run.rows);
             contents.push(run.contents);
         }
-        // What belongs to them goes with them.
+        // The foreign keys delete the dependent rows.
         let sql = "DELETE FROM run WHERE identity = ANY($1)";
         writing.execute(sql, &[Value::Texts(told.into_iter().collect())])?;
         let numbers = rows::insert(&mut writing, all)?;
@@ -185,7 +190,7 @@ impl Team {
         known(&mut self.database, identities)
     }
 
-    /// The runs that this lets through, the latest first.
+    /// The runs that match the filter, latest first.
     pub fn runs(&mut self, filter: &Filter) -> Result<Vec<RunRow>, TeamError> {
         if !self.look()? {
             return Ok(Vec::new());
@@ -193,7 +198,7 @@ impl Team {
         Ok(query::runs(&mut self.database, filter)?)
     }
 
-    /// How the metric that the filter names went over these runs, the earliest first.
+    /// Values of the filter's metric in the matching runs, earliest first.
     pub fn trend(&mut self, filter: &Filter) -> Result<Vec<TrendRow>, TeamError> {
         if !self.look()? {
             return Ok(Vec::new());
@@ -201,8 +206,7 @@ impl Team {
         Ok(query::trend(&mut self.database, filter)?)
     }
 
-    /// The run that a name means: the first letters of its id, or its folder's name where only one is called so. The id, and the
-    /// folder's name.
+    /// Finds the run with this id prefix or unique folder name. Returns its id and folder name.
     pub fn find(&mut self, name: &str) -> Result<(String, String), TeamError> {
         if !self.look()? {
             return Err(TeamError::NoRun);
@@ -230,20 +234,20 @@ impl Team {
         }
     }
 
-    /// Writes the files of a run, which [`Team::find`] found, into a folder.
+    /// Writes the files of a run that [`Team::find`] found into a folder.
     pub fn fetch(&mut self, identity: &str, into: &Path) -> Result<(), TeamError> {
         let number = number(&mut self.database, identity)?.ok_or(TeamError::NoRun)?;
         contents::fetch(&mut self.database, number, into)
     }
 }
 
-/// Holds back others who send these runs until the transaction ends.
+/// Blocks other uploads of these runs until the transaction ends.
 fn hold(writing: &mut Database, identities: &[String]) -> Result<(), DatabaseError> {
     let key = |identity: &String| {
         let first: String = identity.chars().take(16).collect();
         u64::from_str_radix(&first, 16).unwrap_or_default() as i64
     };
-    // In one order for all, or two could wait for each other.
+    // All clients lock in the same order, which prevents a deadlock.
     let keys: BTreeSet<i64> = identities.iter().map(key).collect();
     for keys in keys.into_iter().collect::<Vec<_>>().chunks(BATCH) {
         let sql = "SELECT 'held' FROM unnest($1) WITH ORDINALITY AS it (key, place), pg_advisory_xact_lock(it.key)";
@@ -266,14 +270,14 @@ fn known(
     database.query(sql, &[Value::Texts(identities)])?.into_iter().map(read).collect()
 }
 
-/// The number of a run that is there.
+/// Row number of a stored run.
 fn number(database: &mut Database, identity: &str) -> Result<Option<i64>, DatabaseError> {
     let identity = [Value::Text(identity.into())];
     let rows = database.query("SELECT id FROM run WHERE identity = $1", &identity)?;
     rows.into_iter().next().map(|mut row| row.integer()).transpose()
 }
 
-/// A run that lies here, read and packed; none where nothing was measured yet.
+/// Reads and packs a local run; none if it has no measurements yet.
 fn ready_of(path: &Path, folder: &str, origin: &str) -> Result<Option<Ready>, StoreError> {
     let stamp = stamp(path).unwrap_or_default();
     let (stored, texts) = read_texts(path)?;
@@ -292,47 +296,47 @@ fn ready_of(path: &Path, folder: &str, origin: &str) -> Result<Option<Ready>, St
     }))
 }
 
-/// What goes wrong with a store for teams.
+/// Error of a shared results store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TeamError {
-    /// The server, or the way to it: what it says, and whether that will be the same in a minute.
+    /// Error of the server or the connection.
     Server {
-        /// In one line, without the address.
+        /// One line, without the address.
         why: String,
-        /// Whether trying again is of no use.
+        /// Whether a retry cannot help.
         is_lasting: bool,
-        /// Whether what it refuses is to be changed, not to be read.
+        /// Whether only write access is denied.
         is_read_only: bool,
     },
-    /// Its tables were made by a later program.
+    /// A later version of the program created the tables.
     Newer {
-        /// Their version.
+        /// Version of the tables.
         there: i64,
-        /// The one that is known here.
+        /// Supported version.
         own: i64,
     },
-    /// Its tables were made by an earlier program, and this user may not change them.
+    /// An earlier version of the program created the tables, and this user may not change them.
     Older {
-        /// Their version.
+        /// Version of the tables.
         there: i64,
-        /// The one that is known here.
+        /// Supported version.
         own: i64,
     },
-    /// No run there is called so.
+    /// No run has this name.
     NoRun,
-    /// Several are: which.
+    /// Several runs have this name (which).
     Several(Vec<String>),
-    /// Of this run nothing but numbers is kept.
+    /// The store has no files of this run.
     NotKept,
-    /// What it sends cannot be.
+    /// The store returned invalid data.
     Odd(String),
-    /// A folder here cannot be used.
+    /// Error of a local folder.
     Store(StoreError),
 }
 
 impl TeamError {
-    /// Whether trying again is of no use until somebody has done something.
+    /// Whether a retry cannot help without a correction.
     pub fn is_lasting(&self) -> bool {
         match self {
             TeamError::Server { is_lasting, .. } => *is_lasting,
@@ -341,7 +345,7 @@ impl TeamError {
         }
     }
 
-    /// Whether this user may look, but not change anything.
+    /// Whether this user has read access only.
     pub fn is_read_only(&self) -> bool {
         matches!(self, TeamError::Server { is_read_only: true, .. })
     }

@@ -1,9 +1,9 @@
-//! A run's folder under crashes, repeats and refusals.
+//! Tests of a run's folder: crashes, repeats and errors.
 
 use super::*;
 use crate::sample;
 
-/// A folder of its own for one test, removed at the end.
+/// A temporary folder for one test, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -173,7 +173,8 @@ fn wherever_a_crash_cuts_the_lines_those_before_stay() {
         let read = read_run(store.folder()).unwrap().record;
         assert_eq!(read.trials, trials[..wanted], "cut at byte {cut}");
     }
-    // A record is replaced whole; one that was cut by hand is told with its place, and the lines stay as they are.
+    // Records are replaced atomically. The error for a truncated record states the position, and
+    // the lines stay unchanged.
     let path = store.folder().join(RECORD_FILE);
     let text = fs::read(&path).unwrap();
     for cut in (0..text.len() - 1).step_by(97) {
@@ -184,7 +185,7 @@ fn wherever_a_crash_cuts_the_lines_those_before_stay() {
     assert_eq!(fs::read(&lines).unwrap(), whole);
 }
 
-/// Records as versions of the program wrote them, each named after its schema and what it is of: none is ever changed.
+/// Records written by released versions, named after schema and content. These files never change.
 #[test]
 fn records_of_every_schema_open_for_ever() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records");
@@ -200,7 +201,7 @@ fn records_of_every_schema_open_for_ever() {
         let results = read_results(&folder.0).unwrap();
         assert_eq!((&results.cells, &results.targets), (&read.cells, &read.targets), "{path:?}");
         schemas.push(read.schema);
-        // What is derived is derived again: the same cells.
+        // Derived values are recomputed: the cells are equal.
         let mut again = read.clone();
         crate::derive::finish(&mut again, &sample::claims());
         let of = |record: &Record| -> Vec<(String, f64)> {
@@ -214,7 +215,7 @@ fn records_of_every_schema_open_for_ever() {
     }
 }
 
-/// A folder with a partial run of these trials; its own folder.
+/// Creates a folder with a partial run of these trials.
 fn stored(folder: &Folder, trials: &[Trial]) -> PathBuf {
     let mut record = sample::record();
     record.trials.clear();
@@ -259,7 +260,7 @@ fn a_folder_has_one_writer_until_that_is_gone() {
     drop(report);
     Store::resume(&run).unwrap();
     assert!(lock::Locked::take(&folder.0).unwrap().is_none(), "there is no run");
-    // A link from an archive leads nowhere.
+    // Links from an archive are not followed.
     let (path, other) = (run.join(TRIALS_FILE), folder.0.join("other"));
     fs::rename(&path, &other).unwrap();
     std::os::unix::fs::symlink(&other, &path).unwrap();
@@ -276,7 +277,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("has a trial 2 already"), "{error}");
     drop(resumed);
-    // As two writers of an earlier version left it: another trial with the number of one that was stored.
+    // As two concurrent writers of an earlier version left it: another trial with an existing id.
     let other = Trial { id: 2, frames_offered: 77, ..trials[1].clone() };
     let mut file = OpenOptions::new().append(true).open(run.join(TRIALS_FILE)).unwrap();
     writeln!(file, "{}", serde_json::to_string(&Line::Trial(other)).unwrap()).unwrap();
@@ -347,10 +348,10 @@ fn a_run_without_its_record_is_read_from_its_start() {
         assert_eq!(Store::resume(&run).unwrap().lines.lines.len(), 3);
         assert!(Store::create_at(&run).is_err());
     }
-    // What another version wrote is not taken for damage.
+    // A record of another version is not damaged.
     fs::write(&path, "{\"schema\": 7}").unwrap();
     assert!(matches!(read_run(&run), Err(StoreError::UnknownSchema { .. })));
-    // Without both, the damaged one is named.
+    // If both files are unusable, the error names the damaged one.
     fs::write(&path, "").unwrap();
     fs::remove_file(run.join(START_FILE)).unwrap();
     let line = read_run(&run).unwrap_err().to_string();
@@ -374,7 +375,7 @@ fn writers_of_one_file_never_share_what_is_not_finished() {
     let read = fs::read_to_string(&path).unwrap();
     assert!(texts.contains(&read), "a file of two writers");
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
-    // What a killed writer left is passed over, and goes with the next resume.
+    // Leftover files of a killed writer are ignored, and the next resume removes them.
     let run = stored(&folder, &trials(1));
     for name in ["record.json.1-1.part", "latency/00001.hgrm.1-1.part"] {
         fs::write(run.join(name), "x").unwrap();

@@ -1,6 +1,6 @@
-//! Files that appear whole: written beside their place, then moved into it.
+//! Atomic file creation: written under a temporary name, then renamed.
 //!
-//! Invariants: no reader sees half of a file; two writers never share the file that is not finished yet.
+//! Invariants: no reader sees a partial file; two writers never share a temporary file.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{LATENCY_FOLDER, StoreError};
 
-/// How the name of a file ends that is not finished yet.
+/// Suffix of temporary files.
 const ENDING: &str = ".part";
 
-/// A name beside a file for what is not finished yet, which no other writer has: neither a thread of this process nor another
-/// process.
+/// A temporary name next to a file, unique among threads and processes.
 pub fn unfinished_name(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -22,13 +21,13 @@ pub fn unfinished_name(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes a file so that it appears whole, and is on disk by then.
+/// Writes a file atomically and syncs it to disk.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     write_beside(path, bytes, File::sync_data)
 }
 
-/// Writes a file so that it appears whole. `settle` is what is done before that: a file that a crash may take along with the trial
-/// it belongs to need not wait for the disk.
+/// Writes a file atomically. `settle` runs before the rename. A file that may be lost in a crash
+/// together with its trial needs no sync.
 pub(super) fn write_beside(
     path: &Path,
     bytes: &[u8],
@@ -43,7 +42,8 @@ pub(super) fn write_beside(
     })
 }
 
-/// A new file beside another. A name that is taken, by a process of another PID namespace or one that was killed, is passed over.
+/// Creates a temporary file. Skips names that are in use by a process of another PID namespace or
+/// left by a killed process.
 fn created(path: &Path) -> io::Result<(File, PathBuf)> {
     const NAMES_MAX: u32 = 1000;
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
@@ -58,14 +58,14 @@ fn created(path: &Path) -> io::Result<(File, PathBuf)> {
     Err(taken)
 }
 
-/// Removes what writers of a run left unfinished when they were killed. The caller holds the lock of the folder.
+/// Removes temporary files of killed writers. The caller holds the lock of the folder.
 pub(super) fn remove_unfinished(folder: &Path) {
     for at in [folder.to_path_buf(), folder.join(LATENCY_FOLDER)] {
         let entries = fs::read_dir(at).into_iter().flatten().flatten();
         let is_unfinished =
             |path: &PathBuf| path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes());
         for path in entries.map(|entry| entry.path()).filter(is_unfinished) {
-            // One that cannot be removed does no harm.
+            // Failure to remove one is harmless.
             let _ = fs::remove_file(path);
         }
     }

@@ -1,15 +1,15 @@
-//! The summary for somebody who reads it on a terminal: tables in columns, and none of the marks that are for programs.
+//! The summary for a terminal: aligned tables without markup.
 //!
-//! Invariants: it says what the Markdown says, in its order; and no control character of a name reaches the terminal,
-//! which would obey it.
+//! Invariants: the contents and their order are those of the Markdown; no control character of a
+//! name reaches the terminal.
 
 use std::fmt::Write;
 
-/// The text of a summary in Markdown.
+/// Converts a Markdown summary to text.
 pub fn shown(markdown: &str) -> String {
     let mut out = String::new();
     let mut table: Vec<Vec<String>> = Vec::new();
-    // Nothing is left where a mark stood between two empty lines.
+    // Removes the second of two empty lines around removed markup.
     let mut is_after_gap = true;
     for line in markdown.lines() {
         if let Some(row) = line.strip_prefix("| ") {
@@ -29,25 +29,25 @@ pub fn shown(markdown: &str) -> String {
     out
 }
 
-/// A line without what only says how it is to look.
+/// Removes the markup of a line.
 fn words(line: &str) -> &str {
     let line = line.trim_start_matches('#').trim_start();
     let inside = |before, after| line.strip_prefix(before)?.strip_suffix(after);
     inside("**", "**").or_else(|| inside("<details><summary>", "</summary>")).unwrap_or(line)
 }
 
-/// The entries of a row, at strokes that are not an entry's own.
+/// Splits a row at unescaped `|` characters.
 fn entries(row: &str) -> Vec<String> {
     row.split(" | ").map(clean).collect()
 }
 
-/// Text as it was before it was made safe for Markdown, and safe for a terminal.
+/// Reverses the Markdown escaping and removes control characters.
 fn clean(text: &str) -> String {
     let text = text.replace("\\|", "|").replace("&lt;", "<");
     text.replace(char::is_control, " ")
 }
 
-/// Rows below each other, each column as wide as its widest entry.
+/// Aligns rows to the widest entry of each column.
 fn columns(out: &mut String, rows: &[Vec<String>]) {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =

@@ -1,20 +1,20 @@
-//! The tables of costa2017: the study's nine rows, and below them what was measured here.
+//! The tables of costa2017: the nine rows of the study, followed by the rows of this run.
 //!
-//! Source: tables III to VIII of the study. As there, values are mean delays in milliseconds with intervals
-//! of 99 %. A row says whether it is the study's or was measured; what was measured once has the interval
-//! of its packets. Invariant: a column that nobody measured stays empty.
+//! Source: tables III to VIII of the study. As in the study, values are mean delays in milliseconds
+//! with 99 % intervals. Each row states whether it is from the study or measured. A value measured
+//! once has the interval of its packets. Invariant: a column without a measurement is empty.
 
-/// By hardware or by software.
+/// Forwarding in hardware or in software.
 pub mod paths;
-/// What hosts take.
+/// Delay in the hosts.
 pub mod sockets;
-/// The place among the study's switches.
+/// Rank among the switches of the study.
 mod standing;
-/// What a target really has.
+/// Supported features of a target.
 pub(crate) mod conformance;
-/// Messages a second, and what becomes of a target near that.
+/// Control message rate, and the stability of a target near it.
 mod endurance;
-/// What targets say of themselves.
+/// Descriptions that targets report.
 mod described;
 
 use super::sheets::Sheet;
@@ -26,17 +26,17 @@ use crate::number;
 use crate::record::{Cell, Experiment, Metric, Name, Record};
 use crate::series;
 
-/// Two delays within this share of each other count as equivalent.
+/// Two delays within this relative difference are equivalent.
 pub const EQUIVALENT_RATIO: f64 = 0.05;
 
-/// A column: its heading, what the study's values begin with, and where measured ones are found.
+/// A column: its heading, the prefix of the study's values, and the source of the measured values.
 struct Column {
     heading: &'static str,
     published: &'static str,
     metric: &'static str,
-    /// Where on the axis, where the experiment has several places.
+    /// Point on the axis, if the experiment has several.
     x: Option<f64>,
-    /// Which curve, where it has several.
+    /// The curve, if the experiment has several.
     curve: Option<f64>,
 }
 
@@ -50,7 +50,7 @@ const fn column(
     Column { heading, published, metric, x, curve }
 }
 
-/// One packet at a time.
+/// One packet in flight.
 const CLOSED: Option<f64> = Some(0.0);
 
 const TYPES: &[Column] = &[
@@ -78,7 +78,7 @@ const REWRITES: &[Column] = &[
     column("UDP port", "udp_port_rtt_ms", "udp_ports_rtt_ns_mean", None, CLOSED),
 ];
 
-/// The nearly full table is so full, in percent.
+/// Fill level of the nearly full table in percent.
 const NEARLY: f64 = 90.0;
 
 const FLOW_STATS: &[Column] = &[
@@ -150,7 +150,7 @@ const CAPACITIES: &[Column] = &[
     column("OpenFlow mode, wildcard", "", "wildcard_accepted_rules", None, None),
 ];
 
-/// The types that are put to that of the port.
+/// Match types that are compared with the port match.
 const AGAINST_PORT: [(&str, &str); 4] = [
     ("MAC", "mac_rtt_ns_mean"),
     ("IP", "ip_rtt_ns_mean"),
@@ -177,7 +177,7 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
             return filled(vec![Sheet { title, reading, tables }]);
         }
         "sockets" => return filled(vec![sockets::sheet(record, experiment)]),
-        // What stands in the summary is not said twice.
+        // The summary already contains them.
         "messages" if run_of(record, "discussion").is_some() => return Vec::new(),
         "messages" => {
             let (title, reading) = ("How much its control plane bears", endurance::READING);
@@ -197,7 +197,8 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
     filled(found)
 }
 
-/// The experiment of an item, where it was run. What tells the target's place has the round trips by type too.
+/// The experiment of an item in this run. The experiment for the target's rank also has the round
+/// trips by match type.
 fn run_of<'a>(record: &'a Record, item: &str) -> Option<&'a Experiment> {
     let of = |wanted: &str| {
         let mut all = record.experiments.iter();
@@ -208,7 +209,7 @@ fn run_of<'a>(record: &'a Record, item: &str) -> Option<&'a Experiment> {
     of(item).or_else(|| of("discussion").filter(|_| item == "table3"))
 }
 
-/// Those that have something to say.
+/// Keeps the sheets that have contents.
 fn filled(mut sheets: Vec<Sheet>) -> Vec<Sheet> {
     sheets.retain(|sheet| sheet.tables.iter().all(|table| !table.rows.is_empty()));
     sheets
@@ -338,7 +339,7 @@ fn measured(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec
     record.targets.iter().flat_map(rows).collect()
 }
 
-/// The rates at which packets were sent to a target besides one at a time.
+/// Packet rates of open-loop measurements of a target.
 fn open_loops(
     record: &Record,
     experiment: &Experiment,
@@ -355,14 +356,14 @@ fn open_loops(
     rates
 }
 
-/// The row of a target with which the experiment could not be done.
+/// The row of a target that the experiment skipped.
 fn left_out(name: Entry, why: &str, columns: usize) -> Vec<Entry> {
     let mut row = vec![name, Entry::word("left out"), Entry::word(why)];
     row.resize(columns + 2, Entry::default());
     row
 }
 
-/// A mean in milliseconds, with its interval; beside it what came of a rewrite that was not done.
+/// A mean in milliseconds with its interval, and the outcome of a rewrite that was not performed.
 fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column) -> Entry {
     if cell.metric.unit() != "ns" {
         let mut entry = Entry::cell(cell);
@@ -404,13 +405,14 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry
 }
 
-/// What the names of metrics that are told beside each other have in common.
+/// The common prefix of metrics that are shown together.
 fn stem(metric: &str) -> &str {
     let ends = ["rtt_ns_mean", "reply_ns_mean", "accepted_rules"];
     ends.iter().find_map(|end| metric.strip_suffix(end)).unwrap_or_default()
 }
 
-/// Why there is no delay: the switch refused the rule, nothing came back, or nobody knows when.
+/// Why there is no delay: the switch rejected the rule, nothing came back, or the reply arrived
+/// while the tester was descheduled.
 fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Column) -> Entry {
     let stem = stem(column.metric);
     let told = |what: &str| {
@@ -433,7 +435,7 @@ fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Colum
     }
 }
 
-/// What was measured beside a cell, at its point.
+/// Other values measured at the point of a cell.
 fn beside(
     record: &Record,
     experiment: &Experiment,
@@ -446,19 +448,19 @@ fn beside(
     cells.find(|other| other.point == cell.point).map(|other| other.value)
 }
 
-/// What pairs of repeats say of two means.
+/// Equivalence of two means from pairs of repeats.
 pub(crate) struct Equivalence {
-    /// The mean of one over that of the other, in the middle.
+    /// Ratio of the means, central value.
     pub ratio: f64,
-    /// Where that lies with 95 % confidence.
+    /// Its 95 % confidence interval.
     pub interval: Option<crate::record::Interval>,
     /// Cohen's d for pairs.
     pub effect: Option<f64>,
-    /// Whether they are equivalent, differ, or neither can be said.
+    /// Text: equivalent, different or inconclusive.
     pub answer: &'static str,
 }
 
-/// Two means put side by side, repeat by repeat.
+/// Compares two means repeat by repeat.
 pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
     let found = Estimate::ratio(cell, base);
     if found.n == 0 || !found.value.is_finite() {
@@ -476,7 +478,8 @@ pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
     Some(Equivalence { ratio: found.value, interval: found.interval, effect, answer })
 }
 
-/// For each target its places among the study's switches: the criterion, and the place such as `2 of 10`.
+/// Ranks of each target among the switches of the study: the criterion, and the rank such as `2 of
+/// 10`.
 pub(crate) fn places_by_target(
     record: &Record,
     experiment: &Experiment,
@@ -484,7 +487,7 @@ pub(crate) fn places_by_target(
     let mut found: Vec<(String, Vec<(String, String)>)> = Vec::new();
     for row in standing::places(record, experiment).rows {
         let [target, criterion, _, place, ..] = &row[..] else { continue };
-        // What is not ranked has no place.
+        // Targets without a rank are omitted.
         if place.text.is_empty() {
             continue;
         }
@@ -497,7 +500,7 @@ pub(crate) fn places_by_target(
     found
 }
 
-/// The speed-up of each OpenFlow target against each legacy mode that is its own, by size.
+/// The speed-up of each OpenFlow target relative to the legacy modes of the same device, by size.
 fn modes(record: &Record, experiment: &Experiment) -> Table {
     let columns = ["target", "legacy mode", "packet size, bytes", "packets", "speed-up"];
     let naming = Naming::within(record, &experiment.id);

@@ -1,8 +1,9 @@
-//! What gelberger2013 asks, as tables: whether the richer costs more, and who of two studies is right.
+//! The questions of gelberger2013 as tables: the cost of a richer element, and the contradiction
+//! between two studies.
 //!
-//! Source: sections III-C and IV of the study; bianco2010's claims about figure 2. Every ratio is taken repeat by repeat over all
-//! points that both targets have in a workload. Invariants: only what was measured in the run stands here; a word is
-//! said only where the interval says it.
+//! Source: sections III-C and IV of the study; bianco2010's claims about figure 2. Every ratio is
+//! taken repeat by repeat over all points that both targets have in a workload. Invariants: the
+//! tables contain only measurements of the run; a verdict requires support from the interval.
 
 use super::sheets::Sheet;
 use super::{Entry, Table};
@@ -55,7 +56,7 @@ fn ratio(found: &Estimate) -> Entry {
     entry
 }
 
-/// Every richer target against every plainer one.
+/// Compares every richer target with every plainer one.
 fn richer(record: &Record) -> Table {
     let columns = ["the richer", "the plainer", "workload", "what", "richer / plainer", "answer"];
     let naming = Naming::among(record, record.targets.iter().map(|target| target.name.as_str()));
@@ -79,14 +80,14 @@ fn richer(record: &Record) -> Table {
 
 /// A pair that bianco2010 compares.
 struct Pair {
-    /// Who, and doing what.
+    /// The first target's role and workload.
     first: (Role, f64),
-    /// Against whom, and doing what.
+    /// The second target's role and workload.
     second: (Role, f64),
     words: &'static str,
-    /// By how many percent the first was slower there.
+    /// Slowdown of the first target in bianco2010, in percent.
     lower_percent: f64,
-    /// Whether gelberger2013 would have it the other way round.
+    /// Whether gelberger2013 claims the opposite.
     is_contradicted: bool,
 }
 
@@ -117,7 +118,7 @@ const PAIRS: [Pair; 3] = [
 const SWITCHING: f64 = 1.0;
 const ROUTING: f64 = 2.0;
 
-/// The pairs of bianco2010, as they come out here.
+/// The pairs of bianco2010 with the values of this run.
 fn quarrel(record: &Record, experiment: &Experiment) -> Table {
     let columns = [
         "family",
@@ -128,7 +129,7 @@ fn quarrel(record: &Record, experiment: &Experiment) -> Table {
         "here agrees with",
     ];
     let metric = Metric::RatePpsForwarded;
-    // What the kernel does itself is the native forwarder of its family.
+    // The kernel's own forwarding is the native forwarder of its family.
     let is_role = |target: &Target, role: Role| match (Role::of(target), role) {
         (Role::Kernel, Role::Native) => true,
         (own, role) => own == role,
@@ -189,7 +190,7 @@ fn smallest<'a>(
     cells.min_by(|a, b| a.point.value.total_cmp(&b.point.value))
 }
 
-/// Variation against each thing that TCP meets.
+/// Latency variation and each of its possible effects on TCP.
 fn cause(record: &Record) -> Table {
     let columns =
         ["what TCP met", "rank correlation", "repeats", "targets and workloads", "answer"];

@@ -1,4 +1,5 @@
-//! The standard's report of a search with several goals: what each goal asked for, and its bounds.
+//! The report of a search with several goals as the standard prescribes it: each goal's attributes
+//! and its bounds.
 //!
 //! Source: RFC 9971, which requires that every attribute of a goal and its relevant lower bound be
 //! reported, and that irregular results be marked as such.
@@ -7,7 +8,7 @@ use super::{Entry, Mark, Table};
 use crate::number;
 use crate::record::{Experiment, GoalResult, Metric, Outcome, Record};
 
-/// What stands above the two tables.
+/// Explanation above the two tables.
 pub const READING: &str = "Loads are those of the one port that sends. The lower bound is the \
      largest load that reached the goal below the smallest that missed it (the upper bound); the \
      conditional throughput is what can be expected to come out at the lower bound; the width is the \
@@ -40,7 +41,7 @@ fn seconds(ns: u64) -> Entry {
     Entry::number(number::text(ns as f64 / 1e9))
 }
 
-/// What was found: a row for each point, target, goal and search.
+/// Results: a row per point, target, goal and search.
 pub fn of_goals(record: &Record, experiment: &Experiment) -> Table {
     let unit = number::shown(Metric::ThroughputPpsNdr).unit;
     let columns = vec![
@@ -87,7 +88,7 @@ pub fn of_goals(record: &Record, experiment: &Experiment) -> Table {
     Table { columns, rows: found.iter().map(row).collect() }
 }
 
-/// What each goal asked for: a row for each that was searched for.
+/// Attributes of the goals: a row per goal.
 pub fn of_goal_attributes(record: &Record, experiment: &Experiment) -> Table {
     let columns = [
         "goal",

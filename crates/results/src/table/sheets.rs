@@ -1,8 +1,8 @@
-//! The reports that standards prescribe, where they want more than a value and its interval.
+//! Reports that standards prescribe, if these require more than a value and its interval.
 //!
-//! Source: RFC 9971 (goals and bounds), RFC 2544 section 26.1, RFC 9004 section 6, RFC 8219 section 7. Pages
-//! and summaries show the same sheets, below the figures of their experiment. Invariant: a sheet is a function
-//! of cells and outcomes, and stands only where there are some.
+//! Source: RFC 9971 (goals and bounds), RFC 2544 section 26.1, RFC 9004 section 6, RFC 8219 section
+//! 7. Pages and summaries show the same sheets, below the figures of their experiment. Invariant: a
+//! sheet is a function of cells and outcomes, and exists only if there are some.
 
 use super::{Entry, Table, costa2017, gelberger2013, goals};
 use crate::conclude::{Conclusion, DIFFERENT_PERCENT, Estimate};
@@ -12,18 +12,18 @@ use crate::number;
 use crate::record::{Cell, Experiment, Metric, Reason, Record, Trial};
 use crate::series;
 
-/// A prescribed report: what it is, how to read it, and its tables.
+/// A prescribed report: title, explanation and tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
     /// Its heading.
     pub title: &'static str,
-    /// How its numbers were made, and what they mean.
+    /// Explanation of the numbers and their method.
     pub reading: &'static str,
-    /// The tables, one below the other.
+    /// The tables, in order.
     pub tables: Vec<Table>,
 }
 
-/// The sheets of an experiment; none where it has nothing to say there.
+/// The sheets of an experiment; empty if there are none.
 pub fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     let goals = || {
         let tables = vec![
@@ -50,7 +50,7 @@ pub fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     if is_filled { vec![found] } else { Vec::new() }
 }
 
-/// The cells of a metric, targets in the record's order, points rising.
+/// The cells of a metric, by target in the record's order, then by point.
 fn cells<'a>(
     record: &'a Record,
     experiment: &'a Experiment,
@@ -275,7 +275,7 @@ fn iterations(record: &Record, experiment: &Experiment) -> Sheet {
     }
 }
 
-/// The value of a sorted row that this share of it does not exceed (nearest rank).
+/// The value at this share of sorted values (nearest rank).
 fn rank(sorted: &[f64], share: f64) -> Option<f64> {
     let at = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(at.max(1) - 1).copied()

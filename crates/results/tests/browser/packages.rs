@@ -1,10 +1,10 @@
-//! Whether tests in a browser can be run here, and what drives it (`tools/needs.sh tests`).
+//! Finds the packages for tests in a browser (`tools/needs.sh tests`).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Where the packages lie, if all that is needed is there; if it has to be, it is.
+/// The folder of the packages; none if one is missing. Panics if they are mandatory.
 #[allow(clippy::disallowed_methods)]
 pub fn found() -> Option<PathBuf> {
     let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);

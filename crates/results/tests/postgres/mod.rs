@@ -1,7 +1,9 @@
-//! A PostgreSQL server of a test's own: in a temporary folder, on a free port of this machine, gone with the test.
+//! A PostgreSQL server for a test: in a temporary folder, on a free local port, stopped at the end
+//! of the test.
 //!
-//! Where the server is not installed the test says so and passes, except as root with CI set in the environment, where it has to be there. Invariant: the server
-//! ends with the thread that started it, however that ends.
+//! If PostgreSQL is not installed, the test prints this and passes. As root with CI set in the
+//! environment, PostgreSQL is mandatory. Invariant: the server ends with the thread that started
+//! it, in all cases.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 #![allow(
@@ -16,13 +18,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Who runs it where we are root, which it refuses to be run by: nobody.
+/// User id that runs the server if the test is root, because PostgreSQL does not run as root.
 const NOBODY: u32 = 65534;
 
-/// The password of everybody who has one.
+/// The password of all users with a password.
 pub const PASSWORD: &str = "pass:w\\rd";
 
-/// Looks for a server that starts or stops, a tenth of a second apart.
+/// Number of checks for the start or stop of the server, a tenth of a second apart.
 const LOOKS: u32 = 300;
 
 pub struct Postgres {
@@ -36,7 +38,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// Where the server's programs lie.
+/// Folder of the server's programs.
 fn programs() -> Option<PathBuf> {
     let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut places: Vec<PathBuf> = of_debian.map(|it| it.path().join("bin")).collect();
@@ -50,7 +52,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 impl Postgres {
-    /// A new server; none where it is not installed.
+    /// Starts a new server; none if PostgreSQL is not installed.
     pub fn start() -> Option<Postgres> {
         let found = programs();
         let is_needed = std::env::var_os("CI").is_some() && is_root();
@@ -87,11 +89,11 @@ impl Postgres {
         Some(made)
     }
 
-    /// One of its programs, run by somebody who may.
+    /// A command of one of its programs, run as a permitted user.
     fn command(&self, program: &str) -> Command {
         let path = self.programs.join(program);
         let mut command = Command::new("setpriv");
-        // It ends when this thread does.
+        // The server ends with this thread.
         command.args(["--pdeathsig", "QUIT"]);
         if is_root() {
             let nobody = NOBODY.to_string();
@@ -102,7 +104,7 @@ impl Postgres {
         command
     }
 
-    /// Starts it with what it had.
+    /// Starts the server again with its data.
     pub fn start_again(&mut self) {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).unwrap();
         let mut command = self.command("postgres");
@@ -135,12 +137,12 @@ impl Postgres {
         self.folder.join("log")
     }
 
-    /// Whatever it was told so far that stands in its log.
+    /// The log of the server.
     pub fn told(&self) -> String {
         fs::read_to_string(self.log()).unwrap()
     }
 
-    /// Has it serve TLS by this certificate, from now on.
+    /// Enables TLS with this certificate.
     pub fn secure(&mut self, certificate: &str, key: &str) {
         self.stop();
         for (name, text) in [("server.crt", certificate), ("server.key", key)] {
@@ -155,7 +157,7 @@ impl Postgres {
         self.start_again();
     }
 
-    /// Ends it at once, as a crash does.
+    /// Stops the server immediately, like a crash.
     pub fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let sent = Command::new("sh").args(["-c", &format!("kill -QUIT {}", child.id())]).status();
@@ -163,7 +165,7 @@ impl Postgres {
             let _ = child.kill();
         }
         let _ = child.wait();
-        // Whoever was connected is told by processes that end a moment later.
+        // Server processes of open connections end a moment later.
         for _ in 0..LOOKS {
             if TcpStream::connect(("127.0.0.1", self.port)).is_err() {
                 break;
@@ -172,7 +174,7 @@ impl Postgres {
         }
     }
 
-    /// What its owner gets for this, by the socket.
+    /// Result of a statement of the owner over the Unix socket.
     fn psql(&self, database: &str, sql: &str) -> Result<String, String> {
         let mut command = Command::new(self.programs.join("psql"));
         command.args([
@@ -192,12 +194,12 @@ impl Postgres {
         }
     }
 
-    /// The same where it has to be right.
+    /// Executes a statement that must succeed.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         self.psql(database, sql).unwrap_or_else(|why| panic!("{sql}: {why}"))
     }
 
-    /// A new database.
+    /// Creates a database and returns its address.
     pub fn database(&self, name: &str) -> String {
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         self.url("owner", name)
@@ -208,13 +210,13 @@ impl Postgres {
         format!("postgres://{user}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The same by the socket, which asks for no password.
+    /// The address over the Unix socket, which requires no password.
     pub fn url_of_socket(&self, user: &str, database: &str) -> String {
         let folder = self.folder.display();
         format!("postgres://{user}@/{database}?host={folder}&port={}", self.port)
     }
 
-    /// Where it lies.
+    /// The server's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

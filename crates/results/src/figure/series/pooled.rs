@@ -1,18 +1,19 @@
-//! Distributions of several trials as one.
+//! Pools the distributions of several trials.
 //!
-//! The distribution of all values is the mean of those of the trials, weighted by how many values each has. The i-th of n values has
-//! the share i/n, and a series begins with the first value, so that its first share tells n.
+//! The distribution of all values is the mean of the trials' distributions, weighted by their
+//! numbers of values. The i-th of n values has the share i/n. A series begins with the first value,
+//! so that its first share gives n.
 
-/// Points of the pooled distribution.
+/// Maximum number of points of the pooled distribution.
 const POINTS: usize = 400;
 
-/// The pooled distribution of these, each as pairs of a value and the share of values up to it, and how many values there are; none
-/// where a series does not tell how many values it has.
+/// The pooled distribution as pairs of a value and the share of values up to it, and the number of
+/// values; none if a series does not give its number of values.
 pub(super) fn of<'a>(all: impl Iterator<Item = &'a [[f64; 2]]>) -> Option<(Vec<[f64; 2]>, u64)> {
     let all: Vec<(&[[f64; 2]], f64)> =
         all.map(|points| Some((points, count(points)?))).collect::<Option<_>>()?;
     let total: f64 = all.iter().map(|(_, count)| count).sum();
-    // Each point raises the pooled share by what it raises the share of its own trial.
+    // Each point raises the pooled share in proportion to its step in its own trial.
     let mut steps: Vec<(f64, f64)> = Vec::new();
     for (points, count) in all {
         let mut before = 0.0;
@@ -32,13 +33,13 @@ pub(super) fn of<'a>(all: impl Iterator<Item = &'a [[f64; 2]]>) -> Option<(Vec<[
     Some((thinned(points), total as u64))
 }
 
-/// How many values a distribution has.
+/// Number of values in a distribution.
 fn count(points: &[[f64; 2]]) -> Option<f64> {
     let first = points.first()?[1];
     (first > 0.0 && first <= 1.0).then(|| (1.0 / first).round())
 }
 
-/// At most [`POINTS`] of these, the first and the last among them.
+/// At most [`POINTS`] of these points, including the first and the last.
 fn thinned(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     let (all, kept) = (points.len(), POINTS.min(points.len()));
     (0..kept).map(|place| points[place * (all - 1) / (kept - 1).max(1)]).collect()
@@ -48,7 +49,7 @@ fn thinned(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
 mod tests {
     use super::*;
 
-    /// The distribution of these values.
+    /// The distribution of these values, for tests.
     fn distribution(values: &[f64]) -> Vec<[f64; 2]> {
         let all = values.len() as f64;
         values.iter().zip(1..).map(|(value, rank)| [*value, f64::from(rank) / all]).collect()

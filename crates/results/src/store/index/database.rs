@@ -1,9 +1,14 @@
-//! The seam between what is asked and who answers: SQLite in a file beside the runs, or PostgreSQL on a server.
+//! Common interface to both databases: SQLite in a file next to the runs, or PostgreSQL on a
+//! server.
 //!
-//! Both are asked in the same words: what the two dialects share is enough for the index. Invariants: what comes from a record or from a
-//! user reaches the database as a value, never as a part of its language; a transaction that is not committed leaves nothing.
-//! Places for values are written `$1`, `$2`... in the order in which they come first: SQLite takes these for names and numbers them in
-//! that order.
+//! Both receive the same SQL; the common subset of the two dialects is sufficient for the index.
+//! Invariants:
+//!
+//! - Data from a record or a user reach the database as parameters, never as SQL.
+//! - A transaction that is not committed has no effect.
+//!
+//! Parameters are `$1`, `$2`... in the order of their first use. SQLite treats these as names and
+//! numbers them in that order.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -14,7 +19,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use super::schema::Table;
 use crate::store::team::server::{Server, ServerError};
 
-/// A value in a database, or of a condition.
+/// A value in a database or in a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -23,24 +28,24 @@ pub(crate) enum Value {
     Real(f64),
     Text(String),
     Bytes(Vec<u8>),
-    /// Several texts, for a server: one of them.
+    /// A list of texts for PostgreSQL's `ANY`.
     Texts(Vec<String>),
-    /// Several numbers, for a server.
+    /// A list of integers for PostgreSQL's `ANY`.
     Integers(Vec<i64>),
 }
 
 impl Value {
-    /// A text, or none.
+    /// A text or null.
     pub(crate) fn text_or_null(text: Option<impl Into<String>>) -> Value {
         text.map_or(Value::Null, |text| Value::Text(text.into()))
     }
 
-    /// A number, or none.
+    /// A number or null.
     pub(crate) fn real_or_null(value: Option<f64>) -> Value {
         value.map_or(Value::Null, Value::Real)
     }
 
-    /// A count; one that is larger than any database's numbers is the largest of these.
+    /// A count, limited to the largest integer of the database.
     pub(crate) fn count(count: u64) -> Value {
         Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
     }
@@ -64,12 +69,12 @@ impl ToSql for Value {
     }
 }
 
-/// A row of an answer.
+/// A row of a query result.
 #[derive(Debug)]
 pub(crate) struct Row(std::vec::IntoIter<Value>);
 
 impl Row {
-    /// A row of these values.
+    /// Creates a row from values.
     pub(crate) fn new(values: Vec<Value>) -> Row {
         Row(values.into_iter())
     }
@@ -82,12 +87,12 @@ impl Row {
         self.0.next().and_then(read).ok_or(DatabaseError::Unexpected(what))
     }
 
-    /// The next value, which is a text.
+    /// Takes the next value as text.
     pub(crate) fn text(&mut self) -> Result<String, DatabaseError> {
         self.text_or_none()?.ok_or(DatabaseError::Unexpected("a text"))
     }
 
-    /// The same where there may be none.
+    /// Takes the next value as text or null.
     pub(crate) fn text_or_none(&mut self) -> Result<Option<String>, DatabaseError> {
         self.next("a text", |value| match value {
             Value::Text(text) => Some(Some(text)),
@@ -96,7 +101,7 @@ impl Row {
         })
     }
 
-    /// The next value, which is a whole number.
+    /// Takes the next value as an integer.
     pub(crate) fn integer(&mut self) -> Result<i64, DatabaseError> {
         self.next("a whole number", |value| match value {
             Value::Integer(value) => Some(value),
@@ -104,7 +109,7 @@ impl Row {
         })
     }
 
-    /// The next value, which is true or false.
+    /// Takes the next value as a boolean.
     pub(crate) fn is(&mut self) -> Result<bool, DatabaseError> {
         self.next("yes or no", |value| match value {
             Value::Bool(value) => Some(value),
@@ -113,12 +118,12 @@ impl Row {
         })
     }
 
-    /// The next value, which is a number.
+    /// Takes the next value as a number.
     pub(crate) fn real(&mut self) -> Result<f64, DatabaseError> {
         self.real_or_none()?.ok_or(DatabaseError::Unexpected("a number"))
     }
 
-    /// The same where there may be none.
+    /// Takes the next value as a number or null.
     pub(crate) fn real_or_none(&mut self) -> Result<Option<f64>, DatabaseError> {
         self.next("a number", |value| match value {
             Value::Real(value) => Some(Some(value)),
@@ -128,7 +133,7 @@ impl Row {
         })
     }
 
-    /// The next value, which is bytes.
+    /// Takes the next value as bytes.
     pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, DatabaseError> {
         self.next("bytes", |value| match value {
             Value::Bytes(bytes) => Some(bytes),
@@ -140,14 +145,14 @@ impl Row {
 /// A database.
 #[derive(Debug)]
 pub(crate) enum Database {
-    /// A file, or memory.
+    /// A SQLite file, or an in-memory database.
     File(Connection),
-    /// A server.
+    /// A PostgreSQL server.
     Server(Box<Server>),
 }
 
 impl Database {
-    /// Carries out statements without values.
+    /// Executes statements without parameters.
     pub(crate) fn script(&mut self, sql: &str) -> Result<(), DatabaseError> {
         match self {
             Database::File(file) => Ok(file.execute_batch(sql)?),
@@ -155,7 +160,7 @@ impl Database {
         }
     }
 
-    /// Carries out a statement.
+    /// Executes a statement.
     pub(crate) fn execute(&mut self, sql: &str, values: &[Value]) -> Result<(), DatabaseError> {
         match self {
             Database::File(file) => {
@@ -168,7 +173,7 @@ impl Database {
         Ok(())
     }
 
-    /// What is answered.
+    /// Executes a query and returns its rows.
     pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
         match self {
             Database::File(file) => {
@@ -185,7 +190,7 @@ impl Database {
         }
     }
 
-    /// Puts rows into a table, a value for each of its columns.
+    /// Inserts rows with a value for each column of a table.
     pub(crate) fn insert(
         &mut self,
         table: &Table,
@@ -203,10 +208,10 @@ impl Database {
         }
     }
 
-    /// Numbers for so many new runs, which nobody else gets.
+    /// Reserves numbers for new runs.
     pub(crate) fn numbers(&mut self, count: usize) -> Result<Vec<i64>, DatabaseError> {
         match self {
-            // Whoever writes is alone.
+            // A writer has exclusive access.
             Database::File(file) => {
                 let last: i64 =
                     file.query_row("SELECT coalesce(max(id), 0) FROM run", [], |row| row.get(0))?;
@@ -220,7 +225,7 @@ impl Database {
         }
     }
 
-    /// Begins a transaction. In a file nobody else writes meanwhile.
+    /// Begins a transaction. In SQLite it excludes other writers.
     pub(crate) fn begin(&mut self) -> Result<Writing<'_>, DatabaseError> {
         self.script(match self {
             Database::File(_) => "BEGIN IMMEDIATE",
@@ -240,7 +245,7 @@ fn owned(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// A transaction: what was done in it counts once it is committed.
+/// A transaction. Its changes take effect on commit.
 #[derive(Debug)]
 pub(crate) struct Writing<'a> {
     database: &'a mut Database,
@@ -248,11 +253,11 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// All of it counts.
+    /// Commits the transaction.
     pub(crate) fn commit(mut self) -> Result<(), DatabaseError> {
         self.is_open = false;
         self.database.script("COMMIT").inspect_err(|_| {
-            // A file that could not be written holds its lock until then.
+            // After a failed write, SQLite holds its lock until the rollback.
             let _ = self.database.script("ROLLBACK");
         })
     }
@@ -261,7 +266,7 @@ impl Writing<'_> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            // A connection that is gone has undone it by itself.
+            // A lost connection has already rolled back.
             let _ = self.database.script("ROLLBACK");
         }
     }
@@ -281,14 +286,14 @@ impl DerefMut for Writing<'_> {
     }
 }
 
-/// Why a database did not do what was asked.
+/// Error of a database operation.
 #[derive(Debug)]
 pub(crate) enum DatabaseError {
-    /// SQLite says so.
+    /// Error of SQLite.
     File(rusqlite::Error),
-    /// The server, or the way to it.
+    /// Error of the server or the connection.
     Server(ServerError),
-    /// Something else was answered than what was asked for, which is this.
+    /// The result has another type than this expected one.
     Unexpected(&'static str),
 }
 

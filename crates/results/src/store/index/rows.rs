@@ -1,6 +1,7 @@
-//! A run as rows of the index's tables.
+//! Converts a run to rows of the index's tables.
 //!
-//! Invariant: a run's rows are a function of its record and of where it lies, the same for a file and for a server.
+//! Invariant: a run's rows depend only on its record and its folder, and are the same for SQLite
+//! and PostgreSQL.
 
 use ring::digest::{SHA256, digest};
 use serde_json::json;
@@ -14,17 +15,18 @@ use crate::links;
 use crate::record::{Record, Trial};
 use crate::store::Texts;
 
-/// What tells a run and its state from others.
+/// Identity and version of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// The same for the run wherever it lies and however far it has come; empty as long as nothing was measured.
+    /// Identity of the run, independent of its folder and progress. Empty until something was
+    /// measured.
     pub(crate) identity: String,
-    /// The same as long as what was stored of it is.
+    /// Digest of the stored data.
     pub(crate) digest: String,
 }
 
 impl Marks {
-    /// The marks of a run that was read from these texts.
+    /// The marks of a run read from these texts.
     pub(crate) fn of(record: &Record, texts: &Texts) -> Marks {
         let first = record.trials.iter().min_by_key(|trial| trial.id);
         Marks {
@@ -34,9 +36,9 @@ impl Marks {
     }
 }
 
-/// What a run is known by on every machine: when it began, what was asked for, on what kind of machine, and what came out of its first trial, of
-/// which no two take the same number of nanoseconds. No part of it changes as the run goes on, when its folder is moved, or when it is read by another
-/// version.
+/// Identity of a run on any machine: its start time, parameters and environment, and the results of
+/// its first trial. Two first trials never take the same number of nanoseconds. The identity does
+/// not change as the run progresses, when its folder moves, or when another version reads it.
 pub(crate) fn identity(record: &Record, first: &Trial) -> String {
     let machine = &record.environment;
     let latency = first.latency.as_ref().map(|it| (it.count, it.ns_min, it.ns_max));
@@ -62,12 +64,12 @@ pub(crate) fn identity(record: &Record, first: &Trial) -> String {
     hex(facts.to_string().as_bytes())
 }
 
-/// SHA-256, as letters.
+/// SHA-256 in hexadecimal.
 fn hex(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A run's rows, but for its number, which comes first in each.
+/// A run's rows without the run number, which is the first column of each.
 #[derive(Debug)]
 pub(crate) struct Rows {
     run: Vec<Value>,
@@ -75,7 +77,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The rows of a run that lies here.
+    /// The rows of a local run.
     pub(crate) fn of(
         record: &Record,
         marks: &Marks,
@@ -134,7 +136,7 @@ impl Rows {
     }
 }
 
-/// A trial's row, but for its run's number.
+/// A trial's row without the run number.
 fn trial(trial: &Trial) -> Vec<Value> {
     let role = serde_json::to_value(trial.role).expect("a role is a word");
     let latency = trial.latency.as_ref();
@@ -153,7 +155,7 @@ fn trial(trial: &Trial) -> Vec<Value> {
     ]
 }
 
-/// Puts runs in, each with a number of its own; these.
+/// Inserts runs with new numbers and returns these.
 pub(crate) fn insert(writing: &mut Database, runs: Vec<Rows>) -> Result<Vec<i64>, DatabaseError> {
     let numbers = writing.numbers(runs.len())?;
     let (mut heads, mut parts): (_, [Vec<Vec<Value>>; PARTS.len()]) =
@@ -172,7 +174,7 @@ pub(crate) fn insert(writing: &mut Database, runs: Vec<Rows>) -> Result<Vec<i64>
     Ok(numbers)
 }
 
-/// Puts further trials of a run in.
+/// Inserts further trials of a run.
 pub(crate) fn insert_trials<'a>(
     writing: &mut Database,
     run: i64,

@@ -1,6 +1,7 @@
-//! What has to be alike for two values to belong to one series over time.
+//! Conditions that values of one series over time share.
 //!
-//! Invariant: values of other links, parameters, efforts, hosts or version families of the target are never in one series.
+//! Invariant: values of different links, parameters, efforts, hosts or version families of the
+//! target are never in one series.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,24 +11,25 @@ use crate::record::{Environment, Record};
 /// The key of `--set` assignments among a record's parameters.
 const SET: &str = "set";
 
-/// What a value was measured with.
+/// Conditions of a measured value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Conditions {
-    /// How its target was joined.
+    /// Link of the target.
     pub link: String,
     /// The first two numbers of the target's version, such as `3.1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_family: Option<String>,
-    /// How much was measured: quick, standard or full.
+    /// Measurement effort: quick, standard or full.
     pub effort: String,
-    /// The class of the host: its processor, cores and hypervisor, or that time was simulated.
+    /// Class of the host: its processor, cores and hypervisor, or simulated time.
     pub host: String,
-    /// All parameters of the run as JSON; absent where the index was made by an earlier version.
+    /// All parameters of the run as JSON; absent if an earlier version made the index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<String>,
 }
 
-/// The family of a version: its first two numbers, as `3.1` of `ovs-vswitchd (Open vSwitch) 3.1.0`.
+/// The family of a version: its first two numbers, for example `3.1` of `ovs-vswitchd (Open
+/// vSwitch) 3.1.0`.
 pub fn version_family(version: &str) -> Option<String> {
     let numbers = |word: &str| {
         let word = word.trim_start_matches(['v', '(']);
@@ -42,7 +44,7 @@ pub fn version_family(version: &str) -> Option<String> {
     version.split_whitespace().find_map(numbers)
 }
 
-/// The class of a host: what decides how fast it can be, without what changes from day to day.
+/// The class of a host: properties that determine its speed and are stable from day to day.
 pub fn host_class(environment: &Environment) -> String {
     if environment.simulated {
         return "simulated".into();
@@ -53,7 +55,7 @@ pub fn host_class(environment: &Environment) -> String {
     format!("{processor}{cores}{machine}")
 }
 
-/// All parameters of a run as JSON: assignments by key, the last one of each, and what was derived from them.
+/// All parameters of a run as JSON: the last assignment of each key, and values derived from them.
 pub(crate) fn parameters(record: &Record) -> String {
     let mut all = Map::new();
     for (key, value) in &record.parameters {
@@ -77,7 +79,8 @@ pub(crate) fn parameters(record: &Record) -> String {
 }
 
 impl Conditions {
-    /// The conditions in words, without the parameters that every series here has: `veth:afpacket, 3.1, quick, ...`.
+    /// The conditions as text, without the parameters that all series share: `veth:afpacket, 3.1,
+    /// quick, ...`.
     pub fn words(&self, common: Option<&Conditions>) -> String {
         let family = self.version_family.iter().map(|it| format!("version {it}"));
         let all = std::iter::once(self.link.clone())

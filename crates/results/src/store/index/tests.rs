@@ -1,4 +1,4 @@
-//! The index against what happens to runs, and to itself.
+//! Tests of the index: changes of runs, and damage to the index.
 
 use std::path::PathBuf;
 use std::thread;
@@ -22,7 +22,7 @@ impl Runs {
         Runs(path)
     }
 
-    /// A run of the made-up one's first trials, made on this day.
+    /// Adds a run with the first trials of the sample run, dated this day.
     fn add(&self, day: &str, experiment: &str) -> String {
         let store = Store::create(&self.0, day, experiment).unwrap();
         store.write_record(&record(day, experiment)).unwrap();
@@ -155,7 +155,7 @@ fn a_series_has_one_link_host_effort_parameters_and_version_family() {
         .chunk_by(TrendRow::is_of_series)
         .map(|rows| rows.iter().map(|row| &row.created[..10]).collect())
         .collect();
-    // The first and the last are alike, and two patches of one family are.
+    // The first and the last have equal conditions, as have two patches of one version family.
     assert!(series.contains(&vec!["2026-02-01", "2026-03-01"]), "{series:?}");
     assert!(series.contains(&vec!["2026-02-06", "2026-02-07"]), "{series:?}");
     assert_eq!(series.len(), 6, "{series:?}");
@@ -209,7 +209,7 @@ fn a_damaged_index_is_made_anew() {
     let whole = fs::read(&file).unwrap();
     let mut told = 0;
     for step in 0..24 {
-        // Cut short, or a stretch of it overwritten.
+        // Truncated or partly overwritten.
         let at = whole.len() * step / 24;
         let mut spoilt = whole.clone();
         match step % 2 {
@@ -233,7 +233,7 @@ fn a_damaged_index_is_made_anew() {
     later.pragma_update(None, "user_version", 99).unwrap();
     drop(later);
     assert_eq!(runs.open().1.read, 1, "of another version");
-    // In the way is what is no file: the index is then kept in memory.
+    // If the path is blocked by something other than a file, the index is in memory.
     schema::remove(&file).unwrap();
     fs::create_dir(&file).unwrap();
     let (mut index, refreshed) = runs.open();

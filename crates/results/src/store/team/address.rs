@@ -1,7 +1,10 @@
-//! Where a store for teams is and who asks there: `postgres://USER@HOST:PORT/DATABASE`.
+//! Address of a shared results store: `postgres://USER@HOST:PORT/DATABASE`.
 //!
-//! Source: PostgreSQL 17, sections 32.1.1.2 (connection URIs), 32.1.2 (parameters), 32.16 (the password file), 32.19.1 (what `sslmode` promises). Invariant: a
-//! password is in nothing that can be shown; what an address says and this program does not do is refused and never passed over.
+//! Source: PostgreSQL 17, sections 32.1.1.2 (connection URIs), 32.1.2 (parameters), 32.16 (password
+//! file), 32.19.1 (`sslmode`). Invariants:
+//!
+//! - No displayable value contains a password.
+//! - An unsupported parameter is an error, never ignored.
 
 use std::fmt;
 use std::fs;
@@ -11,47 +14,47 @@ use std::time::Duration;
 
 use super::tls::{Files, Security};
 
-/// What an address begins with.
+/// URI schemes.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// The port that a server has unless another is said.
+/// Default port.
 const PORT: u16 = 5432;
 
-/// So long is tried to reach a server and to be let in, unless `connect_timeout` says otherwise.
+/// Default timeout for connection and login; `connect_timeout` overrides it.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Seconds that `connect_timeout` takes.
+/// Maximum value of `connect_timeout` in seconds.
 const CONNECT_S_MAX: u64 = 600;
 
-/// So long an answer may take.
+/// Reply timeout.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Bytes of a file with passwords.
+/// Maximum size of a password file.
 const PASSWORDS_BYTES_MAX: u64 = 1 << 20;
 
-/// What the environment says beside an address.
+/// Settings from the environment that complete an address.
 #[derive(Clone, Default)]
 pub struct Beside {
-    /// Who uses this machine.
+    /// Name of the local user.
     pub user: String,
     /// The password (`PGPASSWORD`).
     pub password: Option<String>,
-    /// A file with passwords (`PGPASSFILE`), which has to be there.
+    /// Password file (`PGPASSFILE`), which must exist.
     pub passwords: Option<PathBuf>,
-    /// The user's home, in which such a file and certificates may lie.
+    /// The user's home folder, with the default password file and certificates.
     pub home: Option<PathBuf>,
 }
 
-/// Where the server listens.
+/// Location of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// On a network.
+    /// Host name or IP address.
     Host(String),
-    /// On this machine, in this folder.
+    /// Folder of a local Unix socket.
     Socket(PathBuf),
 }
 
-/// Where a store is, and who asks.
+/// Address and user of a store.
 #[derive(Clone)]
 pub struct Address {
     pub(super) user: String,
@@ -60,27 +63,27 @@ pub struct Address {
     pub(super) port: u16,
     pub(super) database: String,
     pub(super) security: Security,
-    /// So long is tried to reach it.
+    /// Timeout for connection and login.
     pub(super) connect: Duration,
-    /// So long an answer may take.
+    /// Reply timeout.
     pub(super) answer: Duration,
 }
 
-/// Why a text is no address, or none that can be used.
+/// Why an address is invalid or unsupported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressError {
-    /// It begins with something else.
+    /// Unknown scheme.
     Scheme,
-    /// This part of it is wrong: which, and how.
+    /// Invalid part, and the reason.
     Part(&'static str, String),
-    /// A parameter that is not known.
+    /// Unknown parameter.
     Unknown(String),
-    /// The file with passwords cannot be used.
+    /// The password file cannot be used.
     Passwords(PathBuf, String),
 }
 
 impl Address {
-    /// Reads an address; whether a password stood in it.
+    /// Parses an address. The second value states whether the text contained a password.
     pub fn read(text: &str, beside: &Beside) -> Result<(Address, bool), AddressError> {
         let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
         let rest = rest.ok_or(AddressError::Scheme)?;
@@ -129,7 +132,7 @@ impl Address {
         Ok((address, stood))
     }
 
-    /// The password that a file has for it.
+    /// The password from the password file.
     fn kept_password(&self, beside: &Beside) -> Result<Option<String>, AddressError> {
         let usual = beside.home.as_ref().map(|home| home.join(".pgpass")).filter(|it| it.exists());
         let Some(file) = beside.passwords.clone().or(usual) else { return Ok(None) };
@@ -151,7 +154,7 @@ impl Address {
     }
 }
 
-/// The password of a line of a file with passwords, if the line is for this.
+/// The password from a line of a password file, if the line matches.
 fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -170,7 +173,7 @@ fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
     is_it.then_some(password)
 }
 
-/// What stands in an address beside user and database.
+/// Parts of an address other than user and database.
 #[derive(Default)]
 struct Asked {
     host: String,
@@ -207,7 +210,7 @@ impl Asked {
         Ok(match self.mode.as_str() {
             "disable" => Security::None,
             "" | "prefer" => Security::Preferred(files),
-            // As libpq has it: who names a CA wants it to be asked.
+            // As in libpq: `require` with a root certificate verifies the CA.
             "require" if files.roots.is_some() => Security::Vouched(files),
             "require" => Security::Encrypted(files),
             "verify-ca" => Security::Vouched(files),
@@ -224,7 +227,7 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), AddressError> {
     if text.contains(',') {
         return Err(AddressError::Part("host", "give one, not several".into()));
     }
-    // An address of IPv6 stands in brackets.
+    // IPv6 addresses are in brackets.
     if let Some((inner, rest)) = text.strip_prefix('[').and_then(|it| it.split_once(']')) {
         let port = rest.strip_prefix(':').map(port).transpose()?;
         return Ok((inner, port));
@@ -241,7 +244,7 @@ fn port(text: &str) -> Result<u16, AddressError> {
     port.ok_or_else(|| AddressError::Part("port", "give a number from 1 to 65535".into()))
 }
 
-/// A part of an address, in which `%20` is a blank.
+/// Decodes percent-encoding.
 fn decoded(part: &'static str, text: &str) -> Result<String, AddressError> {
     let wrong = || {
         AddressError::Part(part, "a % has two hexadecimal digits behind it, and %25 is %".into())
@@ -281,14 +284,14 @@ impl fmt::Display for Address {
     }
 }
 
-/// No more than can be shown.
+/// Uses `Display`, which omits the password.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({self})")
     }
 }
 
-/// What it says is never the address itself, in which a password may stand.
+/// Never prints the address itself, which may contain a password.
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -377,7 +380,7 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         let said = asked("postgres://db/lab", &file).unwrap_err().to_string();
         assert!(said.contains("others may read it"), "{said}");
-        // Who says it otherwise needs no file.
+        // A password in the address takes precedence over the file.
         assert_eq!(asked("postgres://ann:x@db/lab", &file).unwrap().as_deref(), Some("x"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(asked("postgres://db/lab", &file).unwrap().as_deref(), Some("a:b\\c:d"));

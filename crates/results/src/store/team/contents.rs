@@ -1,8 +1,11 @@
-//! A run's files as a server keeps them, so that it can be opened where its folder is not.
+//! Files of a run on a server, for opening the run without its folder.
 //!
-//! These are what its report is made of: the record, the lines of a run that has not ended, and the latencies' histograms; logs, captures and what a
-//! report makes stay in the folder. Invariants: what comes from a server may be anybody's: names lead nowhere else, and nothing unpacks to more
-//! than was said.
+//! The store has the files that a report needs: the record, the lines of an unfinished run, and
+//! latency histograms. Logs, captures and report files stay in the folder. Invariants for data from
+//! a server, which is untrusted:
+//!
+//! - File names do not leave the target folder.
+//! - No file unpacks to more than its declared size.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,23 +20,24 @@ use crate::record::Record;
 use crate::store::index::database::{Database, Value};
 use crate::store::{self, RECORD_FILE, TRIALS_FILE, Texts};
 
-/// Bytes of a run's files, packed; one with more is kept without its histograms, or with nothing but its numbers.
+/// Maximum packed size of a run's files. A larger run is stored without its histograms, or without
+/// any files.
 pub const PACKED_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of one file, unpacked.
+/// Maximum unpacked size of one file.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Files of a run.
+/// Maximum number of files of a run.
 const FILES_MAX: i64 = 100_000;
 
-/// Files of a run, packed: a name, how many bytes it has, and they.
+/// Packed files of a run: name, size and contents.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     files: Vec<(String, u64, Vec<u8>)>,
 }
 
 impl Contents {
-    /// The files of a run that lies here, and bytes of all of them, packed.
+    /// Packs the files of a local run.
     pub(super) fn of(folder: &Path, record: &Record, texts: &Texts) -> Contents {
         let mut files = vec![(RECORD_FILE.to_string(), packed(texts.record.as_bytes()))];
         if !texts.lines.is_empty() {
@@ -48,7 +52,7 @@ impl Contents {
         let (head, mut left) = (files.len(), PACKED_BYTES_MAX - bytes(&files));
         let latencies = record.trials.iter().filter_map(|it| it.latency.as_ref()?.file.as_deref());
         for name in latencies {
-            // One that cannot be read is told of by the report.
+            // The report mentions a histogram that cannot be read.
             let Some(file) = store::inside(folder, name).ok().and_then(|it| fs::read(it).ok())
             else {
                 continue;
@@ -67,17 +71,17 @@ impl Contents {
         Contents { files: files.into_iter().map(plain).collect() }
     }
 
-    /// Whether there is nothing to open it with.
+    /// Whether the run is too large to store its files.
     pub(super) fn is_too_much(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Bytes of all of them.
+    /// Total size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.files.iter().map(|(.., packed)| packed.len()).sum()
     }
 
-    /// As rows of the run with this number.
+    /// Rows for the run with this number.
     pub(super) fn rows(self, run: i64) -> impl Iterator<Item = Vec<Value>> {
         self.files.into_iter().map(move |(name, bytes, packed)| {
             let (run, bytes) = (Value::Integer(run), Value::count(bytes));

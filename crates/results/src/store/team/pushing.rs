@@ -1,7 +1,10 @@
-//! What is new of a run while it measures: its trials, as they end.
+//! Uploads the trials of a run while it measures.
 //!
-//! They are read where the run wrote them. Invariants: what was read is not read again; what could not be sent is sent with what
-//! comes next; a run that was sent so far has no digest, so that whoever sends it whole does.
+//! Trials are read from the run's folder. Invariants:
+//!
+//! - Each line is read once.
+//! - Trials that could not be sent are sent with the next ones.
+//! - A run uploaded this way has no digest, so that a later upload replaces it completely.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,27 +19,27 @@ use crate::store::index::stamp;
 use crate::store::lines::{self, Lines};
 use crate::store::{StoreError, TRIALS_FILE, read_record};
 
-/// Bytes that are read at a time.
+/// Maximum number of bytes per read.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// A run that is sent as it goes.
+/// A run that is uploaded as it progresses.
 #[derive(Debug)]
 pub struct Pushing {
     folder: PathBuf,
     name: String,
     origin: String,
-    /// The first trial, once there is one.
+    /// The first trial, if any.
     first: Option<Trial>,
-    /// Trials that were read and are not there yet.
+    /// Trials that were read but not sent yet.
     waiting: Vec<Trial>,
-    /// The ids of trials that were read.
+    /// Ids of the trials that were read.
     ids: BTreeSet<u64>,
-    /// So far its lines were read.
+    /// Read position in the file.
     read: u64,
 }
 
 impl Pushing {
-    /// A run in a folder, which the store calls so.
+    /// Starts an upload of the run in a folder under this name.
     pub fn new(folder: &Path, name: &str, origin: &str) -> Pushing {
         Pushing {
             folder: folder.into(),
@@ -49,7 +52,7 @@ impl Pushing {
         }
     }
 
-    /// Sends what is new; how many trials were sent.
+    /// Sends new trials and returns their number.
     pub fn push(&mut self, team: &mut Team) -> Result<usize, TeamError> {
         self.read()?;
         let Some(first) = self.first.as_ref().filter(|_| !self.waiting.is_empty()) else {
@@ -77,7 +80,7 @@ impl Pushing {
         };
         let is_new = |it: &&Trial| i64::try_from(it.id).is_ok_and(|id| id > last);
         let new: Vec<&Trial> = self.waiting.iter().filter(is_new).collect();
-        // Where somebody sent it whole meanwhile there may be none.
+        // If another client uploaded the run in the meantime, there may be no new trials.
         if !new.is_empty() {
             rows::insert_trials(&mut writing, number, new.into_iter())?;
             let changed = [Value::Integer(number), Value::Integer(stamp.1)];
@@ -88,7 +91,7 @@ impl Pushing {
         Ok(std::mem::take(&mut self.waiting).len())
     }
 
-    /// Reads lines that have come since.
+    /// Reads new lines.
     fn read(&mut self) -> Result<(), TeamError> {
         let path = self.folder.join(TRIALS_FILE);
         let wrong = |error| StoreError::new("read", &path, error);
@@ -97,12 +100,12 @@ impl Pushing {
             file.seek(SeekFrom::Start(self.read)).map_err(wrong)?;
             let mut bytes = Vec::new();
             file.by_ref().take(BYTES_MAX).read_to_end(&mut bytes).map_err(wrong)?;
-            // The last line may be on its way.
+            // The last line may be incomplete.
             let whole = lines::whole(&bytes);
             if whole.is_empty() {
                 return Ok(());
             }
-            // A damaged line is named where the run is read as a whole.
+            // A complete read of the run reports damaged lines.
             for line in Lines::parse(whole).lines {
                 if let Line::Trial(trial) = line
                     && self.ids.insert(trial.id)

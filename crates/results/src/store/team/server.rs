@@ -1,8 +1,12 @@
-//! A connection to a PostgreSQL server that is waited for so long and no longer.
+//! A PostgreSQL connection with deadlines.
 //!
-//! The library below is asynchronous; here a runtime of its own makes calls of it that return. Invariants: every wait has an end; whatever a server says,
-//! sends or leaves out becomes an error with one line, in which control characters have no place; after an answer that did not come in time nothing
-//! more is asked.
+//! The library is asynchronous; a runtime owned by the connection makes its calls blocking.
+//! Invariants:
+//!
+//! - Every wait has a timeout.
+//! - Any invalid or missing input from a server becomes a one-line error without control
+//!   characters.
+//! - After a reply timeout, no further requests are sent.
 
 use std::fmt;
 use std::future::Future;
@@ -22,18 +26,18 @@ use super::tls::{Security, Way};
 use crate::store::index::database::{Row, Value};
 use crate::store::index::schema::{Kind, Table};
 
-/// Rows that are put in at a time.
+/// Rows per insert statement.
 const ROWS_MAX: usize = 10_000;
 
-/// Letters of what a server says that are told.
+/// Maximum length of a quoted server message, in characters.
 const SAID_MAX: usize = 240;
 
-/// So long a server is given to hear that we leave.
+/// Time for the server to process the end of the connection.
 const LEAVING: Duration = Duration::from_millis(200);
 
 /// A connection.
 pub(crate) struct Server {
-    /// Not there any more once an answer did not come.
+    /// None after a reply timeout.
     client: Option<Client>,
     connection: Option<JoinHandle<()>>,
     runtime: Option<Runtime>,
@@ -41,7 +45,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Connects, as soon as that is possible and not later than the address allows.
+    /// Connects within the timeout of the address.
     pub(super) fn connect(address: &Address) -> Result<Server, ServerError> {
         let built = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = built.map_err(ServerError::Unreachable)?;
@@ -61,7 +65,7 @@ impl Server {
         Ok(Server { client, connection, runtime: Some(runtime), answer: address.answer })
     }
 
-    /// Who is asked, and how it is waited for.
+    /// Returns the client, and how to wait for its replies.
     fn ready(&self) -> Result<(&Client, Waiting<'_>), ServerError> {
         match (&self.client, &self.runtime) {
             (Some(client), Some(runtime)) => Ok((client, Waiting(runtime, self.answer))),
@@ -69,7 +73,8 @@ impl Server {
         }
     }
 
-    /// After an answer that did not come in time nothing is asked: what comes later would be taken for the answer to something else.
+    /// Drops the client after a reply timeout. A late reply would otherwise be taken for the reply
+    /// to the next request.
     fn settled<T>(&mut self, done: Result<T, ServerError>) -> Result<T, ServerError> {
         if matches!(done, Err(ServerError::Silent(_))) {
             self.client = None;
@@ -102,7 +107,7 @@ impl Server {
         self.settled(done)?.iter().map(read).collect()
     }
 
-    /// Puts rows in by columns, so that there is one statement for any number of them.
+    /// Inserts rows as one array per column, so that one statement serves any number of rows.
     pub(crate) fn insert(
         &mut self,
         table: &Table,
@@ -134,7 +139,7 @@ impl Server {
     }
 }
 
-/// How long is waited, and by what.
+/// The runtime and the timeout of a wait.
 struct Waiting<'a>(&'a Runtime, Duration);
 
 impl Waiting<'_> {
@@ -156,10 +161,10 @@ impl Drop for Server {
         if self.client.take().is_some()
             && let Some(connection) = self.connection.take()
         {
-            // The connection says goodbye when nobody asks any more.
+            // The connection ends cleanly once its client is dropped.
             let _ = runtime.block_on(async { timeout(LEAVING, connection).await });
         }
-        // A name that is still being looked up is not waited for.
+        // Does not wait for a pending name lookup.
         runtime.shutdown_background();
     }
 }
@@ -193,12 +198,12 @@ async fn connected(address: &Address) -> Result<(Client, JoinHandle<()>), Server
     config.ssl_mode(security.mode());
     let connector = security.connector(host).map_err(ServerError::Tls)?;
     let (client, connection) = config.connect_raw(way, connector).await?;
-    // Why it ended is told to whoever asks next.
+    // The next request reports why the connection ended.
     let connection = tokio::spawn(async { drop(connection.await) });
     Ok((client, connection))
 }
 
-/// What a kind is called on a server.
+/// PostgreSQL type name of a kind.
 pub(super) fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Bool => "boolean",
@@ -234,7 +239,7 @@ fn parameters(values: &[Value]) -> Vec<Parameter> {
     values.iter().map(parameter).collect()
 }
 
-/// A column's values; what is not of its kind is missing.
+/// Values of a column. A value of another kind becomes null.
 fn array(values: Vec<Value>, kind: Kind) -> Parameter {
     fn all<T: ToSql + Sync + 'static>(
         values: Vec<Value>,
@@ -269,12 +274,12 @@ fn array(values: Vec<Value>, kind: Kind) -> Parameter {
     }
 }
 
-/// A text as the server takes it: it knows no zero bytes.
+/// Replaces zero bytes, which PostgreSQL text does not allow.
 fn sendable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-/// A row, whatever the server says that its columns are.
+/// Converts a row with the column types that the server reports.
 fn read(row: &tokio_postgres::Row) -> Result<Row, ServerError> {
     let value = |at: usize, kind: &Type| -> Result<Value, tokio_postgres::Error> {
         let found = match *kind {
@@ -282,7 +287,7 @@ fn read(row: &tokio_postgres::Row) -> Result<Row, ServerError> {
             Type::INT8 => row.try_get::<_, Option<i64>>(at)?.map(Value::Integer),
             Type::FLOAT8 => row.try_get::<_, Option<f64>>(at)?.map(Value::Real),
             Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(at)?.map(Value::Bytes),
-            // What else it may be, it is no text then.
+            // Any other type that does not convert to text is an error.
             _ => row.try_get::<_, Option<String>>(at)?.map(Value::Text),
         };
         Ok(found.unwrap_or(Value::Null))
@@ -292,29 +297,29 @@ fn read(row: &tokio_postgres::Row) -> Result<Row, ServerError> {
     Ok(Row::new(values?))
 }
 
-/// Why a server did not do what was asked.
+/// Error of a server operation.
 #[derive(Debug)]
 pub(crate) enum ServerError {
-    /// There is no way to it.
+    /// The server is unreachable.
     Unreachable(io::Error),
-    /// It did not answer for so long.
+    /// No reply within this timeout.
     Silent(Duration),
-    /// TLS is not as it was asked for.
+    /// TLS failed, or does not meet the requirements.
     Tls(String),
-    /// It does not let this user in.
+    /// The server rejected the login.
     Login(String),
-    /// It does not let this user do that.
+    /// The user lacks a permission.
     Rights(String),
     /// The connection ended.
     Gone(String),
-    /// It refuses for another reason.
+    /// The server rejected the request for another reason.
     Refused(String),
-    /// What it sends is not what a server sends.
+    /// The reply is not valid.
     Odd(String),
 }
 
 impl ServerError {
-    /// Whether it will be the same in a minute, as far as can be known.
+    /// Whether a retry is likely to fail with the same error.
     pub(crate) fn is_lasting(&self) -> bool {
         matches!(self, ServerError::Login(_) | ServerError::Rights(_) | ServerError::Tls(_))
     }
@@ -333,7 +338,7 @@ impl From<tokio_postgres::Error> for ServerError {
                 &SqlState::INSUFFICIENT_PRIVILEGE | &SqlState::READ_ONLY_SQL_TRANSACTION => {
                     ServerError::Rights(line)
                 }
-                // It is being stopped, or starts.
+                // The server is starting or shutting down.
                 _ if is_of("57P") => ServerError::Gone(line),
                 _ => ServerError::Refused(line),
             };
@@ -363,7 +368,7 @@ impl From<tokio_postgres::Error> for ServerError {
         }
         match why {
             why if is_ended => ServerError::Gone(why),
-            // The server has none and some was asked for.
+            // TLS is required and the server does not support it.
             why if why.contains("TLS") => ServerError::Tls(why),
             why if why.contains("password missing") || why.contains("authentication") => {
                 ServerError::Login(why)
@@ -373,7 +378,7 @@ impl From<tokio_postgres::Error> for ServerError {
     }
 }
 
-/// One line of what came from outside.
+/// Reduces external text to one line.
 fn cleaned(text: &str) -> String {
     let line: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
     let mut short: String = line.trim().chars().take(SAID_MAX).collect();

@@ -1,4 +1,4 @@
-//! A store for teams on a real server, and on servers that are none.
+//! Tests of a shared results store with a real server and with invalid servers.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ impl Runs {
         Runs(path)
     }
 
-    /// A run with a trial more for each number, its folder's name.
+    /// Adds a run with this number of trials and returns its folder name.
     fn add(&self, day: &str, seed: u64, trials: usize) -> String {
         let mut store = Store::create(&self.0, day, "latency").unwrap();
         let mut record = record(day, seed, trials);
@@ -78,11 +78,11 @@ fn address(url: &str) -> Address {
     Address::read(url, &beside).unwrap().0
 }
 
-/// All rows of all tables, each with its run's folder in place of its number, sorted.
+/// All rows of all tables, sorted, with the run's folder instead of its number.
 fn all(database: &mut Database) -> Vec<String> {
     let mut found = Vec::new();
     for table in std::iter::once(&super::super::index::schema::RUN).chain(PARTS) {
-        // What differs by where it lies: the number, and whose it is.
+        // Columns that depend on the location: number and owner.
         let columns = table.columns.iter().map(|(name, ..)| *name);
         let columns = columns
             .filter(|name| !matches!((table.name, *name), ("run", "id" | "origin") | (_, "run")));
@@ -94,7 +94,7 @@ fn all(database: &mut Database) -> Vec<String> {
         let sql = format!("SELECT run.folder, {} FROM {from}", columns.join(", "));
         for row in database.query(&sql, &[]).unwrap() {
             let row = format!("{} {row:?}", table.name);
-            // A file has whole numbers for yes and no.
+            // SQLite stores booleans as integers.
             found
                 .push(row.replace("Bool(true)", "Integer(1)").replace("Bool(false)", "Integer(0)"));
         }
@@ -121,7 +121,7 @@ fn folders(team: &mut Team, filter: &[&str]) -> Vec<String> {
     rows.into_iter().map(|row| row.folder).collect()
 }
 
-/// One server for all that needs one: starting it takes longest.
+/// All tests share one server, because starting it takes longest.
 #[test]
 fn a_real_server_keeps_what_folders_hold() {
     let Some(server) = Postgres::start() else { return };
@@ -175,7 +175,7 @@ fn what_is_sent_is_what_a_file_holds(url: &str) {
         let plain = |row: TrendRow| TrendRow { id: None, ..row };
         assert_eq!(here, there.into_iter().map(plain).collect::<Vec<_>>(), "{filter:?}");
     }
-    // A run is opened elsewhere as it is here.
+    // A run opened from the server equals the local one.
     let found = team.runs(&Filter::default()).unwrap().pop().unwrap();
     let (identity, folder) = team.find(&found.id.unwrap()).unwrap();
     assert_eq!(team.find(&found.folder).unwrap().0, identity);
@@ -186,12 +186,12 @@ fn what_is_sent_is_what_a_file_holds(url: &str) {
             [&runs.0.join(&folder), &elsewhere.0].map(|it| fs::read(it.join(file)).unwrap());
         assert_eq!(files[0], files[1], "{file}");
     }
-    // What is gone from a folder stays there.
+    // A run deleted locally stays in the store.
     fs::remove_dir_all(runs.0.join(&folder)).unwrap();
     assert_eq!(runs.send(&mut team), Sent::default());
     assert_eq!(team.find(&identity).unwrap().1, folder);
     assert!(matches!(team.find("nothing"), Err(TeamError::NoRun)));
-    // What somebody else put there leads nowhere.
+    // Malicious file names do not leave the folder.
     for name in ["../out.hgrm", "/tmp/out.hgrm", "latency/../../out.hgrm", "run.sh"] {
         team.database
             .execute("UPDATE contents SET path = $1", &[Value::Text(name.into())])
@@ -230,7 +230,7 @@ fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
     let name = here.add("2026-01-31", 7, 2);
     assert_eq!(here.send(&mut team).runs, 1);
     let (identity, _) = team.find(&name).unwrap();
-    // Two machines may call different runs the same, and one run differently.
+    // Two machines may use one name for different runs, and different names for one run.
     assert_eq!(there.add("2026-01-31", 8, 2), name);
     let sent = team.send(&there.0, &mut there.index(), "bob@lab2").unwrap();
     assert_eq!(sent.runs, 1);
@@ -238,7 +238,7 @@ fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
     assert!(said.contains("ann@lab1") && said.contains("bob@lab2"), "{said}");
     fs::rename(here.0.join(&name), here.0.join("moved")).unwrap();
     assert_eq!(here.send(&mut team), Sent::default(), "it is the same run");
-    // It went on: more trials take the place of fewer, and not the other way.
+    // More trials replace fewer, and not the reverse.
     let go_on = |trials: usize| {
         let mut store = Store::create_at(&here.0.join(format!("moved-{trials}"))).unwrap();
         let text = fs::read_to_string(here.0.join("moved").join(RECORD_FILE)).unwrap();
@@ -265,7 +265,7 @@ fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
 fn many_may_send_the_same(url: &str) {
     let runs = Runs::new("many");
     (0..40).for_each(|seed| drop(runs.add("2026-01-31", seed, 2)));
-    // The tables are not there yet, either.
+    // The tables do not exist yet either.
     thread::scope(|scope| {
         for _ in 0..4 {
             let runs = &runs;
@@ -291,14 +291,14 @@ fn trials_are_sent_as_they_end(url: &str) {
     for (done, trial) in trials.iter().enumerate() {
         store.append_trial(&mut trial.clone(), Histograms::default()).unwrap();
         if done == 3 {
-            // Somebody else sends what lies there, and the server forgets this connection.
+            // Another client uploads the run, and the server closes this connection.
             assert_eq!(runs.send(&mut team).runs, 1);
             team = Team::open(&address(url)).unwrap();
         }
         assert_eq!(pushing.push(&mut team).unwrap(), 1);
         assert_eq!(count(&mut team), done as u64 + 1);
     }
-    // Who comes late sends what is missing and nothing twice.
+    // A late upload sends only what is missing, without duplicates.
     let mut late = Pushing::new(store.folder(), "2026-01-31-latency-1", "ann@lab1");
     late.push(&mut team).unwrap();
     assert_eq!(count(&mut team), 8);
@@ -324,7 +324,7 @@ fn tables_of_others_are_left_alone(server: &Postgres) {
         assert!(matches!(said, TeamError::Newer { there: 99, own: 4 }) && said.is_lasting());
         assert!(said.to_string().contains("update it"), "{said}");
     }
-    // Of an earlier one nothing is lost.
+    // Data from an earlier version are preserved.
     let url = server.database("earlier");
     let mut team = Team::open(&address(&url)).unwrap();
     tables::make_up_to_first(&mut team.database);
@@ -353,13 +353,13 @@ fn who_may_only_look_looks(server: &Postgres) {
     assert!(said.is_read_only() && said.is_lasting(), "{said}");
     assert!(said.to_string().contains("permission denied"), "{said}");
     assert_eq!(folders(&mut reader, &[]), ["2026-01-31-latency-1"], "and looks on");
-    // Where nobody has made tables yet, this one may not.
+    // Without existing tables, this user may not create any.
     server.database("bare");
     let mut reader = Team::open(&address(&server.url("reader", "bare"))).unwrap();
     assert!(folders(&mut reader, &[]).is_empty());
     let said = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
     assert!(said.is_read_only(), "{said}");
-    // A wrong password, and a database that is not there.
+    // A wrong password, and a missing database.
     let wrong = Beside { password: Some("secret".into()), ..Beside::default() };
     let (wrong, _) = Address::read(&server.url("reader", "looking"), &wrong).unwrap();
     for (address, want) in [
@@ -372,7 +372,8 @@ fn who_may_only_look_looks(server: &Postgres) {
     }
 }
 
-/// A server that does with a connection what it is told; its address, with so little patience.
+/// A fake server that handles a connection with this function. Returns its address with short
+/// timeouts.
 fn strange(does: impl Fn(std::net::TcpStream) + Send + 'static) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -382,12 +383,12 @@ fn strange(does: impl Fn(std::net::TcpStream) + Send + 'static) -> Address {
     Address { connect: patience, answer: patience, ..address(&url) }
 }
 
-/// Says nothing and listens until the other end has gone.
+/// Sends nothing and reads until the client disconnects.
 fn until_they_leave(mut stream: std::net::TcpStream) {
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-/// What lets anybody in: trust, a key, ready.
+/// Messages that complete a login: AuthenticationOk, BackendKeyData, ReadyForQuery.
 const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x01\0\0\0\x02Z\0\0\0\x05I";
 
 #[test]
@@ -408,7 +409,7 @@ fn a_server_that_is_none_ends_in_one_line() {
         let said = Team::open(&address).unwrap_err().to_string();
         assert!(!said.contains(char::is_control) && said.contains(want), "{bytes:?}: {said}");
     }
-    // One that takes the connection and says nothing, from the start or once we are in.
+    // A server that accepts the connection but does not reply, either at the start or after login.
     let silent = strange(until_they_leave);
     let said = Team::open(&silent).unwrap_err();
     assert!(said.to_string().contains("no answer in 0.3 s") && !said.is_lasting(), "{said}");
@@ -419,7 +420,7 @@ fn a_server_that_is_none_ends_in_one_line() {
     });
     let said = Team::open(&silent).unwrap_err().to_string();
     assert!(said.contains("no answer in 0.3 s"), "{said}");
-    // Rows that were not asked for.
+    // Unrequested rows.
     let odd = strange(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
         let _ = stream.write_all(LET_IN);
@@ -436,7 +437,7 @@ fn a_server_that_is_none_ends_in_one_line() {
     let mut team = Team::open(&odd).unwrap();
     let said = team.runs(&Filter::default()).unwrap_err().to_string();
     assert!(!said.contains(char::is_control) && !said.is_empty(), "{said}");
-    // Nobody is there.
+    // No server listens.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = address(&format!("postgres://ann@{free}/lab"));
     let said = Team::open(&nobody).unwrap_err();

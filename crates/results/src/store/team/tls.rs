@@ -1,7 +1,9 @@
-//! TLS to a server of a store: how much of it is asked for, and connections made so.
+//! TLS for connections to a store.
 //!
-//! Source: PostgreSQL 17, section 32.19 (`sslmode`, `sslrootcert`, `sslcert`, `sslkey` as libpq takes them); TLS 1.2 (RFC 5246) and 1.3 (RFC 8446). Invariant: what
-//! was asked for is what is done, or there is no connection. Lists of revoked certificates and binding to the channel are not done.
+//! Source: PostgreSQL 17, section 32.19 (`sslmode`, `sslrootcert`, `sslcert`, `sslkey` as in
+//! libpq); TLS 1.2 (RFC 5246) and 1.3 (RFC 8446). Invariant: without the requested level of
+//! security there is no connection. Certificate revocation lists and channel binding are not
+//! supported.
 
 use std::future::Future;
 use std::io;
@@ -22,26 +24,26 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-/// The word for the CAs that the system trusts, in place of a file.
+/// Value of `sslrootcert` that selects the system's trusted CAs.
 const SYSTEM: &str = "system";
 
-/// Where systems keep the CAs that they trust.
+/// Common locations of the system's trusted CAs.
 const SYSTEM_ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
-/// The files that TLS is set up from.
+/// TLS files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Files {
-    /// Certificates of the CAs that vouch for the server, or `system`.
+    /// CA certificates that verify the server, or `system`.
     pub(super) roots: Option<PathBuf>,
-    /// The user's certificate.
+    /// Client certificate.
     pub(super) certificate: Option<PathBuf>,
-    /// The key that belongs to it.
+    /// Private key of the client certificate.
     pub(super) key: Option<PathBuf>,
 }
 
 impl Files {
-    /// With those that lie where libpq looks for them.
+    /// Fills in the files at libpq's default locations.
     pub(super) fn or_usual(self, home: Option<&Path>) -> Files {
         let usual = |name: &str| {
             home.map(|home| home.join(".postgresql").join(name)).filter(|file| file.is_file())
@@ -54,23 +56,23 @@ impl Files {
     }
 }
 
-/// How much TLS is asked for.
+/// Required level of TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Security {
-    /// None.
+    /// No TLS.
     None,
-    /// Where the server has it, whoever it is.
+    /// TLS if the server supports it, without verification (`prefer`).
     Preferred(Files),
-    /// Encryption, whoever the server is.
+    /// TLS without verification (`require`).
     Encrypted(Files),
-    /// A server that a CA vouches for.
+    /// TLS with a verified CA (`verify-ca`).
     Vouched(Files),
-    /// The server of that name, for which a CA vouches.
+    /// TLS with a verified CA and host name (`verify-full`).
     Named(Files),
 }
 
 impl Security {
-    /// The same in the library's words.
+    /// The corresponding mode of the library.
     pub(super) fn mode(&self) -> SslMode {
         match self {
             Security::None => SslMode::Disable,
@@ -79,7 +81,7 @@ impl Security {
         }
     }
 
-    /// What makes connections of that kind to a host.
+    /// Creates a TLS connector for a host.
     pub(super) fn connector(&self, host: &str) -> Result<Connector, String> {
         let provider = Arc::new(ring::default_provider());
         let (files, verifier): (_, Arc<dyn ServerCertVerifier>) = match self {
@@ -133,7 +135,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// The CAs that are to vouch for the server.
+/// The CAs that verify the server.
 fn roots(files: &Files) -> Result<RootCertStore, String> {
     let Some(file) = &files.roots else {
         return Err("nobody is named who vouches for the server: add sslrootcert=FILE, or sslrootcert=system".into());
@@ -143,7 +145,7 @@ fn roots(files: &Files) -> Result<RootCertStore, String> {
         let there = SYSTEM_ROOTS.iter().map(Path::new).find(|it| it.is_file());
         let there = there
             .ok_or("sslrootcert=system: this system has no list of CAs: install ca-certificates")?;
-        // One that is odd is nobody's fault here.
+        // Ignores CA certificates that cannot be parsed.
         roots.add_parsable_certificates(certificates(there)?);
         return Ok(roots);
     }
@@ -153,7 +155,7 @@ fn roots(files: &Files) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Takes a server for which one of these CAs vouches whatever its name, or any where there are none.
+/// Certificate verifier that ignores the host name. Without CAs it accepts any certificate.
 #[derive(Debug)]
 struct Lenient {
     roots: Option<RootCertStore>,
@@ -208,15 +210,15 @@ impl ServerCertVerifier for Lenient {
     }
 }
 
-/// Bytes both ways.
+/// A bidirectional byte stream.
 pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
-/// A way to the server, of whatever kind.
+/// A connection to the server of any kind.
 pub(super) type Way = Box<dyn Bytes>;
 
-/// What puts TLS on a way, if anything.
+/// Adds TLS to a connection, if required.
 pub(super) struct Connector(Option<(TlsConnector, ServerName<'static>)>);
 
 impl TlsConnect<Way> for Connector {
@@ -233,7 +235,7 @@ impl TlsConnect<Way> for Connector {
     }
 }
 
-/// A way with TLS on it.
+/// A connection with TLS.
 pub(super) struct Secured(tokio_rustls::client::TlsStream<Way>);
 
 impl TlsStream for Secured {

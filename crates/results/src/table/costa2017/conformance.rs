@@ -1,28 +1,32 @@
-//! What a target really has: types of match and rewrites that were accepted, and that packets show to be done.
+//! Supported features of a target: match types and rewrites that it accepts, and that packets show
+//! to work.
 //!
-//! Source: costa2017, section IV-E: no hardware switch there has all optional features of 1.0, and some accept what
-//! they do not do. Invariants: what was accepted is *not done* only if two of three repeats say so, since in each of them no
-//! packet at all came out as it should until the patience was over; where repeats disagree it is *unstable*.
+//! Source: costa2017, section IV-E: no hardware switch in the study has all optional features of
+//! OpenFlow 1.0, and some accept features that they do not perform. Invariants:
+//!
+//! - An accepted feature is *not done* only if two of three repeats agree. In each of these, no
+//!   correct packet arrived before the timeout.
+//! - A feature on which the repeats disagree is *unstable*.
 
 use super::{Entry, Table, run_of};
 use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Record, Target};
 
-/// How to read it.
+/// Explanation of the table.
 pub(super) const READING: &str = "Of the types of match and of the rewrites that were tried: those that work, those that the switch \
                                   refused or its version of OpenFlow cannot say, those that it accepted and that \
                                   packets do not show, and those that packets show at one time and not at another. \
                                   A rule that acts after its barrier was answered works, and is late. Each was tried \
                                   with rules of its own.";
 
-/// The share of repeats that decides what came of something.
+/// Share of repeats that decides the outcome of a feature.
 const QUORUM: f64 = 2.0 / 3.0;
 
-/// What came of something that was tried.
+/// Outcome of a feature test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Came {
-    /// Rules act, after so many nanoseconds where that is later than their barrier says.
+    /// The rule takes effect, possibly this many nanoseconds after its barrier reply.
     Works {
         late_ns: Option<f64>,
     },
@@ -32,14 +36,15 @@ pub(crate) enum Came {
 }
 
 impl Came {
-    /// What came of something by its values, which are found by the ends of their names; none where it was not tried.
+    /// Outcome of a feature from its values, which are selected by the suffixes of their names;
+    /// none if it was not tested.
     pub(crate) fn of(value: impl Fn(&str) -> Option<f64>) -> Option<Came> {
         let tried = ["refused_count", "done_ratio", "returned_ratio", "right_ratio"];
         tried.iter().find_map(|what| value(what))?;
         if value("refused_count").is_some_and(|refused| refused > 0.0) {
             return Some(Came::Refused);
         }
-        // Rounding may leave a quorum a little short.
+        // Rounding can make a quorum slightly too small.
         let is_quorum = |share: f64| share >= QUORUM - 1e-9;
         let works = Came::Works { late_ns: value("late_ns") };
         Some(match (value("done_ratio"), value("undone_ratio")) {
@@ -55,13 +60,13 @@ impl Came {
         })
     }
 
-    /// Whether it acts.
+    /// Whether the feature works.
     pub(crate) fn works(self) -> bool {
         matches!(self, Came::Works { .. })
     }
 }
 
-/// A row for each target and each of both kinds.
+/// A row per target and kind of feature.
 pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
     let columns =
         ["target", "what", "work", "late", "refused", "accepted, and not done", "unstable"];
@@ -99,7 +104,7 @@ pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
     Table { columns: columns.map(Into::into).into(), rows }
 }
 
-/// What was tried in an item, by name, and what came of it.
+/// The features tested in an item, by name, with their outcomes.
 fn tried<'a>(record: &'a Record, target: &Target, item: &str) -> Vec<(&'a str, Came)> {
     let Some(experiment) = run_of(record, item) else { return Vec::new() };
     let here = |cell: &&Cell| cell.experiment == experiment.id && cell.target == target.name;
@@ -111,7 +116,7 @@ fn tried<'a>(record: &'a Record, target: &Target, item: &str) -> Vec<(&'a str, C
     let mut found: Vec<(&str, Came)> = Vec::new();
     for cell in &cells {
         let Some(name) = cell.metric.name().strip_suffix("_refused_count") else { continue };
-        // What a packet without any rewrite shows is not one of them, nor what a bridge does.
+        // Packets without a rewrite and those of a bridge do not count.
         let is_plain = name == "none" || name == "tagged_none" || name == "legacy";
         if is_plain || found.iter().any(|(known, _)| *known == name) {
             continue;

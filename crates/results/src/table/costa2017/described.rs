@@ -1,7 +1,7 @@
-//! Table I: the study's switches and the targets, by what they say of themselves.
+//! Table I: descriptions of the study's switches and of the targets.
 //!
-//! Source: costa2017, table I, as printed, which the record holds. Invariant: a target's row has what it said, or what the
-//! lab knows of it; nothing is guessed.
+//! Source: costa2017, table I, as printed and stored in the record. Invariant: a target's row
+//! contains what the target reports or the lab knows. Nothing is guessed.
 
 use super::{Entry, Table};
 use crate::links::Naming;
@@ -10,17 +10,17 @@ use crate::record::{
     Experiment, Metric, Name, PROCESSOR, Published, Record, Target, Technology, Trial,
 };
 
-/// How to read it.
+/// Explanation of the table.
 pub(super) const READING: &str = "Targets tell their maker, hardware and software when they are asked (OpenFlow's description), ports by their \
                                   features, versions by a connection of each; what has no OpenFlow is asked nothing, and \
                                   has the lab's word for what it is. A processor is this host's for what runs here, that \
                                   of the switch that a model is of, and else not told. What the \
                                   lab started itself has the lab's word for its version beside.";
 
-/// What nobody says.
+/// Text for an unknown entry.
 const NOT_TOLD: &str = "not told";
 
-/// The study's rows, and a row for each target that was asked.
+/// The study's rows, followed by a row per queried target.
 pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
     let columns = [
         "switch",
@@ -66,7 +66,7 @@ fn printed(record: &Record) -> Vec<Vec<Entry>> {
     switches.iter().map(row).collect()
 }
 
-/// A target's processor, as far as anybody knows: in virtual time there is none but a model's.
+/// A target's processor, if known. In virtual time only a model has one.
 fn processor(record: &Record, target: &Target) -> String {
     let model = target.settings.get(PROCESSOR).cloned();
     let is_here = target.family != "device" && target.model().is_none();

@@ -1,31 +1,31 @@
-//! How many control messages a target takes in a second, and what becomes of it near that and beyond.
+//! Control message rate of a target, and its stability near and above that rate.
 //!
-//! Source: costa2017, section IV-E: some switches become unstable near their limits, others crash at them, and others
-//! handle a limited number of messages a second. Invariant: what was not measured has no row, and a share that was not
-//! come to is empty.
+//! Source: costa2017, section IV-E: some switches become unstable near their limits, others crash
+//! at them, and others process a limited number of messages per second. Invariant: without a
+//! measurement there is no row, and an unreached share is empty.
 
 use super::{Entry, Table, run_of};
 use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Metric, Name, Record};
 
-/// How to read it.
+/// Explanation of the table.
 pub(super) const READING: &str = "64 messages under way, each answer bringing the next, are as many a second as the target takes. Then they come \
                                   at 90 % of that whatever is answered, and at 120 %, in which a queue grows that is \
                                   answered afterwards, or of as many as may be asked for (messages_max). Stable: all were \
                                   answered, without an error, on the same connection.";
 
-/// What is said of a target that bears all that is asked of it.
+/// Text for a target that stays stable under the full load.
 const STABLE: &str = "stable";
 
-/// Messages that come at less than this share of what the target takes are not near its limit.
+/// Below this share of the target's maximum, the message rate is not near the limit.
 const NEAR_MIN: f64 = 0.8;
 
-/// The messages: their words, and what their cells are called by.
+/// The messages: their names, and the prefixes of their cells.
 const MESSAGES: [(&str, &str); 3] =
     [("echo", "echo_"), ("flow-mod with barrier", "flow_mod_"), ("port statistics", "port_stats_")];
 
-/// A row for each target and each kind of message.
+/// A row per target and kind of message.
 pub(super) fn table(record: &Record) -> Table {
     let columns = [
         "target",
@@ -80,7 +80,7 @@ pub(super) fn table(record: &Record) -> Table {
     Table { columns: columns.map(Into::into).into(), rows }
 }
 
-/// What came of messages at a share of what the target takes.
+/// Result at a share of the target's maximum message rate.
 struct Share {
     answered: Option<f64>,
     errors: f64,

@@ -1,41 +1,52 @@
-//! By hardware or by software: how a target seems to treat the frames of each type of match, and what speaks for it.
+//! Infers whether a target forwards the frames of each match type in hardware or in software, with
+//! the evidence.
 //!
-//! Source: costa2017, sections IV-A to IV-E, which infer the same from delays. A type goes by software where frames
-//! take longer than hardware does, where single ones take much longer than most, where rewriting or a full table
-//! costs time, or where the same device without OpenFlow is twice as fast. A type that is clearly faster than the
-//! slowest of the same device goes another way than that: by hardware, however slow it is; if it is as slow as that one
-//! once the table is full, what did not fit went the other way. Rewriting and filling are tried with rules of one kind,
-//! and speak for the types whose round trips are like those of that kind. Invariants: what was not
-//! measured is no evidence; without a delay there is no verdict.
+//! Source: costa2017, sections IV-A to IV-E, which infer the same from delays. A type is forwarded
+//! in software under any of these conditions:
+//!
+//! - Frames take longer than hardware does.
+//! - Single frames take much longer than most.
+//! - Rewriting or a full table costs time.
+//! - The same device without OpenFlow is twice as fast.
+//!
+//! A type that is clearly faster than the slowest type of the device takes another path than that
+//! one: hardware, however slow. If it is as slow as the slowest type once the table is full, the
+//! entries that did not fit took the other path. Rewriting and a full table are tested with one
+//! kind of rule. They are evidence for the types whose round trips are similar to that kind.
+//! Invariants:
+//!
+//! - A missing measurement is not evidence.
+//! - Without a delay there is no verdict.
 
 use super::run_of;
 use crate::conclude::{Conclusion, Estimate};
 use crate::number;
 use crate::record::{Cell, Metric, Name, Record, Target};
 
-/// One way through hardware takes at most so long: the study's hardware takes up to 0.08 ms less hosts, its
-/// software 0.2 ms and more.
+/// Maximum one-way delay in hardware. The study's hardware takes up to 0.08 ms without the hosts,
+/// its software 0.2 ms and more.
 const HARDWARE_NS_MAX: f64 = 150_000.0;
 
-/// The 99th percentile lies at most so far above the median.
+/// Maximum relative distance of the 99th percentile from the median.
 const SPREAD_MAX: f64 = 0.25;
 
-/// What rewriting and a full table may cost at most.
+/// Maximum relative cost of rewriting and of a full table.
 const COST_MAX: f64 = 0.10;
 
-/// What without OpenFlow is so much faster is done otherwise there.
+/// If the legacy mode is faster by this factor, it uses another path.
 const LEGACY_FACTOR: f64 = 2.0;
 
-/// A type that takes at most this share of the slowest goes another way.
+/// A type with at most this share of the slowest delay uses another path.
 const FASTER_SHARE: f64 = 0.9;
 
-/// Round trips whose means and tails lie together no further apart, as logarithms, go the same way for all that is known.
+/// Round trips whose means and tails differ together by at most this much, as logarithms, are
+/// assumed to use the same path.
 const LIKE_MAX: f64 = 0.10;
 
-/// The size in bytes at which both modes of a device are compared.
+/// The frame size in bytes for the comparison of a device's two modes.
 const LEGACY_BYTES: f64 = 64.0;
 
-/// The study's types: their words, and what their cells are called by.
+/// The study's match types: their names, and the prefixes of their cells.
 const TYPES: [(&str, &str); 5] = [
     ("port", "port_"),
     ("MAC", "mac_"),
@@ -44,17 +55,17 @@ const TYPES: [(&str, &str); 5] = [
     ("exact", "exact_"),
 ];
 
-/// A way through the target.
+/// A forwarding path of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// What forwards without a processor's help.
+    /// Forwarding without a processor.
     Hardware,
-    /// A processor.
+    /// Forwarding by a processor.
     Software,
 }
 
 impl Way {
-    /// Its word.
+    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             Way::Hardware => "hardware",
@@ -63,31 +74,31 @@ impl Way {
     }
 }
 
-/// What can be said of a type of match.
+/// Verdict on a match type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// The type's word.
+    /// Name of the type.
     pub word: &'static str,
-    /// The way.
+    /// The path.
     pub way: Way,
-    /// What speaks for it.
+    /// The evidence.
     pub evidence: Vec<String>,
 }
 
-/// What round trips by one kind of rule took.
+/// Round trips with one kind of rule.
 #[derive(Debug, Clone, Copy)]
 struct Trips<'a> {
     mean: &'a Cell,
-    /// The 99th percentile over the median, less 1.
+    /// 99th percentile divided by the median, minus 1.
     spread: Option<f64>,
 }
 
-/// Whether a target runs on this host's processors and stands for nothing else, as a model of hardware does.
+/// Whether a target runs on this host's processors and is not a model of hardware.
 pub fn is_known_software(target: &Target) -> bool {
     target.settings.contains_key("cores_target") && target.model().is_none()
 }
 
-/// The ways of a target's types, as far as they were measured.
+/// The paths of a target's match types, if measured.
 pub fn ways(record: &Record, target: &Target) -> Vec<Judged> {
     let evidence = Evidence { record, target };
     let measured: Vec<(&'static str, &'static str, Trips<'_>)> = TYPES
@@ -102,7 +113,7 @@ pub fn ways(record: &Record, target: &Target) -> Vec<Judged> {
 }
 
 impl Trips<'_> {
-    /// How unlike others they are: the logarithms between means, and between tails, added up.
+    /// Distance from other round trips: sum of the logarithmic distances of means and of tails.
     fn apart(&self, other: &Trips<'_>) -> f64 {
         let means = (self.mean.value / other.mean.value).ln().abs();
         let tail = |spread: f64| (1.0 + spread.max(0.0)).ln();
@@ -110,21 +121,21 @@ impl Trips<'_> {
         means + tails
     }
 
-    /// Whether no type is much more like `others` than this one is.
+    /// Whether no type is much closer to `others` than this one is.
     fn is_like(&self, others: &Trips<'_>, types: &[Trips<'_>]) -> bool {
         let nearest = types.iter().map(|it| it.apart(others)).min_by(f64::total_cmp);
         nearest.is_none_or(|nearest| self.apart(others) <= nearest + LIKE_MAX)
     }
 }
 
-/// Where evidence is looked for.
+/// The data to search for evidence.
 struct Evidence<'a> {
     record: &'a Record,
     target: &'a Target,
 }
 
 impl<'a> Evidence<'a> {
-    /// What was measured of round trips in an item, one packet at a time.
+    /// Round trips of an item with one packet in flight.
     fn trips(&self, item: &str, prefix: &str, x: Option<f64>) -> Option<Trips<'a>> {
         let of = |what: &str| self.cell(item, &format!("{prefix}{what}"), x);
         let spread = of("rtt_ns_p99").zip(of("rtt_ns_p50"));
@@ -159,7 +170,8 @@ impl<'a> Evidence<'a> {
             let share = percent(1.0 - mean.value / slowest.value);
             evidence.push(format!("{share} % faster than the slowest type of this target"));
         } else {
-            // Whatever is faster is not what the slowest goes by, so that these say nothing of it.
+            // Faster types use another path than the slowest one, so that these costs are no
+            // evidence about them.
             if one_way > HARDWARE_NS_MAX {
                 against.push(format!("{} µs one way", number::text(one_way / 1e3)));
             }
@@ -177,7 +189,7 @@ impl<'a> Evidence<'a> {
         if let Some((more, one, full)) = costs(full, one)
             && (is_exact || trips.is_like(&one, types))
         {
-            // Is it the search that takes so long, or another way?
+            // Distinguishes a slow lookup from another path.
             let is_other_way = is_faster && !is_slower(full.mean, slowest);
             let more = format!("{} % slower with a full table", percent(more));
             match is_other_way {
@@ -203,7 +215,7 @@ impl<'a> Evidence<'a> {
         Judged { word, way, evidence }
     }
 
-    /// The time in legacy mode of the same device, where that was measured beside.
+    /// The delay in legacy mode of the same device, if measured in the same run.
     fn legacy(&self) -> Option<f64> {
         let legacy = format!("{},mode=legacy", self.target.name);
         let target = self.record.targets.iter().find(|it| it.name == legacy)?;
@@ -219,18 +231,19 @@ fn percent(share: f64) -> String {
     number::text(share * 100.0)
 }
 
-/// Whether one mean is below [`FASTER_SHARE`] of another beyond doubt.
+/// Whether one mean is significantly below [`FASTER_SHARE`] of another.
 fn is_faster(mean: &Cell, than: &Cell) -> bool {
     let it = Estimate::ratio(mean, than).about_behaviour();
     it.value <= FASTER_SHARE && it.relevant() == Conclusion::Smaller
 }
 
-/// Whether one mean is above another by more than [`COST_MAX`].
+/// Whether one mean exceeds another by more than [`COST_MAX`].
 fn is_slower(mean: &Cell, than: &Cell) -> bool {
     mean.value > (1.0 + COST_MAX) * than.value
 }
 
-/// By how much some round trips are above others, where that is more than [`COST_MAX`] beyond doubt; and both.
+/// Relative cost of some round trips over others, if it is significantly above [`COST_MAX`]; and
+/// both values.
 fn costs<'a>(
     of: Option<Trips<'a>>,
     against: Option<Trips<'a>>,

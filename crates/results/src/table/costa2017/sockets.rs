@@ -1,7 +1,8 @@
-//! What hosts take: round trips that a client with a socket sees, less those between the tester's ports.
+//! Delay in the hosts: round trips of a client with a socket, minus round trips between the
+//! tester's ports.
 //!
-//! Both were measured in turns with the same headers and rules, so that the difference is taken repeat by repeat. Invariant:
-//! an interval is that of the repeats' differences; one repeat has none.
+//! Both are measured in interleaved trials with the same headers and rules, and subtracted repeat
+//! by repeat. Invariant: an interval is that of the repeats' differences; a single repeat has none.
 
 use super::{Sheet, metric, range};
 use crate::derive::paired;
@@ -12,7 +13,7 @@ use crate::record::{Cell, Experiment, Interval, Record};
 use crate::series;
 use crate::table::{Entry, Mark, Table};
 
-/// The types, and what their cells are called: by the tester's ports, and by sockets.
+/// The match types, and the prefixes of their cells: between the tester's ports, and with sockets.
 const TYPES: [(&str, [&str; 2]); 6] = [
     ("port", ["port_rtt_ns_mean", "port_sockets_rtt_ns_mean"]),
     ("MAC", ["mac_rtt_ns_mean", "mac_sockets_rtt_ns_mean"]),
@@ -22,16 +23,16 @@ const TYPES: [(&str, [&str; 2]); 6] = [
     ("without OpenFlow", ["legacy_rtt_ns_mean", "legacy_sockets_rtt_ns_mean"]),
 ];
 
-/// The difference of two means, and where it lies with 99 % confidence.
+/// The difference of two means with its 99 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// The mean of the repeats' differences, ns.
+    /// Mean of the repeats' differences, ns.
     pub ns: f64,
     /// Its interval; none for one repeat.
     pub interval: Option<Interval>,
 }
 
-/// What hosts take at a point: the client's round trip less that between the tester's ports.
+/// Delay in the hosts at a point: the client's round trip minus that between the tester's ports.
 pub fn difference(sockets: &Cell, ports: &Cell) -> Option<Difference> {
     let pairs = paired(sockets, ports);
     let differences: Vec<f64> = pairs.iter().map(|(client, tester)| client - tester).collect();
@@ -39,7 +40,7 @@ pub fn difference(sockets: &Cell, ports: &Cell) -> Option<Difference> {
     Some(Difference { ns, interval: interval::of_mean(&differences, LEVEL_PERCENT_HIGH) })
 }
 
-/// The cells of a type at each point where both ways were measured: the tester's ports, then sockets.
+/// The cells of a type at each point that was measured both ways: tester ports first, then sockets.
 pub fn pairs<'a>(
     record: &'a Record,
     experiment: &'a Experiment,
@@ -58,7 +59,7 @@ const READING: &str = "Mean round-trip times in microseconds with their 99 % int
                        hosts' systems, wake-ups of both programs included, as the study's had. The difference is taken repeat by \
                        repeat. The tester's ports and the hosts have the same addresses, so that the target cannot tell one from the other.";
 
-/// Every type, size and target.
+/// A sheet of all types, sizes and targets.
 pub(super) fn sheet(record: &Record, experiment: &Experiment) -> Sheet {
     let columns = [
         "target",
@@ -107,7 +108,7 @@ mod tests {
     use crate::record::{Metric, Name, Point};
     use crate::sample;
 
-    /// A run in which both ways were measured so often, in ns.
+    /// A run that was measured in both ways, in ns.
     fn run(ports: &[f64], sockets: &[(u32, f64)]) -> Record {
         let mut record = sample::record();
         record.experiments.truncate(1);
@@ -153,7 +154,8 @@ mod tests {
         let record = run(&[10_000.0, 20_000.0, 30_000.0], &sockets);
         let [row] = &rows(&record)[..] else { panic!("one row") };
         assert_eq!((&*row[1].text, &*row[3].text, &*row[5].text), ("exact", "20", "30.33"));
-        // The machine changed by far more than the hosts did, in both ways: that is not in the difference.
+        // The machine changed by far more than the hosts did. This affects both ways and cancels in
+        // the difference.
         let found = difference(&record.cells[1], &record.cells[0]).unwrap();
         let interval = found.interval.unwrap();
         assert!(interval.low > 25_000.0 && interval.high < 37_000.0, "{interval:?}");

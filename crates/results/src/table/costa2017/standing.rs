@@ -1,8 +1,8 @@
-//! Where a target stands among the study's nine switches, criterion by criterion.
+//! Rank of a target among the study's nine switches, per criterion.
 //!
-//! Source: costa2017, tables III to VIII and section IV-E, which says that what to choose depends on the
-//! application. The study's value is the middle of its interval. Invariant: a target has a place only where it
-//! was measured; equal values share the better place.
+//! Source: costa2017, tables III to VIII and section IV-E, which states that the choice of a switch
+//! depends on the application. The study's value is the middle of its interval. Invariant: a target
+//! without a measurement has no rank; equal values share the better rank.
 
 use super::{Entry, Sheet, Table, conformance, endurance, filled, paths, run_of};
 use crate::conclude::Estimate;
@@ -10,15 +10,15 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Name, Published, Reason, Record, Target};
 
-/// What a target is compared by.
+/// A ranking criterion.
 struct Criterion {
     name: &'static str,
     item: &'static str,
-    /// What the study's values begin with; those of an interval end in `_low` and `_high`.
+    /// Prefix of the study's values. Those of an interval end in `_low` and `_high`.
     published: &'static str,
     metric: &'static str,
     x: Option<f64>,
-    /// From what was measured to the study's unit.
+    /// Factor from the measured unit to the study's unit.
     factor: f64,
     is_less_better: bool,
     unit: &'static str,
@@ -94,7 +94,7 @@ const CRITERIA: [Criterion; 6] = [
     },
 ];
 
-/// The study's kinds of rewriting: its words, and what the cells here begin with.
+/// The study's kinds of rewriting: their names, and the prefixes of the cells.
 const REWRITES: [(&str, &str); 5] = [
     ("mac", "mac"),
     ("ip", "ip"),
@@ -116,7 +116,7 @@ const WAYS: &str = "Software: more than 150 µs one way, a 99th percentile more 
                     like those of the rules they were tried with. What was not run says nothing. A processor that is fast and calm looks like hardware \
                     to all of this: what runs on this host's processors is software whatever it looks like.";
 
-/// What stands behind all tables: places, and ways.
+/// The final sheets: ranks and paths.
 pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     filled(vec![
         Sheet {
@@ -183,7 +183,7 @@ pub(super) fn places(record: &Record, experiment: &Experiment) -> Table {
 struct Measured {
     value: f64,
     text: String,
-    /// Why it has no place.
+    /// Why it has no rank.
     not_ranked: Option<Reason>,
 }
 
@@ -219,7 +219,7 @@ fn cell<'a>(
     })
 }
 
-/// How many of the study's kinds of rewriting were accepted and done.
+/// Number of the study's kinds of rewriting that were accepted and performed.
 fn rewrites(record: &Record, target: &Target) -> Option<f64> {
     cell(record, target, "table6", "none_rtt_ns_mean", None)?;
     let is_done = |kind: &str| {
