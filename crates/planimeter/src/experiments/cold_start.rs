@@ -29,10 +29,10 @@ const SECONDS: Declared = Declared {
     ..shared::SECONDS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAME, SECONDS];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let entries = context.count(&FLOWS);
     let (table, traffic) = (Table::Exact, Traffic::Random);

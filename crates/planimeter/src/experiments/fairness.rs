@@ -34,7 +34,7 @@ pub const MAXIMUM_SHARE: f64 = 0.65;
 /// Entries of the table.
 const ENTRIES: Declared = shared::SIZE.with_default("1024");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS, ENTRIES];
 
 /// What the flows are.

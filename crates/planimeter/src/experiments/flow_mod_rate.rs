@@ -32,7 +32,7 @@ const SINGLES_SHARE: u32 = 10;
 /// Load of the traffic that flow-mods are to disturb, in percent of the target's own maximum.
 pub const TRAFFIC_PERCENT: f64 = 80.0;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let control = &context.parameters.control;
     let (setup, traffic) = (context.setup(), control.traffic_percent);

@@ -31,7 +31,7 @@ fn setup(context: &Context) -> Setup {
     Setup { table: Table::Exact, entries, traffic, ..context.setup() }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (setup, traffic) = (setup(context), context.parameters.control.traffic_percent);
     let inside = context.clone();

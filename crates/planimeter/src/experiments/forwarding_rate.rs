@@ -22,7 +22,7 @@ const WAY: &str = "from_port";
 /// The larger table that is measured unless another is asked for.
 pub const ENTRIES_LARGE: u32 = 131_072;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOADS];
 
 /// Whether these parameters can be measured: a point has a place on the axis and one curve.
@@ -52,7 +52,7 @@ pub fn check(parameters: &Parameters, is_tagged: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&shared::LOADS));
     let mut setups = vec![context.setup()];

@@ -30,13 +30,13 @@ const LOADS: Declared = Declared {
     ..shared::LOADS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS];
 
 /// Least loss ratio that the search before it allows.
 const LOSS_MIN: f64 = 0.005;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));
     let loss_ratio = context.parameters.loss.max(LOSS_MIN);

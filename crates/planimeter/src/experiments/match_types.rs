@@ -25,10 +25,10 @@ const TYPES: [(f64, Table); 5] = [
     (12.0, Table::One),
 ];
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOAD];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, rate) =
         (context.frames(&shared::FRAMES), context.link_percent(context.load(&shared::LOAD)));

@@ -20,7 +20,7 @@ pub const AXIS: &str = "flows_met";
 /// How many flows there are.
 pub const FLOWS: Declared = control::FLOWS.with_default("quick 100000; 1000000");
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let entries = context.count(&FLOWS);
     let (table, traffic) = (Table::Exact, Traffic::Sequential);

@@ -30,10 +30,10 @@ const SWAPS: Declared = Declared {
     help: "programs that are put in place in a second of the trial",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[SWAPS, shared::FRAME];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let percent = context.parameters.control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
     let frame_bytes = context.frame(&shared::FRAME);

@@ -25,10 +25,10 @@ const REPEATS: Declared = Declared {
     ..shared::REPEATS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, REPEATS];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&FRAMES), often))
 }

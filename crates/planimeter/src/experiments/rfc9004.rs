@@ -35,7 +35,7 @@ const NEAR_LIMIT_SHARE: f64 = 0.9;
 /// The longest time that is given to the target to empty its buffer.
 const EMPTYING_MAX: Nanos = Nanos::from_secs(30);
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&rfc2544::FRAMES), bursts))
 }

@@ -27,10 +27,10 @@ use crate::workload::Setup;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let parameters = &context.parameters;
     let frames: Vec<u16> = context.frames(&shared::FRAMES).into_iter().collect();

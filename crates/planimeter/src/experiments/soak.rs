@@ -33,10 +33,10 @@ const TRIALS: u32 = 3;
 const LOAD: Declared =
     Declared { default: "80", help: "offered load, in percent of the throughput", ..shared::LOAD };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOAD, shared::REPEATS_OF_SEARCHES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&shared::FRAMES), series))
 }

@@ -17,10 +17,10 @@ pub const AXIS: &str = "frame_bytes";
 /// Frame sizes: RFC 2544's smallest, a middle one and Ethernet's largest.
 const FRAMES: Declared = shared::FRAMES.with_default("64,512,1518");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut tasks = Vec::new();
     for frame_bytes in context.frames(&FRAMES) {

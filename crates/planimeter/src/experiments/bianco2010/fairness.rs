@@ -19,7 +19,7 @@ pub use super::super::fairness::AXIS;
 /// Entries of the table.
 const ENTRIES: Declared = shared::SIZE.with_default("65536");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_SMALL, LOADS, ENTRIES];
 
 /// Load of F1, in percent of C.

@@ -13,13 +13,13 @@ use crate::parameter::shared;
 /// Frame sizes. The study's axis runs from 64 to 1500 bytes; its text and table name these.
 const FRAMES: Declared = shared::FRAMES.with_default("64,96,128,256,512,1024,1500");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let points = context.frames(&FRAMES).into_iter().map(|frame_bytes| SweepPoint {

@@ -25,10 +25,10 @@ pub const CURVE: &str = "entries";
 /// The small, the medium and the large table of section IV.B.
 const ENTRIES: Declared = shared::SIZES.with_default("8192,65536,131072");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, ENTRIES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut points = Vec::new();
     for entries in context.parameters.own.integers(&ENTRIES).map(|entries| entries as u32) {

@@ -16,10 +16,10 @@ use crate::parameter::own::Declared;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, HASH_ENTRIES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let hash = context.count(&HASH_ENTRIES);
     let tables =

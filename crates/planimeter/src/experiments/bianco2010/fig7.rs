@@ -20,10 +20,10 @@ pub const LINEAR_PERCENT: [f64; 7] = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 100.0];
 /// Name of the axis.
 pub const AXIS: &str = "linear_percent";
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_SMALL, HASH_ENTRIES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames = context.frames(&FRAMES_SMALL);
     let hash = context.count(&HASH_ENTRIES).max(LINEAR_ENTRIES);

@@ -5,7 +5,7 @@
 
 use super::super::{Context, Method};
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     super::fairness::method(context, 1)
 }

@@ -28,13 +28,13 @@ const SIZES: Declared = Declared {
     ..shared::SIZES.with_default("1,32768,65536,98304,131072")
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, LOAD, SIZES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let percent = context.load(&LOAD);
     let linear = LINEAR_ENTRIES.map(|entries| (LINEAR, super::linear_table(context, entries)));

@@ -23,14 +23,14 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::target::name::Technology;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, table_capacity::PATIENCE, VERSION, shared::FRAME];
 
 /// Size of the frames that look for entries.
 const FRAME_BYTES: u16 = 64;
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Rules that the target took, and entries of legacy mode",
     &["exact_accepted_rules", "wildcard_accepted_rules", "addresses_cached", "routes_count"],
@@ -53,7 +53,7 @@ pub const SHOWS: &[Show] = &[Show::values(
     ],
 )];
 
-/// The table on one target.
+/// Creates the method of this table for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     match context.technology {
         Technology::Bridging => rfc2889::addresses::capacity(context),

@@ -34,10 +34,10 @@ pub const BOUND: Declared = Declared {
            where trials last less than a second",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[BOUND, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Mean round-trip time with one rule and with a full table",
     &["exact_rtt_ns_mean", "wildcard_rtt_ns_mean"],
@@ -61,7 +61,7 @@ pub fn bound(context: &Context) -> u32 {
     asked as u32
 }
 
-/// The table on one target.
+/// Creates the method of this table for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let bound = bound(context);
     let mut spots: Vec<Spot> = Vec::new();

@@ -20,7 +20,7 @@ use crate::target::name::Technology;
 /// The name of what a rule does that hands packets on to the switch itself.
 const NORMAL: &str = "normal";
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Mean round-trip time in OpenFlow mode and in legacy mode, by size",
     &["port_rtt_ns_mean", "normal_rtt_ns_mean", "legacy_rtt_ns_mean"],
@@ -32,10 +32,10 @@ pub const SHOWS: &[Show] = &[Show::values(
     ],
 )];
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
-/// The figure on one target.
+/// Creates the method of this figure for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut spots: Vec<Spot> = Vec::new();
     for bytes in context.frames(&FRAMES) {

@@ -36,10 +36,10 @@ const FIELDS: Declared = Declared {
     help: "the study's kinds of rewriting, or every field that can be set besides",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Mean round-trip time by what is rewritten",
@@ -145,7 +145,7 @@ fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<M
     ([there, back], comes_out, vec![rule(PORT_IN, PORT_OUT), rule(PORT_OUT, PORT_IN)])
 }
 
-/// The table on one target.
+/// Creates the method of this table for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut all = published();
     if context.parameters.own.text(&FIELDS) == "all" {

@@ -18,7 +18,7 @@ use crate::catalog::Show;
 use crate::parameter::own::Declared;
 use crate::target::name::Technology;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, TYPES, PACKETS, WAIT, VERSION, PATIENCE];
 
 /// What programs with sockets measure is called by these, in the order of the types.
@@ -32,7 +32,7 @@ const PREFIXES_SOCKETS: [&str; PUBLISHED] =
 /// The same where there is no OpenFlow.
 const LEGACY_SOCKETS: [&str; 2] = ["legacy_sockets", "legacy_sockets_"];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,

@@ -66,7 +66,7 @@ const SOURCE: Declared = Declared {
 /// The program of the study, in its third version.
 const IPERF3: &str = "iperf3";
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[REQUESTS, PACE, HEAVY, SOURCE, BOUND, VERSION, PATIENCE];
 
 const fn shows(
@@ -131,7 +131,7 @@ pub const PORTS_FULL: &[Show] = &[distribution(
     &["heavy_full_port_share"],
 )];
 
-/// The tables on one target.
+/// Creates the method of this tables for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let requests = match own.integer(&REQUESTS) {

@@ -25,10 +25,10 @@ const CURVE: &str = "trial_load";
 const LOW: f64 = 0.0;
 const FULL: f64 = 1.0;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RATE, FRAMES];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
@@ -45,7 +45,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The figure on one target.
+/// Creates the method of this figure for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let pps = context.parameters.own.number(&RATE);

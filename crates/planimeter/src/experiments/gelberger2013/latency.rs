@@ -38,7 +38,7 @@ pub const RATE: Declared = Declared {
     help: "frames that latency is taken of, at every size",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RATE, FRAMES, RULES];
 
 /// What can be set of the figure about variation.

@@ -44,10 +44,10 @@ const GREETING: u16 = 2;
 /// The port whose packets are looked into: that of names.
 const NAMES: u16 = 53;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[SIZES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Frames a second without loss, done by the element or by its controller",
@@ -90,7 +90,7 @@ fn end_point(context: &Context) -> Option<LoopbackPoint> {
     }
 }
 
-/// The comparison on one target.
+/// Creates the method of this comparison for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let is_controlled = context.technology == Technology::OpenFlow;

@@ -18,10 +18,10 @@ pub const AXIS: &str = "frame_bytes";
 /// Frame sizes: the one of bianco2010's claims, one at which it says that all reach the wire's speed, and the largest.
 const FRAMES: Declared = shared::FRAMES.with_default("64,256,1518");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, RULES];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Forwarding rate at full load by frame size",
     &["rate_pps_forwarded"],

@@ -153,7 +153,7 @@ pub const SCALABILITY_SHOWS: &[Show] = &[
     VERDICTS,
 ];
 
-/// The module.
+/// State of the module.
 pub struct Acting {
     passing: Passing,
     /// For each case that of its kind to which nothing is done.

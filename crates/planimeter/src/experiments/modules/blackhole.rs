@@ -33,10 +33,10 @@ const BY: Declared = Declared {
     help: "how flows are stopped: rules modified to drop, deleted one by one, or all by one message",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Time until flows stop whose rules are modified to drop, and until the barrier is answered",
@@ -55,7 +55,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The module.
+/// State of the module.
 pub struct Blackhole {
     changing: Changing,
     count: usize,
@@ -178,7 +178,7 @@ fn stopped(rules: &Rules, by: &str, priorities: &[u16]) -> Vec<FlowMod> {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

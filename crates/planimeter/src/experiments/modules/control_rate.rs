@@ -67,10 +67,10 @@ const WINDOWS: Declared = Declared {
            whatever is done",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[MESSAGES, WINDOWS, RATE_MAX, STEP, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Messages done in a second, by how many are under way",
@@ -130,11 +130,11 @@ pub struct Saying {
     pub rates_per_s: (f64, f64),
     /// The rules of flow-mods.
     pub flows: Rules,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct ControlRate {
     saying: Saying,
     version: Option<Version>,
@@ -366,7 +366,7 @@ impl Module for ControlRate {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

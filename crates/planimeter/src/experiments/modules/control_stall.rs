@@ -76,17 +76,17 @@ pub struct Stall {
     pub rules: Rules,
     /// Frames in a second.
     pub rate_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
     /// How long the quiet time is, and how long no load is watched.
     pub quiet: Nanos,
     /// How long the load may take.
     pub patience: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Filling,
@@ -104,7 +104,7 @@ struct Seen {
     echoes: u64,
 }
 
-/// The module.
+/// State of the module.
 pub struct ControlStall {
     stall: Stall,
     version: Version,

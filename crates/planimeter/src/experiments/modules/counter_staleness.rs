@@ -46,19 +46,19 @@ pub struct Count {
     pub frames: u64,
     /// How many of them in a second.
     pub frames_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
     /// Whose counters.
     pub statistics: Vec<Statistic>,
     /// Time between two questions for the same counter, at least.
     pub poll: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long is waited after the last frame.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct CounterStaleness {
     count: Count,
     version: Version,
@@ -74,7 +74,7 @@ pub struct CounterStaleness {
     end: Option<TimerId>,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// The table is made ready, and counters are read as they are before.
@@ -360,18 +360,18 @@ const PATIENCE: Declared = Declared {
     help: "how long counters are waited for after the last frame",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[FRAMES, FRAMES_PPS, FRAME, STATISTICS, POLL, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Time until all frames that were sent are visible in counters, by number of frames",
     &["flow_stale_ns", "aggregate_stale_ns", "table_stale_ns", "port_stale_ns"],
     &["flow_visible_ratio", "table_visible_ratio", "port_visible_ratio", "missing_frames"],
 )];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |frames: u64| {

@@ -27,17 +27,17 @@ pub const AXIS: &str = "switch";
 /// Bytes of a text that are kept.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "What the switch says of itself, in numbers",
     &["ports_count", "tables_count", "versions_count"],
     &["buffers_count"],
 )];
 
-/// The module.
+/// State of the module.
 pub struct Describing {
     versions: Vec<Version>,
     patience: Nanos,

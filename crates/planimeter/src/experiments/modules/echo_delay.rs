@@ -94,11 +94,11 @@ const LOAD_PER_S: Declared = Declared {
     help: "rules added and deleted under load, on the same connection",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[PAYLOAD, LOADS, ECHOES, ECHOES_PER_S, LOAD_PPS, LOAD_PER_S, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Echo delay by payload: at rest, while frames are forwarded, while rules change",
     &["echo_ns_p50", "under_frames_echo_ns_p50", "under_flow_mods_echo_ns_p50"],
@@ -135,11 +135,11 @@ pub struct Asking {
     pub load: Load,
     /// Rules and frames.
     pub flows: Rules,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct EchoDelay {
     asking: Asking,
     barrier: Option<Xid>,
@@ -319,7 +319,7 @@ impl Module for EchoDelay {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

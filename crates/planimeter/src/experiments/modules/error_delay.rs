@@ -62,10 +62,10 @@ const SAMPLES: Declared = Declared {
     help: "how often",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[WRONG, BEFORE, SAMPLES, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Flow-mod sent until its error is read, by flow-mods before it",
@@ -114,11 +114,11 @@ pub struct Asking {
     pub samples: u64,
     /// The rules.
     pub flows: Rules,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct ErrorDelay {
     asking: Asking,
     timer: Option<TimerId>,
@@ -305,7 +305,7 @@ impl Module for ErrorDelay {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

@@ -55,17 +55,17 @@ pub struct Churn {
     pub polls_per_s: f64,
     /// Frames in a second.
     pub frames_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
     /// How long it goes on.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long the last answers are waited for.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct FlowChurn {
     churn: Churn,
     version: Version,
@@ -92,7 +92,7 @@ pub struct FlowChurn {
     end: Option<TimerId>,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The tables are filled.
@@ -384,11 +384,11 @@ const PATIENCE: Declared = Declared {
     help: "how long the last answers are waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[CHANGES, POLLS, RESIDENT, UNUSED, FRAMES_PPS, FRAME, SPAN, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Latency of frames while other rules come and go",
@@ -403,7 +403,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let resident = own.integer(&RESIDENT) as u32;

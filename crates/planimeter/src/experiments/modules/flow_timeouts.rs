@@ -51,15 +51,15 @@ pub struct Expiry {
     pub timeout_s: u16,
     /// Probes in a second, of either half.
     pub probes_pps: f64,
-    /// Size of a probe, frame check sequence counted.
+    /// Size of a probe in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long after their time-out rules may live on.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct FlowTimeouts {
     expiry: Expiry,
     asking: Asking,
@@ -92,7 +92,7 @@ struct Told {
     age: Nanos,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// The tables are emptied.
@@ -124,7 +124,7 @@ impl Expiry {
         Nanos::from_secs(self.timeout_s.into())
     }
 
-    /// The time in which every rule is visited once.
+    /// Returns the time in which the probes visit every entry once.
     fn round(&self) -> Nanos {
         Nanos::from_secs_f64(f64::from(self.idle()) / self.probes_pps)
     }
@@ -450,11 +450,11 @@ const PATIENCE: Declared = Declared {
     help: "how long after their time-out rules are waited for to end",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[RULES, TIMEOUT, PROBES_PPS, FRAME, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "How much longer than their time-out rules live, by number of rules",
@@ -468,7 +468,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |count: u64| {

@@ -180,7 +180,7 @@ pub const RATE_AXIS: &str = "offered_mbps";
 /// Axis of table lookup.
 pub const RULES_AXIS: &str = "rules";
 
-/// The module.
+/// State of the module.
 pub struct Forwarding {
     passing: Passing,
 }

@@ -99,13 +99,13 @@ const SIZE: Declared = Declared {
     help: "size of frames, frame check sequence included",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[AT_ONCE, FRAMES, BUDGET, SIZE, VERSION];
 
 /// Name of the axis.
 pub const AXIS: &str = "fields_at_once";
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Combinations of match fields by what became of their rules",
@@ -154,7 +154,7 @@ pub struct Sweep {
     versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct MatchTuples {
     sweep: Sweep,
     next: usize,
@@ -611,7 +611,7 @@ fn streams(context: &Context, frame_bytes: usize) -> Vec<Stream> {
     all
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let streams = streams(context, own.integer(&SIZE) as usize);

@@ -45,10 +45,10 @@ const QUIET: Nanos = Nanos::from_millis(50);
 /// How long is waited for what was said at the most.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Packet-out handed to the socket until its frame is out, by frame size",
@@ -68,7 +68,7 @@ pub const SHOWS: &[Show] = &[
 pub struct Sending {
     /// The frames.
     pub flows: Rules,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
     /// Frames for delays.
     pub samples: u64,
@@ -78,11 +78,11 @@ pub struct Sending {
     pub rates_pps: (f64, f64),
     /// How long a step is.
     pub step: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct PacketOuts {
     sending: Sending,
     frames: Option<Frames>,
@@ -302,7 +302,7 @@ impl Module for PacketOuts {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |frame_bytes: u16| {

@@ -76,7 +76,7 @@ pub struct Passage {
     pub lead: Nanos,
     /// How long it counts.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long the switch may take for the rules, and again until they act.
     pub patience: Nanos,
@@ -204,7 +204,7 @@ impl Passing {
         self.passage.lead.saturating_add(self.passage.span)
     }
 
-    /// Something happened.
+    /// Processes an event.
     pub fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
         match event.what {
             What::Start(facts) => self.prepare(facts, desk),

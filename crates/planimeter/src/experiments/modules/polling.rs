@@ -60,13 +60,13 @@ pub struct Poll {
     pub requests: u32,
     /// Time between two questions of a kind.
     pub pace: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long a batch of rules, or an answer, may take.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct Polling {
     poll: Poll,
     version: Version,

@@ -33,13 +33,13 @@ pub struct Asked {
     pub per_second: u64,
     /// For how long.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long answers are waited for after the last request.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct PortStatsRate {
     asked: Asked,
     version: Version,
@@ -183,10 +183,10 @@ const PATIENCE: Declared = Declared {
     help: "how long answers are waited for after the last request",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RATES, STATISTIC, SPAN, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Delay of statistics, by requests in a second",
@@ -196,7 +196,7 @@ pub const SHOWS: &[Show] = &[
     Show::values("Requests that were never answered", &["lost_ratio"], &[]),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |per_second: u64| {

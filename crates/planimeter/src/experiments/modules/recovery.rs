@@ -27,7 +27,7 @@ const SILENT: Nanos = Nanos::from_secs(5);
 /// Time between two attempts.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
-/// The module.
+/// State of the module.
 pub struct Recovery {
     switch: usize,
     limit: Nanos,

@@ -85,7 +85,7 @@ pub struct Trip {
     pub packets: u64,
     /// Packets in a second; none for one at a time.
     pub pps: Option<f64>,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long the switch may take for a batch of rules, and for the first packets.
     pub patience: Nanos,
@@ -105,7 +105,7 @@ pub enum Ends {
     Sockets,
 }
 
-/// The module.
+/// State of the module.
 pub struct RoundTrip {
     trip: Trip,
     phase: Phase,

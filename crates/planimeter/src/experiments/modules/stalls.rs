@@ -104,7 +104,7 @@ const PATIENCE: Declared = Declared {
     help: "how long a load may take; then it is told as not finished",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[
     LOADS,
     ENTRIES,
@@ -120,7 +120,7 @@ pub const PARAMETERS: &[Declared] = &[
     updates::VERSION,
 ];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
@@ -199,7 +199,7 @@ pub const SHOWS: &[Show] = &[
     },
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let installed = own.integer(&ENTRIES);

@@ -42,13 +42,13 @@ pub struct Interaction {
     pub update: Nanos,
     /// How long each span is.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long the last answers of a span are waited for.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct StatsAndUpdates {
     interaction: Interaction,
     version: Version,
@@ -319,11 +319,11 @@ const PATIENCE: Declared = Declared {
     help: "how long the last answers of a span are waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[POLLS, UPDATE, RULES, BATCH, STATISTIC, SPAN, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Delay of statistics and of updates, alone and together, by time between two questions",
@@ -342,7 +342,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |poll_ms: u64| {

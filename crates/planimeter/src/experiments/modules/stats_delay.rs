@@ -61,15 +61,15 @@ pub struct Survey {
     pub pace: Option<Nanos>,
     /// Frames that visit the rules in a second; 0 for none.
     pub load_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long an answer is waited for.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct StatsDelay {
     survey: Survey,
     version: Version,
@@ -430,11 +430,11 @@ const PATIENCE: Declared = Declared {
     help: "how long an answer is waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[RULES, GROUPS, STATISTICS, REQUESTS, PACED, PACE, LOADS, FRAME, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Delay of statistics, back to back, by number of rules",
@@ -453,7 +453,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let survey = |rules: u64, load_pps: u64, requests: u64, pace: Option<Nanos>| Survey {

@@ -107,10 +107,10 @@ pub const PATIENCE: Declared = Declared {
     help: "how long a batch may take, and rules until they act",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, PATIENCE, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Rules that the switch took, and those at work",
@@ -152,7 +152,7 @@ pub struct Filling {
     versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct TableCapacity {
     filling: Filling,
     phase: Phase,
@@ -597,7 +597,7 @@ pub fn filling(context: &Context, bound: u32, is_exact: bool) -> Filling {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let at = |bound: u64| {

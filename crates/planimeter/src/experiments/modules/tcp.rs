@@ -30,13 +30,13 @@ pub struct Tcp {
     pub rules: Option<Vec<Message>>,
     /// The connection.
     pub transfer: Transfer,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long the switch may take for the rules.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct Connection {
     tcp: Tcp,
     barrier: Option<Xid>,

@@ -91,7 +91,7 @@ const PATIENCE: Declared = Declared {
     help: "how long a barrier's answer is waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[
     TABLE,
     OCCUPANCIES,
@@ -105,7 +105,7 @@ pub const PARAMETERS: &[Declared] = &[
     VERSION,
 ];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Rules added in a second, by how full the table is",
@@ -144,13 +144,13 @@ pub struct Load {
     pub batch: usize,
     /// Batches under way.
     pub window: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
     /// How long an answer is waited for.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct UpdateRate {
     load: Load,
     asking: Asking,
@@ -293,7 +293,7 @@ fn prefix(deed: Deed, batch: &str) -> &'static str {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let count = own.integer(&RULES) as u32;

@@ -32,10 +32,10 @@ const BY: Declared = Declared {
     help: "how rules are changed: modified, added again over themselves, or deleted and added anew",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Frames during the modification of rules, by how they were treated",
@@ -54,7 +54,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The module.
+/// State of the module.
 pub struct UpdateTransient {
     changing: Changing,
     /// Which rules have treated a frame as they do now.
@@ -269,7 +269,7 @@ fn changed(rules: &Rules, by: &str, place: u32, priority: u16) -> Vec<FlowMod> {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

@@ -128,7 +128,7 @@ pub const UPDATES_MAX: Declared = Declared {
            passed; 1 for a single one",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: [Declared; 12] = [
     RULES,
     DEED,
@@ -167,7 +167,7 @@ pub const fn preset(
     ]
 }
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Time until rules act and until the barrier is answered, by number of rules",
@@ -214,7 +214,7 @@ fn probes_pps_max(context: &Context, probes_pps: f64) -> f64 {
     (DENSER * probes_pps).min(LOAD_SHARE * context.most_pps(frame_bytes)).max(probes_pps)
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     with(context, &PARAMETERS)
 }

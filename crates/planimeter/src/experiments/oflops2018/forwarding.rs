@@ -42,10 +42,10 @@ pub const COSTS: &[Show] = &[Show::values(
     &["rate_pps_offered", "rate_pps_forwarded"],
 )];
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[SIZES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let full = context.capacity_bps;

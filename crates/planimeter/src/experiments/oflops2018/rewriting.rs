@@ -22,17 +22,17 @@ const SIZES: Declared = Declared {
 /// A set-field of a UDP port is in versions from 1.2 on.
 const VERSIONS: Declared = Declared { default: "1.3,1.4,1.5", ..VERSION };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[SIZES, PROBES_PPS, VERSIONS];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Extra latency of a layer-4 port rewrite by packet size",
     &["port_rewrite_extra_ns_p50"],
     &["port_rewrite_ns_p50", "none_ns_p50", "port_rewrite_right_ratio"],
 )];
 
-/// The figure on one target.
+/// Creates the method of this figure for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     acting::port_rewrite(context, &SIZES)
 }

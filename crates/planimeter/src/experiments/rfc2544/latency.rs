@@ -8,7 +8,7 @@ use super::super::based::{Based, Throughputs, at_throughput};
 use super::super::{Context, Method};
 use super::FRAMES;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&FRAMES), repeated))
 }

@@ -29,13 +29,13 @@ const LOADS: Declared = Declared {
     ..shared::LOADS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, LOADS, shared::REPEATS_OF_SEARCHES];
 
 /// Successive trials without loss that end a curve.
 const ZEROS: u32 = 2;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames: Vec<u16> = context.frames(&FRAMES).into_iter().collect();
     Box::new(Curves {

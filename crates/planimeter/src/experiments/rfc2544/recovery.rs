@@ -25,7 +25,7 @@ const UNDER: f64 = 0.5;
 /// Loss in this last share of the lower load is loss that goes on.
 const END_SHARE: f64 = 0.02;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&FRAMES), at_throughput))
 }

@@ -30,7 +30,7 @@ const SECONDS_MIN: f64 = 6.0;
 /// What can be set; the standard wants the smallest frames.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::REPEATS_OF_SEARCHES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&shared::FRAMES), at_throughput))
 }

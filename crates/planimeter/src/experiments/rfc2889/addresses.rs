@@ -53,7 +53,7 @@ enum Sought {
     Rate,
 }
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAME, shared::REPEATS_OF_SEARCHES];
 
 /// How many addresses are learned.

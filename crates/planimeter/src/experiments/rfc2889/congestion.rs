@@ -18,7 +18,7 @@ use crate::workload::mesh;
 /// Ports that take part.
 const PORTS: u8 = 4;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = Setup::meshed(context.seed, context.parameters.methods.ports.max(PORTS));
     let point = |frame_bytes| SweepPoint {

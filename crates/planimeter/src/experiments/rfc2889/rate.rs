@@ -17,7 +17,7 @@ use crate::workload::mesh::Pattern;
 /// Loads of a pass: the throughput, the most, and those between.
 const LOADS: usize = 11;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames = super::frames(context);
     Box::new(Based::new(context, frames, climb).searching(super::searches))
