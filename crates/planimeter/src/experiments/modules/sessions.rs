@@ -1,4 +1,4 @@
-//! Session behaviour as an experiment: its parameters and points.
+//! Session behaviour experiment: parameters and points.
 
 use packet::time::Nanos;
 
