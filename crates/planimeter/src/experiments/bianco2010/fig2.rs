@@ -1,9 +1,10 @@
-//! Figure 2: maximum forwarding rate of one flow against frame size, tables of one entry.
+//! Figure 2: maximum forwarding rate of one flow over frame size, with tables of one entry.
 //!
-//! Claim: routing and OpenFlow come close to the offered load but for small frames, bridging does
-//! worse, and from 256 bytes on all three reach wire speed.
-//! Method: full nominal load of one flow, frames of 64 to 1500 bytes; the offered load is drawn as
-//! reference. The study's router had a destination cache, so ours is measured with and without.
+//! Claim: routing and OpenFlow reach nearly the offered load except for small frames, bridging is worse, and from
+//! 256 bytes all three reach wire speed.
+//!
+//! Method: full nominal load of one flow, with frames of 64 to 1500 bytes; the offered load is drawn as reference.
+//! The study's router had a destination cache, so this project's router is measured with and without one.
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};

@@ -1,11 +1,12 @@
-//! Figure 7: forwarding rate of an OpenFlow switch against the share of traffic for its linear table.
+//! Figure 7: forwarding rate of an OpenFlow switch over the share of traffic for its linear table.
 //!
-//! Claim: whatever the mix, the rate is bounded by those of the two pure cases, and drops in proportion
-//! to the share of the linear table, since the hash table comes first in the chain.
-//! Method: both tables filled at once, 131,072 exact entries and 100 that leave fields open; full
-//! nominal load of 96-byte frames (or each size of `--set frame`) as two streams, one uniformly
-//! random over the entries of each table, whose rates make the share. Only OpenFlow targets take part.
-//! Parameters: `--set entries=` changes the hash table's.
+//! Claim: the rates of the two pure cases bound that of every mix. The rate decreases in proportion to the share of
+//! the linear table, because the hash table comes first in the chain.
+//!
+//! Method: both tables are filled, with 131,072 exact entries and 100 wildcard entries. Full nominal load of
+//! 96-byte frames (or each size of `--set frame`) consists of two streams, one uniformly random over the entries of
+//! each table. Their rates make the share. Only OpenFlow targets take part. Parameters: `--set entries=` changes
+//! the hash table's.
 
 use super::super::sweep::SweepPoint;
 use super::super::{Context, FRAME_CURVE, Method, curve_of};
