@@ -226,7 +226,7 @@ impl Verdict {
     }
 }
 
-/// Logs why an entry is missing or what is wrong with its frames.
+/// Logs why an entry is missing or how its frames are incorrect.
 fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
     let why = match &seen.absent {
         Some(Absent::NotExpressible) => return,

@@ -1,6 +1,6 @@
 //! Control stall: the longest gap in forwarded frames while a named control load runs.
 //!
-//! Claim: a switch continues to forward frames whatever its controllers request.
+//! Claim: a switch continues to forward frames under any control load.
 //!
 //! Method: the module installs entries, and frames visit some of them at a constant rate. A quiet period shows the
 //! gaps that the machine itself causes. Then one connection sends the load, followed by a barrier request. A second

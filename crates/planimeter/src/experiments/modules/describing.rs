@@ -26,7 +26,7 @@ use crate::target::name::Technology;
 /// Name of the axis, which has one position.
 pub const AXIS: &str = "switch";
 
-/// Maximum number of bytes kept of a text.
+/// Maximum length of a stored text, in bytes.
 const TEXT_BYTES_MAX: usize = 256;
 
 /// Parameters of the experiment.

@@ -13,7 +13,7 @@ use packet::time::Nanos;
 use super::activation::Moment;
 use super::spread::Spread;
 
-/// Maximum number of frames kept.
+/// Maximum number of stored frames.
 pub const FRAMES_MAX: usize = 1 << 20;
 
 /// Minimum ratio of the latency of a slow frame to the reference latency.
@@ -35,7 +35,7 @@ impl FirstFrames {
         FirstFrames { rules: vec![Vec::new(); rules as usize], count: 0 }
     }
 
-    /// Records a forwarded frame of an entry; returns whether it is kept.
+    /// Records a forwarded frame of an entry; returns whether it was stored.
     pub fn note(&mut self, rule: u64, sent_at: Nanos, delay: Nanos) -> bool {
         let Some(frames) = self.rules.get_mut(rule as usize) else { return true };
         let is_kept = self.count < FRAMES_MAX;

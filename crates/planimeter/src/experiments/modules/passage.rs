@@ -44,7 +44,7 @@ const PROBES: u64 = 4;
 /// Maximum duration of one series of probes.
 const PROBING_MAX: Nanos = Nanos::from_secs(1);
 
-/// Maximum number of latencies kept for each case.
+/// Maximum number of stored latencies per case.
 const DELAYS_MAX: usize = 1 << 20;
 
 /// An entry with its own frames.

@@ -41,7 +41,7 @@ mod roles;
 mod telling;
 
 /// Streams: frames that cause packet-ins, frames that an entry forwards, frames that match no entry, and frames
-/// that return whatever the state of the port. The last show when the tester sent any.
+/// that return in every state of the port. The last show when the tester sent any.
 const TOLD: u16 = 1;
 const RULED: u16 = 2;
 const MISSED: u16 = 3;

@@ -70,7 +70,7 @@ impl Spread {
         (self.quantile(0.75) - self.quantile(0.25)) / 2.0
     }
 
-    /// Reports values of which only lower and upper bounds are known.
+    /// Reports values with only lower and upper bounds.
     ///
     /// `least` and `greatest` have the same length. Each reported value covers everything that the bounds allow.
     pub fn tell_between(
