@@ -20,9 +20,9 @@ pub enum Preset {
     Ndr,
     /// Partial-drop rate.
     Pdr,
-    /// Non-drop rate with short trials.
+    /// Non-drop rate, as a quick estimate.
     QuickNdr,
-    /// Partial-drop rate with short trials.
+    /// Partial-drop rate, as a quick estimate.
     QuickPdr,
 }
 

@@ -4,8 +4,11 @@
 //! handles a limited number of messages.
 //!
 //! Method: an OpenFlow switch sends every frame to the tester's controller in a packet-in. The controller replies
-//! with a packet-out. The output depends on the task: the learned port of the station, the far port if no pattern
-//! is in the payload, or the input port for loopback messages to an Ethernet OAM end point.
+//! with a packet-out, whose output port depends on the task:
+//!
+//! - learning: the learned port of the station
+//! - inspection: the far port, if no pattern is in the payload
+//! - Ethernet OAM end point: the input port, for loopback messages
 //!
 //! Other targets get the same frames and do the work themselves: bridges learn, programs with a scan block inspect
 //! payloads, and programs with an end point reply. The first frames come slowly, for the delays; then frames come

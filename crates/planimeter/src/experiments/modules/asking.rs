@@ -33,8 +33,7 @@ const ANSWER_PARTS_MAX: u64 = 1 << 20;
 
 /// Creates a set-config message that enables asynchronous messages.
 ///
-/// Some switches (Open vSwitch) send none to a controller that connects passively before it sets the miss send
-/// length.
+/// Some switches (Open vSwitch) send none to a controller that connects to them before it sets the miss send length.
 pub fn hear_news() -> Message {
     Message::SetConfig(SwitchConfig { miss_send_bytes: u16::MAX, ..SwitchConfig::default() })
 }

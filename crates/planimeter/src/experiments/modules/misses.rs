@@ -60,7 +60,7 @@ const PATIENCE: Nanos = Nanos::from_secs(2);
 /// Reaction of the controller to a packet-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// None.
+    /// Does nothing.
     Nothing,
     /// Sends a packet-out.
     Send,

@@ -87,7 +87,7 @@ impl Rounds {
             .measured
             .iter()
             .filter_map(|measured| {
-                // A value whose name is not valid in a record appears only in the output line of the trial.
+                // A value whose name is not valid in a record appears only in the line of the trial.
                 let name = Name::read(&format!("{}{}", spot.prefix, measured.name)).ok()?;
                 // A listed name maps to that metric, as when the record is read.
                 let listed = Metric::ALL.into_iter().find(|it| it.name() == name.text());

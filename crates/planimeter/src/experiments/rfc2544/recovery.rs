@@ -1,10 +1,10 @@
 //! System recovery (RFC 2544, 26.5): the time until loss ends after an overload.
 //!
-//! Method: at each frame size, 110 % of the throughput, as far as link and tester carry it, for the duration of a
-//! trial (the standard's 60 seconds with full effort). Immediately afterwards, 50 % of it for the same time. The
-//! recovery time is from that change to the last lost frame. It uses the times at which frames were due, so that
-//! its resolution is one frame. It is 0 without any loss after the change. The result is irregular if the overload
-//! caused no loss, or if loss continued to the end.
+//! Method: at each frame size, the overload is 110 % of the throughput, as far as link and tester carry it. It
+//! lasts as long as a trial (the standard's 60 seconds with full effort). Immediately afterwards, the load is 50 %
+//! of the throughput for the same time. The recovery time is from that change to the last lost frame. It uses the
+//! times at which frames were due, so that its resolution is one frame. It is 0 without any loss after the change.
+//! The result is irregular if the overload caused no loss, or if loss continued to the end.
 
 use instrument::stream::{Rate, Stream};
 use instrument::trial::{Trial, TrialReport, Window};
