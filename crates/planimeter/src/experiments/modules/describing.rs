@@ -23,7 +23,7 @@ use crate::experiments::{Context, Method};
 use crate::parameter::own::Declared;
 use crate::target::name::Technology;
 
-/// Name of the axis, which has one position.
+/// Name of the axis, which has a single position.
 pub const AXIS: &str = "switch";
 
 /// Maximum length of a stored text, in bytes.

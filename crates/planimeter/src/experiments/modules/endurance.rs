@@ -29,7 +29,7 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 
-/// Name of the axis, which has one position.
+/// Name of the axis, which has a single position.
 pub const AXIS: &str = "messages_under_way";
 
 /// Outstanding messages during the search for the rate of the switch.

@@ -45,16 +45,16 @@ pub const FRAMES: u16 = 1;
 /// Minimum time without arrivals after which a round is complete or its remaining frames are lost.
 const QUIET: Nanos = Nanos::from_millis(20);
 
-/// The same for the first round, in which latencies are still unknown.
+/// Value of [`QUIET`] for the first round, in which latencies are still unknown.
 const QUIET_FIRST: Nanos = Nanos::from_millis(200);
 
 /// Time after which a port counts all frames that it took.
 const SETTLES: Nanos = Nanos::from_millis(1);
 
-/// Name of the limit that [`PATIENCE`] sets for that barrier reply.
+/// Name of the limit that [`PATIENCE`] sets for the barrier reply after the tables are cleared.
 const PATIENCE_LIMIT: &str = "patience for the barrier behind an emptied table";
 
-/// Maximum time to wait for that, and for a barrier reply.
+/// Maximum time to wait for the end of a round after its last frame, and for a barrier reply.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
 /// Reaction of the controller to a packet-in.
@@ -119,7 +119,7 @@ pub struct Misses {
     barrier: Option<Xid>,
     timer: Option<TimerId>,
     search: Highest,
-    /// Search for the sustained rate under overload.
+    /// Sustained rate of completions under overload.
     sustained: Option<Sustained>,
     round: Round,
     /// Replies that are not sent yet, with the time at which their packet-ins were read, oldest first.

@@ -78,7 +78,7 @@ pub struct Trip {
     pub name: &'static str,
     /// Entries of both directions; `None` if the target has no controller.
     pub rules: Option<Vec<Message>>,
-    /// The same for OpenFlow versions before 1.2, where they differ.
+    /// Entries for OpenFlow versions before 1.2, if they differ.
     pub rules_early: Option<Vec<Message>>,
     /// How the table is prefilled.
     pub fill: Option<Fill>,

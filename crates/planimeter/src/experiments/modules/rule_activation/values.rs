@@ -185,7 +185,7 @@ fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl
         }
     }
     if let Some((said, first)) = pass.acknowledged_at.zip(pass.sent) {
-        // The reply may have waited one polling interval before it was read.
+        // The reply may have waited one event loop iteration before it was read.
         let said = said.since(first).0 as f64;
         let (said, turn) = (Bounds { low: said, high: said }, turn.0 as f64);
         let middle = Bounds { low: lows.quantile(0.5), high: highs.quantile(0.5) };
