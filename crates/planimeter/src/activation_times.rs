@@ -1,85 +1,87 @@
-//! Activation times of rules that probes observe: each lies between two probes (interval-censored data).
+//! Activation times of flow entries, each between two probes (interval-censored data).
 //!
-//! The measurement module and the fitting of models derive every metric from here, so that both reach the same
-//! result. A rule acts after the last probe that it did not treat left, and before the first that it did treat
-//! arrived; where in between is unknown. Source: metrics C2 to C4 of the method (`docs/oflops.md`); order statistics
-//! of interval-censored data (Turnbull, 1976).
+//! The measurement modules and model fitting derive every metric from this module, so that both get the same
+//! result. An entry becomes active after the last probe that it did not handle was sent, and before the first probe
+//! that it handled arrived. The exact time between these is unknown. Source: metrics C2 to C4 of the method
+//! (`docs/oflops.md`); order statistics of interval-censored data (Turnbull, 1976).
 //!
 //! Invariants:
-//! - Bounds hold the true value wherever each rule acted within its window. They assume no distribution.
+//!
+//! - Bounds contain the true value, wherever each entry became active within its window. They assume no
+//!   distribution.
 //! - A pause that probes cannot show has a bound; it never counts as absent.
 
 use std::ops::Range;
 
-/// Batches: rules that act together, with pauses between.
+/// Batches: entries that activate together, with pauses between batches.
 pub mod batches;
-/// The order in which rules act.
+/// Order in which entries activate.
 pub mod order;
 
-/// The least and the greatest value that the data allow.
+/// Smallest and largest value that the data allow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// The least.
+    /// Smallest value.
     pub low: f64,
-    /// The greatest.
+    /// Largest value.
     pub high: f64,
 }
 
 impl Bounds {
-    /// The value in the middle.
+    /// Returns the midpoint.
     pub fn middle(self) -> f64 {
         (self.low + self.high) / 2.0
     }
 
-    /// Half of the width: how far the true value may lie from the middle.
+    /// Returns half of the width, the uncertainty of the midpoint.
     pub fn half(self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
-    /// The bounds of the time from `earlier` to this.
+    /// Returns the bounds of the time from `earlier` to this value.
     pub fn since(self, earlier: Bounds) -> Bounds {
         Bounds { low: self.low - earlier.high, high: self.high - earlier.low }
     }
 
-    /// The same, shifted and scaled by a positive factor.
+    /// Divides the bounds by a positive factor.
     pub fn per(self, count: f64) -> Bounds {
         Bounds { low: self.low / count, high: self.high / count }
     }
 }
 
-/// The window in which a rule began to act, in nanoseconds after the update's first byte.
+/// Window in which an entry became active, in nanoseconds after the first byte of the update.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// The rule: its place in the order sent.
+    /// Entry: its position in the order of sending.
     pub rule: usize,
-    /// When it acts: not before the lower bound, not after the upper.
+    /// Bounds of the activation time.
     pub acts: Bounds,
 }
 
-/// The windows of all rules of an update that were seen to act.
+/// Windows of all entries of an update that became active.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ActivationTimes {
-    /// Sorted by lower bounds.
+    /// Windows, sorted by lower bounds.
     windows: Vec<Window>,
     /// Upper bounds in rising order.
     highs: Vec<f64>,
-    /// For each place, the greatest upper bound up to there.
+    /// For each position, the largest upper bound up to it.
     high_before: Vec<f64>,
-    /// For each place, the least upper bound from there on.
+    /// For each position, the smallest upper bound from it on.
     high_after: Vec<f64>,
 }
 
-/// The longest time in which no rule begins to act.
+/// Longest time without an activation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pause {
-    /// How long it is.
+    /// Duration.
     pub length: Bounds,
-    /// When it begins.
+    /// Start.
     pub begins: Bounds,
 }
 
 impl ActivationTimes {
-    /// The times with these windows.
+    /// Creates the activation times from these windows.
     pub fn new(mut windows: Vec<Window>) -> ActivationTimes {
         windows.sort_by(|a, b| {
             a.acts.low.total_cmp(&b.acts.low).then(a.acts.high.total_cmp(&b.acts.high))
@@ -97,45 +99,46 @@ impl ActivationTimes {
         ActivationTimes { windows, highs, high_before, high_after }
     }
 
-    /// The windows, sorted by lower bounds.
+    /// Returns the windows, sorted by lower bounds.
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
 
-    /// How many rules were seen to act.
+    /// Returns the number of active entries.
     pub fn len(&self) -> usize {
         self.windows.len()
     }
 
-    /// Whether none was.
+    /// Returns whether there is no active entry.
     pub fn is_empty(&self) -> bool {
         self.windows.is_empty()
     }
 
-    /// When the rule of this rank acts (0 for the first of all). Panics if there are fewer.
+    /// Returns the activation time of this rank (0 is the first). Panics if there are fewer entries.
     pub fn nth(&self, rank: usize) -> Bounds {
         Bounds { low: self.windows[rank].acts.low, high: self.highs[rank] }
     }
 
-    /// When the last rule acts.
+    /// Returns the last activation time.
     pub fn last(&self) -> Option<Bounds> {
         self.len().checked_sub(1).map(|rank| self.nth(rank))
     }
 
-    /// The lower bounds, and the upper ones, each in rising order.
+    /// Returns the lower and the upper bounds, each in rising order.
     pub fn ends(&self) -> [Vec<f64>; 2] {
         [self.windows.iter().map(|window| window.acts.low).collect(), self.highs.clone()]
     }
 
-    /// The median of half the windows' widths; none without windows.
+    /// Returns the median half width of the windows; `None` without windows.
     pub fn half_median(&self) -> Option<f64> {
         let mut halves: Vec<f64> = self.windows.iter().map(|it| it.acts.half()).collect();
         halves.sort_by(f64::total_cmp);
         halves.get(halves.len() / 2).copied()
     }
 
-    /// The pause behind each place but the last: how long no rule acts between those up to there and the others.
-    /// The lower bound is zero where they cannot be told apart, and the upper one then is that of a hidden pause.
+    /// Returns the pause after each position except the last: the time without activations between the two sides.
+    ///
+    /// If the two sides overlap, the lower bound is zero, and the upper bound is that of a hidden pause.
     fn pauses(&self) -> Vec<Bounds> {
         let pause = |place: usize| Bounds {
             low: (self.windows[place + 1].acts.low - self.high_before[place]).max(0.0),
@@ -144,12 +147,12 @@ impl ActivationTimes {
         (0..self.len().saturating_sub(1)).map(pause).collect()
     }
 
-    /// The longest pause; none of fewer than two rules.
+    /// Returns the longest pause; `None` for fewer than two entries.
     pub fn longest_pause(&self) -> Option<Pause> {
         let pauses = self.pauses();
         let most = |of: fn(&Bounds) -> f64| pauses.iter().map(of).max_by(f64::total_cmp);
         let length = Bounds { low: most(|it| it.low)?, high: most(|it| it.high)? };
-        // Any pause that may be the longest may begin it.
+        // The start covers every pause that may be the longest.
         let longest = (0..pauses.len()).filter(|&place| pauses[place].high >= length.low);
         let begins = longest.fold(Bounds { low: f64::INFINITY, high: 0.0 }, |begins, place| {
             let [low, high] = [self.windows[place].acts.low, self.high_before[place]];
@@ -158,8 +161,9 @@ impl ActivationTimes {
         Some(Pause { length, begins })
     }
 
-    /// When the first of some rules, which no other rule acts between, begins to act; places as in
-    /// [`ActivationTimes::windows`].
+    /// Returns the first activation time of adjacent entries, without activations of other entries between them.
+    ///
+    /// Places are those of [`ActivationTimes::windows`].
     pub fn first_of(&self, places: &Range<usize>) -> Bounds {
         let windows = &self.windows[places.clone()];
         let highs = windows.iter().map(|window| window.acts.high);
@@ -171,7 +175,7 @@ impl ActivationTimes {
 pub(crate) mod tests {
     use super::*;
 
-    /// Rules in the order sent, in windows of this width that end at these times.
+    /// Creates entries in the order of sending, with windows of this width that end at these times.
     pub fn times(ends: &[f64], width: f64) -> ActivationTimes {
         let window = |(rule, &high): (usize, &f64)| Window {
             rule,
@@ -194,7 +198,7 @@ pub(crate) mod tests {
         let pause = times(&[10.0, 11.0, 50.0], 2.0).longest_pause().unwrap();
         assert_eq!(pause.length, Bounds { low: 37.0, high: 41.0 });
         assert_eq!(pause.begins, Bounds { low: 9.0, high: 11.0 });
-        // All windows overlap: whether there is a pause is unknown, and it has an upper bound.
+        // All windows overlap: a pause is possible but not certain, and it has an upper bound.
         let hidden = times(&[10.0, 11.0, 12.0], 8.0).longest_pause().unwrap();
         assert_eq!(hidden.length, Bounds { low: 0.0, high: 9.0 });
     }

@@ -1,14 +1,14 @@
-//! Every experiment by name: what it measures, how, and who wrote of it.
+//! Catalog of all experiments: what each measures, how, and its source.
 //!
-//! A row of the files below is all that the command line, the runner and the report know of an experiment.
+//! The command line, the runner and the report use only the entries of the files below.
 
-/// A study's figures.
+/// Figures of bianco2010.
 mod study;
-/// Another study's.
+/// Figures of oflops2018.
 mod oflops2018;
-/// A third study's.
+/// Tables and figures of costa2017.
 mod costa2017;
-/// A fourth study's.
+/// Figures of gelberger2013.
 mod gelberger2013;
 /// Methods of standards.
 mod standards;
@@ -16,15 +16,15 @@ mod standards;
 mod workloads;
 /// Measurement modules.
 mod modules;
-/// Those about frames that pass rules.
+/// Modules for frames that pass flow entries.
 mod passages;
-/// Those about statistics, time-outs and sessions.
+/// Modules for statistics, timeouts and sessions.
 mod statistics;
-/// Those about what passes between switch and controller.
+/// Modules for messages between switch and controller.
 mod packets;
-/// Metrics that can come of them.
+/// Metrics that an experiment can yield.
 mod yields;
-/// What each takes, and what is set of it.
+/// Parameters that each experiment takes, and their values.
 pub mod taking;
 
 use crate::experiments::{Context, Method, latency};
@@ -35,71 +35,71 @@ use crate::python::{Script, script};
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 use results::record::{self, Metric, Name};
 
-/// One experiment.
+/// An experiment.
 pub struct Entry {
-    /// How it is asked for.
+    /// Name on the command line.
     pub id: &'static str,
-    /// What it measures.
+    /// Title: what it measures.
     pub title: &'static str,
-    /// Short name of the study that it repeats, and its figure.
+    /// Short name of the study that it reproduces, and the figure.
     pub paper: Option<(&'static str, &'static str)>,
-    /// Name of its axis.
+    /// Name of the axis.
     pub axis: &'static str,
-    /// How it is done.
+    /// Description of the method.
     pub method: &'static str,
-    /// Makes the method for one target.
+    /// Creates the method for one target.
     pub build: fn(&Context) -> Box<dyn Method>,
-    /// The experiment whose trials serve this one too, when both run together.
+    /// Experiment whose trials also serve this one if both run together.
     pub shares_trials_of: Option<&'static str>,
-    /// The parameter that says how many flows a controller deals with, where one does.
+    /// Parameter with the number of flows that a controller uses, if one does.
     pub flows: Option<&'static Declared>,
-    /// Entries that its module installs, for which our switch then has room; 0 where that is no more than by default.
+    /// Number of entries that its module installs, for which Planimeter's own switch gets room; 0 for the default.
     pub entries: u32,
-    /// Targets that go along with one that was asked for.
+    /// Targets that are added to a requested one.
     pub companions: &'static [(TargetKind, TargetKind)],
-    /// Whether the legacy mode of a model of hardware goes along with it.
+    /// Whether the legacy mode of a hardware model is added.
     pub has_modes: bool,
-    /// What a target has to be for the experiment to be about it.
+    /// Technologies that the experiment applies to.
     pub technologies: &'static [Technology],
-    /// Ports by which frames are sent into a target.
+    /// Number of input ports.
     pub inputs: u8,
-    /// Whether the target has as many ports as were asked for, if these are more.
+    /// Whether the target has the configured number of ports, if that is higher.
     pub is_meshed: bool,
-    /// Whether a module tells every switch on the way of frames what to do; others measure one switch.
+    /// Whether a module controls every switch of the path; other modules measure one switch.
     pub spans_path: bool,
-    /// Whether the target is reset meanwhile.
+    /// Whether the target is reset during the experiment.
     pub resets: bool,
-    /// Whether programs take each other's place in the target meanwhile.
+    /// Whether programs are swapped in the target during the experiment.
     pub swaps: bool,
-    /// Whether hosts with sockets of their own have to stand at the ends of its links.
+    /// Whether hosts with sockets are required at the ends of the links.
     pub wants_hosts: bool,
-    /// The parameters that it declares itself.
+    /// Parameters that the experiment declares itself.
     pub parameters: &'static [Declared],
-    /// The groups of shared parameters that it includes, beside those of every run.
+    /// Groups of shared parameters in addition to those of every run.
     pub shared: &'static [&'static [Declared]],
-    /// What its report shows; empty where that follows from what is measured.
+    /// Figures and tables of its report; empty if they follow from the measured values.
     pub shows: &'static [Show],
-    /// The Python script that it is, which then makes the method.
+    /// Python script of the experiment, which then creates the method.
     pub script: Option<&'static Script>,
 }
 
-/// A figure with its table, as an experiment that a module carries out wants it.
+/// A figure with its table, for an experiment with a module.
 #[derive(Debug, Clone, Copy)]
 pub struct Show {
-    /// Its heading.
+    /// Heading.
     pub title: &'static str,
-    /// What is drawn over the axis: metrics of one unit, by their names.
+    /// Metrics of one unit that are drawn over the axis, by name.
     pub drawn: &'static [&'static str],
-    /// What stands in the table besides.
+    /// Further metrics in the table.
     pub beside: &'static [&'static str],
     /// Series that are drawn instead.
     pub series: &'static [&'static str],
-    /// Whether what is drawn has a logarithmic axis.
+    /// Whether the axis of the drawn values is logarithmic.
     pub is_logarithmic: bool,
 }
 
 impl Show {
-    /// Values over the axis, and others in the table.
+    /// Shows values over the axis, and others in the table.
     pub const fn values(
         title: &'static str,
         drawn: &'static [&'static str],
@@ -108,12 +108,12 @@ impl Show {
         Show { title, drawn, beside, series: &[], is_logarithmic: false }
     }
 
-    /// Series of a trial.
+    /// Shows series of a trial.
     pub const fn series(title: &'static str, series: &'static [&'static str]) -> Show {
         Show { title, drawn: &[], beside: &[], series, is_logarithmic: false }
     }
 
-    /// As the record keeps it.
+    /// Converts to the form of the record.
     pub fn stored(&self) -> record::Show {
         let metrics = |names: &[&'static str]| names.iter().map(|name| metric(name)).collect();
         record::Show {
@@ -126,23 +126,23 @@ impl Show {
     }
 }
 
-/// The metric of this name: of the list, or one that a module named.
+/// Returns the metric with this name: a listed one, or one named by a module.
 pub fn metric(name: &'static str) -> Metric {
     let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
     listed.unwrap_or(Metric::Named(Name::of(name)))
 }
 
-/// What has two tables, one of exact entries and one of others.
+/// Technologies with a table of exact entries and one of other entries.
 const OPENFLOW: &[Technology] = &[Technology::OpenFlow];
 
-/// What forwards by the addresses of frames.
+/// Technologies that forward by MAC addresses.
 const BRIDGES: &[Technology] = &[Technology::Bridging];
 
-/// What forwards by a table.
+/// Technologies that forward by a table.
 const FORWARDERS: &[Technology] =
     &[Technology::OpenFlow, Technology::Bridging, Technology::Routing];
 
-/// Everything, a cable too.
+/// All technologies, including a cable.
 const ALL: &[Technology] = &[
     Technology::OpenFlow,
     Technology::Bridging,
@@ -151,13 +151,13 @@ const ALL: &[Technology] = &[
     Technology::Wire,
 ];
 
-/// The set that an experiment of this name belongs to: what is before the stroke.
+/// Returns the set of an experiment with this name: the part before the slash.
 pub fn set_of(id: &str) -> &str {
     id.split('/').next().unwrap_or(id)
 }
 
 impl Entry {
-    /// The method on one target.
+    /// Creates the method for one target.
     pub fn method_on(&self, context: &Context) -> Box<dyn Method> {
         let context = &Context { parameters: self.its(&context.parameters), ..context.clone() };
         match self.script {
@@ -166,28 +166,28 @@ impl Entry {
         }
     }
 
-    /// How a command asks for it.
+    /// Returns the name for a command line.
     pub fn asked(&self) -> String {
         self.script.map_or(self.id.into(), |script| script.path.display().to_string())
     }
 
-    /// Whether a module carries it out.
+    /// Returns whether a module runs the experiment.
     pub fn is_module(&self) -> bool {
         self.script.is_some() || !self.shows.is_empty()
     }
 
-    /// Ports by which frames are sent into a target, with these parameters.
+    /// Returns the number of input ports with these parameters.
     pub fn inputs(&self, parameters: &Parameters) -> u8 {
         let asked = if self.is_meshed { parameters.methods.ports - 1 } else { 0 };
         self.inputs.max(asked)
     }
 
-    /// The set that it belongs to.
+    /// Returns the set of the experiment.
     pub fn set(&self) -> &'static str {
         set_of(self.id)
     }
 
-    /// The target that goes along with this one.
+    /// Returns the target that is added to this one.
     pub fn companion(&self, kind: TargetKind) -> Option<TargetKind> {
         match kind {
             TargetKind::Model(model) if self.has_modes => model.legacy().map(TargetKind::Model),
@@ -195,13 +195,13 @@ impl Entry {
         }
     }
 
-    /// Whether the experiment is about this target.
+    /// Returns whether the experiment applies to this target.
     pub fn applies(&self, kind: TargetKind) -> bool {
         let is_programmed = matches!(kind, TargetKind::ProGfe(_));
         self.technologies.contains(&kind.technology()) && (!self.swaps || is_programmed)
     }
 
-    /// Why the experiment cannot be done with this target over this link, though it is about it.
+    /// Returns why the experiment cannot run with this target over this link, although it applies to the target.
     pub fn hindrance(&self, kind: TargetKind, link: Link) -> Option<&'static str> {
         if self.resets && !kind.resets_on(link) {
             return Some("the lab cannot start it anew beside its links");
@@ -237,13 +237,13 @@ impl Entry {
         (self.inputs > 1 && has_one).then_some("it has one port to send into")
     }
 
-    /// Whether the experiment can be done with this target over this link.
+    /// Returns whether the experiment can run with this target over this link.
     pub fn can_measure(&self, kind: TargetKind, link: Link) -> bool {
         self.applies(kind) && self.hindrance(kind, link).is_none()
     }
 }
 
-/// Every experiment, in the order in which they are listed: a study's, those of standards, and plain ones.
+/// Iterates over all experiments in listing order: studies, standards, plain methods.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     let methods = standards::ENTRIES.iter().chain(workloads::ENTRIES);
     study::ENTRIES
@@ -258,13 +258,13 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
         .chain(packets::ENTRIES)
 }
 
-/// Parameters of trials with a table that the user chooses.
+/// Parameters of trials with a table that the user selects.
 const TRIALS_OVER: &[&[Declared]] = &[shared::TRIALS, shared::TABLES];
 
-/// Those of trials at loads that a search for the throughput finds.
+/// Parameters of trials at loads from a throughput search.
 const SEARCHED: &[&[Declared]] = &[shared::TRIALS, shared::TABLES, shared::SEARCHES];
 
-/// What most experiments have in common.
+/// Common fields of most experiments.
 pub(crate) const WORKLOAD: Entry = Entry {
     id: "",
     title: "",
@@ -290,7 +290,7 @@ pub(crate) const WORKLOAD: Entry = Entry {
     script: None,
 };
 
-/// The experiments that a name stands for: one, every item of a study, or a Python script.
+/// Finds the experiments for a name: a single one, all items of a study, or a Python script.
 pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
     if script::is_script(name) {
         return script::entry(name).map(|entry| vec![entry]).map_err(NameError::Script);

@@ -1,45 +1,49 @@
-//! A model of a switch from what was measured on it: the way back from runs to a file that `ours:model=FILE` replays.
+//! Fits a model of a switch to measured runs; `ours:model=FILE` replays the resulting file.
 //!
-//! Each number is found by what the switch showed: when barriers were answered, when rules acted and in which
-//! batches, how fast messages were done, how long frames took. What two numbers would explain alike is given to
-//! one of them, and its source says so. Invariants: a number that no run tells is marked assumed with what to run
-//! for it; the model can be read again from its own text; the same runs give the same model.
+//! Each number follows from what the switch did: the times of barrier replies and activations, batches, message
+//! rates and latencies. If two numbers explain the same observation, one of them gets all of it, and its source
+//! says so.
+//!
+//! Invariants:
+//!
+//! - A number without a run is marked as assumed, with the run that would give it.
+//! - The text of the model can be parsed again.
+//! - The same runs give the same model.
 
 use results::record::Record;
 use switch::behaviour::model::Model;
 
 use crate::target::model::PREFIX;
 
-/// What runs say of the switch.
+/// Evidence about the switch in the runs.
 pub mod evidence;
-/// Straight lines through values.
+/// Linear regression.
 pub mod line;
-/// The model as it comes together.
+/// Model under construction.
 pub mod sheet;
-/// What was seen of rules that were changed.
+/// Observed updates of flow entries.
 pub mod updates;
-/// The processor that speaks OpenFlow, and barriers.
+/// OpenFlow agent of the switch, and barriers.
 mod agent;
-/// How entries reach the hardware.
+/// Transfer of entries to the hardware.
 mod writing;
-/// What frames meet.
+/// Data path of frames.
 mod paths;
 
 use evidence::Evidence;
 use sheet::Sheet;
 pub use sheet::{Fit, Found};
 
-/// A stored run and the name by which sources call it.
+/// A stored run and its name in sources.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// The name of its folder.
+    /// Name of its folder.
     pub name: String,
-    /// What it holds.
+    /// Contents.
     pub record: Record,
 }
 
-/// What to run for a model in which nothing has to be assumed that can be measured: arguments of
-/// `planimeter run`, to which `--on TARGET` is added.
+/// Runs for a model in which no measurable number is assumed: arguments of `planimeter run`, without `--on TARGET`.
 pub const WANTED: &[&str] = &[
     "rule-activation echo-delay control-rate stats-delay table-capacity packet-in forwarding-latency",
     "rule-activation --set deed=modify --set probes=before",
@@ -49,7 +53,7 @@ pub const WANTED: &[&str] = &[
     "rule-activation --set rules_count=20 --set probes=before --set probes_pps=1000 --set updates_max=1 --set watch=1",
 ];
 
-/// The targets of these runs that a model can be made of, each once.
+/// Returns the targets of these runs that can be modelled, each once.
 pub fn targets(runs: &[Run]) -> Vec<&str> {
     let of = |run: &'_ Run| -> Vec<String> {
         let with_modules = run.record.trials.iter().filter(|trial| trial.module.is_some());
@@ -66,7 +70,7 @@ pub fn targets(runs: &[Run]) -> Vec<&str> {
     found
 }
 
-/// A name for the model of a target, such as models have.
+/// Returns a valid model name for a target.
 pub fn name_of(target: &str) -> String {
     let bare = target.strip_prefix(PREFIX).unwrap_or(target);
     let bare = bare.rsplit('/').next().unwrap_or(bare).trim_end_matches(".toml");
@@ -75,7 +79,7 @@ pub fn name_of(target: &str) -> String {
     format!("fitted-{}", name.trim_matches('-'))
 }
 
-/// The model of this target that the runs tell.
+/// Fits the model of this target to the runs.
 pub fn fit(runs: &[Run], target: &str, name: &str) -> Fit {
     let evidence = Evidence::new(runs, target);
     let mut sheet = Sheet::new(Model {

@@ -1,21 +1,21 @@
-//! What a run can be told with `--set KEY=VALUE`: names, ranges, units and defaults.
+//! Parameters of a run (`--set KEY=VALUE`): names, ranges, units and defaults.
 //!
-//! One value, read once; a wrong key or value names what would have been right. Sizes count the
-//! frame check sequence, as the standards do: 64 is 60 bytes in memory.
+//! Each assignment is parsed once; the error for an invalid key or value names the valid ones. Sizes include the
+//! frame check sequence, as in the standards: 64 is 60 bytes in memory.
 
-/// What controllers do.
+/// Controller operations.
 pub mod control;
-/// A device of the user's own.
+/// User-provided devices.
 pub mod device;
-/// What a search with several goals is to find.
+/// Goals of a search with several goals.
 pub mod goals;
 /// Standard methods.
 pub mod methods;
-/// An SNMP agent that is asked beside a measurement.
+/// SNMP agent that is queried in addition to the measurement.
 pub mod witness;
-/// Declarations, and values by them.
+/// Parameter declarations, and values for them.
 pub mod own;
-/// Those that several experiments share.
+/// Parameters that several experiments share.
 pub mod shared;
 
 use std::fmt;
@@ -29,22 +29,22 @@ use own::{Declared, Own};
 use shared::STREAM;
 use witness::Witness;
 
-/// How long and how often is measured.
+/// Measurement effort: number and duration of trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// Five short repeats: a first look, minutes for six targets.
     Quick,
     /// Five repeats of two seconds.
     Standard,
-    /// As bianco2010 did: three runs of 60 seconds each.
+    /// Three runs of 60 seconds each, as in bianco2010.
     Full,
 }
 
 impl Effort {
-    /// All of them, the shortest first.
+    /// All efforts, the shortest first.
     pub const ALL: [Effort; 3] = [Effort::Quick, Effort::Standard, Effort::Full];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Effort::Quick => "quick",
@@ -53,7 +53,7 @@ impl Effort {
         }
     }
 
-    /// Seconds of a trial, and how often each is repeated.
+    /// Returns the seconds of a trial, and the number of repeats.
     pub fn seconds_and_repeats(self) -> (f64, u32) {
         match self {
             Effort::Quick => (0.2, 5),
@@ -63,10 +63,10 @@ impl Effort {
     }
 }
 
-/// What a target's table holds.
+/// Contents of a target's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Table {
-    /// One entry that matches the port alone.
+    /// One entry that matches only the port.
     Port,
     /// One entry that matches the one flow (exactly; one address; one route).
     One,
@@ -84,24 +84,24 @@ pub enum Table {
     Learned,
     /// An access list (OpenFlow).
     Acl,
-    /// Rules by which frames get VLAN tags (tagging; OpenFlow by push_vlan).
+    /// Entries that push VLAN tags (tagging; OpenFlow by push_vlan).
     Tags,
-    /// One entry that matches both Ethernet addresses of the one flow; this and the next two are not to be asked for.
+    /// One entry that matches both MAC addresses of the one flow; users cannot select this and the next two.
     Macs,
-    /// One entry that matches its IP addresses.
+    /// One entry that matches the flow's IP addresses.
     Hosts,
-    /// One entry that matches its IP addresses, its protocol and its ports.
+    /// One entry that matches the flow's IP addresses, protocol and ports.
     Datagrams,
-    /// Networks that an OpenFlow switch routes to as a router does, both hardware addresses and the time to live set; not
-    /// to be asked for.
+    /// Networks to which an OpenFlow switch routes like a router: it sets both MAC addresses and the TTL. Users
+    /// cannot select this.
     Routed,
-    /// The station behind each port; not to be asked for, since it comes with traffic of its own.
+    /// Station behind each port; users cannot select this, because it requires specific traffic.
     Mesh,
-    /// Nothing; not to be asked for either.
+    /// No entries; users cannot select this.
     Empty,
 }
 
-/// In which order the entries are hit.
+/// Order in which the entries are hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Traffic {
     /// One flow.
@@ -110,29 +110,29 @@ pub enum Traffic {
     Sequential,
     /// Entries drawn uniformly.
     Random,
-    /// Entries drawn by Zipf's law: few of them often, most of them seldom.
+    /// Entries drawn by Zipf's law: a few often, most rarely.
     Zipf,
 }
 
-/// What an access list is like (OpenFlow).
+/// Style of an access list (OpenFlow).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
     /// An access list of a router: long prefixes on both sides.
     Acl,
     /// A firewall: one side is often open, and ports are ranges.
     Fw,
-    /// A chain of a host's packet filter: some of both.
+    /// Packet filter chain of a host: a mixture of both.
     Ipc,
 }
 
-/// Which fields wildcard entries name; frames vary in the others (OpenFlow).
+/// Fields that wildcard entries match; frames vary in the others (OpenFlow).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rules {
     /// Both UDP ports; nothing else varies.
     Ports,
     /// The IP destination; the UDP source port varies over all its values.
     Addresses,
-    /// One of the two UDP ports, by turns; the other varies over all its values.
+    /// One of the two UDP ports, alternately; the other varies over all its values.
     Either,
 }
 
@@ -141,84 +141,84 @@ pub enum Rules {
 pub enum Capacity {
     /// This many bit/s.
     BitsPerSecond(f64),
-    /// The lowest that overloads every target at 64 bytes.
+    /// Lowest capacity that overloads every target at 64 bytes.
     Auto,
 }
 
-/// Everything that `--set` can change.
+/// All parameters that `--set` can change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
     /// Capacity of the nominal link between tester and target, bit/s.
     pub capacity: Capacity,
     /// Seconds of a trial.
     pub seconds: f64,
-    /// Seconds of traffic before a trial that are not counted.
+    /// Seconds of traffic before a trial, which are not counted.
     pub warmup_s: f64,
-    /// How often each trial is repeated.
+    /// Number of repeats of each trial.
     pub repeats: u32,
-    /// Whether targets take turns backwards in every second round (A B B A), so that what a machine drifts by
-    /// does as much for the one as for the other.
+    /// Whether targets alternate backwards in every second round (A B B A), so that drift of the machine affects
+    /// all alike.
     pub alternating: bool,
-    /// What the table holds; `None` for the experiment's own.
+    /// Table contents; `None` for the experiment's own.
     pub table: Option<Table>,
     /// Entries in the table.
     pub entries: u32,
-    /// The most entries of a table that any experiment was set to have.
+    /// Highest number of table entries set for any experiment.
     pub entries_most: u32,
-    /// In which order they are hit.
+    /// Order in which they are hit.
     pub traffic: Option<Traffic>,
-    /// Which fields wildcard entries name.
+    /// Fields that wildcard entries match.
     pub rules: Rules,
-    /// What an access list is like.
+    /// Style of an access list.
     pub style: Style,
-    /// Seconds that filling a target's caches before a trial may take.
+    /// Maximum seconds for filling a target's caches before a trial.
     pub warm_s: f64,
-    /// Loss ratio that counts as none, for a throughput search.
+    /// Loss ratio that counts as no loss in a throughput search.
     pub loss: f64,
     /// Resolution of a throughput search, as a share of the load.
     pub resolution: f64,
-    /// How often a throughput search tries a load again that missed its goal, before it believes it.
+    /// Number of retries of a load that failed, in a throughput search.
     pub verify: u32,
     /// Whether the run happens in virtual time (link `memory` only).
     pub simulated: bool,
-    /// In virtual time: nanoseconds that a target takes for each frame.
+    /// In virtual time: processing time of a target per frame, in nanoseconds.
     pub service_ns: u64,
-    /// In virtual time: nanoseconds for which the tester stands still in every other trial.
+    /// In virtual time: nanoseconds for which the tester stalls in every second trial.
     pub stall_ns: u64,
-    /// Streams of a file, which take the place of the experiment's own; empty for those.
+    /// Streams from a file, which replace the experiment's own; empty for its own.
     pub streams: Vec<Stream>,
-    /// Frames that the ring of a link in memory holds.
+    /// Ring size of a link in memory, in frames.
     pub ring_frames: u32,
-    /// How many flow-table entries our exact table holds.
+    /// Maximum number of entries in the exact-match table of Planimeter's own switch.
     pub exact_entries_max: u32,
-    /// Connections of controllers that our switch takes; 0 for its own default.
+    /// Maximum number of controller connections of Planimeter's own switch; 0 for its default.
     pub connections_max: u32,
-    /// How many entries our linear table holds.
+    /// Maximum number of entries in the linear table of Planimeter's own switch.
     pub wildcard_entries_max: u32,
-    /// What controllers do.
+    /// Controller operations.
     pub control: Control,
-    /// What a search with several goals is to find.
+    /// Goals of a search with several goals.
     pub goals: Goals,
-    /// What standard methods can be told.
+    /// Parameters of standard methods.
     pub methods: Methods,
-    /// An SNMP agent that is asked beside.
+    /// SNMP agent to query.
     pub witness: Witness,
-    /// How a device of the user's own is treated.
+    /// Treatment of a user-provided device.
     pub device: Device,
-    /// How many addresses our bridge holds.
+    /// Maximum number of addresses of Planimeter's own bridge.
     pub macs_max: u32,
-    /// How many routes our router holds in one process with the tester.
+    /// Maximum number of routes of Planimeter's own router in one process with the tester.
     pub routes_max: u32,
-    /// What experiments declare themselves.
+    /// Parameters that experiments declare themselves.
     pub own: Own,
-    /// The effort that defaults follow.
+    /// Effort that determines the defaults.
     pub effort: Effort,
-    /// What was set of what experiments share, in order.
+    /// Assignments of shared parameters, in order.
     pub(crate) given: Vec<(&'static str, String)>,
 }
 
 impl Parameters {
-    /// The defaults at an effort.
+    /// Returns the defaults for an effort.
     pub fn at(effort: Effort) -> Self {
         let (seconds, repeats) = effort.seconds_and_repeats();
         Parameters {
@@ -258,7 +258,7 @@ impl Parameters {
         }
     }
 
-    /// Applies one `KEY=VALUE` of those that runs or several experiments share.
+    /// Applies one `KEY=VALUE` of the run or of shared parameters.
     pub fn set(&mut self, assignment: &str) -> Result<(), ParameterError> {
         let (key, value) = parted(assignment)?;
         let declared = shared::all().find(|declared| declared.key == key);
@@ -269,7 +269,7 @@ impl Parameters {
         self.assign(declared, value)
     }
 
-    /// Applies a value of a parameter that is shared.
+    /// Applies a value of a shared parameter.
     pub(crate) fn assign(
         &mut self,
         declared: &Declared,
@@ -298,7 +298,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// How often a whole search is repeated: as often as was set, or by its own default.
+    /// Returns the repeats of a whole search: as set, or the default.
     pub fn repeats_of_searches(&self) -> u32 {
         match self.given.iter().any(|(key, _)| *key == shared::REPEATS.key) {
             true => self.repeats,
@@ -306,13 +306,13 @@ impl Parameters {
         }
     }
 
-    /// How often a whole search is repeated unless it is set.
+    /// Returns the default repeats of a whole search.
     pub fn searches_by_default(&self) -> u32 {
         let default = shared::REPEATS_OF_SEARCHES.default_at(self.effort);
         default.parse().expect("the default is a whole number")
     }
 
-    /// The same for an experiment that takes these: what is set of others does not reach it.
+    /// Returns the parameters for an experiment that takes these keys; other assignments do not affect it.
     #[must_use]
     pub(crate) fn of(&self, taken: &[&'static str], own: Vec<&'static str>) -> Parameters {
         let plain = Parameters::at(self.effort);
@@ -339,7 +339,7 @@ impl Parameters {
         if !takes(shared::WARMUP.key) {
             its.warmup_s = plain.warmup_s;
         }
-        // The command line may have changed these since.
+        // The command line may have changed these afterwards.
         let is_of_run =
             |key: &str| shared::TRIALS.iter().chain(shared::always()).any(|it| it.key == key);
         for (key, value) in self.given.iter().filter(|(key, _)| takes(key) && !is_of_run(key)) {
@@ -375,7 +375,7 @@ impl Parameters {
             shared::WILDCARD_ENTRIES_MAX => self.wildcard_entries_max = number(value)? as u32,
             "macs_max" => self.macs_max = number(value)? as u32,
             "routes_max" => self.routes_max = number(value)? as u32,
-            // A file: the command line has read it and set `streams`.
+            // The command line has read the file and set `streams`.
             STREAM => {}
             _ => {
                 let others = self.control.assign(key, value);
@@ -390,7 +390,7 @@ impl Parameters {
 }
 
 impl Declared {
-    /// Whether a text is a value of it, or what it takes.
+    /// Checks whether a text is a valid value; the error names what is valid.
     fn check(&self, value: &str) -> Result<(), ParameterError> {
         match self.takes.admits(value.trim()) {
             true => Ok(()),
@@ -398,14 +398,14 @@ impl Declared {
         }
     }
 
-    /// Why a value is none of it.
+    /// Returns the error for an invalid value.
     fn refused(&self, value: &str) -> ParameterError {
         let expected = self.takes.words(self.unit);
         ParameterError::BadValue { key: self.key.into(), value: value.into(), expected }
     }
 }
 
-/// Why a `--set` was refused.
+/// Error of a `--set` assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParameterError {
     /// Not of the form KEY=VALUE.
@@ -414,10 +414,10 @@ pub enum ParameterError {
     UnknownKey {
         /// The name.
         key: String,
-        /// The nearest that applies.
+        /// Nearest valid parameter.
         hint: String,
     },
-    /// None of the experiments at hand takes it, though others do.
+    /// None of the selected experiments takes the parameter, but others do.
     NotTaken {
         /// The assignment.
         assignment: String,
@@ -425,10 +425,10 @@ pub enum ParameterError {
         key: String,
         /// The experiments.
         experiments: String,
-        /// The nearest that applies.
+        /// Nearest valid parameter.
         hint: String,
     },
-    /// An experiment takes one value of it.
+    /// The experiment takes only one value.
     OneValue {
         /// The assignment.
         assignment: String,
@@ -437,13 +437,13 @@ pub enum ParameterError {
         /// The experiment.
         experiment: String,
     },
-    /// The value does not fit the parameter.
+    /// The value is invalid for the parameter.
     BadValue {
         /// The parameter.
         key: String,
-        /// The value that was given.
+        /// The value.
         value: String,
-        /// What it takes.
+        /// Valid values.
         expected: String,
     },
 }
@@ -479,7 +479,7 @@ impl fmt::Display for ParameterError {
 
 impl std::error::Error for ParameterError {}
 
-/// Key and value.
+/// Splits an assignment into key and value.
 pub(crate) fn parted(assignment: &str) -> Result<(&str, &str), ParameterError> {
     let wrong = || ParameterError::NotAnAssignment(assignment.into());
     assignment.split_once('=').ok_or_else(wrong)

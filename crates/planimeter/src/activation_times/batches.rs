@@ -1,49 +1,52 @@
-//! Batches: rules that act together with pauses between, how many at once and how often.
+//! Batches: entries that activate together with pauses between, the size of batches and their interval.
 //!
-//! Source: the OFLOPS-SUME paper, figure 8a (a switch that collects changes and writes them at set times). Pauses that
-//! part batches are longer than any other pause that the data allow, hidden ones included: the windows of the
-//! rules before and after do not overlap, and no pause of comparable length fits between rules of one batch. Where
-//! no set of pauses stands out like that the result is unresolved or, if no pause can be long, even.
+//! Source: the OFLOPS-SUME paper, figure 8a (a switch that collects changes and writes them at set times).
+//!
+//! Pauses that separate batches are longer than any other pause that the data allow, including hidden ones. The
+//! windows of the entries before and after them do not overlap, and no pause of comparable length fits between
+//! entries of one batch. Without such a set of pauses, the result is even if no pause can be long, and otherwise
+//! unresolved.
 //!
 //! Invariants:
-//! - Which rule belongs to which batch is certain.
-//! - A batch's size counts whole batches only: the end of the update may cut the last one short.
+//!
+//! - The assignment of entries to batches is certain.
+//! - The batch size counts only whole batches: the end of the update may truncate the last one.
 
 use std::ops::Range;
 
 use super::{ActivationTimes, Bounds};
 
-/// Pauses between batches are so many times as long as any that fits into a batch.
+/// Minimum ratio of pauses between batches to any pause within a batch.
 const LONGER: f64 = 2.0;
 
-/// Batches from which rules are known to come in batches.
+/// Minimum number of batches for this result.
 const COUNT_MIN: usize = 3;
 
-/// Rules act evenly where no pause can be longer than so many times the mean one.
+/// Entries are even if no pause can be longer than this many mean pauses.
 const EVEN: f64 = 3.0;
 
-/// How rules come to act.
+/// Temporal pattern of activations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grouping {
-    /// In batches.
+    /// Batches.
     Batches(Batches),
-    /// One after the other without pauses that stand out.
+    /// One after another, without distinct pauses.
     Even,
-    /// The probes are too far apart to tell.
+    /// The probes are too far apart for a result.
     Unresolved,
 }
 
-/// Rules by batch.
+/// Entries by batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batches {
-    /// Places as in [`ActivationTimes::windows`].
+    /// Ranges of positions in [`ActivationTimes::windows`].
     pub groups: Vec<Range<usize>>,
-    /// When each batch begins to act.
+    /// Start of each batch.
     pub begins: Vec<Bounds>,
 }
 
 impl Batches {
-    /// How many rules a whole batch has: the median, and how far batches differ from it.
+    /// Returns the number of entries in a whole batch: the median, and the deviation of the batches from it.
     pub fn size(&self) -> (f64, f64) {
         let whole = &self.groups[..self.groups.len() - 1];
         let mut sizes: Vec<f64> = whole.iter().map(|group| group.len() as f64).collect();
@@ -52,20 +55,20 @@ impl Batches {
         (size, (size - sizes[0]).max(sizes[sizes.len() - 1] - size))
     }
 
-    /// The mean time from the beginning of one batch to that of the next.
+    /// Returns the mean time between the starts of successive batches.
     pub fn interval(&self) -> Bounds {
         let last = self.begins.len() - 1;
         self.begins[last].since(self.begins[0]).per(last as f64)
     }
 
-    /// The times from the beginning of each batch to that of the next.
+    /// Returns the times between the starts of successive batches.
     pub fn intervals(&self) -> Vec<Bounds> {
         self.begins.windows(2).map(|pair| pair[1].since(pair[0])).collect()
     }
 }
 
 impl ActivationTimes {
-    /// How these rules come to act.
+    /// Returns the temporal pattern of these activations.
     pub fn grouping(&self) -> Grouping {
         let pauses = self.pauses();
         if let Some(cuts) = cuts(&pauses) {
@@ -78,7 +81,7 @@ impl ActivationTimes {
         if self.is_even(&pauses) { Grouping::Even } else { Grouping::Unresolved }
     }
 
-    /// The batches, if the rules come in batches.
+    /// Returns the batches, if there are any.
     pub fn batches(&self) -> Option<Batches> {
         match self.grouping() {
             Grouping::Batches(batches) => Some(batches),
@@ -86,7 +89,7 @@ impl ActivationTimes {
         }
     }
 
-    /// The longest pause that may lie between rules without probes showing it; none if every pause is shown.
+    /// Returns the longest pause that probes may have missed; `None` if there is no hidden pause.
     pub fn hidden_pause(&self) -> Option<f64> {
         let hidden = self.pauses().into_iter().filter(|pause| pause.low <= 0.0);
         hidden.map(|pause| pause.high).max_by(f64::total_cmp)
@@ -101,18 +104,18 @@ impl ActivationTimes {
     }
 }
 
-/// The places behind which a batch ends, if pauses stand out: those above the widest step in the lengths of pauses.
+/// Returns the positions after which a batch ends: those of the pauses above the widest step in pause lengths.
 fn cuts(pauses: &[Bounds]) -> Option<Vec<usize>> {
     let mut places: Vec<usize> = (0..pauses.len()).collect();
     places.sort_by(|a, b| pauses[*b].low.total_cmp(&pauses[*a].low));
-    // For each number of cuts, the longest pause that may lie within a batch.
+    // For each number of cuts, the longest pause that may be within a batch.
     let mut within = vec![0.0f64; places.len() + 1];
     for count in (0..places.len()).rev() {
         within[count] = within[count + 1].max(pauses[places[count]].high);
     }
     let certain = places.iter().take_while(|place| pauses[**place].low > 0.0).count();
     let step = |count: usize| pauses[places[count - 1]].low / within[count];
-    // Rules that act alone have no pause within batches: they come in batches of one if the pauses are alike.
+    // Separate entries have no pause within batches: they are batches of one if the pauses are similar.
     let counts = (COUNT_MIN - 1..=certain).filter(|count| *count < places.len());
     let best =
         counts.max_by(|a, b| step(*a).total_cmp(&step(*b))).filter(|count| step(*count) >= LONGER);
@@ -135,7 +138,9 @@ mod tests {
     use super::super::tests::times;
     use super::*;
 
-    /// Ends of windows of this width: `batches` times `rules` rules, one `each` ns after the other, every `interval` ns.
+    /// Returns the window ends of `batches` batches of `rules` entries each.
+    ///
+    /// Entries follow each other after `each` ns, batches after `interval` ns.
     fn batched(batches: u32, rules: u32, each: f64, interval: f64) -> Vec<f64> {
         let one = move |batch| {
             (0..rules).map(move |rule| 100.0 + f64::from(batch) * interval + f64::from(rule) * each)
@@ -163,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_few_visible_pauses_are_no_batches_where_others_may_be_hidden() {
-        // Windows differ: every third pause happens to be visible, and the others may be as long.
+        // Windows differ: every third pause is visible, and the others may be as long.
         let mut windows = Vec::new();
         for batch in 0..30u32 {
             let at = f64::from(batch) * 1_000.0;

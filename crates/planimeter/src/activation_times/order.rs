@@ -1,55 +1,58 @@
-//! The order in which rules act, against the order sent: Kendall's tau over pairs whose windows do not overlap.
+//! Order of activation compared with the order of sending: Kendall's tau over pairs whose windows do not overlap.
 //!
-//! Source: figure 8b of the OFLOPS-SUME paper; Kendall, 1938. Invariant: a pair whose windows overlap is unresolved; it
-//! widens the stated error, and never counts as in order.
+//! Source: figure 8b of the OFLOPS-SUME paper; Kendall, 1938.
+//!
+//! Invariant: a pair whose windows overlap is unresolved; it increases the reported error, and never counts as in
+//! order.
 
 use std::ops::Range;
 
 use super::{ActivationTimes, Window};
 
-/// Rules of which pairs are compared; of more, as many evenly spread.
+/// Maximum number of entries for the comparison of pairs; of more, an evenly spaced sample.
 const RULES_MAX: usize = 4096;
 
-/// How the order of acting compares with the order sent.
+/// Comparison of the order of activation with the order of sending.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Order {
-    /// Resolved pairs that act in the other order than they were sent.
+    /// Resolved pairs that activate in the reverse of the order of sending.
     pub inversions: u64,
-    /// Pairs of which the data show which acts first.
+    /// Pairs whose order of activation is known.
     pub resolved: u64,
-    /// Pairs of which they do not.
+    /// Pairs whose order of activation is unknown.
     pub unresolved: u64,
 }
 
-/// The ranks that a rule may have among those that act, from 0.
+/// Possible ranks of an entry in the order of activation, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
-    /// Its place among these rules in the order sent, from 0.
+    /// Rank in the order of sending, from 0.
     pub sent: usize,
-    /// The least and the greatest rank that the data allow.
+    /// Smallest and largest rank that the data allow.
     pub acts: [usize; 2],
 }
 
 impl Rank {
-    /// The rank nearest to the order sent that the data allow: what differs from the place sent is resolved.
+    /// Returns the possible rank nearest to the order of sending; any difference from that order is certain.
     pub fn nearest(self) -> usize {
         self.sent.clamp(self.acts[0], self.acts[1])
     }
 }
 
 impl Order {
-    /// Kendall's tau over the resolved pairs: 1 in order, 0 in none, -1 in reverse.
+    /// Returns Kendall's tau over the resolved pairs: 1 for the same order, 0 for no correlation, -1 for the
+    /// reverse.
     pub fn tau(&self) -> f64 {
         1.0 - 2.0 * self.inversions as f64 / self.resolved as f64
     }
 
-    /// How far from this the tau of all pairs may be, whichever way the unresolved ones act.
+    /// Returns the uncertainty of tau over all pairs, for any order of the unresolved ones.
     pub fn tau_half(&self) -> f64 {
         let unresolved = self.unresolved as f64 / (self.resolved + self.unresolved) as f64;
         unresolved * (1.0 + self.tau().abs())
     }
 
-    /// The share of the resolved pairs that are inverted.
+    /// Returns the share of inverted pairs among the resolved ones.
     pub fn inverted_share(&self) -> f64 {
         self.inversions as f64 / self.resolved as f64
     }
@@ -67,7 +70,7 @@ fn order(windows: &[Window]) -> Order {
     let mut order = Order { inversions: 0, resolved: 0, unresolved: 0 };
     for (place, one) in windows.iter().enumerate() {
         for other in &windows[place + 1..] {
-            // The other one's lower bound is not below this one's.
+            // The lower bound of the other is not below that of this one.
             if one.acts.high < other.acts.low {
                 order.resolved += 1;
                 order.inversions += u64::from(one.rule > other.rule);
@@ -80,14 +83,14 @@ fn order(windows: &[Window]) -> Order {
 }
 
 impl ActivationTimes {
-    /// The order of all rules; none where no pair is resolved.
+    /// Returns the order of all entries; `None` if no pair is resolved.
     pub fn order(&self) -> Option<Order> {
         let step = self.len().div_ceil(RULES_MAX).max(1);
         let some: Vec<Window> = self.windows.iter().step_by(step).copied().collect();
         Some(order(&some)).filter(|order| order.resolved > 0)
     }
 
-    /// The order within groups of rules, over all groups; none where no pair is resolved.
+    /// Returns the order within groups of entries, over all groups; `None` if no pair is resolved.
     pub fn order_within(&self, groups: &[Range<usize>]) -> Option<Order> {
         let each = groups.iter().map(|group| {
             let step = group.len().div_ceil(RULES_MAX).max(1);
@@ -98,13 +101,13 @@ impl ActivationTimes {
         each.reduce(Order::and).filter(|order| order.resolved > 0)
     }
 
-    /// The ranks that each rule may have, in the order sent.
+    /// Returns the possible ranks of each entry, in the order of sending.
     pub fn ranks(&self) -> Vec<(usize, Rank)> {
         let lows: Vec<f64> = self.windows.iter().map(|window| window.acts.low).collect();
         let mut rules: Vec<&Window> = self.windows.iter().collect();
         rules.sort_by_key(|window| window.rule);
         let rank = |(sent, window): (usize, &Window)| {
-            // Those that act before it in any case, and all but those that act after it.
+            // Entries that certainly activate before it, and all except those that certainly activate after it.
             let before = self.highs.partition_point(|high| *high < window.acts.low);
             let up_to = lows.partition_point(|low| *low <= window.acts.high);
             (window.rule, Rank { sent, acts: [before, up_to - 1] })
@@ -134,7 +137,7 @@ mod tests {
         let nearest = |ends: &[f64], width| -> Vec<usize> {
             times(ends, width).ranks().iter().map(|(_, rank)| rank.nearest()).collect()
         };
-        // One round of probes: the order in which probes happen to come is none of the switch's.
+        // One round of probes: the order of the probes says nothing about the switch.
         assert_eq!(nearest(&[13.0, 11.0, 14.0, 12.0], 10.0), [0, 1, 2, 3]);
         assert_eq!(nearest(&[40.0, 30.0, 20.0, 10.0], 2.0), [3, 2, 1, 0]);
         assert_eq!(nearest(&[20.0, 10.0, 40.0, 30.0], 2.0), [1, 0, 3, 2]);

@@ -1,4 +1,4 @@
-//! The tables and figures of costa2017.
+//! Tables and figures of costa2017.
 
 use super::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
 use crate::experiments::costa2017::{
@@ -8,7 +8,7 @@ use crate::experiments::modules::{describing, endurance};
 use crate::parameter::{methods, shared};
 use crate::target::name::TargetKind;
 
-/// What round trips have in common.
+/// Common fields of round trips.
 const ROUND_TRIP: Entry = Entry {
     axis: matching::AXIS,
     method: "Rules for both ways are there before; a client sends UDP packets one at a time, a server returns \
@@ -18,7 +18,7 @@ const ROUND_TRIP: Entry = Entry {
     ..WORKLOAD
 };
 
-/// An item about types of match: one set of trials serves all of them.
+/// Common fields of items about match types, which share one set of trials.
 const TYPES: Entry = Entry {
     build: matching::types,
     parameters: matching::PARAMETERS,
@@ -26,7 +26,7 @@ const TYPES: Entry = Entry {
     ..ROUND_TRIP
 };
 
-/// An item about statistics: one set of trials serves all of them.
+/// Common fields of items about statistics, which share one set of trials.
 const STATISTICS: Entry = Entry {
     axis: filling::AXIS,
     method: "Flow and port statistics are asked for every second, over one rule and over a table filled to 90 % of \
@@ -38,7 +38,7 @@ const STATISTICS: Entry = Entry {
     ..WORKLOAD
 };
 
-/// In the order of the study.
+/// Entries in the order of the study.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "costa2017/table1",

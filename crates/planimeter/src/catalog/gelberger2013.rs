@@ -1,4 +1,4 @@
-//! The figures of gelberger2013.
+//! Figures of gelberger2013.
 
 use super::{ALL, BRIDGES, Entry, TRIALS_OVER, WORKLOAD};
 use crate::experiments::gelberger2013::{bridging, latency, offload, rate, tcp};
@@ -6,16 +6,16 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::target::name::Technology;
 
-/// Trials whose table follows from the workload.
+/// Parameters of trials whose table follows from the workload.
 const TRIALS_OVER_OWN: &[&[Declared]] = &[shared::TRIALS];
 
-/// What learns, or has a controller that does.
+/// Technologies that learn addresses, or have a controller that does.
 const OFFLOADED: &[Technology] = &[Technology::OpenFlow, Technology::Bridging];
 
-/// What can be told to put tags on.
+/// Technologies that can add tags.
 const TAGGED: &[Technology] = &[Technology::OpenFlow, Technology::Tagging];
 
-/// A figure about connections by TCP.
+/// Common fields of figures about TCP connections.
 const TCP: Entry = Entry {
     method: "A program on a host at one end of the target sends to another at the other end over one connection by TCP \
              (iperf3, CUBIC), both with the window that is asked for; what was received, what was sent again, which \
@@ -27,7 +27,7 @@ const TCP: Entry = Entry {
     ..WORKLOAD
 };
 
-/// A figure about the delay of frames.
+/// Common fields of figures about frame delay.
 const DELAYS: Entry = Entry {
     axis: latency::AXIS,
     method: "One flow of frames that carry their send times and are stamped when they come back, at a rate that every \
@@ -39,7 +39,7 @@ const DELAYS: Entry = Entry {
     ..WORKLOAD
 };
 
-/// In the order of the study.
+/// Entries in the order of the study.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "gelberger2013/fig3",

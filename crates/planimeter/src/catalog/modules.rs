@@ -3,7 +3,7 @@
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{update_rate, updates};
 
-/// Those about rules first.
+/// Entries; those about flow entries come first.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "rule-activation",

@@ -1,14 +1,14 @@
-//! The figures and the table of oflops2018.
+//! Figures and table of oflops2018.
 
 use super::{Entry, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use crate::experiments::modules::{acting, updates};
 use crate::experiments::oflops2018::{forwarding, rewriting, rules};
 use crate::parameter::shared;
 
-/// What all of its items have in common.
+/// Common fields of all items.
 const ITEM: Entry = Entry { technologies: OPENFLOW, ..WORKLOAD };
 
-/// An item about latency by packet size.
+/// Common fields of items about latency by packet size.
 const FORWARDING: Entry = Entry {
     axis: forwarding::AXIS,
     method: "One flow over one entry at 100 Mbit/s and at the nominal link's full rate, every frame stamped \
@@ -20,7 +20,7 @@ const FORWARDING: Entry = Entry {
     ..ITEM
 };
 
-/// An item about rules that change.
+/// Common fields of items about changing flow entries.
 const RULES: Entry = Entry {
     axis: updates::AXIS,
     method: "Rules of rising priority are changed at once with a barrier behind them, while probes visit \
@@ -31,7 +31,7 @@ const RULES: Entry = Entry {
     ..ITEM
 };
 
-/// In the order of the study.
+/// Entries in the order of the study.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "oflops2018/fig6a",

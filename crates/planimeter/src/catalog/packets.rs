@@ -1,11 +1,11 @@
-//! Measurement modules about what passes between switch and controller.
+//! Measurement modules for messages between switch and controller.
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{
     abuse, control_rate, echo_delay, error_delay, packet_out, packets,
 };
 
-/// Frames first, then signs of life, refusals and rates.
+/// Entries: frames first, then echo replies, errors and rates.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "packet-in",

@@ -1,4 +1,4 @@
-//! Measurement modules about frames: while rules change, and on their way through rules and actions.
+//! Measurement modules for frames: during updates, and through flow entries and actions.
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{
@@ -7,7 +7,7 @@ use crate::experiments::modules::{
 };
 use crate::parameter::shared;
 
-/// Those about rules that change first.
+/// Entries; those about changing flow entries come first.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "update-transient",

@@ -1,4 +1,4 @@
-//! The methods of standards: RFC 2544, 2889, 8219, 9004 and 9971, and fairness between flows.
+//! Methods of standards: RFC 2544, 2889, 8219, 9004 and 9971, and fairness between flows.
 
 use super::{Entry, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
 use crate::experiments::{fairness, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971};
@@ -6,22 +6,22 @@ use crate::parameter::own::Declared;
 use crate::parameter::{goals, methods, shared};
 use crate::target::name::{TargetKind, Technology};
 
-/// What learns addresses and can be made to know none.
+/// Technologies that learn addresses and can be started without any.
 const BRIDGES: &[Technology] = &[Technology::Bridging];
 
-/// What can be told that a station is behind a port.
+/// Technologies that can be configured with the port of a station.
 const SWITCHES: &[Technology] = &[Technology::OpenFlow, Technology::Bridging];
 
-/// How bursts are searched for.
+/// Method text for burst searches.
 const BURSTS: &str = "Where the throughput is below what link and tester carry, bursts at that rate: the longest \
                       without a lost frame, to a frame, the whole search repeated. Its time on the link is the \
                       implied buffer time; less what was forwarded meanwhile, the corrected one.";
 
-/// How flows that share a target are measured.
+/// Method text for flows that share a target.
 const FAIRNESS: &str = "Flows at fixed shares of a load C, and the last at rising ones; C is the target's own maximum of all \
                         of them over 0.65. A difference above zero: the first loses more.";
 
-/// What experiments with traffic between all ports have in common.
+/// Common fields of experiments with traffic between all ports.
 const MESHED: Entry = Entry {
     technologies: SWITCHES,
     inputs: 3,
@@ -30,10 +30,10 @@ const MESHED: Entry = Entry {
     ..WORKLOAD
 };
 
-/// What flows that share a target take.
+/// Parameters of flows that share a target.
 const FLOWS_TOGETHER: &[&[Declared]] = &[shared::TRIALS, shared::TABLES, &[methods::SHARES]];
 
-/// What searches for bursts take.
+/// Parameters of burst searches.
 const BURSTS_OVER: &[&[Declared]] = &[
     shared::TRIALS,
     shared::TABLES,
@@ -41,7 +41,7 @@ const BURSTS_OVER: &[&[Declared]] = &[
     &[methods::BURST_SECONDS, methods::BURST_STEP],
 ];
 
-/// Sets one after the other; of each, the experiment first that finds what the others need.
+/// Entries by set; in each set, the experiment whose results the others need comes first.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "fairness/one-port",

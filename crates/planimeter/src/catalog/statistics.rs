@@ -1,4 +1,4 @@
-//! Measurement modules about statistics, time-outs of rules and sessions.
+//! Measurement modules for statistics, flow entry timeouts and sessions.
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::modules::{
@@ -6,7 +6,7 @@ use crate::experiments::modules::{
     stats_and_updates, stats_delay,
 };
 
-/// Statistics first.
+/// Entries; those about statistics come first.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "stats-delay",

@@ -1,4 +1,4 @@
-//! The figures and the table of bianco2010.
+//! Figures and table of bianco2010.
 
 use super::{Entry, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use crate::experiments::bianco2010;
@@ -6,10 +6,10 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::target::name::TargetKind;
 
-/// Parameters of trials over a full table, whose kind and size the experiment says.
+/// Parameters of trials over a full table, whose type and size the experiment sets.
 const TRIALS_FULL: &[&[Declared]] = &[shared::TRIALS, shared::TABLES_OTHERS];
 
-/// In the order of the study.
+/// Entries in the order of the study.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "bianco2010/fig2",

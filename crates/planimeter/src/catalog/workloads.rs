@@ -1,4 +1,4 @@
-//! Plain methods, and what controllers do.
+//! Plain methods, and controller operations.
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use crate::experiments::{
@@ -8,11 +8,11 @@ use crate::experiments::{
 use crate::parameter::own::Declared;
 use crate::parameter::{control, methods, shared};
 
-/// What dumps of all flows take.
+/// Parameters of flow statistics dumps.
 const DUMPS: &[&[Declared]] =
     &[shared::TRIALS, &[shared::TRAFFIC, control::OPENFLOW, control::BESIDE]];
 
-/// Those about frames first.
+/// Entries; those about frames come first.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "soak",

@@ -1,14 +1,17 @@
-//! Which metrics can come of an experiment, as far as that is known before it is measured.
+//! Metrics that an experiment can yield, as far as that is known before the measurement.
 //!
-//! A gate on a metric that nothing in its plan can tell would otherwise be found out after hours. Invariant: what is refused here never comes of the
-//! experiment (every record of the tests in virtual time is held against it); what is let through may still not come, for a module may tell
-//! more than its figures show.
+//! Without this check, a gate on a metric that no part of its plan yields would fail only after hours.
+//!
+//! Invariants:
+//!
+//! - A rejected metric is never yielded (the tests in virtual time check every record).
+//! - An accepted metric may still be missing, because a module may report more than its figures show.
 
 use results::record::Metric;
 
 use super::Entry;
 
-/// Metrics that some experiments alone find, and those: an experiment, or what the names of a study's or a method's items begin with.
+/// Metrics that only some experiments yield, with those experiments: names, or prefixes of items.
 const FOUND_BY: &[(&[Metric], &[&str])] = &[
     (&[Metric::ThroughputPps], &["throughput", "rfc2544", "rfc9004", "rfc8219", "rfc2889", "soak"]),
     (&[Metric::ThroughputPpsLossy], &["throughput", "latency", "bianco2010"]),
@@ -51,7 +54,7 @@ const FOUND_BY: &[(&[Metric], &[&str])] = &[
     ),
 ];
 
-/// Experiments of trials alone, of which no metric comes that a module names.
+/// Experiments with trials only, which yield no metric named by a module.
 const PLAIN: &[&str] = &[
     "throughput",
     "latency",
@@ -66,7 +69,7 @@ const PLAIN: &[&str] = &[
 ];
 
 impl Entry {
-    /// Whether a metric may come of it.
+    /// Returns whether the experiment may yield a metric.
     pub fn can_yield(&self, metric: Metric) -> bool {
         let name = metric.name();
         let is_shown = || {
@@ -77,17 +80,17 @@ impl Entry {
             return true;
         }
         if matches!(metric, Metric::Named(_)) {
-            // Beside what its figures show a module tells what else it found.
+            // A module may report values in addition to those in its figures.
             return !PLAIN.iter().any(|it| self.is_of(it));
         }
         match FOUND_BY.iter().find(|(metrics, _)| metrics.contains(&metric)) {
             Some((_, by)) => by.iter().any(|it| self.is_of(it)),
-            // Items of studies may have trials beside modules.
+            // Items of studies may have trials in addition to modules.
             None => !self.is_module() || self.paper.is_some() || metric == Metric::MemoryBytes,
         }
     }
 
-    /// Whether it has this name, or is an item of what has it.
+    /// Returns whether the experiment has this name, or is an item of it.
     fn is_of(&self, name: &str) -> bool {
         let rest = self.id.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -1,9 +1,8 @@
-//! What is measured at loads that follow from the throughput at each frame size.
+//! Measurements at loads derived from the throughput at each frame size.
 //!
-//! Several standards measure at the throughput, or at shares of it, and so begin with a search. Where an
-//! earlier experiment of the same set has found the throughputs of the target, these are taken; otherwise they
-//! are searched for. Either way they stand among the findings, so that a report shows what loads
-//! were derived from.
+//! Several standards measure at the throughput or at shares of it, and therefore begin with a search. If an earlier
+//! experiment of the same set found the throughput of the target, that value is used. Otherwise this method
+//! searches for it. Both appear in the results, so that a report shows the basis of the loads.
 
 use std::collections::BTreeMap;
 
@@ -20,24 +19,24 @@ use super::{Context, Finding, Method, Tag};
 use crate::parameter::own::Values;
 use crate::workload::Setup;
 
-/// Name of the axis of throughputs.
+/// Name of the throughput axis.
 const AXIS: &str = "frame_bytes";
 
-/// Throughput in frames per second by frame size.
+/// Throughput in frames per second, by frame size.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Throughputs(BTreeMap<u16, f64>);
 
-/// Makes the method that the throughputs are for.
+/// Creates the method that needs the throughput values.
 pub type Make = fn(&Context, &Throughputs) -> Box<dyn Method>;
 
-/// A method behind the search for throughputs.
+/// A method that follows a throughput search.
 pub struct Based {
     context: Context,
     frames: Vec<u16>,
-    /// What is known, by frame size and repeat.
+    /// Known values, by frame size and repeat.
     known: BTreeMap<(u16, u32), Finding>,
     search: Option<Searches>,
-    /// How what is not known is searched for.
+    /// Creates the search for unknown values.
     searching: fn(&Context, Vec<Task>) -> Searches,
     make: Make,
     then: Option<Box<dyn Method>>,
@@ -45,18 +44,18 @@ pub struct Based {
 }
 
 impl Throughputs {
-    /// Every size with its throughput, 0 where every load lost frames.
+    /// Iterates over all sizes and their throughput, which is 0 if every load lost frames.
     pub fn all(&self) -> impl Iterator<Item = (u16, f64)> + '_ {
         self.0.iter().map(|(size, pps)| (*size, *pps))
     }
 
-    /// Those sizes at which something passed without loss, each with its throughput.
+    /// Iterates over the sizes with a throughput above 0.
     pub fn each(&self) -> impl Iterator<Item = (u16, f64)> + '_ {
         self.0.iter().map(|(size, pps)| (*size, *pps)).filter(|(_, pps)| *pps > 0.0)
     }
 }
 
-/// A trial at the throughput of each frame size, each so many times; whether it tells how latencies vary.
+/// Creates repeated trials at the throughput of each frame size; the flag enables the latency distribution.
 pub fn at_throughput(
     context: &Context,
     found: &Throughputs,
@@ -73,12 +72,12 @@ pub fn at_throughput(
 }
 
 impl Based {
-    /// What `make` gives, at the throughputs of frames of these sizes.
+    /// Creates the method with `make`, at the throughput of these frame sizes.
     pub fn new(context: &Context, frames: Values<u16>, make: Make) -> Self {
         let frames = frames.into_iter().collect();
         let (context, known) = (context.clone(), BTreeMap::new());
         let (search, then, findings) = (None, None, Vec::new());
-        // A search is only the way to the loads: more of them than by default make these no better.
+        // The search only gives the loads; more repeats than the default do not improve them.
         let searching = |context: &Context, tasks| {
             let searches = context.searches().min(context.parameters.searches_by_default());
             Searches::new(context, AXIS, tasks, searches)
@@ -86,13 +85,13 @@ impl Based {
         Based { context, frames, known, search, searching, make, then, findings }
     }
 
-    /// The same with throughputs that are searched for in this way.
+    /// Replaces the throughput search.
     #[must_use]
     pub fn searching(self, searching: fn(&Context, Vec<Task>) -> Searches) -> Self {
         Based { searching, ..self }
     }
 
-    /// A search for what is not known yet.
+    /// Creates a search for the unknown values.
     fn missing(&self) -> Searches {
         let is_missing = |size: &u16| self.known.keys().all(|(known, _)| known != size);
         let task = |&frame_bytes: &u16| {
@@ -149,7 +148,7 @@ impl Method for Based {
         let searching = || self.search.as_ref().map_or(1, |search| search.tag().repeat);
         match &self.then {
             Some(then) => then.tag(),
-            // Its trials, the longer ones that confirm included, only lead to the loads.
+            // The trials of the search, including the longer confirmation trials, only give the loads.
             None => Tag { role: Role::Search, repeat: searching() },
         }
     }

@@ -1,9 +1,9 @@
-//! How fast a switch is over flows that it has never met, against the same flows when it knows them.
+//! Forwarding rate for flows that a switch has not seen before, compared with the same flows afterwards.
 //!
-//! Method: exact matches that no earlier repeat had are installed, and frames that hit them at random
-//! are sent at full nominal load at once, without a warm-up: the rate of the first second (or of a
-//! shorter trial). Then caches are filled and the same trial is run again; the first rate over the
-//! second is the result.
+//! Method: the controller installs exact-match entries that no earlier repeat used. Frames that hit them at random
+//! start immediately at full nominal load, without a warm-up. The forwarding rate of the first second (or of a
+//! shorter trial) counts. The same trial runs again with filled caches. The result is the first rate divided by the
+//! second.
 
 use instrument::trial::{Trial, TrialReport};
 use packet::time::Nanos;
@@ -18,10 +18,10 @@ use crate::workload::Setup;
 /// Name of the axis: whether the flows are known.
 pub const AXIS: &str = "flows_known";
 
-/// How many flows there are.
+/// Number of flows.
 pub const FLOWS: Declared = control::FLOWS.with_default("131072");
 
-/// Length of a trial: it is about the first second.
+/// Duration of a trial, which covers about the first second.
 const SECONDS: Declared = Declared {
     takes: Takes::Number(0.01, 1.0),
     default: "quick 0.2; 1",
@@ -29,10 +29,10 @@ const SECONDS: Declared = Declared {
     ..shared::SECONDS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAME, SECONDS];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let entries = context.count(&FLOWS);
     let (table, traffic) = (Table::Exact, Traffic::Random);

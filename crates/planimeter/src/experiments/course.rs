@@ -1,9 +1,9 @@
-//! A row of trials that is gone through again and again, and what each pass comes to.
+//! A series of trials that is repeated, and the results of each pass.
 //!
-//! Experiments with a controller need what a sweep has no room for: trials whose orders follow from
-//! the setup, loads that are shares of the target's own maximum, flows that were never met, and a value
-//! that two trials of a pass make together. Each of them is a row of [`Leg`]s. The maximum is what
-//! comes out under full nominal load, in a trial ahead of all passes.
+//! Controller experiments need features that a sweep does not have: trials with controller messages derived from
+//! the setup, loads that are shares of the target's own maximum, new flows, and values derived from two trials of a
+//! pass. Each of them is a series of [`Leg`]s. The maximum is the forwarding rate under full nominal load, in a
+//! trial before all passes.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::stream::Rate;
@@ -15,20 +15,19 @@ use crate::workload::Setup;
 
 /// One trial of a pass.
 pub struct Leg {
-    /// Where it lies on the axis.
+    /// Position on the axis.
     pub x: f64,
-    /// Which of the target's curves it belongs to, where there are several.
+    /// Curve that the trial belongs to, if the target has several.
     pub curve: Option<(&'static str, f64)>,
-    /// What the target must hold, in each repeat, from 1.
+    /// Setup of the target in each repeat, from 1.
     pub setup: Box<dyn Fn(u32) -> Setup + Send>,
-    /// The trial with that setup, and with the target's own maximum in frames per second where that
-    /// is wanted.
+    /// Creates the trial from its setup and the target's own maximum in frames per second, if that is used.
     pub trial: MakeTrial,
-    /// Flows by which the target's memory has grown since it was made.
+    /// Number of flows added to the target since its creation.
     pub flows: u64,
 }
 
-/// The trial in which the maximum of a curve is looked for, and what was found.
+/// Trial that searches for the maximum of a curve, and its result.
 #[derive(Clone)]
 struct Search {
     curve: Option<(&'static str, f64)>,
@@ -37,20 +36,20 @@ struct Search {
     most_pps: Option<f64>,
 }
 
-/// Makes a trial of a setup and a maximum.
+/// Creates a trial from a setup and a maximum.
 pub type MakeTrial = Box<dyn Fn(&Setup, f64) -> Trial + Send>;
 
-/// What the trials of a pass come to.
+/// Derives a value from the trials of a pass.
 pub type Sum = fn(&[TrialReport]) -> Option<f64>;
 
-/// A row of trials at work.
+/// A series of trials in progress.
 pub struct Course {
     context: Context,
     axis: &'static str,
     legs: Vec<Leg>,
-    /// Its place on the axis, what it is, and how it is made.
+    /// Derived value: position on the axis, metric and function.
     sum: Option<(f64, Metric, Sum)>,
-    /// How the maximum of each curve is looked for.
+    /// Search for the maximum of each curve.
     maxima: Vec<Search>,
     installed: Option<Setup>,
     yielded: u64,
@@ -60,7 +59,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// These trials, again and again.
+    /// Creates a repeated series of these trials.
     pub fn new(context: &Context, axis: &'static str, legs: Vec<Leg>) -> Course {
         Course {
             context: context.clone(),
@@ -76,20 +75,20 @@ impl Course {
         }
     }
 
-    /// The same with a value at `x` that the trials of each pass make together.
+    /// Adds a value at `x` that is derived from the trials of each pass.
     #[must_use]
     pub fn summing(self, x: f64, metric: Metric, sum: Sum) -> Course {
         Course { sum: Some((x, metric, sum)), ..self }
     }
 
-    /// The same with the target's own maximum looked for first, under this setup.
+    /// Adds a search for the target's own maximum before the passes, with this setup.
     #[must_use]
     pub fn after_maximum(self, setup: Setup, frame_bytes: u16) -> Course {
         let trial = self.context.trial(&setup, frame_bytes, self.context.link_percent(100.0));
         self.after_maximum_of(None, setup, trial)
     }
 
-    /// The same with the maximum of a curve looked for in this trial.
+    /// Adds a search for the maximum of a curve with this trial.
     #[must_use]
     pub fn after_maximum_of(
         mut self,
@@ -176,7 +175,7 @@ impl Method for Course {
     }
 }
 
-/// This share of the maximum as a rate.
+/// Returns this percentage of the maximum as a rate.
 pub fn share(most_pps: f64, percent: f64) -> Rate {
     Rate::FramesPerSecond((most_pps * percent / 100.0).max(1.0))
 }

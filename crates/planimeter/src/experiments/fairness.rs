@@ -1,13 +1,20 @@
-//! Flows that share a target: who loses how much when it is offered more than it forwards.
+//! Fairness: distribution of loss between flows that share an overloaded target.
 //!
-//! Method: all flows but the last have fixed loads, in percent of a load C, and the last a rising one (`--set load=`).
-//! C is found for each target: the maximum that it forwards of all flows at full nominal load, over a stated share, so
-//! that what is too much is known beforehand. All by one input port, or the last by a port of its own.
-//! Findings are the loss of the first and of the last flow, their difference (first less last: above zero the first
-//! loses more), Jain's index of what each got of what it offered, and the max-min share.
-//! bianco2010's figures 9 and 10 are this with two flows; the experiments `fairness/...` take any loads.
-//! Parameters: `--set shares=`, the fixed loads; `--set load=` those of the last; `--set entries=`, over which the flows
-//! are uniformly random, in equal parts; `--set frame=`, each size with a C of its own.
+//! Method: all flows except the last have fixed loads, in percent of a load C; the last has a rising load (`--set
+//! load=`). C is specific to each target: the maximum forwarding rate of all flows at full nominal load, divided by
+//! a fixed share. The overload is therefore known beforehand. All flows use one input port, or the last flow has
+//! its own.
+//!
+//! Results are the loss of the first and of the last flow, their difference (first minus last: above zero, the
+//! first loses more), Jain's index of forwarded over offered load, and the max-min share. bianco2010's figures 9
+//! and 10 use two flows; the experiments `fairness/...` accept any loads.
+//!
+//! Parameters:
+//!
+//! - `--set shares=`: the fixed loads.
+//! - `--set load=`: the loads of the last flow.
+//! - `--set entries=`: the entries over which the flows are uniformly random, in equal parts.
+//! - `--set frame=`: the frame sizes, each with its own C.
 
 use instrument::stream::{Rate, Stream};
 
@@ -28,36 +35,36 @@ pub const LOADS: Declared = Declared {
     ..shared::LOADS
 };
 
-/// What a target forwards at most, as a share of C.
+/// Maximum forwarding rate of a target, as a share of C.
 pub const MAXIMUM_SHARE: f64 = 0.65;
 
-/// Entries of the table.
+/// Number of table entries.
 const ENTRIES: Declared = shared::SIZE.with_default("1024");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS, ENTRIES];
 
-/// What the flows are.
+/// Settings of the flows.
 #[derive(Debug, Clone)]
 pub struct Flows {
-    /// What the target holds, with its number of inputs and of flows.
+    /// Setup of the target, with the number of input ports and flows.
     pub setup: Setup,
-    /// Frame sizes, FCS included: a curve each.
+    /// Frame sizes, including the FCS; one curve each.
     pub frames: Values<u16>,
-    /// Loads of all flows but the last, in percent of C.
+    /// Loads of all flows except the last, in percent of C.
     pub fixed: Vec<f64>,
-    /// Loads of the last, in percent of C: one after the other.
+    /// Loads of the last flow in percent of C, one after another.
     pub loads: Values<f64>,
-    /// Whether the table is filled anew for each repeat.
+    /// Whether the table is filled again for each repeat.
     pub renews: bool,
 }
 
-/// The method with one input port.
+/// Creates the method with one input port.
 pub fn by_one_port(context: &Context) -> Box<dyn Method> {
     own(context, 1)
 }
 
-/// The method with two.
+/// Creates the method with two input ports.
 pub fn by_two_ports(context: &Context) -> Box<dyn Method> {
     own(context, 2)
 }
@@ -77,7 +84,7 @@ fn own(context: &Context, inputs: u8) -> Box<dyn Method> {
     method(context, flows)
 }
 
-/// These flows at work.
+/// Creates the method for these flows.
 pub fn method(context: &Context, flows: Flows) -> Box<dyn Method> {
     let Flows { setup, frames, fixed, loads, renews } = flows;
     let (technology, addresses) = (context.technology, context.addresses);

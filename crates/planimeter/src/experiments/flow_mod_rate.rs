@@ -1,12 +1,12 @@
-//! How many flow-mods a second a switch does: added, modified and deleted one by one.
+//! Flow-mod rate: number of flow-mods per second that add, modify and delete single entries.
 //!
-//! Method: exact matches beside the one that the switch holds are added, given another action by
-//! strict modification, and strictly deleted; with a barrier after each (the next one waits for the
-//! answer), after each thousand (eight thousand under way), and in committed bundles. The rate is from
-//! the first byte sent to the last answer received. Everything is encoded before the clock runs, and
-//! answers are only counted, so that the tester is not the limit. Beside traffic if that is asked for.
+//! Method: the controller adds exact-match entries in addition to the installed one, changes their action by strict
+//! modify, and deletes them by strict delete. There is a barrier request after each flow-mod (the next waits for
+//! the reply), after each thousand (eight thousand outstanding), or the flow-mods are in committed bundles. The
+//! rate covers the time from the first byte sent to the last reply received. All messages are encoded beforehand,
+//! and replies are only counted, so that the tester is not the limit. Traffic runs at the same time if requested.
 //!
-//! [`impact`] turns the question round: what flow-mods at a steady rate cost the frames.
+//! [`impact`] measures the reverse: the cost of flow-mods at a steady rate for forwarded frames.
 
 use instrument::controller::script::Commit;
 use instrument::trial::{Trial, TrialReport};
@@ -23,16 +23,16 @@ pub const AXIS: &str = "flow_mods_per_answer";
 /// Name of the axis of [`impact`].
 pub const AXIS_IMPACT: &str = "flow_mods_per_s";
 
-/// How many flows there are.
+/// Number of flows.
 pub const FLOWS: Declared = control::FLOWS.with_default("quick 10000; 100000");
 
-/// Where each waits for its answer there are fewer.
+/// Divisor of the number of flows if each flow-mod waits for its reply.
 const SINGLES_SHARE: u32 = 10;
 
-/// Load of the traffic that flow-mods are to disturb, in percent of the target's own maximum.
+/// Load of the background traffic, in percent of the target's own maximum.
 pub const TRAFFIC_PERCENT: f64 = 80.0;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let control = &context.parameters.control;
     let (setup, traffic) = (context.setup(), control.traffic_percent);
@@ -64,7 +64,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
-/// No more than there are.
+/// Limits the batch size to the number of flows.
 fn capped(commit: Commit, count: u32) -> Commit {
     match commit {
         Commit::Barrier(each) => Commit::Barrier(each.min(count)),
@@ -72,10 +72,10 @@ fn capped(commit: Commit, count: u32) -> Commit {
     }
 }
 
-/// What can be set of [`impact`].
+/// Parameters of [`impact`].
 pub const PARAMETERS_IMPACT: &[Declared] = &[shared::FRAME];
 
-/// What a steady rate of flow-mods costs the frames: a quiet trial, and one with flow-mods.
+/// Creates the method for the cost of a steady flow-mod rate: a trial without flow-mods, and one with them.
 pub fn impact(context: &Context) -> Box<dyn Method> {
     let control = &context.parameters.control;
     let percent = control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
@@ -101,7 +101,7 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
     Box::new(course.summing(per_second, Metric::CyclesBusyRatio, cycles_ratio))
 }
 
-/// Busy cycles per frame of the second trial over those of the first, where the target tells them.
+/// Returns the ratio of busy cycles per frame between the second and the first trial, if the target reports them.
 pub fn cycles_ratio(reports: &[TrialReport]) -> Option<f64> {
     let per_frame = |report: &TrialReport| {
         let work = report.work.filter(|work| work.frames > 0)?;

@@ -1,10 +1,10 @@
-//! How long a switch takes to tell of all its flows and their counters.
+//! Flow statistics dump time.
 //!
-//! Method: exact matches are installed, all flow statistics are asked for in one request, and the
-//! answer is read as fast as it comes, its rows stepped over and counted. The time is from the first
-//! byte sent to the end of the last part. Beside traffic if that is asked for.
+//! Method: the controller installs exact-match entries and requests all flow statistics in one request. It reads
+//! the reply as fast as it arrives, and only counts the items. The time covers the first byte sent to the end of
+//! the last part. Traffic runs at the same time if requested.
 //!
-//! [`impact`] turns the question round: what one dump after the other costs the frames.
+//! [`impact`] measures the reverse: the cost of continuous dumps for forwarded frames.
 
 use instrument::trial::Trial;
 use results::record::Metric;
@@ -19,10 +19,10 @@ use crate::workload::Setup;
 /// Name of the axis.
 pub const AXIS: &str = "entries";
 
-/// Name of the axis of [`impact`]: dumps under way.
+/// Name of the axis of [`impact`]: outstanding dumps.
 pub const AXIS_IMPACT: &str = "dumps";
 
-/// How many flows there are.
+/// Number of flows.
 pub const FLOWS: Declared = control::FLOWS.with_default("quick 75000; 750000");
 
 fn setup(context: &Context) -> Setup {
@@ -31,7 +31,7 @@ fn setup(context: &Context) -> Setup {
     Setup { table: Table::Exact, entries, traffic, ..context.setup() }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (setup, traffic) = (setup(context), context.parameters.control.traffic_percent);
     let inside = context.clone();
@@ -52,7 +52,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
-/// What dumps cost the frames: a quiet trial, and one with a dump after the other.
+/// Creates the method for the cost of dumps: a trial without dumps, and one with continuous dumps.
 pub fn impact(context: &Context) -> Box<dyn Method> {
     let setup = setup(context);
     let percent = context.parameters.control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);

@@ -1,9 +1,9 @@
-//! Forwarding rate: what comes out under full nominal load (RFC 2285, 3.6.1).
+//! Forwarding rate under full nominal load (RFC 2285, 3.6.1).
 //!
-//! Method: full load against frame size, or against table size when a table is asked for. Without
-//! any wish, one flow over one entry and, where the target has exact entries, random headers over
-//! 131,072 of them: the two ends of what a lookup costs. Where frames get tags, they are sent on the way back too.
-//! Several frame sizes, or several loads, are curves.
+//! Method: full load over frame size, or over table size if a table is requested. By default there are two points:
+//! one flow with one entry, and, if the target has exact-match entries, random headers over 131,072 of them. These
+//! are the extremes of the lookup cost. If frames get tags, the return direction is measured too. Several frame
+//! sizes or loads are curves.
 
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, LOAD_CURVE, Method, curve_of};
@@ -16,16 +16,16 @@ use crate::workload::tags::RULES_MAX;
 /// Name of the axis.
 pub const AXIS: &str = "entries";
 
-/// What is varied where frames get tags: the port that they are sent into, 1 without a tag, 2 with one.
+/// Variable if frames get tags: the port that receives them, 1 without a tag, 2 with a tag.
 const WAY: &str = "from_port";
 
-/// The larger table that is measured unless another is asked for.
+/// Size of the larger default table.
 pub const ENTRIES_LARGE: u32 = 131_072;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOADS];
 
-/// Whether these parameters can be measured: a point has a place on the axis and one curve.
+/// Checks whether these parameters can be measured: a point has one position on the axis and one curve.
 pub fn check(parameters: &Parameters, is_tagged: bool) -> Result<(), String> {
     let own = &parameters.own;
     let frames = own.integers(&shared::FRAMES).len();
@@ -52,13 +52,13 @@ pub fn check(parameters: &Parameters, is_tagged: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&shared::LOADS));
     let mut setups = vec![context.setup()];
     let streams = &context.parameters.streams;
     if !streams.is_empty() {
-        // Whatever the file's frames are: what comes in by the first port leaves by the second.
+        // Frames from a file: those received on the first port leave by the second.
         let table = context.parameters.table.unwrap_or(Table::Port);
         let setup = Setup { table, ..setups[0] };
         let point =

@@ -1,10 +1,10 @@
-//! Latency at shares of the throughput: 10, 50, 90 and 100 percent of what passes within the loss.
+//! Latency at 10, 50, 90 and 100 percent of the throughput.
 //!
-//! Method: a search for the load within the set loss (at least 0.5 %, since a zero-loss load on a
-//! shared machine says more about the machine), then trials at shares of what it found, each
-//! repeated. With `--set load_of=TARGET` the loads of all targets are shares of what was found for that
-//! one, which alone is searched; the others wait for it. Several frame sizes are curves, each with loads of its own. Every
-//! frame carries its send time; whole histograms are kept, percentiles are never averaged.
+//! Method: a search for the highest load within the loss ratio (at least 0.5 %, because a zero-loss load on a
+//! shared machine depends mostly on the machine). Repeated trials at shares of that load follow. With `--set
+//! load_of=TARGET`, the loads of all targets are shares of that target's result. Only that target is searched; the
+//! others wait for it. Several frame sizes are curves, each with its own loads. Every frame carries its send time.
+//! Whole histograms are stored; percentiles are never averaged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,13 +30,13 @@ const LOADS: Declared = Declared {
     ..shared::LOADS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS];
 
-/// Least loss ratio that the search before it allows.
+/// Minimum loss ratio of the preceding search.
 const LOSS_MIN: f64 = 0.005;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));
     let loss_ratio = context.parameters.loss.max(LOSS_MIN);
@@ -66,19 +66,19 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 struct Case {
     frame_bytes: u16,
     curve: Option<(&'static str, f64)>,
-    /// Load in percent of what was found for this size.
+    /// Load in percent of the result for this size.
     percent: f64,
 }
 
-/// The method at work: first the searches, then the loads.
+/// State of the method: first the searches, then the loads.
 struct Latency {
     context: Context,
     search: Searches,
-    /// What was found, by frame size.
+    /// Results of the searches, by frame size.
     bases_pps: BTreeMap<u16, f64>,
-    /// Whether every size has been searched for.
+    /// Whether all searches are complete.
     is_searched: bool,
-    /// The target whose loads it is to learn, if they are not its own.
+    /// Target that gives the loads, if it is another target.
     led_by: Option<TargetKind>,
     is_installed: bool,
     cases: Vec<Case>,
@@ -92,7 +92,7 @@ impl Latency {
         self.cases.len() as u64 * u64::from(self.repeats)
     }
 
-    /// Keeps what a search found: all of the load that the shares refer to.
+    /// Takes the results of a search, which give the loads.
     fn take(&mut self) {
         for found in self.search.findings() {
             let frame_bytes = found.x as u16;
@@ -105,7 +105,7 @@ impl Latency {
         self.leave_out();
     }
 
-    /// A size at which nothing passes has no loads.
+    /// Removes a size with a throughput of 0.
     fn leave_out(&mut self) {
         let passes =
             |case: &Case| self.bases_pps.get(&case.frame_bytes).is_some_and(|pps| *pps > 0.0);
@@ -143,7 +143,7 @@ impl Experiment for Latency {
 impl Method for Latency {
     fn tag(&self) -> Tag {
         match self.is_searched {
-            // Its trials, the longer ones that confirm included, only lead to the loads.
+            // The trials of the search, including the longer confirmation trials, only give the loads.
             false => Tag { role: Role::Search, ..self.search.tag() },
             true => {
                 let repeat = self.yielded.saturating_sub(1) / self.cases.len().max(1) as u64;

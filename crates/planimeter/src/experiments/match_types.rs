@@ -1,9 +1,11 @@
-//! What a frame costs by the type of match: costa2017's five, one rule each, under the same load.
+//! Per-frame cost by match type: costa2017's five types, one entry each, under the same load.
 //!
-//! Claim: neither which fields a rule names nor how many changes what a frame costs (costa2017, section IV-A, of delays).
-//! Method: one flow of 64-byte frames over one rule of each type, types taking turns repeat by repeat. Of targets whose polling
-//! thread says what it spends, busy cycles a frame are the answer, as they do not depend on what the tester can send; the
-//! rate stands beside.
+//! Claim: neither the matched fields nor their number change the cost of a frame (costa2017, section IV-A, for
+//! delays).
+//!
+//! Method: one flow of 64-byte frames over one entry of each type; types alternate repeat by repeat. If the
+//! target's polling thread reports its work, the result is busy cycles per frame, which do not depend on the rate
+//! of the tester. The forwarding rate is reported too.
 
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, Method, curve_of};
@@ -12,11 +14,11 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::workload::Setup;
 
-/// Name of the axis: how many fields of OpenFlow 1.0 a rule names.
+/// Name of the axis: number of OpenFlow 1.0 fields in the match.
 pub const AXIS: &str = "fields_named";
 
-/// The types, by how many fields they name: the port, both MAC addresses, the kind of packet and both IP addresses,
-/// these with protocol and both UDP ports, and all.
+/// Match types by number of fields: the input port; both MAC addresses; EtherType and both IP addresses; these with
+/// protocol and both UDP ports; all.
 const TYPES: [(f64, Table); 5] = [
     (1.0, Table::Port),
     (2.0, Table::Macs),
@@ -25,10 +27,10 @@ const TYPES: [(f64, Table); 5] = [
     (12.0, Table::One),
 ];
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOAD];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, rate) =
         (context.frames(&shared::FRAMES), context.link_percent(context.load(&shared::LOAD)));

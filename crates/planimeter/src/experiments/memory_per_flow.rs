@@ -1,9 +1,9 @@
-//! How much memory a flow takes, everything included.
+//! Memory per flow, all overhead included.
 //!
-//! Method: resident memory of the target's processes, huge pages counted, is read when they have just
-//! been started and hold nothing, and again when they hold exact matches; the growth is divided by
-//! their number. Then frames go over all flows, so that a switch which remembers decisions has
-//! remembered each, and the growth since the beginning is read again. Each repeat is a new process.
+//! Method: the resident memory of the target's processes, including huge pages, is read after their start without
+//! entries, and again with exact-match entries. The growth is divided by the number of entries. Frames then use all
+//! flows, so that caches contain each decision, and the growth since the start is read again. Each repeat starts
+//! new processes.
 
 use instrument::trial::Trial;
 use packet::time::Nanos;
@@ -17,10 +17,10 @@ use crate::workload::Setup;
 /// Name of the axis: whether frames of each flow have been forwarded.
 pub const AXIS: &str = "flows_met";
 
-/// How many flows there are.
+/// Number of flows.
 pub const FLOWS: Declared = control::FLOWS.with_default("quick 100000; 1000000");
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let entries = context.count(&FLOWS);
     let (table, traffic) = (Table::Exact, Traffic::Sequential);

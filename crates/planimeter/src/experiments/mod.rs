@@ -1,18 +1,18 @@
-//! What is measured and how: one file per study's figure or standard method.
+//! Experiments: one file per figure of a study or per standard method.
 //!
-//! A method is a pure state machine (`instrument::experiment::Experiment`): it yields set-ups and
-//! trials as values and digests what came of them. It does no I/O, reads no clock and never
-//! waits, so that it runs unchanged on real interfaces and in virtual time.
+//! A method is a pure state machine ([`Experiment`]). It returns setups and trials as values and processes their
+//! outcomes. It does no I/O, reads no clock and never blocks. The same code therefore runs on real interfaces and
+//! in virtual time.
 
-/// A fixed list of points, each tried several times.
+/// Fixed lists of points, each repeated several times.
 pub mod sweep;
-/// Tasks one after the other.
+/// Tasks that run one after another.
 pub mod row;
-/// Searches for the largest load within a loss, and what is measured at shares of it.
+/// Searches for the highest load within a loss ratio, and measurements at shares of that load.
 pub mod search;
 /// Forwarding rate under full load.
 pub mod forwarding_rate;
-/// What a frame costs by the type of match.
+/// Per-frame cost by match type.
 pub mod match_types;
 /// RFC 2544 throughput.
 pub mod throughput;
@@ -20,7 +20,7 @@ pub mod throughput;
 pub mod rfc9971;
 /// Latency at shares of the throughput.
 pub mod latency;
-/// What is measured at loads that follow from the throughput.
+/// Measurements at loads derived from the throughput.
 pub mod based;
 /// The methods of RFC 2544.
 pub mod rfc2544;
@@ -30,23 +30,23 @@ pub mod rfc9004;
 pub mod rfc8219;
 /// Bridges with several ports (RFC 2889).
 pub mod rfc2889;
-/// Flows that share a target.
+/// Fairness between flows that share a target.
 pub mod fairness;
-/// A set load for long.
+/// Long runs at a fixed load.
 pub mod soak;
-/// A row of trials again and again.
+/// Series of trials that is repeated.
 pub mod course;
-/// What controllers say.
+/// Scripts of flow-mods and requests that controllers send.
 pub mod orders;
-/// Flow-mods a second, and what they cost frames.
+/// Flow-mod rate and its cost to forwarded frames.
 pub mod flow_mod_rate;
-/// All flow statistics, and what they cost frames.
+/// Flow statistics dumps and their cost to forwarded frames.
 pub mod flow_stats_dump;
-/// Memory of a flow.
+/// Memory per flow.
 pub mod memory_per_flow;
-/// Flows never met before.
+/// Forwarding of flows that the target has not seen before.
 pub mod cold_start;
-/// Programs that take each other's place.
+/// Program swaps.
 pub mod program_swap;
 /// Measurement modules.
 pub mod modules;
@@ -76,62 +76,62 @@ use crate::workload::{Addresses, Setup};
 pub struct Context {
     /// The target.
     pub kind: TargetKind,
-    /// What the target does with frames.
+    /// The target's data plane technology.
     pub technology: Technology,
-    /// The addresses at both ends of the links.
+    /// Addresses at both ends of the links.
     pub addresses: Addresses,
     /// Capacity of the nominal link, bit/s.
     pub capacity_bps: u64,
-    /// What the user asked for.
+    /// Parameters set by the user.
     pub parameters: Parameters,
-    /// Seed of everything random.
+    /// Seed of all random values.
     pub seed: u64,
-    /// What the tester can offer without a target, frames per second, where it was measured.
+    /// Highest rate that the tester offers without a target, in frames per second, if it was measured.
     pub ceiling_pps: Option<f64>,
-    /// Whether throughputs are found by an earlier experiment of the same run.
+    /// Whether an earlier experiment of the same run searches for the throughput.
     pub has_throughputs: bool,
 }
 
-/// What the trial that was yielded last was for.
+/// Purpose of the trial that was yielded last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
-    /// Its role.
+    /// Role of the trial.
     pub role: Role,
-    /// Which repeat it belongs to, from 1.
+    /// Number of the repeat that the trial belongs to, from 1.
     pub repeat: u32,
 }
 
-/// A result that took several trials.
+/// A result derived from several trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Which repeat of the search, from 1.
+    /// Number of the repeat of the search, from 1.
     pub repeat: u32,
     /// Name of the experiment's axis.
     pub axis: &'static str,
-    /// Where on the axis it lies.
+    /// Position on the axis.
     pub x: f64,
-    /// Which of the target's curves it belongs to, where there are several.
+    /// Curve that the result belongs to, if the target has several.
     pub curve: Option<(&'static str, f64)>,
-    /// What was found.
+    /// Metric of the result.
     pub metric: Metric,
-    /// Its value.
+    /// Value of the metric.
     pub value: f64,
-    /// The true value lies within so much of it, as far as the way of looking goes.
+    /// Resolution of the method: the true value is within this distance.
     pub resolution: Option<f64>,
-    /// On which side it only bounds the true value.
+    /// Side on which the value only bounds the true value.
     pub bound: Option<Bound>,
-    /// Whether the search broke its rules.
+    /// Whether the search violated its rules.
     pub irregular: bool,
-    /// Whether the tester could not offer more.
+    /// Whether the tester could not offer a higher load.
     pub tester_limited: bool,
-    /// Whether it rests on a loss that may be the tester's doing.
+    /// Whether the result depends on a loss that the tester may have caused.
     pub disturbed: bool,
-    /// The goal that it was found for, where the search had several.
+    /// Goal of the search that gave this result, if the search had several goals.
     pub goal: Option<GoalResult>,
 }
 
 impl Finding {
-    /// A result about which there is nothing to say.
+    /// Creates a result without any qualification.
     pub fn new(repeat: u32, axis: &'static str, x: f64, metric: Metric, value: f64) -> Self {
         Finding {
             repeat,
@@ -150,69 +150,76 @@ impl Finding {
     }
 }
 
-/// A method at work on one target.
+/// A measurement method that runs on one target.
 pub trait Method: Experiment<Setup = Setup> + Send {
-    /// What the trial that [`Experiment::next`] yielded last was for.
+    /// Returns the purpose of the trial that [`Experiment::next`] yielded last.
     fn tag(&self) -> Tag;
 
-    /// Takes the results that have been found since this was last asked.
+    /// Returns the results found since the last call.
     fn findings(&mut self) -> Vec<Finding> {
         Vec::new()
     }
 
-    /// The shares of loss that the goals allow which the trial that was yielded last serves: where the tester's
-    /// own doing can decide about them, the trial is repeated. None where nothing is searched for.
+    /// Returns the loss ratios allowed by the goals that the last yielded trial serves.
+    ///
+    /// If loss caused by the tester can decide about such a goal, the trial is repeated. Empty if nothing is
+    /// searched for.
     fn allowed(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Whether a set-up that the target refuses is something to be found: it is said, and the trial that follows shows
-    /// what the target does with what it holds. Elsewhere it ends the run.
+    /// Returns whether a rejected setup is a result of the method.
+    ///
+    /// If so, the rejection is recorded and the next trial runs on the entries that the target accepted. Otherwise
+    /// the rejection ends the run.
     fn bears_refusal(&self) -> bool {
         false
     }
 
-    /// The goal, by its name, for which the trial that was yielded last was chosen.
+    /// Returns the name of the goal for which the last yielded trial was chosen.
     fn goal(&self) -> Option<&'static str> {
         None
     }
 
-    /// How far the searches have come of which the trial that was yielded last is a step, for whoever watches: one, or one for each
-    /// goal that the trial serves.
+    /// Returns the progress of the searches that the last yielded trial is a step of, for progress display.
+    ///
+    /// There is one bracket, or one for each goal that the trial serves.
     fn brackets(&self) -> Vec<Bracket> {
         Vec::new()
     }
 
-    /// About how long the module takes that was yielded last, in seconds; none where it was a trial.
+    /// Returns the approximate duration in seconds of the module yielded last; `None` if it was a trial.
     fn module_seconds(&self) -> Option<f64> {
         None
     }
 
-    /// Flows by which the target's memory has grown, since it was made, when the trial that was
-    /// yielded last is over; 0 where its memory is not asked for.
+    /// Returns the number of flows added to the target since its creation, once the last yielded trial is over.
+    ///
+    /// 0 if memory is not measured.
     fn flows_grown(&self) -> u64 {
         0
     }
 
-    /// Whether it cannot go on before it has learned something from another target.
+    /// Returns whether the method cannot continue before it learns a result from another target.
     fn waits(&self) -> bool {
         false
     }
 
-    /// Another target of the experiment found this.
+    /// Takes a result of another target of the experiment.
     fn learn(&mut self, _found: &record::Outcome) {}
 
-    /// An earlier experiment of the same set found this on the same target. It may be told twice.
+    /// Takes a result of an earlier experiment of the same set on the same target. The same result may arrive
+    /// twice.
     fn inherit(&mut self, _found: &record::Outcome) {}
 }
 
 impl Context {
-    /// A trial of one stream that hits `setup`'s entries.
+    /// Creates a trial of one stream that hits the entries of `setup`.
     pub fn trial(&self, setup: &Setup, frame_bytes: u16, rate: Rate) -> Trial {
         self.trial_of(vec![setup.stream(self.technology, &self.addresses, frame_bytes, rate)])
     }
 
-    /// A trial of these streams.
+    /// Creates a trial of these streams.
     pub fn trial_of(&self, streams: Vec<Stream>) -> Trial {
         let seconds = self.parameters.seconds;
         Trial::new(
@@ -223,30 +230,32 @@ impl Context {
         )
     }
 
-    /// This share of the nominal link.
+    /// Returns this percentage of the nominal link as a rate.
     pub fn link_percent(&self, percent: f64) -> Rate {
         Rate::LinkPercent { percent, link_bits_per_second: self.capacity_bps }
     }
 
-    /// Frames per second of this size at the most that is to be offered: what the nominal link carries, as
-    /// far as the tester can offer it.
+    /// Returns the highest rate to offer at this frame size, in frames per second.
+    ///
+    /// This is the rate of the nominal link, limited to what the tester can offer.
     pub fn most_pps(&self, frame_bytes: u16) -> f64 {
         let link = line_rate_pps(self.capacity_bps, usize::from(frame_bytes));
         self.ceiling_pps.map_or(link, |ceiling| link.min(ceiling))
     }
 
-    /// The same for each of so many ports that send at once.
+    /// Returns the same rate per port if `senders` ports send at the same time.
     pub fn port_pps(&self, frame_bytes: u16, senders: u8) -> f64 {
         let link = line_rate_pps(self.capacity_bps, usize::from(frame_bytes));
         self.ceiling_pps.map_or(link, |ceiling| link.min(ceiling / f64::from(senders.max(1))))
     }
 
-    /// How often a whole search is repeated: as often as was set, or about half as often as a single trial.
+    /// Returns the number of repeats of a whole search: the configured number, or about half the repeats of a
+    /// trial.
     pub fn searches(&self) -> u32 {
         self.parameters.repeats_of_searches()
     }
 
-    /// What one entry and one flow are, unless the user asked for something else.
+    /// Returns the setup with the defaults for entries and flows, unless the user set others.
     pub fn setup(&self) -> Setup {
         let single = Setup::single(self.seed);
         Setup {
@@ -263,38 +272,38 @@ impl Context {
         }
     }
 
-    /// The frame sizes of an axis.
+    /// Returns the frame sizes of an axis.
     pub fn frames(&self, declared: &Declared) -> Values<u16> {
         self.parameters.own.integers(declared).map(|bytes| bytes as u16)
     }
 
-    /// The one frame size of an experiment that takes one.
+    /// Returns the frame size of an experiment that takes only one.
     pub fn frame(&self, declared: &Declared) -> u16 {
         self.parameters.own.integer(declared) as u16
     }
 
-    /// The loads of an axis, in percent.
+    /// Returns the loads of an axis, in percent.
     pub fn loads(&self, declared: &Declared) -> Values<f64> {
         self.parameters.own.numbers(declared)
     }
 
-    /// The one load of an experiment that takes one, in percent.
+    /// Returns the load of an experiment that takes only one, in percent.
     pub fn load(&self, declared: &Declared) -> f64 {
         self.parameters.own.number(declared)
     }
 
-    /// The one number of entries or flows of an experiment that takes one.
+    /// Returns the number of entries or flows of an experiment that takes only one.
     pub fn count(&self, declared: &Declared) -> u32 {
         self.parameters.own.integer(declared) as u32
     }
 }
 
-/// Name of the curves of frame sizes, and of those of loads.
+/// Name of curves by frame size.
 pub const FRAME_CURVE: &str = "frame_bytes";
-/// The same of loads.
+/// Name of curves by load.
 pub const LOAD_CURVE: &str = "load_percent";
 
-/// The curve of a value where an experiment has several of them beside its axis.
+/// Returns the curve of a value if an experiment has several values in addition to its axis.
 pub fn curve_of<T: Copy + Into<f64>>(
     name: &'static str,
     values: &Values<T>,
@@ -303,8 +312,9 @@ pub fn curve_of<T: Copy + Into<f64>>(
     (values.len() > 1).then(|| (name, value.into()))
 }
 
-/// How long is waited for frames under way. RFC 2544 section 23 waits two seconds; shorter trials
-/// wait less, and the record says how long.
+/// Returns how long to wait for frames in flight after a trial.
+///
+/// RFC 2544 section 23 waits two seconds. Shorter trials wait less, and the record contains the time.
 pub fn drain(seconds: f64) -> Nanos {
     Nanos::from_secs_f64((seconds * 0.4).clamp(0.05, 2.0))
 }

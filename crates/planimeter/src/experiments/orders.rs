@@ -1,7 +1,7 @@
-//! What controllers say in experiments: scripts of flow-mods and requests, made from setups.
+//! Scripts of flow-mods and requests for controllers, derived from setups.
 //!
-//! Flows are exact matches that differ from those of any traffic by the sender's address, so that
-//! what a controller does to them changes nothing for frames.
+//! Flows are exact matches with a source address that no traffic uses. Changes to them therefore do not affect the
+//! forwarding of frames.
 
 use instrument::controller::script::{Commit, Script};
 use openflow::model::flow::{FlowMod, FlowModCommand};
@@ -17,19 +17,19 @@ use crate::parameter::{Table, Traffic};
 use crate::target::program::{self, PORT_IN};
 use crate::workload::Setup;
 
-/// Batches of many flow-mods that are sent ahead of answers: the switch always has work.
+/// Outstanding batches of many flow-mods, so that the switch always has work.
 const AHEAD_OF_MANY: usize = 8;
 
-/// From so many flow-mods on a batch counts as many.
+/// Minimum size of a batch of many flow-mods.
 const MANY: u32 = 100;
 
-/// By what the sender's address of flows that only a controller deals with differs.
+/// Offset of the source address of flows that only the controller uses.
 const ASIDE: u32 = 1 << 16;
 
-/// Flow-mods per batch of orders beside traffic.
+/// Flow-mods per batch during traffic.
 const BATCH_BESIDE: u32 = 1000;
 
-/// The flows of a script: so many exact matches beside those of the setup.
+/// Returns the flows of a script: `count` exact matches in addition to those of the setup.
 fn flows(context: &Context, count: u32) -> impl Iterator<Item = FlowMod> + use<> {
     let (table, traffic) = (Table::Exact, Traffic::One);
     let setup = Setup { table, entries: count, traffic, shift: ASIDE, ..context.setup() };
@@ -44,7 +44,7 @@ fn flows(context: &Context, count: u32) -> impl Iterator<Item = FlowMod> + use<>
     })
 }
 
-/// A number that looks random and is the same for the same place.
+/// Returns a pseudo-random number that depends only on the position.
 fn scattered(place: u32) -> u32 {
     let mixed = u64::from(place).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32
@@ -64,7 +64,7 @@ fn done_to(deed: Deed, flow: FlowMod) -> FlowMod {
     }
 }
 
-/// Does this to so many flows, in batches.
+/// Applies this operation to `count` flows, in batches.
 pub fn each(context: &Context, deed: Deed, commit: Commit, count: u32) -> Script {
     let control = &context.parameters.control;
     let flow_mods = flows(context, count).map(|flow| done_to(deed, flow));
@@ -73,7 +73,7 @@ pub fn each(context: &Context, deed: Deed, commit: Commit, count: u32) -> Script
     said(Script::flow_mods(deed, control.version, commit, flow_mods)).ahead(ahead)
 }
 
-/// Adds and deletes flows by turns at the rate asked for, for as long as there is traffic.
+/// Adds and deletes flows alternately at the configured rate, as long as traffic runs.
 pub fn steadily(context: &Context) -> Script {
     let control = &context.parameters.control;
     let batch = BATCH_BESIDE.min((control.flow_mods_per_s / 100.0).max(1.0) as u32);
@@ -86,7 +86,7 @@ pub fn steadily(context: &Context) -> Script {
         .endless()
 }
 
-/// Asks for every entry.
+/// Requests every entry.
 pub fn tell_all(context: &Context) -> Script {
     let which = FlowStatsRequest { table: TABLE_ALL, ..FlowStatsRequest::default() };
     said(Script::flow_stats(context.parameters.control.version, which))

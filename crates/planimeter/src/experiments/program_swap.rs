@@ -1,12 +1,16 @@
-//! What it costs frames that a program takes the place of another one while they are forwarded.
+//! Cost of program swaps for forwarded frames.
 //!
-//! Source: the third requirement of gelberger2013's section III, an element whose program can be changed while it runs; our own goal is
-//! no loss, no frame out of order and at most 100 µs more at the 99th percentile of latency. Method: the target's own maximum is
-//! looked for, as what comes out under full nominal load; then trials at 80 % of it (`--set beside=`) by turns without and
-//! with programs that are put in place of the one that runs, evenly over the trial, each the same program anew, by
-//! the element's control socket. Of each pair of trials the difference of their 99th percentiles of latency is told; loss, frames out of
-//! order and latency stand with each of them. At fifty programs a second (`--set swaps_per_s=`) a delay of 200 µs after each is
-//! a hundredth of the time, so that none longer escapes the percentile.
+//! Source: the third requirement of gelberger2013, section III: the program of an element can be changed while it
+//! runs. This project's own goal: no loss, no reordering and at most 100 µs more latency at the 99th percentile.
+//!
+//! Method: the first trial finds the target's own maximum, its forwarding rate under full nominal load. Trials at
+//! 80 % of it follow (`--set beside=`), alternately without and with swaps. Swaps are spread evenly over the trial;
+//! each loads a new copy of the same program through the element's control socket. The result of each pair of
+//! trials is the difference of their 99th percentiles of latency. Loss, reordering and latency are reported for
+//! each trial.
+//!
+//! At fifty swaps per second (`--set swaps_per_s=`), a delay of 200 µs after each swap covers a hundredth of the
+//! time. The percentile therefore includes any longer delay.
 
 use instrument::trial::{Trial, TrialReport};
 use results::record::Metric;
@@ -30,10 +34,10 @@ const SWAPS: Declared = Declared {
     help: "programs that are put in place in a second of the trial",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[SWAPS, shared::FRAME];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let percent = context.parameters.control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
     let frame_bytes = context.frame(&shared::FRAME);
@@ -59,7 +63,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(course.summing(per_second, Metric::LatencyNsP99Extra, extra))
 }
 
-/// How much more the second trial's 99th percentile of latency is than the first one's.
+/// Returns the difference between the 99th percentiles of latency of the second and the first trial.
 fn extra(reports: &[TrialReport]) -> Option<f64> {
     let p99 = |report: &TrialReport| report.latency.from_sent.ns_at_quantile(0.99);
     Some(p99(&reports[1])? as f64 - p99(&reports[0])? as f64)

@@ -1,11 +1,15 @@
 //! Latency, packet delay variation and inter-packet delay variation (RFC 8219, 7.2 and 7.3).
 //!
-//! Method: at the throughput of each frame size of its section 5.1 trials of which every frame carries its send
-//! time, at least 20 of them. Typical latency is a trial's median, worst-case latency its 99.9th percentile, PDV
-//! the latter less the trial's minimum, and IPDV the signed difference between the latencies of frames that
-//! were sent one after the other: least, median, greatest. Each is the median of the repeats; the 1st and
-//! 99th percentile across them tell how far they vary. The standard's trials of 120 seconds, of whose second
-//! half 500 frames are marked, are trials of the effort's length here, of which all frames are.
+//! Method: at least 20 trials at the throughput of each frame size of section 5.1, in which every frame carries its
+//! send time.
+//!
+//! - Typical latency is the median of a trial, worst-case latency its 99.9th percentile.
+//! - PDV is the 99.9th percentile minus the minimum of the trial.
+//! - IPDV is the signed difference between the latencies of consecutive frames: minimum, median, maximum.
+//!
+//! Each result is the median over the repeats; their 1st and 99th percentiles show the variation. The standard's
+//! trials last 120 seconds and tag 500 frames of the second half. Trials here have the configured duration, and all
+//! frames are tagged.
 
 use super::based::{Based, Throughputs, at_throughput};
 use super::{Context, Method};
@@ -18,17 +22,17 @@ pub const AXIS: &str = "frame_bytes";
 /// Frame sizes.
 const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,768,1024,1280,1518");
 
-/// Trials at each size.
+/// Number of trials at each size.
 const REPEATS: Declared = Declared {
     default: "20",
     help: "trials at each size, of which the standard wants twenty at the least",
     ..shared::REPEATS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, REPEATS];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&FRAMES), often))
 }

@@ -1,13 +1,15 @@
 //! Back-to-back frames and buffer time (RFC 9004, which updates RFC 2544, 26.4).
 //!
-//! Method: at each frame size at which the throughput is below what link and tester carry, bursts at that rate
-//! after a pause, each followed by the time that the target needs for it at its throughput and a drain. A binary
-//! search finds the longest burst of which no frame is lost, to a frame (TST009 12.3.2; with `--set verify=`
-//! a burst that lost frames is tried again); the whole search is repeated. With a burst of `b` frames at `L`
-//! frames/s and a throughput of `T` frames/s the implied buffer time is `b / L`, and the corrected one, which leaves out
-//! what is forwarded while the burst comes, `b / L (1 - T / L)`. A burst near the longest that is tried
-//! tells nothing but that the buffer is larger, and is irregular: raise `--set burst_seconds=`.
-//! Parameters: `--set burst_seconds=`, the longest burst; `--set burst_step=`, the resolution in frames.
+//! Method: this applies to each frame size whose throughput is below the capacity of link and tester. Bursts at
+//! that capacity follow a pause. After each burst, the target has the time that it needs at its throughput, and a
+//! drain time. A binary search finds the longest burst without loss, to one frame (TST009 12.3.2; with `--set
+//! verify=`, a burst with loss is repeated). The whole search is repeated.
+//!
+//! With a burst of `b` frames at `L` frames/s and a throughput of `T` frames/s, the implied buffer time is `b / L`.
+//! The corrected one, which excludes frames forwarded during the burst, is `b / L (1 - T / L)`. A burst near the
+//! longest possible one only gives a lower bound and is irregular: raise `--set burst_seconds=`.
+//!
+//! Parameters: `--set burst_seconds=` is the longest burst; `--set burst_step=` is the resolution in frames.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::generate::schedule::Period;
@@ -26,16 +28,16 @@ use crate::workload::Setup;
 /// Name of the axis.
 pub const AXIS: &str = rfc2544::AXIS;
 
-/// A throughput from this share of the highest load on shows no buffer.
+/// From this share of the highest load, a throughput shows no buffer.
 const FULL_SHARE: f64 = 0.99;
 
-/// From this share of the longest burst on, a result is a bound and no more.
+/// From this share of the longest burst, a result is only a lower bound.
 const NEAR_LIMIT_SHARE: f64 = 0.9;
 
-/// The longest time that is given to the target to empty its buffer.
+/// Maximum time for the target to empty its buffer.
 const EMPTYING_MAX: Nanos = Nanos::from_secs(30);
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&rfc2544::FRAMES), bursts))
 }
@@ -56,7 +58,7 @@ fn bursts(context: &Context, found: &Throughputs) -> Box<dyn Method> {
     })
 }
 
-/// A frame size at which there is a buffer to be found.
+/// Frame size with a measurable buffer.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     frame_bytes: u16,
@@ -64,18 +66,18 @@ struct Size {
     burst_pps: f64,
 }
 
-/// Searches at work, one after the other.
+/// Searches that run one after another.
 struct Bursts {
     context: Context,
     sizes: Vec<Size>,
     row: Row,
-    /// For a length in frames.
+    /// Search for the burst length in frames.
     search: Option<BinarySearch>,
     findings: Vec<Finding>,
 }
 
 impl Size {
-    /// Frames of the longest burst that is tried.
+    /// Returns the length of the longest burst, in frames.
     fn limit(&self, context: &Context) -> f64 {
         (self.burst_pps * context.parameters.methods.burst_s).floor().max(2.0)
     }
@@ -91,7 +93,7 @@ impl Size {
         }
     }
 
-    /// A burst of so many frames, after which the target has time to send them on.
+    /// Creates a trial with a burst of this length and time for the target to forward it.
     fn trial(&self, context: &Context, setup: &Setup, frames: u64) -> Trial {
         let rate = Rate::FramesPerSecond(self.burst_pps);
         let duration = Period::new(rate, usize::from(self.frame_bytes)).span(frames);
@@ -206,7 +208,7 @@ mod tests {
         }
     }
 
-    /// What is found of a target that holds so many frames and forwards at a known rate.
+    /// Returns the results for a simulated target with this buffer in frames and a known forwarding rate.
     fn found(buffer: f64, set: &[&str]) -> Vec<Finding> {
         let context = context(&[&["frame=64", "repeats=1"], set].concat());
         let line_pps = line_rate_pps(context.capacity_bps, 64);

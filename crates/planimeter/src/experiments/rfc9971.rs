@@ -1,10 +1,10 @@
-//! Several goals in one search (MLRsearch, RFC 9971): for each the loads that reach and miss it.
+//! Search for several goals (MLRsearch, RFC 9971): the loads that meet and that miss each goal.
 //!
-//! Method: for each frame size a search from the nominal link's rate down, in trials that grow longer
-//! as the bounds come closer, each of which serves every goal; the whole search is repeated. What stands
-//! for a goal among results is its conditional throughput, which the standard recommends for comparison;
-//! its bounds and everything it asked for go into the record beside it. A target that still reaches a goal
-//! at the nominal rate, one that misses it at the lowest, and a tester that cannot offer more are marked.
+//! Method: for each frame size, a search starts at the rate of the nominal link. Trials become longer as the bounds
+//! come closer, and each trial serves every goal. The whole search is repeated. The result of a goal is its
+//! conditional throughput, which the standard recommends for comparisons. The record also contains its bounds and
+//! settings. The results mark three cases: the target meets a goal at the nominal rate, it misses a goal at the
+//! lowest rate, or the tester cannot offer more.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::bracket::{Bracket, Sought};
@@ -27,10 +27,10 @@ use crate::workload::Setup;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let parameters = &context.parameters;
     let frames: Vec<u16> = context.frames(&shared::FRAMES).into_iter().collect();
@@ -45,7 +45,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     })
 }
 
-/// Whether what the user asked for can be searched for over a link of this capacity, or why not.
+/// Checks whether these parameters are valid for a search over a link of this capacity.
 pub fn check(parameters: &Parameters, capacity_bps: u64) -> Result<(), String> {
     let goals = parameters.goals.wanted(parameters.loss);
     if let Some((preset, _)) = goals.iter().find(|it| it.0.is_partial() && parameters.loss <= 0.0) {
@@ -75,7 +75,7 @@ fn wanted(
 ) -> Wanted {
     let rate_pps_max = line_rate_pps(capacity_bps, usize::from(frame_bytes));
     let shortest = goals.iter().map(|(_, goal)| goal.duration_initial).min().unwrap_or_default();
-    // A lowest trial needs a frame to be judged by.
+    // The shortest trial needs at least one frame.
     let one_frame = 1.001 / shortest.as_secs_f64();
     Wanted {
         goals: goals.iter().map(|(_, goal)| *goal).collect(),
@@ -85,7 +85,7 @@ fn wanted(
     }
 }
 
-/// Searches at work, one after the other.
+/// Searches that run one after another.
 struct Goals {
     context: Context,
     frames: Vec<u16>,
@@ -109,7 +109,7 @@ impl Goals {
         Step::Trial { point: Point::new(&[(AXIS, f64::from(frame_bytes))]), trial }
     }
 
-    /// Keeps what a search found; nothing of it where there was none.
+    /// Stores the results of a search; nothing if there are none.
     fn finish(&mut self, frame_bytes: u16, found: &[Found]) {
         let repeat = self.row.repeat();
         for (place, (preset, goal)) in self.goals.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Goals {
     }
 }
 
-/// A goal and what was found for it, in the record's words.
+/// Converts the result of a goal for the record.
 fn result(name: &str, goal: &Goal, found: &Found) -> GoalResult {
     GoalResult {
         goal: name.into(),
@@ -184,7 +184,7 @@ impl Experiment for Goals {
                     return self.trial(frame_bytes, rate_pps, duration);
                 }
                 Some(Ask::Found(found)) => self.finish(frame_bytes, &found),
-                // A link so slow that a trial has no frame, found only when it was measured.
+                // The link is so slow that a trial has no frame; this was found only during the measurement.
                 None => self.finish(frame_bytes, &[]),
             }
         }

@@ -1,62 +1,62 @@
-//! Tasks one after the other, all of them several times, before a target that is set up once.
+//! Tasks that run one after another with repeats, for a target with a single setup.
 //!
-//! Repeats are the outer loop: a machine that drifts does so across them. What a task is, and how many trials it
-//! takes, is the method's own.
+//! Repeats are the outer loop, so that drift of the machine affects all tasks alike. The method defines the tasks
+//! and the number of their trials.
 
 use instrument::experiment::Step;
 
 use crate::workload::Setup;
 
-/// How far a method has come with its tasks.
+/// Progress of a method through its tasks.
 #[derive(Debug, Clone)]
 pub struct Row {
     setup: Setup,
     tasks: usize,
     repeats: u32,
-    /// Tasks that are done, repeats included.
+    /// Completed tasks, including repeats.
     done: usize,
     is_installed: bool,
 }
 
 impl Row {
-    /// So many tasks, `repeats` times, before a target that holds this.
+    /// Creates `tasks` tasks with `repeats` repeats, for a target with this setup.
     pub fn new(setup: Setup, tasks: usize, repeats: u32) -> Self {
         Row { setup, tasks, repeats, done: 0, is_installed: false }
     }
 
-    /// The same before a target that holds something else.
+    /// Replaces the setup.
     #[must_use]
     pub fn before(self, setup: Setup) -> Self {
         Row { setup, ..self }
     }
 
-    /// What the target holds.
+    /// Returns the setup of the target.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// Sets the target up, the first time that this is asked.
+    /// Returns the setup step on the first call.
     pub fn begin(&mut self) -> Option<Step<Setup>> {
         let is_installed = std::mem::replace(&mut self.is_installed, true);
         (!is_installed).then_some(Step::Install(self.setup))
     }
 
-    /// Which task it is that is under way; none when all are done.
+    /// Returns the current task; `None` when all are complete.
     pub fn task(&self) -> Option<usize> {
         (self.done < self.count()).then(|| self.done % self.tasks)
     }
 
-    /// Which repeat that belongs to, from 1.
+    /// Returns the repeat of the current task, from 1.
     pub fn repeat(&self) -> u32 {
         (self.done / self.tasks.max(1)) as u32 + 1
     }
 
-    /// The task under way is done.
+    /// Completes the current task.
     pub fn next(&mut self) {
         self.done += 1;
     }
 
-    /// Tasks in all, repeats counted.
+    /// Returns the number of tasks, including repeats.
     pub fn count(&self) -> usize {
         self.tasks * self.repeats as usize
     }

@@ -1,7 +1,7 @@
-//! Searches for the largest load within a loss, and what is measured at shares of it.
+//! Searches for the highest load within a loss ratio, and measurements at shares of it.
 //!
-//! The bisection itself is `instrument::search::binary`; here it becomes a method: for each frame
-//! size and each loss goal a search, repeated, whose steps and findings go into the record.
+//! `instrument::search::binary` contains the bisection. This module makes it a method: a repeated search for each
+//! frame size and loss ratio, whose steps and results go into the record.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
@@ -15,28 +15,29 @@ use super::row::Row;
 use super::{Context, Finding, Method, Tag};
 use crate::workload::Setup;
 
-/// The lowest load that a search tries, as a share of the highest.
+/// Lowest load of a search, as a share of the highest.
 pub const LOWEST_SHARE: f64 = 1.0 / 1024.0;
 
-/// A final trial lasts this many times a search trial (RFC 2544 section 24: search trials may be
-/// shorter than the 60 seconds of the final one).
+/// Ratio of a final trial's duration to that of a search trial.
+///
+/// RFC 2544 section 24: search trials may be shorter than the 60 seconds of the final one.
 const CONFIRM_TIMES: u64 = 4;
 
-/// One search to do.
+/// A single search.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
-    /// Frame size, FCS included.
+    /// Frame size, including the FCS.
     pub frame_bytes: u16,
-    /// Loss ratio that counts as none.
+    /// Loss ratio that counts as no loss.
     pub loss_ratio: f64,
-    /// What the found load is called.
+    /// Metric of the found load.
     pub metric: Metric,
 }
 
-/// Makes a trial of frames of this size at so many frames a second.
+/// Creates a trial for a frame size and a rate in frames per second.
 pub type Shape = fn(&Context, u16, f64) -> Trial;
 
-/// Searches at work, one after the other.
+/// Searches that run one after another.
 pub struct Searches {
     context: Context,
     axis: &'static str,
@@ -44,13 +45,13 @@ pub struct Searches {
     row: Row,
     search: Option<BinarySearch>,
     role: Role,
-    /// What a trial is, if not one stream over the setup's entries.
+    /// Trial to use, if not one stream over the setup's entries.
     shape: Option<Shape>,
     findings: Vec<Finding>,
 }
 
 impl Searches {
-    /// These searches, all of them `repeats` times.
+    /// Creates these searches with `repeats` repeats.
     pub fn new(context: &Context, axis: &'static str, tasks: Vec<Task>, repeats: u32) -> Self {
         Searches {
             context: context.clone(),
@@ -64,13 +65,13 @@ impl Searches {
         }
     }
 
-    /// The same with other traffic, before a target that holds this.
+    /// Replaces the traffic and the setup.
     #[must_use]
     pub fn with(self, setup: Setup, shape: Shape) -> Self {
         Searches { row: self.row.before(setup), shape: Some(shape), ..self }
     }
 
-    /// Whether nothing is searched for.
+    /// Returns whether there is nothing to search for.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -97,13 +98,13 @@ impl Searches {
         let told = |it: &Irregularity| {
             matches!(it, Irregularity::TesterLimited { .. } | Irregularity::NotConfirmed { .. })
         };
-        // In virtual time links serialise: one that is full carries no more, whoever stands behind it.
+        // In virtual time, links serialise frames: a full link carries no more, whatever the target.
         let full = |it: &Irregularity| {
             self.context.parameters.simulated && matches!(it, Irregularity::MaxLoadMet)
         };
         let broken = |it: &Irregularity| !told(it) && !disturbed(it) && !full(it);
         let bound = found.irregular.iter().find_map(|it| match it {
-            // The highest load is what the link carries.
+            // The highest load is the rate of the link.
             Irregularity::MaxLoadMet => {
                 Some(Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit })
             }

@@ -1,12 +1,14 @@
-//! Soak: a set load for minutes to days, while what the target holds changes, and what drifts meanwhile.
+//! Soak test: a fixed load for minutes to days, with changing table contents, and the drift of its results.
 //!
-//! Method: 80 % of the throughput (or what `--set load=` says of it) in sixty trials of equal length, one right
-//! after the other, three of which make a point of the series; so memory stays what it is however long the run. Over
-//! OpenFlow targets a controller adds and deletes flows all the time (`--set flow_mods_per_s=`), before bridges the senders'
-//! addresses change from frame to frame, over as many as `--set addresses=` says. Rate, loss, latency and the memory
-//! of the target's processes are told for each point, and for each of them a straight line through all
-//! trials with the interval of its slope: a drift is one whose interval leaves out zero.
-//! Parameters: `--set soak_seconds=`, the length of all trials of a frame size; several sizes follow each other.
+//! Method: 80 % of the throughput (or `--set load=` percent of it) in sixty consecutive trials of equal length.
+//! Three trials make one point of the series, so that memory does not grow with the duration. For OpenFlow targets,
+//! a controller adds and deletes flows continuously (`--set flow_mods_per_s=`). For bridges, source addresses
+//! change from frame to frame, over the number in `--set addresses=`.
+//!
+//! Each point reports rate, loss, latency and the memory of the target's processes. For each value, a linear
+//! regression over all trials gives the slope with its interval. A slope whose interval excludes zero is a drift.
+//! Parameter `--set soak_seconds=` is the total length of all trials of a frame size; several sizes follow each
+//! other.
 
 use instrument::stream::{Field, Order, Rate, Values, Vary};
 use instrument::trial::Trial;
@@ -23,20 +25,20 @@ use crate::workload::FIRST_MAC;
 /// Name of the axis.
 pub const AXIS: &str = "time_s";
 
-/// Points of the series.
+/// Number of points of the series.
 const POINTS: u32 = 20;
 
-/// Trials of each.
+/// Trials per point.
 const TRIALS: u32 = 3;
 
 /// Load in percent of the throughput.
 const LOAD: Declared =
     Declared { default: "80", help: "offered load, in percent of the throughput", ..shared::LOAD };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOAD, shared::REPEATS_OF_SEARCHES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&shared::FRAMES), series))
 }
@@ -57,7 +59,7 @@ fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
             Technology::Bridging => trial.streams[0].vary.push(senders(context)),
             Technology::Routing | Technology::Tagging | Technology::Wire => {}
         }
-        // The middle of its trials.
+        // Middle of its trials.
         let x = (f64::from(place) + 0.5) * slice_s * f64::from(TRIALS);
         SweepPoint { x, curve: curve_of(FRAME_CURVE, &frames, frame_bytes), setup, trial }
     };
@@ -67,7 +69,7 @@ fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
     Box::new(Sweep::point_by_point(AXIS, points, TRIALS))
 }
 
-/// Senders that change from frame to frame: those that the table of stations has no entry for yet.
+/// Varies source addresses from frame to frame, including addresses that the MAC table does not have yet.
 fn senders(context: &Context) -> Vary {
     let count = u64::from(context.parameters.methods.addresses);
     let first = FIRST_MAC | 0x80_00_00_00;

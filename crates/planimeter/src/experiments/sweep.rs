@@ -1,8 +1,9 @@
-//! A fixed list of points, each tried several times: repeat by repeat, point by point.
+//! A fixed list of points, each repeated several times: repeat by repeat, point by point.
 //!
-//! Repeats are the outer loop for every axis, the size of tables included: a machine that drifts does so across repeats, where
-//! intervals show it, and not from point to point. Every other repeat runs backwards, so that a steady drift concerns all points
-//! alike, and the table that is full at the end of a repeat serves the next one first.
+//! Repeats are the outer loop for every axis, including table sizes. Drift of the machine therefore appears between
+//! repeats, where the confidence intervals show it, and not between points. Every second repeat runs backwards, so
+//! that a steady drift affects all points alike. The table that is full at the end of a repeat is the first of the
+//! next one.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::trial::{Trial, TrialReport};
@@ -14,50 +15,49 @@ use crate::workload::Setup;
 /// One point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepPoint {
-    /// Value on the experiment's axis.
+    /// Value on the axis.
     pub x: f64,
-    /// Which of a target's curves it belongs to, where there are several: what is varied from curve
-    /// to curve, and its value.
+    /// Curve of the point, if the target has several: the name and the value of the variable.
     pub curve: Option<(&'static str, f64)>,
-    /// What the target must hold.
+    /// Setup of the target.
     pub setup: Setup,
-    /// The load.
+    /// Trial of the point.
     pub trial: Trial,
 }
 
-/// What a trial says beyond its own numbers.
+/// A value derived from a trial, in addition to the trial's own values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// What was found.
+    /// Metric of the value.
     pub metric: Metric,
-    /// Its value.
+    /// Value.
     pub value: f64,
-    /// Whether the trial did not do what it was to show.
+    /// Whether the trial failed to show what it should.
     pub is_irregular: bool,
 }
 
-/// Reads what a trial, of which this came, says.
+/// Derives values from a trial and its report.
 pub type Read = fn(&Trial, &TrialReport) -> Vec<Reading>;
 
-/// A sweep at work.
+/// State of a sweep.
 #[derive(Debug)]
 pub struct Sweep {
     axis: &'static str,
     points: Vec<SweepPoint>,
-    /// Which point comes when, and which of its repeats, from 1, it then is.
+    /// Order of the points, each with its repeat, from 1.
     order: Vec<(usize, u32)>,
-    /// Whether a target gets its table anew for each repeat.
+    /// Whether the target's table is filled again for each repeat.
     renews: bool,
-    /// Trials that have been yielded.
+    /// Number of yielded trials.
     yielded: usize,
     installed: Option<Setup>,
-    /// What its trials say, and what they have said.
+    /// Function that derives values, and the values so far.
     read: Option<Read>,
     findings: Vec<Finding>,
 }
 
 impl Sweep {
-    /// These points, each `repeats` times.
+    /// Creates a sweep of these points with `repeats` repeats.
     pub fn new(axis: &'static str, points: Vec<SweepPoint>, repeats: u32) -> Self {
         let order = there_and_back(points.len(), repeats).collect();
         Sweep::of(axis, points, order)
@@ -68,20 +68,20 @@ impl Sweep {
         Sweep { axis, points, order, renews, yielded, installed, read, findings: Vec::new() }
     }
 
-    /// All repeats of a point before the next point.
+    /// Creates a sweep that runs all repeats of a point before the next point.
     pub fn point_by_point(axis: &'static str, points: Vec<SweepPoint>, repeats: u32) -> Self {
         let repeated = |point| (1..=repeats).map(move |repeat| (point, repeat));
         let order = (0..points.len()).flat_map(repeated).collect();
         Sweep::of(axis, points, order)
     }
 
-    /// The same with what each trial says beyond its own numbers.
+    /// Derives additional values from each trial.
     #[must_use]
     pub fn reading(self, read: Read) -> Self {
         Sweep { read: Some(read), ..self }
     }
 
-    /// The same with each table filled anew for each repeat, if so told.
+    /// Fills each table again for each repeat if the flag is set.
     #[must_use]
     pub fn renewing(self, renews: bool) -> Self {
         Sweep { renews, ..self }
@@ -89,7 +89,7 @@ impl Sweep {
 }
 
 impl Sweep {
-    /// Takes what the last trial says.
+    /// Takes the derived values of the last trial.
     fn take(&mut self, last: Option<&Outcome>) {
         let Some((read, Outcome::Trial { report, .. })) = self.read.zip(last) else { return };
         let Some(&(place, repeat)) = self.yielded.checked_sub(1).and_then(|at| self.order.get(at))
@@ -107,7 +107,7 @@ impl Sweep {
     }
 }
 
-/// So many points forwards and backwards by turns, with the number of the repeat.
+/// Returns the points forwards and backwards alternately, with the number of the repeat.
 fn there_and_back(points: usize, repeats: u32) -> impl Iterator<Item = (usize, u32)> {
     let last = points.saturating_sub(1);
     (1..=repeats).flat_map(move |repeat| {

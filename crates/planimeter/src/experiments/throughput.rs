@@ -1,8 +1,8 @@
-//! Throughput (RFC 2544, 26.1): the largest load without loss, and within a set loss.
+//! Throughput (RFC 2544, 26.1): the highest load without loss, and within a set loss ratio.
 //!
-//! Method: for each frame size a binary search from the nominal link's rate down, confirmed by a
-//! longer trial; the whole search is repeated. A target that still forwards everything at the
-//! nominal rate, and a tester that cannot offer more, are marked.
+//! Method: for each frame size, a binary search starts at the rate of the nominal link; a longer trial confirms the
+//! result. The whole search is repeated. Results are marked if the target forwards everything at the nominal rate,
+//! or if the tester cannot offer more.
 
 use results::record::Metric;
 
@@ -14,13 +14,13 @@ use crate::parameter::shared;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes: RFC 2544's smallest, a middle one and Ethernet's largest.
+/// Frame sizes: RFC 2544's smallest, a medium one and Ethernet's largest.
 const FRAMES: Declared = shared::FRAMES.with_default("64,512,1518");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut tasks = Vec::new();
     for frame_bytes in context.frames(&FRAMES) {

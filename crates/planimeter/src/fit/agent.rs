@@ -1,7 +1,7 @@
-//! The processor that speaks OpenFlow: what each message costs it, how late barriers are, and what fits.
+//! OpenFlow agent of the switch: cost of each message, delay of barrier replies, and table capacity.
 //!
-//! Answers to messages that come one after the other take the channel's way, the agent's time and what a barrier
-//! is late by; with many under way only the agent's time is left. Source: costa2017, tables VII and VIII;
+//! The reply time of messages that follow each other includes the channel latency, the agent's time and the barrier
+//! delay. With many outstanding messages, only the agent's time remains. Source: costa2017, tables VII and VIII;
 //! metrics C5, C6 and C10 of the method.
 
 use switch::behaviour::model::Answers;
@@ -15,40 +15,40 @@ use crate::experiments::modules::packets::{SAMPLES, SLOW_PPS, STEP};
 
 const RATES: &str = "control-rate";
 
-/// With many under way so many times as many are done as with one: something is waited for meanwhile.
+/// If many outstanding messages give this many times the rate of one, the reply time includes a wait.
 const WAITING: f64 = 1.2;
 
-/// Packet-ins that a model lets come at once after a pause.
+/// Burst of packet-ins that a model allows after a pause.
 const BURST: f64 = 10.0;
 
-/// Rules that act late by so much of a step make it tell too little: a share.
+/// If entries activate late by this share of a step, the step underestimates the rate.
 const LATE: f64 = 0.1;
 
-/// A rate is not known that may be off by this share of it.
+/// A rate with a larger relative uncertainty is unknown.
 const UNSURE: f64 = 0.5;
 
-/// A rate is a limit where so many times as much was asked for.
+/// Minimum ratio of requested to completed rate that makes a rate a limit.
 const BEYOND: f64 = 1.2;
 
 fn dots(seen: &[Seen<'_>]) -> Vec<Dot> {
     seen.iter().map(|it| Dot { x: it.x, y: it.value, half: it.half }).collect()
 }
 
-/// The sources of cells, each run once.
+/// Returns the sources of cells, each run once.
 fn sources(seen: &[Seen<'_>], experiment: &str, metric: &str) -> String {
     let mut names: Vec<&str> = seen.iter().map(|it| it.run.name.as_str()).collect();
     names.dedup();
     format!("measured: {}, {experiment}, {metric}", names.join(" and "))
 }
 
-/// What the way of a message and its answer takes, where the agent has nothing to do.
+/// Returns the latency of a message and its reply without any work of the agent.
 fn channel(evidence: &Evidence<'_>) -> (f64, f64) {
     let seen = evidence.cells("echo-delay", "echo_ns_min");
     let shortest = seen.iter().min_by(|one, other| one.x.total_cmp(&other.x));
     shortest.map_or((0.0, 0.0), |seen| (seen.value, seen.half))
 }
 
-/// What messages cost and how late barriers are; for a flow-mod, if that can be told, what it costs.
+/// Fits message costs and the barrier delay; returns the cost of a flow-mod if it is known.
 pub fn fit(
     evidence: &Evidence<'_>,
     (updates, told): (&[Update<'_>], Option<Answers>),
@@ -62,7 +62,7 @@ pub fn fit(
     flow_mod
 }
 
-/// Nanoseconds for one of those that were done, by how many were under way.
+/// Returns the time per completed message in nanoseconds, by the number of outstanding messages.
 fn times<'a>(evidence: &Evidence<'a>, metric: &'a str) -> Vec<Seen<'a>> {
     let mut seen = evidence.cells(RATES, metric);
     seen.retain(|it| it.x >= 1.0 && it.value > 0.0);
@@ -73,7 +73,7 @@ fn times<'a>(evidence: &Evidence<'a>, metric: &'a str) -> Vec<Seen<'a>> {
     seen
 }
 
-/// What a message takes that has no number of its own, and what barriers are late by.
+/// Fits the default cost of a message, and the barrier delay.
 fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> Option<(f64, f64)> {
     let metric = "barrier_done_per_s";
     let seen = times(evidence, metric);
@@ -94,7 +94,7 @@ fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> 
     }
     let best = || seen.iter().filter(|it| it.value <= WAITING * least);
     let half = best().map(|it| it.half).fold(f64::INFINITY, f64::min);
-    // Twice as many under way were done twice as fast: the agent has time left.
+    // Twice as many outstanding messages gave twice the rate: the agent is partly idle.
     let under_way = best().map(|it| it.x).fold(f64::INFINITY, f64::min);
     if least * under_way < WAITING * alone {
         let why = format!("control-rate had too few under way to tell, at most {least:.0} ns");
@@ -120,8 +120,9 @@ fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> 
     Some((least, half))
 }
 
-/// What a flow-mod takes, by when a barrier behind many is answered; only where that is the agent's doing. Of several
-/// operations those tell it whose rules act later than the answer: there the agent alone makes it wait.
+/// Fits the cost of a flow-mod from barrier replies after many of them, if the agent determines these.
+///
+/// Of several operations, only those count whose entries activate after the reply: there, only the agent delays it.
 fn flow_mods(
     updates: &[Update<'_>],
     (told, channel): (Option<Answers>, (f64, f64)),
@@ -163,7 +164,7 @@ fn flow_mods(
     Some(slope)
 }
 
-/// The same of updates of one number of rules, where what the barrier itself takes cannot be told apart.
+/// Fits the cost from updates with one number of entries, which does not separate the cost of the barrier.
 fn one_count(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<(f64, f64)> {
     let late = updates.iter().filter(|update| update.is_late());
     let (update, control) = late.filter_map(|it| Some((it, it.control_ns?))).next()?;
@@ -200,7 +201,7 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
         Some((line(&dots(&seen))?, sources(&seen, experiment, metric)))
     });
     if let Some((Line { at_zero, slope }, from)) = found {
-        // One rule below all others is there too.
+        // The lowest entry is installed too.
         let value = at_zero.0 - slope.0 - way;
         let half = at_zero.1 + slope.1 + way_known;
         let without = format!("{from} without rules");
@@ -217,7 +218,7 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
     }
 }
 
-/// Packet-ins in a second, where a step of the search asked for more than came. How late rules act has to be known.
+/// Fits the rate of packet-ins from steps that requested more than arrived. Late activation must be known before.
 pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let experiment = "packet-in";
     let hardware = &sheet.model().hardware;
@@ -234,7 +235,7 @@ pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
             return sheet.assume("agent.packet_ins_per_s", 0, why);
         }
         let points = watched.series("done_per_s");
-        // Something came of each step, else it tells nothing.
+        // A step without any packet-ins gives no information.
         let limited = points.iter().filter(|[asked, done]| *done > 0.0 && *asked > BEYOND * done);
         let done: Vec<f64> = limited.map(|[_, done]| done * step_s).collect();
         from = place(watched.run, experiment, "done_per_s");
@@ -245,7 +246,7 @@ pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
         let off = done.iter().map(|it| (it - middle).abs()).fold(0.0, f64::max);
         let slow = slow_round(&watched);
         let dot = match slow {
-            // Two spans tell what comes at once from what comes in a second.
+            // Two durations separate the burst from the rate.
             Some((more, span_s)) if span_s > 1.5 * step_s => Dot {
                 x: 0.0,
                 y: (more - middle) / (span_s - step_s),
@@ -275,14 +276,14 @@ pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     }
 }
 
-/// How many of the slow frames came, and in which time, if not all of them did.
+/// Returns the number of slow frames that arrived and their time, unless all arrived.
 fn slow_round(watched: &super::evidence::Watched<'_>) -> Option<(f64, f64)> {
     let (lost, _) = watched.measured("lost_ratio").filter(|(lost, _)| *lost > 0.05)?;
     let (samples, pps) = (number(watched.run, &SAMPLES)?, number(watched.run, &SLOW_PPS)?);
     Some((samples * (1.0 - lost), samples / pps))
 }
 
-/// How many entries fit.
+/// Fits the number of entries that fit.
 pub fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let (experiment, metric) = ("table-capacity", "accepted_rules");
     let seen = evidence.cells(experiment, metric);

@@ -1,6 +1,6 @@
-//! What stored runs say of one switch: values with how well they are known, and where each stands.
+//! Evidence about one switch in stored runs: values with their uncertainty and their source.
 //!
-//! Invariant: a value's half-width holds what repeats differ by and what the way of looking leaves open.
+//! Invariant: the half width of a value covers the differences between repeats and the uncertainty of the method.
 
 use results::conclude::Estimate;
 use results::record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
@@ -8,44 +8,44 @@ use results::record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Tri
 use super::Run;
 use crate::parameter::own::Declared;
 
-/// A number, how far the true one may lie from it, and where it is from.
+/// A number with its uncertainty and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// The number.
+    /// Number.
     pub value: f64,
-    /// Half the width of where the true one lies.
+    /// Half of the width of the interval with the true value.
     pub half: f64,
-    /// Which runs and which of their values tell it.
+    /// Runs and values that it comes from.
     pub from: String,
 }
 
 /// A cell of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// The run.
+    /// Run.
     pub run: &'a Run,
-    /// Where on the axis it lies.
+    /// Position on the axis.
     pub x: f64,
-    /// On which curve.
+    /// Curve.
     pub curve: Option<f64>,
-    /// The value.
+    /// Value.
     pub value: f64,
-    /// How far the true one may lie from it.
+    /// Uncertainty.
     pub half: f64,
 }
 
-/// A trial of a module that ended as it should.
+/// A trial of a module that ended normally.
 #[derive(Debug, Clone, Copy)]
 pub struct Watched<'a> {
-    /// The run.
+    /// Run.
     pub run: &'a Run,
-    /// The trial.
+    /// Trial.
     pub trial: &'a Trial,
-    /// What the module found.
+    /// Results of the module.
     pub module: &'a ModuleRun,
 }
 
-/// Runs, as far as they are about one target.
+/// Runs, restricted to one target.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     runs: &'a [Run],
@@ -53,12 +53,12 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// What these runs say of this target.
+    /// Selects the evidence about this target.
     pub fn new(runs: &'a [Run], target: &'a str) -> Evidence<'a> {
         Evidence { runs, target }
     }
 
-    /// The cells of a metric, in the order of the runs and of their points.
+    /// Returns the cells of a metric, in the order of the runs and of their points.
     pub fn cells(&self, experiment: &'a str, metric: &'a str) -> Vec<Seen<'a>> {
         let of = move |run: &'a Run| {
             let is_it = move |cell: &&Cell| {
@@ -78,7 +78,7 @@ impl<'a> Evidence<'a> {
         self.runs.iter().flat_map(of).collect()
     }
 
-    /// The trials of an experiment whose module came to its end.
+    /// Returns the trials of an experiment whose module ended normally.
     pub fn trials(&self, experiment: &'a str) -> Vec<Watched<'a>> {
         let of = move |run: &'a Run| {
             let is_it = move |trial: &&Trial| {
@@ -96,7 +96,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether a model may be fitted to a value. Simulated time counts: models are fitted to models in it.
+/// Returns whether a value can be used for a model. Simulated time is valid: models are fitted to models in it.
 fn is_accepted(cell: &Cell) -> bool {
     let is_of_tester = |bound: Bound| bound.cause == BoundCause::TesterLimit;
     let excluded = Estimate::of(cell).about_behaviour().excluded();
@@ -104,26 +104,26 @@ fn is_accepted(cell: &Cell) -> bool {
 }
 
 impl Watched<'_> {
-    /// What the module measured under this name, with how well it is known.
+    /// Returns the value that the module measured under this name, with its uncertainty.
     pub fn measured(&self, name: &str) -> Option<(f64, f64)> {
         let found = self.module.measured.iter().find(|found| found.metric.name() == name)?;
         Some((found.value, found.resolution.unwrap_or(0.0)))
     }
 
-    /// How many samples a value of this name rests on.
+    /// Returns the number of samples of the value with this name.
     pub fn count(&self, name: &str) -> u64 {
         let found = self.module.measured.iter().find(|found| found.metric.name() == name);
         found.map_or(0, |found| found.count)
     }
 
-    /// The points of a series.
+    /// Returns the points of a series.
     pub fn series(&self, name: &str) -> &[[f64; 2]] {
         let found = self.module.series.iter().find(|series| series.name == name);
         found.map_or(&[], |series| &series.points)
     }
 }
 
-/// What a parameter of its experiment was set to in a run.
+/// Returns the value of an experiment's parameter in a run.
 pub fn setting<'a>(run: &'a Run, declared: &Declared) -> &'a str {
     let set = run.record.parameters.get("set").and_then(|set| set.as_array());
     let said = set.into_iter().flatten().filter_map(|one| one.as_str()?.split_once('='));
@@ -131,12 +131,12 @@ pub fn setting<'a>(run: &'a Run, declared: &Declared) -> &'a str {
     said.next_back().map_or(declared.default, |(_, value)| value.trim())
 }
 
-/// The same as a number.
+/// Returns the value of a parameter as a number.
 pub fn number(run: &Run, declared: &Declared) -> Option<f64> {
     setting(run, declared).parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Where a value stands, for a source.
+/// Returns the location of a value, for a source.
 pub fn place(run: &Run, experiment: &str, metric: &str) -> String {
     format!("measured: {}, {experiment}, {metric}", run.name)
 }

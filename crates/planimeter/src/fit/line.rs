@@ -1,29 +1,33 @@
-//! The straight line nearest to some values, with how well it is known.
+//! Linear regression with uncertainties.
 //!
-//! Source: least squares. Invariant: a line needs values at two places at least, and neither values that lie
-//! off it nor values that are known badly make it known better than they allow.
+//! Source: least squares.
+//!
+//! Invariants:
+//!
+//! - A line needs values at two positions at least.
+//! - Residuals and uncertain values increase the uncertainty of the line.
 
-/// A value at a place, and how well it is known.
+/// A value at a position, with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dot {
-    /// The place.
+    /// Position.
     pub x: f64,
-    /// The value.
+    /// Value.
     pub y: f64,
-    /// How far the true one may lie from it.
+    /// Uncertainty.
     pub half: f64,
 }
 
-/// A line: values with their half-widths.
+/// A line: values with their half widths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// What it is at place 0.
+    /// Value at position 0.
     pub at_zero: (f64, f64),
-    /// How much it rises from one place to the next.
+    /// Slope.
     pub slope: (f64, f64),
 }
 
-/// The line through these.
+/// Fits the line through these values.
 pub fn line(dots: &[Dot]) -> Option<Line> {
     let count = dots.len() as f64;
     let mean = |pick: fn(&Dot) -> f64| dots.iter().map(pick).sum::<f64>() / count;
@@ -45,7 +49,7 @@ pub fn line(dots: &[Dot]) -> Option<Line> {
     })
 }
 
-/// The mean of values, each as good as it is known: value and half-width.
+/// Returns the mean of values, weighted by their certainty: value and half width.
 pub fn mean(dots: &[Dot]) -> Option<(f64, f64)> {
     let least = 1e-9;
     let weight = |dot: &Dot| 1.0 / dot.half.max(least).powi(2);
@@ -60,7 +64,7 @@ pub fn mean(dots: &[Dot]) -> Option<(f64, f64)> {
     Some((value, scatter.max(weights.sqrt().recip())))
 }
 
-/// The middle one of some values.
+/// Returns the median.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()

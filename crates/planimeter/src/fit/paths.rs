@@ -1,8 +1,8 @@
-//! What frames meet: how long the hardware takes for them, and whether software stands behind it.
+//! Data path of frames: latency of the hardware, and whether software forwards frames too.
 //!
-//! The least latency at each size is that of a path; what its median lies above is half of its jitter; frames
-//! beyond are slow ones. Software shows where a rule's first frames take much longer than its last ones. The
-//! links' own time is taken off as far as the tester was measured without a target.
+//! The minimum latency at each frame size is that of a path. The difference between median and minimum is half of
+//! the jitter; later frames are slow ones. A software path is present if the first frames of an entry take much
+//! longer than its last ones. The latency of the links is subtracted if the tester was measured without a target.
 //! Source: the OFLOPS-SUME paper, section IV-A.
 
 use instrument::stream::GAP_BYTES;
@@ -16,33 +16,34 @@ use super::updates::Update;
 
 const EXPERIMENT: &str = "forwarding-latency";
 
-/// A rule's first frames took so many times as long as its last ones: they went by software.
+/// Minimum ratio of the latency of an entry's first frames to that of its last ones for a software path.
 const SLOWER: f64 = 3.0;
 
-/// Fewer of the probes came back before the update: a link carried no more.
+/// Below this share of probes returned before the update, a link was the limit.
 const LOST: f64 = 0.9;
 
-/// How well a rate is known of which only what came of it is: a share of it.
+/// Relative uncertainty of a rate that is known only from the forwarded frames.
 const RATE_SHARE: f64 = 0.1;
 
-/// Nearly all did.
+/// From this share of probes returned, nearly all returned.
 const KEPT: f64 = 0.98;
 
-/// Frames that may wait for a link of which only the rate is known.
+/// Number of frames that may queue for a link with a known rate only.
 const LINK_QUEUE_FRAMES: u64 = 100;
 
-/// What is said of slow frames.
+/// Keys of the slow frames.
 const SLOW_KEYS: [&str; 3] =
     ["path_hardware.slow_percent", "path_hardware.slow_ns", "path_hardware.slow_byte_ps"];
 
-/// The least of some frames, whose jitter is evenly spread, lies above the least there is by no more than so
-/// many times the jitter over their number, in 95 of 100 cases.
+/// Bound for the sample minimum with uniform jitter, in units of jitter divided by the number of frames.
+///
+/// The sample minimum is within this of the true minimum in 95 of 100 cases.
 const LEAST_MISSED: f64 = 3.0;
 
-/// A frame is slow that takes so many times the jitter more than the least.
+/// A frame is slow if its latency exceeds the minimum by this many times the jitter.
 const SLOW: f64 = 2.0;
 
-/// Whether rules are used from software first, by what their first frames took.
+/// Fits whether software forwards the first frames of entries, from their latency.
 pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
     let seen = || updates.iter().filter_map(|update| Some((update, update.frames_ns?)));
     let slower = |(_, (first, last)): &(&Update<'_>, (f64, f64))| *first > SLOWER * last;
@@ -79,11 +80,11 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
         link_ns = 1e9 / value;
     }
     let slow = seen().filter(slower);
-    // Probes that all come back wait for nobody: what they take is the link's and the software's.
+    // Probes that all return do not queue: their latency is that of the link and the software.
     let free = slow.clone().find(|(update, _)| update.back_ratio.is_some_and(|it| it >= KEPT));
     if let Some((update, (first, last))) = free {
         let (least, mean) = update.first_frame_ns.unwrap_or((first, first));
-        // Any amount of jitter is as likely as the other.
+        // Jitter is uniform.
         let jitter = 2.0 * (mean - least);
         let what = "first_frame_ns_min less last_frame_ns_p50 and a frame's time on the link";
         let from = place(update.run, "rule-activation", what);
@@ -99,7 +100,7 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
     Some(InHardware::Used)
 }
 
-/// The latency of the hardware's path, and its capacity.
+/// Fits the latency of the hardware path, and its capacity.
 pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let metric = |what: &'static str| evidence.cells(EXPERIMENT, what);
     let slowest =
@@ -116,7 +117,7 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
         same.map(|it| it.count("forwarding_ns_mean")).collect()
     };
     let middle = at_low("forwarding_ns_p50");
-    // The fewer frames there were, the further the least of them may lie above the least there is.
+    // The fewer frames there were, the further their minimum may be above the true one.
     let above = |it: &Seen<'_>| {
         let same = middle.iter().find(|mid| mid.x == it.x && mid.run.name == it.run.name);
         let jitter = same.map_or(0.0, |mid| 2.0 * (mid.value - it.value));
@@ -164,7 +165,7 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     capacity(evidence, sheet);
 }
 
-/// Latency at size 0 and what each byte adds, neither below nothing.
+/// Returns the latency at size 0 and the slope per byte, both at least 0.
 fn base(dots: &[Dot]) -> Option<((f64, f64), (f64, f64))> {
     match line(dots) {
         Some(Line { at_zero, slope }) if slope.0 > slope.1 => Some((at_zero, slope)),
@@ -175,12 +176,13 @@ fn base(dots: &[Dot]) -> Option<((f64, f64), (f64, f64))> {
     }
 }
 
-/// On which curve a trial lies.
+/// Returns the curve of a trial.
 fn curve(watched: &Watched<'_>) -> Option<f64> {
     watched.trial.point.within.as_ref().map(|within| within.value)
 }
 
-/// What some of the frames take more, and how many do, of so many in each trial of a size.
+/// Fits the additional latency of slow frames and their share, from the number of frames in the trials of each
+/// size.
 fn slow(
     (rises, frames): (&impl Fn(&'static str) -> Vec<Dot>, &impl Fn(f64) -> Vec<u64>),
     jitter: f64,
@@ -198,7 +200,7 @@ fn slow(
     let share = |mean: &Dot| {
         let most = slow.iter().find(|dot| dot.x == mean.x)?;
         let share = (mean.y - jitter / 2.0).max(0.0) / most.y;
-        // Which frames are slow is chance, whatever repeats happened to agree on.
+        // Which frames are slow is random, even if the repeats agree.
         let seen = frames(mean.x).into_iter().sum::<u64>().max(1) as f64;
         let chance = 2.0 * (share * (1.0 - share).max(0.0) / seen).sqrt();
         let half = 100.0 * (mean.half / most.y).max(chance);
@@ -223,11 +225,11 @@ fn slow(
     }
 }
 
-/// Frames in a second, where more were offered than came.
+/// Fits the capacity in frames per second, where the offered load exceeded it.
 fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let offered = evidence.cells(EXPERIMENT, "offered_pps");
     let lost = evidence.cells(EXPERIMENT, "lost_ratio");
-    // What is lost at a low rate too is lost for another reason: rules that act late, for one.
+    // Loss that also happens at a low rate has another cause, such as late activation.
     let slowest = lost.iter().filter_map(|it| it.curve).min_by(f64::total_cmp);
     let always = lost.iter().any(|it| it.curve == slowest && it.value > 0.005);
     let carried = offered.iter().filter(|it| !always && it.curve != slowest).filter_map(|it| {
@@ -251,7 +253,7 @@ fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     }
 }
 
-/// What the links and the tester take for a frame of this size, and how well that is known.
+/// Returns the latency of links and tester for this frame size, with its uncertainty.
 fn own_ns(record: &Record, bytes: f64) -> (f64, f64) {
     let wire = |bytes: f64| {
         let bps = record.parameters.get("capacity_bps").and_then(serde_json::Value::as_f64);

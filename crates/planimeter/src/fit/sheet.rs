@@ -1,7 +1,7 @@
-//! The model as it comes together: each key is found, or assumed with what would tell it.
+//! Model under construction: each key is found, or assumed with the run that would give it.
 //!
-//! Invariant: when it is finished every key has a source, and the keys that need each other agree, so that the
-//! text can be read as a model again.
+//! Invariant: a finished model has a source for every key, and related keys are consistent, so that its text can be
+//! parsed again.
 
 use switch::behaviour::model::Model;
 use switch::behaviour::model::keys::{KEYS, Key, Takes};
@@ -11,26 +11,26 @@ use super::evidence::Value;
 /// A number that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// Which.
+    /// Key.
     pub key: &'static str,
-    /// The value.
+    /// Value.
     pub value: f64,
-    /// How far the true one may lie from it.
+    /// Uncertainty.
     pub half: f64,
 }
 
-/// A model, and how it came about.
+/// A model and its derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// The model; every key has its source.
+    /// Model; every key has its source.
     pub model: Model,
-    /// What was found.
+    /// Numbers that were found.
     pub found: Vec<Found>,
-    /// What could not be, and what to run for it.
+    /// Numbers that were not found, with the run that would give them.
     pub assumed: Vec<(&'static str, String)>,
 }
 
-/// The model so far.
+/// Model so far.
 #[derive(Debug)]
 pub struct Sheet {
     model: Model,
@@ -38,7 +38,7 @@ pub struct Sheet {
     assumed: Vec<(&'static str, String)>,
 }
 
-/// What to run for the keys that begin so.
+/// Runs for keys with these prefixes.
 const REMEDIES: &[(&str, &str)] = &[
     ("agent.message_ns", "run echo-delay and control-rate"),
     ("agent.flow_mod_ns", "run rule-activation with two numbers of rules"),
@@ -66,12 +66,12 @@ const REMEDIES: &[(&str, &str)] = &[
 ];
 
 impl Sheet {
-    /// Nothing is known of this model but its name.
+    /// Creates a model of which only the name is known.
     pub fn new(model: Model) -> Sheet {
         Sheet { model, found: Vec::new(), assumed: Vec::new() }
     }
 
-    /// A number was found; one that cannot be told from nothing is nothing.
+    /// Sets a number that was found; a number that is not significantly above 0 is 0.
     pub fn say(&mut self, path: &'static str, found: Value) {
         let key = key(path);
         let Takes::Number(most) = key.takes else { return };
@@ -87,14 +87,14 @@ impl Sheet {
         self.found.push(Found { key: path, value, half });
     }
 
-    /// A word was found, by its place among those that the key takes.
+    /// Sets a word that was found, by its index among the words of the key.
     pub fn word(&mut self, path: &'static str, word: u64, from: String) {
         *(key(path).at)(&mut self.model) = word;
         self.model.sources.insert(path, from);
         self.found.push(Found { key: path, value: word as f64, half: 0.0 });
     }
 
-    /// A value is assumed for this reason.
+    /// Sets a value that is assumed for this reason.
     pub fn assume(&mut self, path: &'static str, value: u64, why: impl Into<String>) {
         let why = why.into();
         *(key(path).at)(&mut self.model) = value;
@@ -102,22 +102,22 @@ impl Sheet {
         self.assumed.push((path, why));
     }
 
-    /// The model as far as it is known.
+    /// Returns the model so far.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Whether a key has been found or assumed.
+    /// Returns whether a key was found or assumed.
     pub fn has(&self, path: &str) -> bool {
         self.model.sources.contains_key(path)
     }
 
-    /// What was found of a key.
+    /// Returns the number found for a key.
     pub fn found(&self, path: &str) -> Option<Found> {
         self.found.iter().copied().find(|found| found.key == path)
     }
 
-    /// Whatever nobody told is assumed to be nothing.
+    /// Completes the model; missing numbers are assumed to be 0.
     pub fn finish(mut self) -> Fit {
         for key in KEYS {
             if !self.has(key.path) {
@@ -134,7 +134,7 @@ fn key(path: &str) -> &'static Key {
     KEYS.iter().find(|key| key.path == path).expect("keys are named as a model has them")
 }
 
-/// A number to four digits, without those that say nothing.
+/// Formats a number with four digits, without trailing zeros.
 fn shown(value: f64) -> String {
     let digits = if value == 0.0 || value.abs() >= 1000.0 {
         0

@@ -1,4 +1,4 @@
-//! What updates show is told apart, and a model of nothing can be read again.
+//! Tests that updates with different causes are distinguished, and that an empty model can be parsed again.
 
 use switch::behaviour::model::keys::KEYS;
 use switch::behaviour::model::{Answers, Model, file};
@@ -18,7 +18,7 @@ fn run() -> Run {
     Run { name: "run-1".into(), record }
 }
 
-/// Additions of rules that act at these times, each known to 1 us.
+/// Creates an update that adds entries with these activation times, each known to 1 us.
 fn update<'a>(run: &'a Run, times_ns: &[f64], places: &[usize]) -> Update<'a> {
     let window = |(&at, &rule): (&f64, &usize)| Window {
         rule,
@@ -41,7 +41,7 @@ fn update<'a>(run: &'a Run, times_ns: &[f64], places: &[usize]) -> Update<'a> {
     }
 }
 
-/// Batches of so many rules, one each 250 ms, 100 us from one rule to the next.
+/// Returns the times of batches of these sizes, one every 250 ms, with 100 us between entries.
 fn batched(sizes: &[usize]) -> Vec<f64> {
     let batch = |(number, size): (usize, &usize)| -> Vec<f64> {
         (0..*size).map(|place| number as f64 * 250e6 + place as f64 * 100e3).collect()
@@ -105,7 +105,7 @@ fn a_barrier_that_is_early_for_one_operation_is_not_honest_because_another_one_s
     let (told, source) = answers(&[added.clone(), modified.clone()]);
     assert_eq!(told, Answers::Taken);
     assert!(source.starts_with("measured: "), "{source}");
-    // Additions for which barriers wait although those of modifications do not: no model does both.
+    // Barriers wait for additions but not for modifications: no model does both.
     let (told, source) = answers(&[of("add", 0.0, 40e6), modified]);
     assert_eq!(told, Answers::Taken);
     assert!(source.starts_with("assumed: barriers wait for add and not for modify"), "{source}");

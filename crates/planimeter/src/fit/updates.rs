@@ -1,9 +1,10 @@
-//! What was seen of rules that were changed: when each acted, in which batches, and what one more took.
+//! Observed updates of flow entries: activation times, batches, and the cost of each further entry.
 //!
-//! Each rule's time is known to lie between two probes; batches, order and costs follow from these windows as they do
-//! when they are measured ([`crate::activation_times`]). Rules that act one after the other tell what each takes by
-//! when the last of some acts after the first. Source: OFLOPS-SUME, figures 8a and 8b. Invariant: nothing is told that
-//! lies below what probes could resolve.
+//! Each activation time is between two probes. Batches, order and costs follow from these windows in the same way
+//! as during the measurement ([`crate::activation_times`]). If entries activate one after another, the time between
+//! two of them gives the cost per entry. Source: OFLOPS-SUME, figures 8a and 8b.
+//!
+//! Invariant: no value is below the resolution of the probes.
 
 use std::ops::Range;
 
@@ -15,48 +16,48 @@ use crate::activation_times::order::Order;
 use crate::activation_times::{ActivationTimes, Bounds, Window};
 use crate::experiments::modules::updates::{DEED, PRIORITIES, PROBES_PPS};
 
-/// The experiment.
+/// Name of the experiment.
 pub const EXPERIMENT: &str = "rule-activation";
 
-/// A time is known as well as the best if its half-width is no more than so many times that one's.
+/// Maximum ratio of a half width to the smallest one for a well-known time.
 const KNOWN_FACTOR: f64 = 3.0;
 
-/// Parts into which rules without batches are cut.
+/// Number of parts into which entries without batches are divided.
 const PARTS: usize = 8;
 
-/// Rules of a part at least.
+/// Minimum number of entries in a part.
 const PART_MIN: usize = 4;
 
-/// One update of rules, probed from before it.
+/// An update of entries with probes from before it.
 #[derive(Debug, Clone)]
 pub struct Update<'a> {
-    /// The run.
+    /// Run.
     pub run: &'a Run,
-    /// What was done.
+    /// Operation.
     pub deed: &'a str,
-    /// The order of priorities.
+    /// Order of the priorities.
     pub order: &'a str,
-    /// How many rules.
+    /// Number of entries.
     pub rules: f64,
-    /// Probes in a second.
+    /// Probes per second.
     pub probes_pps: f64,
-    /// The last rule acted so long after the barrier was answered, known to so much.
+    /// Time from the barrier reply to the last activation, with its uncertainty.
     pub gap_ns: Option<(f64, f64)>,
-    /// The barrier was answered so long after the update began.
+    /// Time from the start of the update to the barrier reply.
     pub control_ns: Option<f64>,
-    /// When rules acted.
+    /// Activation times.
     pub times: ActivationTimes,
-    /// Their batches, if they act in batches.
+    /// Batches, if there are any.
     pub batches: Option<Batches>,
-    /// What the first frame of a rule took, what the last ones did: medians.
+    /// Median latencies of the first frame of an entry and of the last ones.
     pub frames_ns: Option<(f64, f64)>,
-    /// The least that a first frame took, and their mean.
+    /// Minimum and mean latency of the first frames.
     pub first_frame_ns: Option<(f64, f64)>,
-    /// The share of probes that came back before the update.
+    /// Share of probes that returned before the update.
     pub back_ratio: Option<f64>,
 }
 
-/// Every update that was probed from before it and seen to its end.
+/// Returns every completed update with probes from before it.
 pub fn all<'a>(evidence: &Evidence<'a>) -> Vec<Update<'a>> {
     evidence.trials(EXPERIMENT).into_iter().filter_map(|watched| update(&watched)).collect()
 }
@@ -70,7 +71,7 @@ fn update<'a>(watched: &Watched<'a>) -> Option<Update<'a>> {
         acts: Bounds { low: low[1], high: high[1] },
     };
     let times = ActivationTimes::new(lows.iter().zip(highs).map(window).collect());
-    // Of those that are too many for a record only some are kept.
+    // A record contains only a part of the windows if there are too many.
     let is_whole = !times.is_empty() && times.len() as f64 == rules;
     is_whole.then_some(())?;
     Some(Update {
@@ -90,23 +91,23 @@ fn update<'a>(watched: &Watched<'a>) -> Option<Update<'a>> {
 }
 
 impl Update<'_> {
-    /// Whether rules act in batches of several.
+    /// Returns whether entries activate in batches of several.
     pub fn is_batched(&self) -> bool {
         self.batches.as_ref().is_some_and(|batches| batches.groups.iter().any(|it| it.len() > 1))
     }
 
-    /// Whether the last rule acted after the barrier was answered, whatever the windows leave open.
+    /// Returns whether the last activation was certainly after the barrier reply.
     pub fn is_late(&self) -> bool {
         self.gap_ns.is_some_and(|(gap, half)| gap > half)
     }
 
-    /// From the rule of one rank acting to that of another, as a value and how well it is known.
+    /// Returns the time between the activations of two ranks, with its uncertainty.
     pub fn span(&self, from: usize, to: usize) -> (f64, f64) {
         let span = self.times.nth(to).since(self.times.nth(from));
         (span.middle(), span.half())
     }
 
-    /// From the first to the last of some ranks whose times are known about as well as the best of them.
+    /// Returns the first and the last of some ranks whose uncertainty is close to the smallest one.
     fn well_known(&self, ranks: &Range<usize>) -> (usize, usize) {
         let half = |rank: usize| self.times.nth(rank).half();
         let least = ranks.clone().map(half).fold(f64::INFINITY, f64::min);
@@ -116,7 +117,7 @@ impl Update<'_> {
         (first, last)
     }
 
-    /// What one more rule took, over how many there were before it.
+    /// Returns the cost of each further entry, over the number of entries before it.
     pub fn costs(&self, in_batches: bool) -> Vec<Dot> {
         let parts = match &self.batches {
             Some(batches) if in_batches => batches.groups.clone(),
@@ -124,7 +125,7 @@ impl Update<'_> {
         };
         let within = if in_batches && self.is_shuffled() { 4.0 } else { 2.0 };
         let cost = |part: Range<usize>| {
-            // Of those that are written in random order half of the others of a batch are below.
+            // In random order, half of the other entries of a batch are below.
             let x = part.start as f64 + part.len() as f64 / within;
             let (first, last) = self.well_known(&part);
             let (span, half) = self.span(first, last);
@@ -134,7 +135,7 @@ impl Update<'_> {
         parts.into_iter().filter(|part| part.len() > PART_MIN).filter_map(cost).collect()
     }
 
-    /// All rules in so many parts of equal size, which overlap by one.
+    /// Divides the entries into parts of equal size, which overlap by one.
     fn parts(&self) -> Vec<Range<usize>> {
         let count = self.times.len();
         let size = count.div_ceil(PARTS).max(PART_MIN);
@@ -142,7 +143,7 @@ impl Update<'_> {
         (0..count).step_by(size).map(part).collect()
     }
 
-    /// The order within batches, or of all rules where there are none; none where no pair is resolved.
+    /// Returns the order within batches, or of all entries without batches; `None` if no pair is resolved.
     pub fn inner_order(&self) -> Option<Order> {
         match &self.batches {
             Some(batches) => self.times.order_within(&batches.groups),
@@ -150,7 +151,7 @@ impl Update<'_> {
         }
     }
 
-    /// Whether rules act in another order than they were sent in.
+    /// Returns whether entries activate in another order than they were sent.
     pub fn is_shuffled(&self) -> bool {
         self.inner_order().is_some_and(|order| order.inverted_share() > 0.25)
     }

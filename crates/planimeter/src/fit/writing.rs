@@ -1,10 +1,14 @@
-//! How entries reach the hardware, and what a barrier's answer says of that.
+//! Transfer of entries to the hardware, and the event that triggers barrier replies.
 //!
-//! A barrier whose answer never came before the last rule acted, whatever was done to the rules, is honest; one that
-//! came always as long before is answered when entries are written; any other when the agent has taken them. Additions,
-//! modifications and deletions are judged apart: a model that cannot hold what they differ by says so. What is seen of
-//! rules that act one after the other is the slower of agent and hardware.
-//! Source: metrics C2 to C5 of the method; OFLOPS-SUME, section IV-B.
+//! There are three cases:
+//!
+//! - The reply never comes before the last activation, for any operation: barriers are honest.
+//! - The reply always comes the same time before it: the switch replies when entries are written.
+//! - Otherwise the switch replies when the agent has accepted the entries.
+//!
+//! Additions, modifications and deletions are evaluated separately. A difference between them that the model cannot
+//! express is reported. If entries activate one after another, their interval is that of the slower of agent and
+//! hardware. Source: metrics C2 to C5 of the method; OFLOPS-SUME, section IV-B.
 
 use std::ops::Range;
 
@@ -18,25 +22,25 @@ use super::updates::{EXPERIMENT, Update};
 use crate::activation_times::Bounds;
 use crate::activation_times::batches::Batches;
 
-/// What a value has to differ by from another beyond what is known of both: a share of it.
+/// Minimum relative difference of two values, in addition to their uncertainty.
 const SHARE: f64 = 0.02;
 
-/// How far from a multiple of their interval batches may begin: a share of it.
+/// Maximum deviation of the start of a batch from a multiple of the interval, as a share of the interval.
 const OFF_BEAT: f64 = 0.15;
 
-/// An interval below so many times the shortest is that of one beat.
+/// An interval below this many times the shortest one is a single interval.
 const SINGLE: f64 = 1.5;
 
-/// Batches of so many rules of the largest are as full as that: a share.
+/// Minimum size of a full batch, as a share of the largest.
 const FULL: f64 = 0.95;
 
-/// Barriers wait for rules of one operation if they take so many times as long for each as for those of another.
+/// Minimum ratio of the time per entry of two operations that shows that barriers wait for only one of them.
 const DIFFERING: f64 = 2.0;
 
-/// Updates differ in length by more than this factor.
+/// Minimum ratio of the lengths of updates that differ.
 const LENGTHS_DIFFER: f64 = 1.2;
 
-/// Moves cost something if they are so many half-widths above nothing.
+/// Minimum cost of moves, in half widths above zero.
 const CLEAR: f64 = 1.5;
 
 fn from(updates: &[&Update<'_>], what: &str) -> String {
@@ -45,16 +49,16 @@ fn from(updates: &[&Update<'_>], what: &str) -> String {
     format!("measured: {}, {EXPERIMENT}, {what}", names.join(" and "))
 }
 
-/// What is done to rules.
+/// Operations on entries.
 pub const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 
-/// By which event barriers are answered. None where no run tells.
+/// Returns the event that triggers barrier replies; `None` if no run shows it.
 pub fn answers(
     updates: &[Update<'_>],
     tier: Option<InHardware>,
     sheet: &mut Sheet,
 ) -> Option<Answers> {
-    // Where software forwards what the hardware has not got yet, additions act at once.
+    // If software forwards what the hardware does not have yet, additions activate immediately.
     let has_software = tier == Some(InHardware::Used);
     let is_modify = |update: &&Update<'_>| update.deed == "modify";
     let only_modify = has_software && updates.iter().any(|it| is_modify(&it));
@@ -74,7 +78,7 @@ pub fn answers(
          ± {widest:.0}"
     );
     let from = from(&seen, &range);
-    // Updates that differ in length: by how many rules, or by what each of them takes.
+    // Updates differ in length by the number of entries or by the time per entry.
     let differs = |of: fn(&Update<'_>) -> Option<f64>| {
         let values = || seen.iter().filter_map(|update| of(update));
         let least = values().fold(f64::INFINITY, f64::min);
@@ -105,8 +109,9 @@ pub fn answers(
     Some(told)
 }
 
-/// An operation for whose rules barriers wait longer than for those of another, whose rules act late: no agent that
-/// takes the same for both does that.
+/// Finds an operation for which barriers wait longer than for another operation whose entries activate late.
+///
+/// An agent with the same cost for both does not do that.
 fn differing(updates: &[&Update<'_>]) -> Option<(&'static str, &'static str)> {
     let of = |deed: &'static str| -> Vec<&Update<'_>> {
         updates.iter().copied().filter(|update| update.deed == deed).collect()
@@ -127,14 +132,14 @@ fn differing(updates: &[&Update<'_>]) -> Option<(&'static str, &'static str)> {
         })
 }
 
-/// What writing takes, and its batches; `flow_mod` is what the agent takes for each.
+/// Fits the time of writing, and its batches; `flow_mod` is the agent's cost for each entry.
 pub fn fit(
     updates: &[Update<'_>],
     (told, tier): (Option<Answers>, Option<InHardware>),
     flow_mod: Option<(f64, f64)>,
     sheet: &mut Sheet,
 ) {
-    // Software forwards what the hardware has not got yet, and what it has no more.
+    // Software forwards what the hardware does not have yet, and what it does not have any more.
     let has_software = tier.is_some_and(|it| it != InHardware::All);
     let shows_hardware = |update: &&Update<'_>| !has_software || update.deed == "modify";
     let seen: Vec<&Update<'_>> = updates.iter().filter(shows_hardware).collect();
@@ -150,7 +155,7 @@ pub fn fit(
         }
         let level: Vec<&Update<'_>> =
             of.iter().copied().filter(|it| deed != "add" || it.order == "same").collect();
-        // An honest barrier tells when the last rule acts, better than probes do.
+        // An honest barrier gives the last activation time more precisely than probes.
         let by_barrier = told.is_some_and(|told| told != Answers::Taken) && !batched;
         let mut found = if by_barrier { by_answers(&level, sheet) } else { None };
         found = found.or_else(|| mean(&costs(&level, batched)));
@@ -159,7 +164,7 @@ pub fn fit(
             found = found.or(moves);
         }
         let Some((value, half)) = found else { continue };
-        // In batches the hardware alone is seen; otherwise the slower of it and the agent.
+        // With batches, only the hardware is visible; otherwise the slower of hardware and agent.
         let agent = flow_mod.filter(|_| !batched);
         let what = match by_barrier {
             true => "control_plane_ns over the number of rules, the barrier waiting for them",
@@ -187,12 +192,12 @@ pub fn fit(
     }
 }
 
-/// What a rule takes by when barriers behind all of them were answered that wait for them.
+/// Returns the time per entry from barriers that wait for all entries.
 fn by_answers(updates: &[&Update<'_>], sheet: &Sheet) -> Option<(f64, f64)> {
     let answer =
         |update: &&Update<'_>| Some(Dot { x: update.rules, y: update.control_ns?, half: 0.0 });
     let dots: Vec<Dot> = updates.iter().filter_map(answer).collect();
-    // The barrier's own time may pass while entries are written; what it is late by comes after.
+    // The cost of the barrier itself may overlap with writing; its delay comes afterwards.
     let (message, late) = (sheet.model().agent.message_ns, sheet.model().barrier.delay_ns);
     let known = sheet.found("barrier.delay_ns").map_or(0.0, |found| found.half);
     let each = |dot: &Dot| Dot {
@@ -208,7 +213,7 @@ fn costs(updates: &[&Update<'_>], batched: bool) -> Vec<Dot> {
     updates.iter().flat_map(|update| update.costs(batched)).collect()
 }
 
-/// What moving an entry takes, if priorities that rise or fall cost more; then what an entry takes without.
+/// Fits the cost of moves if rising or falling priorities take longer; returns the time per entry without moves.
 fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f64, f64)> {
     let of = |order: &str| -> Vec<&Update<'_>> {
         updates.iter().copied().filter(|update| update.order == order).collect()
@@ -244,8 +249,10 @@ fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f
     at_zero
 }
 
-/// What a rule takes over how many there are, without batches: by how much longer all of them take than as many of
-/// the same priority, or else by how much longer the later half takes than the earlier.
+/// Fits the time per entry over the number of entries, without batches.
+///
+/// It compares the total time with that of the same number of entries of equal priority. Otherwise it compares the
+/// second half of the entries with the first.
 fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
     let span = |update: &Update<'_>| update.span(0, update.times.len() - 1).0;
     let ends = |update: &Update<'_>| update.span(0, update.times.len() - 1).1;
@@ -277,9 +284,9 @@ fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
     Some(Line { at_zero: mean(&at_zero)?, slope: mean(&slopes)? })
 }
 
-/// Batches: whether there are any.
+/// Fits batches; returns whether there are any.
 fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sheet) -> bool {
-    // Where entries move, a batch's first may take long.
+    // If entries move, the first entry of a batch may take long.
     let level: Vec<&Update<'_>> = updates
         .iter()
         .copied()
@@ -290,7 +297,7 @@ fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sh
     let intervals: Vec<Bounds> = all().flat_map(|batches| batches.intervals()).collect();
     let middles = || intervals.iter().map(|interval| interval.middle());
     let least = middles().fold(f64::INFINITY, f64::min);
-    // Where nothing waited a beat was left out: those of one beat tell how long it is.
+    // A batch is skipped if nothing waits; the shortest intervals give the period.
     let Some(beat) = median(middles().filter(|it| *it < SINGLE * least).collect()) else {
         return false;
     };
@@ -331,7 +338,7 @@ fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sh
     true
 }
 
-/// How many rules a batch takes, if one was full.
+/// Fits the number of entries per batch, if one was full.
 fn sizes(
     updates: &[&Update<'_>],
     interval_ns: f64,
@@ -346,11 +353,11 @@ fn sizes(
     let sizes: Vec<usize> =
         updates.iter().filter_map(|update| update.batches.as_ref()).flat_map(whole).collect();
     let Some(most) = sizes.iter().copied().max() else { return };
-    // Some rules act by other ways, and are missing where they are looked for.
+    // Some entries activate through other paths, and are missing from their batch.
     let full: Vec<usize> =
         sizes.iter().copied().filter(|size| *size as f64 >= FULL * most as f64).collect();
     let off = full.iter().map(|size| most - size).max().unwrap_or(0);
-    // As many as the agent takes meanwhile are no limit of the hardware.
+    // A size that matches the rate of the agent is not a limit of the hardware.
     let taken = flow_mod.filter(|(ns, _)| *ns > 0.0).map(|(ns, _)| interval_ns / ns);
     let is_by_agent = taken.is_some_and(|taken| (taken - most as f64).abs() <= 2.0 + 0.05 * taken);
     if 2 * full.len() >= sizes.len() && !is_by_agent {
@@ -364,7 +371,7 @@ fn sizes(
     }
 }
 
-/// From having been written until acting, by the first rule of all.
+/// Fits the time from writing to activation, from the very first entry.
 fn activation(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sheet) {
     let insert = sheet.model().hardware.insert_ns as f64;
     let agent = flow_mod.map_or(0.0, |(ns, _)| ns);

@@ -1,6 +1,6 @@
-//! Parameters of what a controller does to a switch while it is measured.
+//! Parameters of controller operations during a measurement.
 //!
-//! Beside the others because no other experiment has a use for them; read the same way.
+//! They have a separate module because no other experiments use them; parsing is the same.
 
 use instrument::controller::script::{AHEAD_MAX, Commit};
 use openflow::version::Version;
@@ -9,50 +9,49 @@ use super::own::{Declared, Takes};
 use super::{list, number};
 use crate::target::name::TargetKind;
 
-/// Flow-mods in a bundle unless another number is asked for.
+/// Default number of flow-mods in a bundle.
 const BUNDLE_FLOW_MODS: u32 = 10_000;
 
-/// In which order priorities follow each other.
+/// Order of the priorities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priorities {
-    /// All have one.
+    /// All equal.
     Same,
-    /// Each has the next.
+    /// Rising by one.
     Ascending,
-    /// Scattered.
+    /// Random.
     Random,
 }
 
-/// What controllers do.
+/// Controller operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Control {
-    /// When the switch is asked whether it is done.
+    /// Commit points: when the controller waits for a reply.
     pub batches: Vec<Commit>,
     /// Priorities of added flows.
     pub priorities: Priorities,
-    /// Version of OpenFlow.
+    /// OpenFlow version.
     pub version: Version,
-    /// Batches sent before the first of them is answered; by their size if it is not said.
+    /// Batches sent before the reply to the first one; the default depends on their size.
     pub ahead: Option<usize>,
-    /// Traffic meanwhile, in percent of the target's own maximum; the experiment's own if none is
-    /// asked for.
+    /// Background traffic, in percent of the target's own maximum; `None` for the experiment's default.
     pub traffic_percent: Option<f64>,
-    /// Flow-mods that arrive in a second beside traffic.
+    /// Flow-mods per second during traffic.
     pub flow_mods_per_s: f64,
-    /// The target whose maximum loads are shares of; each its own if none is named.
+    /// Target whose maximum is the base of the loads; `None` for each target's own.
     pub load_of: Option<TargetKind>,
-    /// Whether a module's control channels are captured on the wire.
+    /// Capture mode of a module's control channels.
     pub capture: Capture,
 }
 
-/// What is captured of control channels.
+/// Capture mode of control channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capture {
     /// Nothing.
     No,
-    /// When messages pass.
+    /// Timestamps of messages.
     Stamps,
-    /// That, and a file of all packets for each trial.
+    /// Timestamps, and a capture file of all packets for each trial.
     File,
 }
 
@@ -76,7 +75,8 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
+    /// these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "batch" => self.batches = list(value, batch)?,
@@ -124,7 +124,7 @@ fn batch(text: &str) -> Option<Commit> {
     }
 }
 
-/// What is captured of a module's control channels.
+/// Capture mode of a module's control channels.
 pub const CAPTURE: Declared = Declared {
     key: "control_capture",
     takes: Takes::Word(&["no", "stamps", "file"]),
@@ -133,7 +133,7 @@ pub const CAPTURE: Declared = Declared {
     help: "of a module's control channels: when messages pass the interface, and a pcapng file too",
 };
 
-/// Flows that a controller adds or requests; each experiment has its own default.
+/// Number of flows that a controller adds or requests; each experiment has its own default.
 pub const FLOWS: Declared = Declared {
     key: "flows",
     takes: Takes::Integer(1, 4_000_000),
@@ -142,7 +142,7 @@ pub const FLOWS: Declared = Declared {
     help: "flows that a controller adds or requests, or that frames are of",
 };
 
-/// Flow-mods before each barrier, or in each bundle: an axis.
+/// Flow-mods before each barrier request, or in each bundle: an axis.
 pub const BATCH: Declared = Declared {
     key: "batch",
     takes: Takes::Text("count, bundle or bundle:count, several by commas"),
@@ -160,7 +160,7 @@ pub const PRIORITY: Declared = Declared {
     help: "priorities of added flows",
 };
 
-/// Version of OpenFlow.
+/// OpenFlow version.
 pub const OPENFLOW: Declared = Declared {
     key: "openflow",
     takes: Takes::Word(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
@@ -169,7 +169,7 @@ pub const OPENFLOW: Declared = Declared {
     help: "version that the controller sends",
 };
 
-/// Batches under way.
+/// Number of outstanding batches.
 pub const AHEAD: Declared = Declared {
     key: "ahead",
     takes: Takes::Integer(1, AHEAD_MAX as u64),
@@ -178,7 +178,7 @@ pub const AHEAD: Declared = Declared {
     help: "batches sent before the reply to the first of them; 8 unless set where a batch has 100 flow-mods or more",
 };
 
-/// Traffic beside flow-mods or a dump.
+/// Traffic during flow-mods or a dump.
 pub const BESIDE: Declared = Declared {
     key: "beside",
     takes: Takes::Number(0.1, 100.0),
@@ -187,7 +187,7 @@ pub const BESIDE: Declared = Declared {
     help: "traffic beside flow-mods or a dump, in percent of the target's own maximum; none for rates unless set",
 };
 
-/// Flow-mods beside traffic.
+/// Flow-mods during traffic.
 pub const FLOW_MODS: Declared = Declared {
     key: "flow_mods_per_s",
     takes: Takes::Number(1.0, 1e8),
@@ -196,7 +196,7 @@ pub const FLOW_MODS: Declared = Declared {
     help: "flow-mods in a second beside traffic",
 };
 
-/// The target whose maximum loads are shares of.
+/// Target whose maximum is the base of the loads.
 pub const LOAD_OF: Declared = Declared {
     key: "load_of",
     takes: Takes::Text("a target"),
@@ -205,7 +205,7 @@ pub const LOAD_OF: Declared = Declared {
     help: "the target whose maximum the loads are shares of; each its own unless set",
 };
 
-/// All of them.
+/// All parameters of this module.
 pub const ALL: &[Declared] =
     &[CAPTURE, FLOWS, BATCH, PRIORITY, OPENFLOW, AHEAD, BESIDE, FLOW_MODS, LOAD_OF];
 

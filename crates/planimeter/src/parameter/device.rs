@@ -1,25 +1,24 @@
-//! How a device of the user's own is treated: what may be deleted in it, which interfaces may be taken, how
-//! long it is waited for.
+//! Treatment of user-provided devices: deletion of flows, use of interfaces, and timeouts.
 //!
-//! Invariant: whatever could destroy something or cut somebody off happens only if it was asked for.
+//! Invariant: operations that could destroy data or disconnect users run only on request.
 
 use packet::time::Nanos;
 
 use super::number;
 use super::own::{Declared, Takes};
 
-/// What was asked for.
+/// Options for user-provided devices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Device {
-    /// Whether flows that a switch holds when it is met are deleted for the run.
+    /// Whether existing flows of a switch are deleted for the run.
     pub overwrites_flows: bool,
-    /// Whether interfaces with an address, a route or a bridge may be taken.
+    /// Whether interfaces with an address, a route or a bridge may be used.
     pub takes_used: bool,
-    /// Whether cables are looked after before anything is measured.
+    /// Whether cables are checked before the measurement.
     pub checks_cables: bool,
-    /// Seconds that a device may take to answer, to connect, or for its links to come up.
+    /// Maximum seconds for a device to reply, to connect, or for its links to come up.
     pub wait_s: f64,
-    /// Seconds that a command before, between or after may take.
+    /// Maximum seconds for a hook command before, between or after trials.
     pub hook_s: f64,
 }
 
@@ -36,12 +35,13 @@ impl Default for Device {
 }
 
 impl Device {
-    /// How long a device is waited for.
+    /// Returns the timeout for a device.
     pub fn patience(&self) -> Nanos {
         Nanos::from_secs_f64(self.wait_s)
     }
 
-    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
+    /// these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         let either = |no: &str, yes: &str| match value {
             value if value == no => Some(false),
@@ -60,7 +60,7 @@ impl Device {
     }
 }
 
-/// All of them.
+/// All parameters of this module.
 pub const ALL: &[Declared] = &[
     Declared {
         key: "device_flows",

@@ -1,7 +1,7 @@
-//! Parameters of a search with several goals (RFC 9971): which ones, and what is changed in all of them.
+//! Parameters of a search with several goals (RFC 9971): the goals, and changes to all of them.
 //!
-//! Goals are asked for by name; what the user does not say of them is as their standard or practice has
-//! it. Beside the other parameters because no other experiment has a use for them; read the same way.
+//! Users select goals by name. Unset values follow the goal's standard or common practice. They have a separate
+//! module because no other experiments use them; parsing is the same.
 
 use instrument::search::mlr::goal::Goal;
 use packet::time::Nanos;
@@ -9,42 +9,42 @@ use packet::time::Nanos;
 use super::own::{Declared, Takes};
 use super::{Effort, list, number};
 
-/// A goal by name.
+/// A named goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// RFC 2544 without conditions.
+    /// RFC 2544 without further conditions.
     Rfc2544,
     /// ETSI GS NFV-TST 009, with loss verification.
     Tst009,
-    /// The non-drop rate.
+    /// Non-drop rate.
     Ndr,
-    /// The partial-drop rate.
+    /// Partial-drop rate.
     Pdr,
-    /// A first look at the non-drop rate.
+    /// Non-drop rate, as a quick estimate.
     QuickNdr,
-    /// A first look at the partial-drop rate.
+    /// Partial-drop rate, as a quick estimate.
     QuickPdr,
 }
 
-/// Bounds of the goals that have no width of their own may be this far apart.
+/// Default width between the bounds of goals without their own.
 const WIDTH_MINUTES: f64 = 0.01;
 
-/// What a search with several goals is to find.
+/// Goals of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Goals {
-    /// The goals, each once.
+    /// Goals, each once.
     pub presets: Vec<Preset>,
-    /// Width of all of them, if not their own.
+    /// Width for all goals; `None` for their own.
     pub width: Option<f64>,
-    /// Exceed ratio of all of them, if not their own.
+    /// Exceed ratio for all goals; `None` for their own.
     pub exceed: Option<f64>,
-    /// Seconds of a full-length trial, if not their own.
+    /// Seconds of a full-length trial; `None` for the goals' own.
     pub final_s: Option<f64>,
-    /// Seconds of the shortest trial, if not their own.
+    /// Seconds of the shortest trial; `None` for the goals' own.
     pub initial_s: Option<f64>,
-    /// Seconds of full-length trials that decide a load, if not their own.
+    /// Seconds of full-length trials that decide a load; `None` for the goals' own.
     pub sum_s: Option<f64>,
-    /// Seconds of trials after which a search ends with what it has.
+    /// Seconds of trials after which a search ends with its current result.
     pub search_s: f64,
 }
 
@@ -58,7 +58,7 @@ impl Preset {
         Preset::QuickPdr,
     ];
 
-    /// The name on the command line and in the record.
+    /// Returns the name on the command line and in the record.
     pub fn name(self) -> &'static str {
         match self {
             Preset::Rfc2544 => "rfc2544",
@@ -70,7 +70,7 @@ impl Preset {
         }
     }
 
-    /// Whether some loss is allowed.
+    /// Returns whether the goal allows some loss.
     pub fn is_partial(self) -> bool {
         matches!(self, Preset::Pdr | Preset::QuickPdr)
     }
@@ -88,7 +88,7 @@ impl Preset {
 }
 
 impl Goals {
-    /// The defaults at an effort.
+    /// Returns the defaults for an effort.
     pub fn at(effort: Effort) -> Goals {
         let presets = match effort {
             Effort::Quick => vec![Preset::QuickNdr, Preset::QuickPdr],
@@ -98,8 +98,9 @@ impl Goals {
         Goals { presets, width, exceed, final_s, initial_s, sum_s, search_s: 3600.0 }
     }
 
-    /// Each goal with its name; those that allow some loss allow this much. What the user asked for is
-    /// taken as it is, and what he left open follows it.
+    /// Returns each goal with its name; those that allow some loss allow `loss_ratio`.
+    ///
+    /// User-defined values apply as they are, and unset values depend on them.
     pub fn wanted(&self, loss_ratio: f64) -> Vec<(Preset, Goal)> {
         let time = |seconds: Option<f64>| seconds.map(Nanos::from_secs_f64);
         let changed = |preset: &Preset| {
@@ -119,7 +120,8 @@ impl Goals {
         self.presets.iter().map(changed).collect()
     }
 
-    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
+    /// these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "goals" => self.presets = presets(value)?,
@@ -135,7 +137,7 @@ impl Goals {
     }
 }
 
-/// The goals of a list of names, each once; `quick` stands for two.
+/// Parses a list of goal names, each once; `quick` stands for two.
 fn presets(text: &str) -> Option<Vec<Preset>> {
     let named = |name: &str| match name {
         "quick" => Some(vec![Preset::QuickNdr, Preset::QuickPdr]),
@@ -146,7 +148,7 @@ fn presets(text: &str) -> Option<Vec<Preset>> {
     found.iter().enumerate().all(is_once).then_some(found.clone())
 }
 
-/// All of them.
+/// All parameters of this module.
 pub const ALL: &[Declared] = &[
     Declared {
         key: "goals",
@@ -259,7 +261,7 @@ mod tests {
             assert_eq!(goal.check(), Ok(()), "{}", preset.name());
             assert_eq!(goal.duration_final, Nanos::from_secs(30));
         }
-        // What contradicts itself stays so, for whoever checks it to say.
+        // Contradictory values are kept; `Goal::check` reports them.
         goals.assign("goal_sum", "2").unwrap();
         assert!(goals.wanted(0.005).iter().all(|(_, goal)| goal.check().is_err()));
     }

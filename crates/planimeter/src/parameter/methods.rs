@@ -1,34 +1,34 @@
 //! Parameters of standard methods: bursts, ports, addresses, flows that share a target, and long runs.
 //!
-//! Beside the other parameters because few experiments have a use for each; read the same way.
+//! They have a separate module because few experiments use each of them; parsing is the same.
 
 use super::own::{Declared, Takes};
 use super::{Effort, list, number};
 
-/// Ports of a target that is meshed, at the most.
+/// Maximum number of ports of a meshed target.
 pub const PORTS_MAX: u8 = 8;
 
-/// What standard methods can be told.
+/// Parameters of standard methods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Methods {
     /// Seconds of the longest burst.
     pub burst_s: f64,
-    /// Frames to which the length of a burst is searched for.
+    /// Resolution of the burst length, in frames.
     pub burst_step: u32,
-    /// Ports of a target that is meshed.
+    /// Number of ports of a meshed target.
     pub ports: u8,
-    /// Addresses of the largest table that is tried.
+    /// Number of addresses of the largest table to try.
     pub addresses: u32,
-    /// Frames per second by which addresses are taught while their number is searched for.
+    /// Learning rate in frames per second during the search for the address caching capacity.
     pub learning_pps: f64,
-    /// Loads of all flows but the last, in percent of C.
+    /// Loads of all flows except the last, in percent of C.
     pub shares: Vec<f64>,
     /// Seconds of a long run.
     pub soak_s: f64,
 }
 
 impl Methods {
-    /// The defaults at an effort.
+    /// Returns the defaults for an effort.
     pub fn at(effort: Effort) -> Methods {
         let (burst_s, soak_s, addresses) = match effort {
             Effort::Quick => (0.2, 30.0, 8192),
@@ -40,7 +40,8 @@ impl Methods {
         Methods { burst_s, burst_step, ports, addresses, learning_pps, shares, soak_s }
     }
 
-    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
+    /// these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "burst_seconds" => self.burst_s = number(value)?,
@@ -68,7 +69,7 @@ pub const BURST_SECONDS: Declared = Declared {
     help: "longest burst, as its time at the link's rate",
 };
 
-/// Resolution of a burst's length.
+/// Resolution of the burst length.
 pub const BURST_STEP: Declared = Declared {
     key: "burst_step",
     takes: Takes::Integer(1, 1_000_000),
@@ -77,7 +78,7 @@ pub const BURST_STEP: Declared = Declared {
     help: "resolution of a burst's length",
 };
 
-/// Ports that are meshed.
+/// Number of meshed ports.
 pub const PORTS: Declared = Declared {
     key: "ports",
     takes: Takes::Integer(4, PORTS_MAX as u64),
@@ -104,7 +105,7 @@ pub const LEARNING_RATE: Declared = Declared {
     help: "rate of the frames from which addresses are learned",
 };
 
-/// Loads of the flows that are fixed.
+/// Loads of the fixed flows.
 pub const SHARES: Declared = Declared {
     key: "shares",
     takes: Takes::Numbers(0.01, 1000.0),
@@ -113,7 +114,7 @@ pub const SHARES: Declared = Declared {
     help: "loads of all flows but the last, in percent of C: one flow each, seven at most",
 };
 
-/// Length of a soak.
+/// Duration of a soak test.
 pub const SOAK_SECONDS: Declared = Declared {
     key: "soak_seconds",
     takes: Takes::Number(1.0, 604_800.0),
@@ -122,7 +123,7 @@ pub const SOAK_SECONDS: Declared = Declared {
     help: "length of all trials together",
 };
 
-/// All of them.
+/// All parameters of this module.
 pub const ALL: &[Declared] =
     &[BURST_SECONDS, BURST_STEP, PORTS, ADDRESSES, LEARNING_RATE, SHARES, SOAK_SECONDS];
 

@@ -1,52 +1,55 @@
-//! Declarations of parameters: key, type, range, unit, default and help; and values by their declarations.
+//! Parameter declarations (key, type, range, unit, default and help) and values for them.
 //!
 //! Source: the OFLOPS-SUME paper, section III-C (a module's own parameters).
+//!
 //! Invariants:
-//! - a value that an experiment reads has been checked against its declaration, or is its default;
-//! - an experiment reads only what it declares (checked where debug assertions are on);
-//! - a single value and a list have different accessors, and [`Values`] has no index: a list is measured in full.
+//!
+//! - A value that an experiment reads has been checked against its declaration, or is its default.
+//! - An experiment reads only what it declares (checked if debug assertions are enabled).
+//! - Single values and lists have different accessors, and [`Values`] has no index: a list is measured in full.
 
 use std::collections::BTreeMap;
 
 use super::Effort;
 
-/// One parameter.
+/// Declaration of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Declared {
-    /// Its name in `--set KEY=VALUE`.
+    /// Name in `--set KEY=VALUE`.
     pub key: &'static str,
-    /// What it takes.
+    /// Type and range.
     pub takes: Takes,
-    /// Its value unless it is set, written as it would be set; `quick A; standard B; full C` where it depends on
-    /// the effort, and a part without an effort is for all others.
+    /// Default, in the syntax of `--set`. `quick A; standard B; full C` sets defaults by effort.
+    ///
+    /// A part without an effort applies to all others.
     pub default: &'static str,
-    /// Unit of its values; empty where they have none.
+    /// Unit of its values; empty if there is none.
     pub unit: &'static str,
-    /// What it means.
+    /// Help text.
     pub help: &'static str,
 }
 
-/// What a parameter takes.
+/// Type and range of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Takes {
-    /// A whole number from the first to the second.
+    /// An integer in this range.
     Integer(u64, u64),
-    /// Such numbers, one or several by commas: an axis.
+    /// One or more comma-separated integers in this range: an axis.
     Integers(u64, u64),
-    /// A number from the first to the second.
+    /// A number in this range.
     Number(f64, f64),
-    /// Such numbers, one or several by commas: an axis.
+    /// One or more comma-separated numbers in this range: an axis.
     Numbers(f64, f64),
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Some of these words by commas.
+    /// Comma-separated list of these words.
     Words(&'static [&'static str]),
-    /// A text of this form, which its reader checks.
+    /// A text in this form; the code that reads it checks it.
     Text(&'static str),
 }
 
 impl Takes {
-    /// What it takes, in words, with the unit of numbers.
+    /// Describes the valid values, with the unit of numbers.
     pub fn words(&self, unit: &str) -> String {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
@@ -60,7 +63,7 @@ impl Takes {
         }
     }
 
-    /// Whether a text is such a value.
+    /// Returns whether a text is a valid value.
     pub fn admits(&self, text: &str) -> bool {
         let whole = |text: &str, least, most| {
             integer(text).is_some_and(|value| (least..=most).contains(&value))
@@ -79,19 +82,19 @@ impl Takes {
         }
     }
 
-    /// Whether several values are an axis.
+    /// Returns whether several values form an axis.
     pub fn is_list(&self) -> bool {
         matches!(self, Takes::Integers(..) | Takes::Numbers(..) | Takes::Words(_))
     }
 
-    /// Whether a text is a list of values each of which would do alone, where one value is wanted.
+    /// Returns whether a text is a list of values that are valid individually, although only one value is allowed.
     pub fn admits_each(&self, text: &str) -> bool {
         let is_single = matches!(self, Takes::Integer(..) | Takes::Number(..) | Takes::Word(_));
         is_single && text.contains(',') && text.split(',').all(|one| self.admits(one.trim()))
     }
 }
 
-/// A whole number, as digits or as a number without a fraction such as `1e6`.
+/// Parses an integer: digits, or a number without a fraction such as `1e6`.
 fn integer(text: &str) -> Option<u64> {
     let text = text.trim();
     let exact =
@@ -100,7 +103,7 @@ fn integer(text: &str) -> Option<u64> {
 }
 
 impl Declared {
-    /// Its value at an effort unless it is set.
+    /// Returns the default for an effort.
     pub fn default_at(&self, effort: Effort) -> &'static str {
         fn of(wanted: Effort, part: &str) -> Option<&str> {
             part.strip_prefix(wanted.name())?.strip_prefix(' ')
@@ -111,34 +114,34 @@ impl Declared {
         own.or_else(|| parts().find(is_other)).unwrap_or(self.default)
     }
 
-    /// The same parameter with another default.
+    /// Returns the same declaration with another default.
     #[must_use]
     pub const fn with_default(self, default: &'static str) -> Declared {
         Declared { default, ..self }
     }
 }
 
-/// The values of an axis: none of them can be taken by its place, so that all of them are measured.
+/// Values of an axis. There is no access by index, so that all of them are measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Values<T>(Vec<T>);
 
 impl<T> Values<T> {
-    /// How many there are: at least one.
+    /// Returns the number of values, at least one.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none, which never is the case.
+    /// Returns whether there are no values, which never happens.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each of them.
+    /// Iterates over the values.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
 
-    /// The same of each.
+    /// Applies a function to each value.
     pub fn map<U>(self, each: impl FnMut(T) -> U) -> Values<U> {
         Values(self.0.into_iter().map(each).collect())
     }
@@ -153,22 +156,22 @@ impl<T> IntoIterator for Values<T> {
     }
 }
 
-/// Values of parameters by their keys.
+/// Parameter values by key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     effort: Effort,
     values: BTreeMap<&'static str, String>,
-    /// The keys that the experiment at hand declares; none where it is not about one experiment.
+    /// Keys that the current experiment declares; `None` without a current experiment.
     declared: Option<Vec<&'static str>>,
 }
 
 impl Own {
-    /// The defaults at an effort.
+    /// Returns the defaults for an effort.
     pub fn at(effort: Effort) -> Own {
         Own { effort, values: BTreeMap::new(), declared: None }
     }
 
-    /// Takes a value for a declared parameter; none if the text is no such value.
+    /// Sets a declared parameter; `None` if the text is not a valid value.
     pub fn set(&mut self, declared: &Declared, text: &str) -> Option<()> {
         let text = text.trim();
         declared.takes.admits(text).then(|| {
@@ -176,17 +179,17 @@ impl Own {
         })
     }
 
-    /// The same values, of which only these are read.
+    /// Returns the same values, restricted to these keys.
     pub(super) fn only(&self, keys: Vec<&'static str>) -> Own {
         Own { declared: Some(keys), ..self.clone() }
     }
 
-    /// Whether a parameter was set.
+    /// Returns whether a parameter was set.
     pub fn is_set(&self, declared: &Declared) -> bool {
         self.values.contains_key(declared.key)
     }
 
-    /// A parameter's value as it was set, or its default.
+    /// Returns the value of a parameter as it was set, or its default.
     pub fn text<'a>(&'a self, declared: &Declared) -> &'a str {
         debug_assert!(
             self.declared.as_ref().is_none_or(|keys| keys.contains(&declared.key)),
@@ -197,33 +200,33 @@ impl Own {
         own.unwrap_or_else(|| declared.default_at(self.effort))
     }
 
-    /// A single whole number.
+    /// Returns a single integer.
     pub fn integer(&self, declared: &Declared) -> u64 {
         assert!(!declared.takes.is_list(), "{} is an axis", declared.key);
         integer(self.text(declared)).expect("a value was checked when it was set")
     }
 
-    /// A single number.
+    /// Returns a single number.
     pub fn number(&self, declared: &Declared) -> f64 {
         assert!(!declared.takes.is_list(), "{} is an axis", declared.key);
         self.text(declared).parse().expect("a value was checked when it was set")
     }
 
-    /// All whole numbers of an axis.
+    /// Returns all integers of an axis.
     pub fn integers(&self, declared: &Declared) -> Values<u64> {
         assert!(declared.takes.is_list(), "{} takes one value", declared.key);
         let one = |text: &str| integer(text).expect("a value was checked when it was set");
         Values(self.text(declared).split(',').map(one).collect())
     }
 
-    /// All numbers of an axis.
+    /// Returns all numbers of an axis.
     pub fn numbers(&self, declared: &Declared) -> Values<f64> {
         assert!(declared.takes.is_list(), "{} takes one value", declared.key);
         let one = |text: &str| text.trim().parse().expect("a value was checked when it was set");
         Values(self.text(declared).split(',').map(one).collect())
     }
 
-    /// All words of a list.
+    /// Iterates over the words of a list.
     pub fn words<'a>(&'a self, declared: &Declared) -> impl Iterator<Item = &'a str> {
         assert!(declared.takes.is_list(), "{} takes one word", declared.key);
         self.text(declared).split(',').map(str::trim)

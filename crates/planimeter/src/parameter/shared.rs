@@ -1,7 +1,7 @@
 //! Parameters that several experiments share, declared once, in groups that experiments include.
 //!
-//! Invariant: those of [`always`] are about the run, the tester and the targets, and every run takes them; any other is
-//! taken by the experiments that include it.
+//! Invariant: every run takes those of [`always`], which are about the run, the tester and the targets. Only
+//! experiments that include a group take its other parameters.
 
 use super::own::{Declared, Takes};
 use super::{control, device, goals, methods, witness};
@@ -15,7 +15,7 @@ pub const CAPACITY: Declared = Declared {
     help: "capacity of the nominal link between tester and target; 10G for workloads over memory",
 };
 
-/// How often each trial is repeated.
+/// Number of repeats of each trial.
 pub const REPEATS: Declared = Declared {
     key: "repeats",
     takes: Takes::Integer(1, 1000),
@@ -24,7 +24,7 @@ pub const REPEATS: Declared = Declared {
     help: "how often each trial is repeated",
 };
 
-/// How often a whole search is repeated: it is many trials.
+/// Number of repeats of a whole search, which consists of many trials.
 pub const REPEATS_OF_SEARCHES: Declared = Declared {
     default: "quick 3; standard 3; full 2",
     help: "how often the whole measurement, a search included, is repeated",
@@ -79,13 +79,13 @@ const WARM: Declared = Declared {
     help: "longest time that filling a target's tables and caches before a trial may take",
 };
 
-/// Of the run and the tester.
+/// Parameters of the run and the tester.
 pub const RUN: &[Declared] = &[CAPACITY, REPEATS, TURNS, RIG, SERVICE, STALL, RING_FRAMES, WARM];
 
-/// Size of our exact-match table.
+/// Key of the size of the exact-match table of Planimeter's own switch.
 pub const EXACT_ENTRIES_MAX: &str = "exact_entries_max";
 
-/// Size of our linear table.
+/// Key of the size of the linear table of Planimeter's own switch.
 pub const WILDCARD_ENTRIES_MAX: &str = "wildcard_entries_max";
 
 const fn size(
@@ -97,7 +97,7 @@ const fn size(
     Declared { key, takes, default, unit: "entries", help }
 }
 
-/// Of targets.
+/// Parameters of targets.
 pub const TARGETS: &[Declared] = &[
     size(
         EXACT_ENTRIES_MAX,
@@ -115,7 +115,7 @@ pub const TARGETS: &[Declared] = &[
     ),
 ];
 
-/// Length of a trial.
+/// Duration of a trial.
 pub const SECONDS: Declared = Declared {
     key: "seconds",
     takes: Takes::Number(0.01, 3600.0),
@@ -133,7 +133,7 @@ pub const WARMUP: Declared = Declared {
     help: "uncounted traffic before a trial",
 };
 
-/// Of trials.
+/// Parameters of trials.
 pub const TRIALS: &[Declared] = &[SECONDS, WARMUP];
 
 const TABLE: Declared = Declared {
@@ -146,7 +146,7 @@ const TABLE: Declared = Declared {
     help: "what the target's table holds",
 };
 
-/// The key that says how many entries a table holds.
+/// Key of the number of table entries.
 pub const ENTRIES_KEY: &str = "entries";
 
 const ENTRIES: Declared = Declared {
@@ -157,7 +157,7 @@ const ENTRIES: Declared = Declared {
     help: "how many entries, or rules of an access list, the table holds",
 };
 
-/// In which order entries are hit.
+/// Order in which entries are hit.
 pub const TRAFFIC: Declared = Declared {
     key: "traffic",
     takes: Takes::Word(&["one", "sequential", "random", "zipf"]),
@@ -166,7 +166,7 @@ pub const TRAFFIC: Declared = Declared {
     help: "in which order the entries are hit; random where there are several",
 };
 
-/// Which fields wildcard entries name.
+/// Fields that wildcard entries match.
 pub const RULES: Declared = Declared {
     key: "rules",
     takes: Takes::Word(&["ports", "addresses", "either"]),
@@ -184,13 +184,13 @@ const STYLE: Declared = Declared {
     help: "with table=acl: an access list like a router's, a firewall's or a host's",
 };
 
-/// Of the table that a target holds.
+/// Parameters of a target's table.
 pub const TABLES: &[Declared] = &[TABLE, ENTRIES, TRAFFIC, RULES, STYLE];
 
-/// Of a table whose kind and size the experiment says itself.
+/// Parameters of a table whose type and size the experiment sets.
 pub const TABLES_OTHERS: &[Declared] = &[RULES];
 
-/// Loss that counts as none.
+/// Loss ratio that counts as no loss.
 pub const LOSS: Declared = Declared {
     key: "loss",
     takes: Takes::Number(0.0, 0.5),
@@ -216,13 +216,13 @@ pub const VERIFY: Declared = Declared {
     help: "how often a search tries a load again that missed its goal: loss verification",
 };
 
-/// Of throughput searches.
+/// Parameters of throughput searches.
 pub const SEARCHES: &[Declared] = &[RESOLUTION, VERIFY];
 
-/// The key whose value is a stream file.
+/// Key of a stream file.
 pub const STREAM: &str = "stream";
 
-/// A file of streams.
+/// Stream file.
 pub const STREAMS: &[Declared] = &[Declared {
     key: STREAM,
     takes: Takes::Text("FILE.toml"),
@@ -231,7 +231,7 @@ pub const STREAMS: &[Declared] = &[Declared {
     help: "streams that take the place of the experiment's own",
 }];
 
-/// Frame sizes, FCS included: an axis.
+/// Frame sizes, including the FCS: an axis.
 pub const FRAMES: Declared = Declared {
     key: "frame",
     takes: Takes::Integers(64, 1518),
@@ -263,18 +263,18 @@ pub const LOAD: Declared = Declared {
     ..LOADS
 };
 
-/// How many entries the table holds, where the experiment says what they are: an axis.
+/// Number of table entries, if the experiment sets their type: an axis.
 pub const SIZES: Declared = Declared { takes: Takes::Integers(1, 1_048_576), ..ENTRIES };
 
-/// The same, one number.
+/// Number of table entries, as a single number.
 pub const SIZE: Declared = ENTRIES;
 
-/// Of every run.
+/// Iterates over the parameters of every run.
 pub fn always() -> impl Iterator<Item = &'static Declared> {
     RUN.iter().chain(TARGETS).chain(witness::ALL).chain(device::ALL)
 }
 
-/// All groups by their titles.
+/// All groups with their titles.
 pub const GROUPS: &[(&str, &[Declared])] = &[
     ("Every run", RUN),
     ("Targets", TARGETS),
@@ -290,7 +290,7 @@ pub const GROUPS: &[(&str, &[Declared])] = &[
     ("Your own device", device::ALL),
 ];
 
-/// Every shared parameter, as its group declares it.
+/// Iterates over all shared parameters, as declared in their groups.
 pub fn all() -> impl Iterator<Item = &'static Declared> {
     GROUPS.iter().flat_map(|(_, group)| group.iter())
 }

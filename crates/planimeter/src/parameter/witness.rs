@@ -1,7 +1,9 @@
-//! Parameters of an SNMP agent that is asked beside a measurement: where it is and how it believes us.
+//! Parameters of an SNMP agent that is queried in addition to the measurement: its address and credentials.
 //!
-//! Invariant: secrets come from a file or the environment, never from an assignment, and no text that is made
-//! here holds one: a file that makes no sense is told by its line alone.
+//! Invariants:
+//!
+//! - Secrets come from a file or the environment, never from an assignment.
+//! - No text created here contains a secret: an error in a file gives only the line number.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,39 +12,39 @@ use snmp::{AuthProtocol, Credentials, Oid, Secret, User};
 use super::own::{Declared, Takes};
 use super::{list, number};
 
-/// The port of agents.
+/// UDP port of SNMP agents.
 const PORT: u16 = 161;
 
-/// The key whose value is a file with credentials.
+/// Key of a file with credentials.
 pub const CREDENTIALS: &str = "snmp_credentials";
 
-/// The variable of the environment that holds what such a file would.
+/// Environment variable with the contents of such a file.
 pub const CREDENTIALS_VARIABLE: &str = "PLANIMETER_SNMP";
 
-/// The most names that are asked for beside interfaces and load.
+/// Maximum number of OIDs in addition to interfaces and load.
 const OIDS_MAX: usize = 32;
 
-/// An agent to be asked.
+/// An SNMP agent to query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Witness {
-    /// Where it is; none if none is to be asked.
+    /// Address; `None` for no agent.
     pub at: Option<At>,
-    /// How it believes us.
+    /// Credentials.
     pub credentials: Credentials,
-    /// The names of its interfaces that the tester's frames pass; empty: all but loopback.
+    /// Names of the interfaces that the tester's frames pass; empty for all except loopback.
     pub interfaces: Vec<String>,
-    /// What else it is asked for before and after.
+    /// Additional OIDs that are read before and after.
     pub oids: Vec<Oid>,
-    /// Seconds for which it is asked again at the end, if it has counted fewer frames than were sent.
+    /// Seconds of retries at the end while the agent's counters are below the number of frames sent.
     pub wait_s: f64,
 }
 
-/// Where an agent is.
+/// Location of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// At this address, as this host reaches it.
+    /// Address, as reachable from this host.
     Address(SocketAddr),
-    /// Beside each target: one that the lab starts, or in virtual time a simulated one.
+    /// An agent for each target: the lab starts it, or virtual time simulates it.
     Lab,
 }
 
@@ -59,7 +61,8 @@ impl Default for Witness {
 }
 
 impl Witness {
-    /// Takes a value that its declaration admits; none if it is no such value, or no parameter of these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
+    /// these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "snmp" => self.at = Some(at(value)?),
@@ -71,7 +74,7 @@ impl Witness {
                     .filter(|oids: &Vec<Oid>| oids.len() <= OIDS_MAX)?;
             }
             "snmp_wait" => self.wait_s = number(value)?,
-            // A file: whoever may read files reads it.
+            // The command line reads the file.
             CREDENTIALS => {}
             _ => return None,
         }
@@ -88,8 +91,9 @@ fn at(text: &str) -> Option<At> {
     address.filter(|address| address.port() != 0).map(At::Address)
 }
 
-/// Reads credentials, a few lines of TOML: `community`, or `user` with `auth`, `auth_password` and
-/// `privacy_password`. An error names the line or the key, and nothing of what stands there.
+/// Parses credentials in TOML: `community`, or `user` with `auth`, `auth_password` and `privacy_password`.
+///
+/// An error contains the line or the key, but not the contents.
 pub fn credentials(text: &str) -> Result<Credentials, String> {
     let wrong = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -99,7 +103,7 @@ pub fn credentials(text: &str) -> Result<Credentials, String> {
     let table: toml::Table = text.parse().map_err(wrong)?;
     let keys = ["community", "user", "auth", "auth_password", "privacy", "privacy_password"];
     if let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) {
-        // A secret that was written as a key is not repeated.
+        // A secret used as a key by mistake is not repeated.
         let _ = key;
         return Err(format!("there is a key that is none of {}", keys.join(", ")));
     }
@@ -132,7 +136,7 @@ pub fn credentials(text: &str) -> Result<Credentials, String> {
     Ok(credentials)
 }
 
-/// All of them.
+/// All parameters of this module.
 pub const ALL: &[Declared] = &[
     Declared {
         key: "snmp",

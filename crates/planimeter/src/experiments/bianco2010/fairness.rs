@@ -1,11 +1,11 @@
-//! Two flows that share a target: what figures 9 and 10 have in common.
+//! Two flows that share a target: common part of figures 9 and 10.
 //!
-//! Method: [`fairness`](super::super::fairness) with two flows of 96-byte frames, uniformly random over 64K entries,
-//! half of them each. F1 has 10 percent of a load C, F2 40, 50, 60 or 90. The study's C is the capacity of its link.
-//! Here C is what the target itself forwards of both flows at full nominal load (F1 a tenth of it), over 0.65. So 50
-//! percent of C in all are about three quarters of the maximum, 60 are just below it, 70 and 100 percent are more
-//! than it.
-//! Parameters: `--set entries=` and `--set frame=`; `--set load=` the loads of F2.
+//! Method: [`fairness`](super::super::fairness) with two flows of 96-byte frames, each uniformly random over one
+//! half of 64K entries. F1 has 10 percent of a load C, F2 has 40, 50, 60 or 90. The study's C is the capacity of
+//! its link. Here, C is the target's own forwarding rate of both flows at full nominal load (F1 a tenth of it),
+//! divided by 0.65. A total of 50 percent of C is therefore about three quarters of the maximum, 60 percent is just
+//! below it, and 70 and 100 percent are above it. Parameters: `--set entries=` and `--set frame=`; `--set load=`
+//! the loads of F2.
 
 use super::super::fairness::{Flows, LOADS, method as beside};
 use super::super::{Context, Method};
@@ -19,13 +19,13 @@ pub use super::super::fairness::AXIS;
 /// Entries of the table.
 const ENTRIES: Declared = shared::SIZE.with_default("65536");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_SMALL, LOADS, ENTRIES];
 
 /// Load of F1, in percent of C.
 pub const F1_PERCENT: f64 = 10.0;
 
-/// The method on one target, with one input port or two.
+/// Creates the method for one target, with one or two input ports.
 pub fn method(context: &Context, inputs: u8) -> Box<dyn Method> {
     let entries = context.count(&ENTRIES);
     let flows = Flows {

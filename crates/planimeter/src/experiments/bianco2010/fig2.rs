@@ -1,9 +1,10 @@
-//! Figure 2: maximum forwarding rate of one flow against frame size, tables of one entry.
+//! Figure 2: maximum forwarding rate of one flow over frame size, with tables of one entry.
 //!
-//! Claim: routing and OpenFlow come close to the offered load but for small frames, bridging does
-//! worse, and from 256 bytes on all three reach wire speed.
-//! Method: full nominal load of one flow, frames of 64 to 1500 bytes; the offered load is drawn as
-//! reference. The study's router had a destination cache, so ours is measured with and without.
+//! Claim: routing and OpenFlow reach nearly the offered load except for small frames, bridging is worse, and from
+//! 256 bytes all three reach wire speed.
+//!
+//! Method: full nominal load of one flow, with frames of 64 to 1500 bytes; the offered load is drawn as reference.
+//! The study's router had a destination cache, so this project's router is measured with and without one.
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
@@ -13,13 +14,13 @@ use crate::parameter::shared;
 /// Frame sizes. The study's axis runs from 64 to 1500 bytes; its text and table name these.
 const FRAMES: Declared = shared::FRAMES.with_default("64,96,128,256,512,1024,1500");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let points = context.frames(&FRAMES).into_iter().map(|frame_bytes| SweepPoint {

@@ -12,13 +12,13 @@ use crate::parameter::shared;
 /// Offered loads: denser where targets saturate.
 const LOADS: Declared = shared::LOADS.with_default("1,5,10,20,40,60,80,100");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS];
 
 /// Name of the axis.
 pub const AXIS: &str = "load_percent";
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = context.setup();
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));

@@ -10,7 +10,7 @@ use super::super::{Context, Method};
 /// Name of the axis.
 pub const AXIS: &str = super::fig3::AXIS;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     super::fig3::method(context)
 }

@@ -1,11 +1,12 @@
-//! Figure 7: forwarding rate of an OpenFlow switch against the share of traffic for its linear table.
+//! Figure 7: forwarding rate of an OpenFlow switch over the share of traffic for its linear table.
 //!
-//! Claim: whatever the mix, the rate is bounded by those of the two pure cases, and drops in proportion
-//! to the share of the linear table, since the hash table comes first in the chain.
-//! Method: both tables filled at once, 131,072 exact entries and 100 that leave fields open; full
-//! nominal load of 96-byte frames (or each size of `--set frame`) as two streams, one uniformly
-//! random over the entries of each table, whose rates make the share. Only OpenFlow targets take part.
-//! Parameters: `--set entries=` changes the hash table's.
+//! Claim: the rates of the two pure cases bound that of every mix. The rate decreases in proportion to the share of
+//! the linear table, because the hash table comes first in the chain.
+//!
+//! Method: both tables are filled, with 131,072 exact entries and 100 wildcard entries. Full nominal load of
+//! 96-byte frames (or each size of `--set frame`) consists of two streams, one uniformly random over the entries of
+//! each table. Their rates make the share. Only OpenFlow targets take part. Parameters: `--set entries=` changes
+//! the hash table's.
 
 use super::super::sweep::SweepPoint;
 use super::super::{Context, FRAME_CURVE, Method, curve_of};
@@ -20,10 +21,10 @@ pub const LINEAR_PERCENT: [f64; 7] = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 100.0];
 /// Name of the axis.
 pub const AXIS: &str = "linear_percent";
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_SMALL, HASH_ENTRIES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames = context.frames(&FRAMES_SMALL);
     let hash = context.count(&HASH_ENTRIES).max(LINEAR_ENTRIES);

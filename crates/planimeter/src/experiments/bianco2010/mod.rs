@@ -1,10 +1,10 @@
-//! bianco2010: "OpenFlow switching: data plane performance" (Bianco, Birke, Giraudo, Palacin;
-//! IEEE ICC 2010, DOI 10.1109/ICC.2010.5502016).
+//! bianco2010: "OpenFlow switching: data plane performance" (Bianco, Birke, Giraudo, Palacin; IEEE ICC 2010, DOI
+//! 10.1109/ICC.2010.5502016).
 //!
-//! The study compares OpenFlow switching, bridging and routing in a Linux PC under the load of a
-//! router tester on 1 Gbit/s links. What it calls throughput is the forwarding rate at full
-//! nominal load: one trial a point, averaged over three runs of 60 seconds. Here is what several of its
-//! figures have in common: tables, their sizes, and the frames of its section IV.B to IV.D.
+//! The study compares OpenFlow switching, bridging and routing in a Linux PC under the load of a router tester on 1
+//! Gbit/s links. Its throughput is the forwarding rate at full nominal load: one trial per point, averaged over
+//! three runs of 60 seconds. This module contains the common parts of its figures: tables, their sizes, and the
+//! frames of sections IV.B to IV.D.
 
 /// Forwarding rate of one flow against frame size.
 pub mod fig2;
@@ -38,15 +38,15 @@ use crate::workload::Setup;
 /// Frame sizes of figures 5 and 6 and table I.
 pub const FRAMES_MULTI: Declared = shared::FRAMES.with_default("96,128,256,512,1024,1500");
 
-/// Frame sizes where only small ones are measured.
+/// Frame sizes of figures with small frames only.
 pub const FRAMES_SMALL: Declared = shared::FRAMES.with_default("96");
 
-/// Entries that the study's hash table holds.
+/// Number of entries in the study's hash table.
 pub const HASH_ENTRIES: Declared =
     Declared { help: "how many entries the hash table holds", ..shared::SIZE }
         .with_default("131072");
 
-/// Entries that the study's linear table holds.
+/// Number of entries in the study's linear table.
 pub const LINEAR_ENTRIES: u32 = 100;
 
 /// Name of the curve of a hash table.
@@ -55,24 +55,26 @@ pub const HASH: &str = "hash_entries";
 /// Name of the curve of a linear table.
 pub const LINEAR: &str = "linear_entries";
 
-/// Trials from this long on, in seconds, are repeated so slowly that a bridge would forget between the
-/// first and the last repeat what it learned, in the hour that it keeps addresses. They take so much longer
-/// than filling a table that it may well be filled for each.
+/// Duration from which trials are long, in seconds.
+///
+/// Repeats of long trials are so far apart that a bridge would forget learned addresses within its ageing time of
+/// an hour. Such trials are much longer than filling a table, so the table is filled again for each.
 const LONG_TRIAL_S: f64 = 10.0;
 
-/// Whether a target's table is filled anew for each repeat.
+/// Returns whether a target's table is filled again for each repeat.
 fn renews(context: &Context) -> bool {
     context.parameters.seconds >= LONG_TRIAL_S && context.technology == Technology::Bridging
 }
 
-/// These points, repeat by repeat.
+/// Creates a sweep of these points, repeat by repeat.
 fn sweep(context: &Context, axis: &'static str, points: Vec<SweepPoint>) -> Box<dyn Method> {
     let sweep = Sweep::new(axis, points, context.parameters.repeats);
     Box::new(sweep.renewing(renews(context)))
 }
 
-/// A full table of so many entries as each technology has it, hit at random: exact entries, C-class
-/// networks, or addresses learned from frames.
+/// Returns the setup of a full table with random hits, as each technology has it.
+///
+/// Entries are exact entries, C-class networks, or addresses learned from frames.
 pub fn full_table(context: &Context, entries: u32) -> Setup {
     let table = match context.technology {
         Technology::Bridging => Table::Learned,
@@ -81,12 +83,12 @@ pub fn full_table(context: &Context, entries: u32) -> Setup {
     Setup { table, entries, traffic: Traffic::Random, ..context.setup() }
 }
 
-/// So many exact entries, hit at random.
+/// Returns the setup of a hash table with this number of exact entries and random hits.
 fn hash_table(context: &Context, entries: u32) -> Setup {
     Setup { table: Table::Exact, entries, traffic: Traffic::Random, ..context.setup() }
 }
 
-/// So many entries that name both UDP ports and nothing else, hit at random.
+/// Returns the setup of a linear table whose entries match both UDP ports only, with random hits.
 fn linear_table(context: &Context, entries: u32) -> Setup {
     Setup { table: Table::Wildcard, ..hash_table(context, entries) }
 }
@@ -102,8 +104,10 @@ mod tests {
     use crate::target::name::TargetKind;
     use crate::workload::Addresses;
 
-    /// A target in virtual time whose rate falls by a tenth from the first trial to the last, in whatever order they come: filling an
-    /// entry takes 10 us and a trial half a second. The means of its rates by table.
+    /// Returns the mean rate by table of a target in virtual time whose rate drifts.
+    ///
+    /// The rate falls by a tenth from the first trial to the last, in any order. Filling an entry takes 10 us and a
+    /// trial half a second.
     fn drifting(make: fn(&Context) -> Box<dyn Method>, repeats: u32) -> Vec<f64> {
         let parameters = Parameters { repeats, ..Parameters::at(Effort::Quick) };
         assert!(parameters.seconds < LONG_TRIAL_S);
@@ -148,7 +152,7 @@ mod tests {
                 assert!(means.len() > 1, "several tables");
                 let least = means.iter().copied().fold(f64::INFINITY, f64::min);
                 let most = means.iter().copied().fold(0.0, f64::max);
-                // Table by table the first differs from the last by 5 % and more.
+                // In table-by-table order, the first differs from the last by at least 5 %.
                 assert!(most / least < 1.015, "{repeats} repeats: {means:?}");
             }
         }

@@ -1,14 +1,16 @@
-//! Table I: the time that an OpenFlow switch takes for a frame, by table, table size and frame size.
+//! Table I: processing time of a frame in an OpenFlow switch, by table, table size and frame size.
 //!
-//! Claim: the time in the hash table does not depend on its size, and, against the authors'
-//! expectation, that in the linear table does not either; nor does it depend on the packet's size.
-//! Method: Tp = L - 2 (Tt + D), formula (1) of the study. L is the mean latency at a load that every
-//! target carries, of frames of 96 to 1500 bytes uniformly random over all entries: 1 to 100 in the
-//! linear table, 1 to 131,072 in the hash table. Tt = S / C where the link really serialises at C, as in
-//! simulated time; over other links Tt is 0, and D half of the mean latency of the tester's loop. The
-//! report says which. Only OpenFlow targets take part.
-//! Parameters: `--set load=` changes the load, in percent of the link; `--set frame=` the frames; `--set entries=` the
-//! sizes of the hash table.
+//! Claim: the time in the hash table does not depend on its size. Against the authors' expectation, that in the
+//! linear table does not either. Neither depends on the packet size.
+//!
+//! Method: Tp = L - 2 (Tt + D), formula (1) of the study. L is the mean latency at a load that every target can
+//! carry. Frames have 96 to 1500 bytes and are uniformly random over all entries: 1 to 100 in the linear table, 1
+//! to 131,072 in the hash table. Tt = S / C if the link serialises at C, as in simulated time. Over other links Tt
+//! is 0, and D is half of the mean latency of the tester's loop. The report states which applies. Only OpenFlow
+//! targets take part.
+//!
+//! Parameters: `--set load=` changes the load, in percent of the link; `--set frame=` the frame sizes; `--set
+//! entries=` the sizes of the hash table.
 
 use super::super::sweep::SweepPoint;
 use super::super::{Context, Method};
@@ -16,10 +18,10 @@ use super::{FRAMES_MULTI, HASH, LINEAR};
 use crate::parameter::own::Declared;
 use crate::parameter::shared;
 
-/// Entries of the linear table.
+/// Numbers of entries in the linear table.
 pub const LINEAR_ENTRIES: [u32; 5] = [1, 25, 50, 75, 100];
 
-/// Load at which latencies are taken: the study's are of an underloaded switch and do not say how much.
+/// Load for latency: the study's switch is underloaded, at an unknown load.
 const LOAD: Declared = shared::LOAD.with_default("5");
 
 /// Entries of the hash table.
@@ -28,13 +30,13 @@ const SIZES: Declared = Declared {
     ..shared::SIZES.with_default("1,32768,65536,98304,131072")
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, LOAD, SIZES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let percent = context.load(&LOAD);
     let linear = LINEAR_ENTRIES.map(|entries| (LINEAR, super::linear_table(context, entries)));

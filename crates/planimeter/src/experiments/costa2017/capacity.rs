@@ -1,11 +1,12 @@
-//! Table IV: how many rules fit, in OpenFlow mode and in legacy mode.
+//! Table IV: number of entries that fit, in OpenFlow mode and in legacy mode.
 //!
-//! Claim: most switches hold fewer rules in OpenFlow mode than entries in legacy mode. Method: rules are put in
-//! until the switch refuses one, or says nothing more, or a bound is reached, once rules that name every field and
-//! once rules that name an address; then frames visit each, or a sample, and show whether it acts. A bridge hears
-//! stations until one is not found again (RFC 2889, 5.7), a router is given fewer routes until all of them forward
-//! ([`super::routes`]). Access lists of legacy mode are none of a switch without OpenFlow that the tester can
-//! program, and are not counted.
+//! Claim: most switches have room for fewer entries in OpenFlow mode than in legacy mode.
+//!
+//! Method: the controller installs entries until the switch rejects one or stops replying, or until a limit. It
+//! does so with entries that match on every field, and with entries that match on an address. Frames then visit
+//! each entry or a sample, and show whether it is active. A bridge learns stations until one is missing (RFC 2889,
+//! 5.7). A router gets fewer routes until all of them forward ([`super::routes`]). Access lists of legacy mode are
+//! not counted: a switch without OpenFlow has none that the tester can program.
 
 use instrument::module::Module;
 
@@ -23,14 +24,14 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::target::name::Technology;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, table_capacity::PATIENCE, VERSION, shared::FRAME];
 
-/// Size of the frames that look for entries.
+/// Size of the frames that check entries.
 const FRAME_BYTES: u16 = 64;
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Rules that the target took, and entries of legacy mode",
     &["exact_accepted_rules", "wildcard_accepted_rules", "addresses_cached", "routes_count"],
@@ -53,7 +54,7 @@ pub const SHOWS: &[Show] = &[Show::values(
     ],
 )];
 
-/// The table on one target.
+/// Creates the method of this table for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     match context.technology {
         Technology::Bridging => rfc2889::addresses::capacity(context),

@@ -1,9 +1,10 @@
-//! Table V: one rule against a full table.
+//! Table V: one entry compared with a full table.
 //!
-//! Claim: neither how many rules there are nor how they are arranged changes a packet's round trip, but on one
-//! switch of nine. Method: round trips of 64-byte packets by rules that are the only ones, and by rules that
-//! were put in last behind as many as fit; once with rules that name every field, and once with rules that
-//! name an address. Without a table-full error a bound ends the filling. How many there were is told.
+//! Claim: neither the number of entries nor their order changes the round trip time, except on one switch of nine.
+//!
+//! Method: round trips of 64-byte packets by entries that are the only ones, and by entries that are installed last
+//! in a full table. This runs with entries that match on every field, and with entries that match on an address.
+//! Without a table-full error, filling ends at a limit. The report shows the number of entries.
 
 use openflow::model::message::Message;
 
@@ -17,14 +18,14 @@ use super::setting::{OPEN_BESIDE, PACKETS, WAIT, loops, trip};
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
 
-/// Name of the axis: how full the table is.
+/// Name of the axis: occupancy of the table.
 pub const AXIS: &str = "occupancy_percent";
 
-/// Rules at most, and where trials last less than a second.
+/// Maximum number of entries, and the maximum if trials last less than a second.
 const BOUND_PUBLISHED: u64 = 1_000_000;
 const BOUND_QUICK: u64 = 20_000;
 
-/// How far tables are filled.
+/// Limit for filling tables.
 pub const BOUND: Declared = Declared {
     key: "rules_bound",
     takes: Takes::Integer(0, 2_000_000),
@@ -34,10 +35,10 @@ pub const BOUND: Declared = Declared {
            where trials last less than a second",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[BOUND, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Mean round-trip time with one rule and with a full table",
     &["exact_rtt_ns_mean", "wildcard_rtt_ns_mean"],
@@ -51,7 +52,7 @@ pub const SHOWS: &[Show] = &[Show::values(
     ],
 )];
 
-/// How many rules are put in at most.
+/// Returns the maximum number of entries.
 pub fn bound(context: &Context) -> u32 {
     let asked = match context.parameters.own.integer(&BOUND) {
         0 if context.parameters.seconds < 1.0 => BOUND_QUICK,
@@ -61,7 +62,7 @@ pub fn bound(context: &Context) -> u32 {
     asked as u32
 }
 
-/// The table on one target.
+/// Creates the method of this table for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let bound = bound(context);
     let mut spots: Vec<Spot> = Vec::new();

@@ -1,11 +1,12 @@
-//! Tables II and III, figures 2 to 5: whether the fields that a rule names, or the packet's size, change what a
-//! packet's round trip takes.
+//! Tables II and III, figures 2 to 5: round trip time by match fields and by packet size.
 //!
-//! Claim: delays hardly depend on the type of match, nor much on the packet's size; those of switches differ by
-//! ten. Method: for each type one rule for each way; 64-byte packets one at a time, and with the five types of the
-//! study at a set rate too. Types take turns repeat by repeat, so that what disturbs one disturbs all. Beyond the
-//! study every other field by itself: where client and server cannot differ in it, packets come back by a rule
-//! for the port.
+//! Claim: delays hardly depend on the match type or on the packet size; those of different switches differ by a
+//! factor of ten.
+//!
+//! Method: one entry for each direction and match type. 64-byte packets go one by one, and with the five types of
+//! the study at a set rate too. Types alternate repeat by repeat, so that a disturbance affects all types alike.
+//! Beyond the study, every other field is measured alone. If client and server cannot differ in that field, packets
+//! return by an entry for the port.
 
 use instrument::stream::{Headers, Stream, Vlan};
 use openflow::model::message::Message;
@@ -26,13 +27,13 @@ use crate::target::program::{PORT_IN, PORT_OUT, exact};
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// The study's sizes.
+/// Packet sizes of the study.
 pub const SIZES: [u16; 3] = [64, 128, 256];
 
-/// Ethernet's number for IPv4.
+/// EtherType of IPv4.
 const IPV4: u16 = 0x0800;
 
-/// IPv4's number for UDP.
+/// IP protocol number of UDP.
 const UDP: u8 = 17;
 
 const SIZE: Declared = Declared {
@@ -43,7 +44,7 @@ const SIZE: Declared = Declared {
     help: "size of packets as frames, frame check sequence included; a tagged one has what it needs",
 };
 
-/// The types of match that are measured.
+/// Match types to measure.
 pub const TYPES: Declared = Declared {
     key: "match_types",
     takes: Takes::Words(WORDS),
@@ -53,25 +54,25 @@ pub const TYPES: Declared = Declared {
     help: "types of match: the study's five, and every other field by itself",
 };
 
-/// What can be set of the experiments about types of match.
+/// Parameters of the match type experiments.
 pub const PARAMETERS: &[Declared] = &[TYPES, SIZE, PACKETS, OPEN_PPS, WAIT, VERSION, PATIENCE];
 
-/// What can be set of the one about sizes.
+/// Parameters of the packet size experiment.
 pub const BY_SIZE: &[Declared] = &[FRAMES_READ, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
-/// The study's sizes, as a frame's.
+/// Packet sizes of the study, as frame sizes.
 pub const FRAMES: Declared = shared::FRAMES.with_default("64,128,256");
 
-/// The same, and, as the study can be read too, as what UDP carries.
+/// The same sizes as frame sizes and, for the other reading of the study, as UDP payload sizes.
 const FRAMES_READ: Declared = shared::FRAMES.with_default("64,110,128,174,256,302");
 
-/// The words for types of match, the study's first.
+/// Names of match types, those of the study first.
 pub const WORDS: &[&str] = &[
     "port", "mac", "ip", "udp_port", "exact", "eth_src", "eth_dst", "eth_type", "vlan_vid",
     "vlan_pcp", "ip_dscp", "ip_ecn", "ip_proto", "ipv4_src", "ipv4_dst", "udp_src", "udp_dst",
 ];
 
-/// What comes before the names of what is measured with each, in the same order.
+/// Prefixes of the metric names, in the same order.
 pub const PREFIXES: &[&str] = &[
     "port_",
     "mac_",
@@ -92,16 +93,16 @@ pub const PREFIXES: &[&str] = &[
     "udp_dst_",
 ];
 
-/// The study's types.
+/// Number of match types in the study.
 pub const PUBLISHED: usize = 5;
 
-/// The name of what a target without OpenFlow does.
+/// Name of the measurement on a target without OpenFlow.
 pub const LEGACY: &str = "legacy";
 
-/// What comes before the names of what is measured then.
+/// Prefix of its metric names.
 pub const LEGACY_PREFIX: &str = "legacy_";
 
-/// What tables II and III show.
+/// Report values of tables II and III.
 pub const DELAYS: &[Show] = &[
     Show::values(
         "Mean round-trip time by type of match",
@@ -135,7 +136,7 @@ pub const DELAYS: &[Show] = &[
     ),
 ];
 
-/// What table II shows.
+/// Report values of table II.
 pub const TAKEN: &[Show] = &[
     Show::values(
         "Packets that came back, by type of match",
@@ -180,7 +181,7 @@ pub const TAKEN: &[Show] = &[
     ),
 ];
 
-/// What figure 2 shows.
+/// Report values of figure 2.
 pub const IP: &[Show] = &[
     logarithmic(Show::series("Delays with a match by IP", &["ip_share", "legacy_share"])),
     spread_of(
@@ -189,7 +190,7 @@ pub const IP: &[Show] = &[
     ),
 ];
 
-/// What figure 3 shows.
+/// Report values of figure 3.
 pub const EXACT: &[Show] = &[
     logarithmic(Show::series("Delays with an exact match", &["exact_share", "legacy_share"])),
     spread_of(
@@ -198,7 +199,7 @@ pub const EXACT: &[Show] = &[
     ),
 ];
 
-/// What figure 4 shows.
+/// Report values of figure 4.
 pub const SIZED: &[Show] = &[
     logarithmic(Show::series(
         "Delays of the largest packets with an exact match",
@@ -211,7 +212,7 @@ pub const SIZED: &[Show] = &[
     ),
 ];
 
-/// What figure 5 shows.
+/// Report values of figure 5.
 pub const JITTER: &[Show] = &[
     logarithmic(Show::series("Jitter", &["exact_jitter_share", "legacy_jitter_share"])),
     spread_of(
@@ -233,7 +234,7 @@ const fn spread_of(drawn: &'static [&'static str], beside: &'static [&'static st
     Show::values("The distribution in numbers", drawn, beside)
 }
 
-/// The match of a type for packets that have these headers and come in by this port.
+/// Returns the match of a type for packets with these headers and this input port.
 fn matching(word: &str, headers: &Headers, port_in: u16) -> Match {
     let any = Match::ANY;
     let ip = |matching: Match| matching.with(Field::EthType, IPV4);
@@ -268,7 +269,7 @@ fn matching(word: &str, headers: &Headers, port_in: u16) -> Match {
     }
 }
 
-/// The headers that a type wants on both ways, so that they differ in what it names.
+/// Returns the headers that a type needs in both directions, so that they differ in the matched fields.
 fn headers(word: &str, there: &Headers) -> [Headers; 2] {
     let (mut there, mut back) = (there.clone(), answering(there));
     let tag = |id: u16, priority: u8| vec![Vlan { id, priority, ..Vlan::new(0) }];
@@ -282,13 +283,13 @@ fn headers(word: &str, there: &Headers) -> [Headers; 2] {
     [there, back]
 }
 
-/// What is sent with a type, and its rules.
+/// Returns the packets of a match type, and its entries.
 pub fn typed(context: &Context, word: &str, frame_bytes: usize) -> ([Stream; 2], Vec<Message>) {
     let mut ways = ways(context, frame_bytes);
     let headers = headers(word, &ways[0].headers);
     let by_port = |port: u16| matching("port", &headers[1], port);
     let matches = match word {
-        // Both ways look the same to such a rule.
+        // Packets of both directions look the same to such an entry.
         "eth_type" | "ip_proto" => [matching(word, &headers[0], PORT_IN), by_port(PORT_OUT)],
         _ => [matching(word, &headers[0], PORT_IN), matching(word, &headers[1], PORT_OUT)],
     };
@@ -305,12 +306,12 @@ pub fn typed(context: &Context, word: &str, frame_bytes: usize) -> ([Stream; 2],
     (ways, rules)
 }
 
-/// What is sent with a rule for the port on each way, and those rules.
+/// Returns the packets for entries that match on the port in each direction, and those entries.
 pub fn by_port(context: &Context, frame_bytes: usize) -> ([Stream; 2], Vec<Message>) {
     typed(context, "port", frame_bytes)
 }
 
-/// Tables II and III and the figures that show the same trials, on one target.
+/// Creates the method of tables II and III, and of the figures that show the same trials.
 pub fn types(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let size = own.integer(&SIZE) as usize;
@@ -334,7 +335,7 @@ pub fn types(context: &Context) -> Box<dyn Method> {
     Box::new(Rounds::new(context, AXIS, spots))
 }
 
-/// Figure 4 on one target: by size as a frame's, and, as the study can be read too, as what UDP carries.
+/// Creates the method of figure 4: by frame size and, for the other reading of the study, by UDP payload size.
 pub fn sizes(context: &Context) -> Box<dyn Method> {
     let sizes = context.frames(&FRAMES_READ);
     let at = |bytes: &u16| {
@@ -346,7 +347,7 @@ pub fn sizes(context: &Context) -> Box<dyn Method> {
             }
             _ => (LEGACY, LEGACY_PREFIX, ways(context, size), None),
         };
-        // The distribution of the study's largest size is drawn.
+        // The report draws the distribution of the study's largest size.
         let name = if SIZES.contains(bytes) { name } else { "other_size" };
         let trip = trip(context, name, ways, rules);
         loops(context, f64::from(*bytes), prefix, trip, &OPEN_BESIDE)

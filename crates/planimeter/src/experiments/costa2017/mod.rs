@@ -1,26 +1,28 @@
-//! The tables and figures of costa2017: a file for each kind of measurement.
+//! costa2017: its tables and figures, one file per type of measurement.
 //!
-//! Source: L. C. Costa and others, section III: rules are installed before, a client sends 10,000 UDP packets to a
-//! server, which returns them, and the round-trip time of each is taken; sizes are 64, 128 and 256 bytes, intervals
-//! are those of 99 %. The study does not say whether a size is that of the frame or of what UDP carries: here it is
-//! the frame's, frame check sequence included, as in RFC 2544, which it refers to. Targets without OpenFlow have
-//! one kind of entry, and stand beside as what the study calls legacy mode.
+//! Source: L. C. Costa and others, section III. Entries are installed beforehand. A client sends 10,000 UDP packets
+//! to a server, which returns them, and the study measures the round trip time of each. Sizes are 64, 128 and 256
+//! bytes; confidence intervals are at 99 %.
+//!
+//! The study does not state whether a size is that of the frame or of the UDP payload. Here it is the frame size,
+//! including the frame check sequence, as in RFC 2544, which the study refers to. Targets without OpenFlow have one
+//! type of entry. The reports show them as what the study calls legacy mode.
 
-/// What all of its experiments share: packets, sizes, and how they are sent.
+/// Common settings of its experiments: packets, sizes and rates.
 pub mod setting;
 /// Tables II and III, figures 2 to 5: match types, sizes and jitter.
 pub mod matching;
-/// Client and server as the tester's ports and as programs with sockets.
+/// Client and server as tester ports and as programs with sockets.
 pub mod sockets;
-/// Figure 6: OpenFlow mode against legacy mode.
+/// Figure 6: OpenFlow mode compared with legacy mode.
 pub mod modes;
-/// Table V: one rule against a full table.
+/// Table V: one entry compared with a full table.
 pub mod filling;
 /// Table VI: header rewrites.
 pub mod rewriting;
-/// Table IV: how many rules fit.
+/// Table IV: number of entries that fit.
 pub mod capacity;
-/// How many routes fit.
+/// Number of routes that fit.
 mod routes;
 /// Tables VII and VIII, figures 7 to 10: statistics under load.
 pub mod statistics;

@@ -1,9 +1,11 @@
 //! Figure 6: the same switch in OpenFlow mode and in legacy mode.
 //!
-//! Claim: where OpenFlow uses the hardware, both take alike; where it does not, OpenFlow has a fifth of legacy
-//! mode's performance. Method: round trips of 64, 128 and 256 bytes by a rule for the port, as the study simulated
-//! forwarding from port to port; by a rule that hands packets to the switch's own forwarding (NORMAL), where it
-//! has any; and through bridges and routers as they are. The speed-up is legacy time over OpenFlow time.
+//! Claim: if OpenFlow uses the hardware, both modes take the same time; otherwise OpenFlow has a fifth of the
+//! performance of legacy mode.
+//!
+//! Method: round trips of 64, 128 and 256 bytes in three ways: by an entry for the port, as the study simulated
+//! forwarding from port to port; by an entry that outputs to the switch's own forwarding (NORMAL), if it has any;
+//! and through bridges and routers without changes. The speed-up is legacy time divided by OpenFlow time.
 
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
@@ -17,10 +19,10 @@ use crate::catalog::Show;
 use crate::parameter::own::Declared;
 use crate::target::name::Technology;
 
-/// The name of what a rule does that hands packets on to the switch itself.
+/// Name of the measurement with the NORMAL port.
 const NORMAL: &str = "normal";
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Mean round-trip time in OpenFlow mode and in legacy mode, by size",
     &["port_rtt_ns_mean", "normal_rtt_ns_mean", "legacy_rtt_ns_mean"],
@@ -32,10 +34,10 @@ pub const SHOWS: &[Show] = &[Show::values(
     ],
 )];
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
-/// The figure on one target.
+/// Creates the method of this figure for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut spots: Vec<Spot> = Vec::new();
     for bytes in context.frames(&FRAMES) {

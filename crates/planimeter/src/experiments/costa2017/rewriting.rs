@@ -1,10 +1,11 @@
-//! Table VI: what rewriting header fields costs a packet, and whether it is done.
+//! Table VI: cost of rewriting header fields, and verification of the effect.
 //!
-//! Claim: no hardware switch rewrites every field, and where one does it costs nothing. Method: the rules of both
-//! ways rewrite the same field; client and server look at every byte of the first packets, so that a switch that takes a rule
-//! and does not do it is found out. The study's kinds set both addresses, or both ports; beyond it every field that
-//! 1.3 can set, by itself, on frames that have it. A size is the study's, or the least that the headers leave room
-//! for.
+//! Claim: no hardware switch rewrites every field; a rewrite in hardware costs nothing.
+//!
+//! Method: the entries of both directions rewrite the same field. Client and server compare every byte of the first
+//! packets, which detects a switch that accepts an entry without executing it. The study's rewrites set both
+//! addresses or both ports. Beyond the study, each field that OpenFlow 1.3 can set is measured alone, on frames
+//! that have it. A size is the study's, or the minimum for the headers.
 
 use instrument::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
@@ -22,10 +23,10 @@ use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
 use crate::target::program::{PORT_IN, PORT_OUT};
 
-/// The kind that sets both UDP ports.
+/// Name of the rewrite of both UDP ports.
 const UDP_PORTS: &str = "udp_ports";
 
-/// The study's size.
+/// Packet size of the study.
 const SIZE: usize = 64;
 
 const FIELDS: Declared = Declared {
@@ -36,10 +37,10 @@ const FIELDS: Declared = Declared {
     help: "the study's kinds of rewriting, or every field that can be set besides",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Mean round-trip time by what is rewritten",
@@ -77,7 +78,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The study's kinds of rewriting.
+/// Returns the rewrites of the study.
 fn published() -> Vec<Deed> {
     let all = deeds::all();
     let of = |name: &'static str, fields: [&str; 2]| {
@@ -110,13 +111,13 @@ fn published() -> Vec<Deed> {
     ]
 }
 
-/// What comes before the names of what is measured of a deed.
+/// Returns the prefix of the metric names of a rewrite.
 fn prefix(name: &'static str) -> &'static str {
     results::record::Name::read(&format!("{name}_ns"))
         .map_or("", |kept| kept.text().strip_suffix("ns").unwrap_or_default())
 }
 
-/// The packets of a kind, on both ways, and the rules that do the deed to them.
+/// Returns the packets of a type in both directions, and the entries that rewrite them.
 fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<Message>) {
     let plain = ways(context, SIZE);
     let [mut there, mut back] = plain.each_ref().map(|way| {
@@ -135,7 +136,7 @@ fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<M
     };
     let changed = |way: &Stream| {
         let mut stream = way.clone();
-        // What varies has one value, which the deed may change too.
+        // The variable field has one value, which the rewrite may change too.
         stream.headers = way.flow(0);
         stream.vary.clear();
         (deed.changes)(&mut stream.headers);
@@ -145,13 +146,13 @@ fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<M
     ([there, back], comes_out, vec![rule(PORT_IN, PORT_OUT), rule(PORT_OUT, PORT_IN)])
 }
 
-/// The table on one target.
+/// Creates the method of this table for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut all = published();
     if context.parameters.own.text(&FIELDS) == "all" {
         all.extend(deeds::all().into_iter().filter(|deed| deed.is_rewrite));
     }
-    // What 1.0 calls ports of transport are those of UDP here.
+    // The transport ports of OpenFlow 1.0 are those of UDP here.
     let ports = vec![Action::SetTransportSrc(deeds::PORT), Action::SetTransportDst(deeds::PORT)];
     let at = |deed: Deed| -> Vec<Spot> {
         let (ways, comes_out, rules) = rewritten(context, &deed);

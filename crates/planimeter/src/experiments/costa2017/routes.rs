@@ -1,10 +1,9 @@
-//! Table IV, legacy mode of routers: how many routes fit.
+//! Table IV, legacy mode of routers: number of routes that fit.
 //!
-//! Method: a router is given as many routes as the bound says, and a frame to each shows which forward. If one does not
-//! come out where it should, or the router refused them, fewer are tried, halving the interval down to one route, each
-//! time on a router that begins without any. A number that missed is tried again, more slowly each time, before that is
-//! believed, since a frame lost on the way for want of speed would count against the router. Every route of the number
-//! found was proved by its frame.
+//! Method: a router gets the maximum number of routes, and a frame to each shows which of them forward. If a frame
+//! does not arrive or the router rejected the routes, a search halves the interval down to one route. Each step
+//! uses a router without any routes. A failed number is retried at decreasing rates before it counts, because a
+//! frame lost by overload would count against the router. A frame has proved every route of the reported number.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
@@ -20,37 +19,37 @@ use super::matching::AXIS;
 use crate::parameter::Traffic;
 use crate::workload::Setup;
 
-/// Size of the frames that look for routes.
+/// Size of the frames that check routes.
 const FRAME_BYTES: u16 = 64;
 
-/// Frames a second that look for routes, at first, and as a share of what link and tester carry.
+/// Initial rate of frames that check routes, and its maximum as a share of the capacity of link and tester.
 const LOOKING_PPS: f64 = 25_000.0;
 const LOOKING_SHARE: f64 = 0.25;
 
-/// How much more slowly a number is tried again.
+/// Factor by which a retry reduces the rate.
 const SLOWER: f64 = 5.0;
 
-/// The longest that looking for all routes may take for that, in seconds.
+/// Maximum time for checking all routes at the reduced rate, in seconds.
 const LOOKING_S_MAX: f64 = 60.0;
 
-/// How often a number is tried again that missed, at the least.
+/// Minimum number of retries of a failed number.
 const VERIFICATIONS_MIN: u32 = 2;
 
-/// A search at work, again and again.
+/// A repeated search.
 pub struct Routes {
     context: Context,
     most: u32,
     search: Option<BinarySearch>,
-    /// How many routes the router was given last.
+    /// Number of routes that the router got last.
     given: Option<u32>,
-    /// How often they were looked for since.
+    /// Number of checks of these routes.
     looked: u32,
     done: u32,
     findings: Vec<Finding>,
 }
 
 impl Routes {
-    /// The search on one router.
+    /// Creates the search on one router.
     pub fn new(context: &Context) -> Routes {
         let (context, most) = (context.clone(), bound(context).max(1));
         let (search, given, looked, done) = (None, None, 0, 0);
@@ -72,14 +71,14 @@ impl Routes {
         Setup { entries, traffic: Traffic::Sequential, ..self.context.setup() }
     }
 
-    /// How fast frames look for so many routes, the more slowly the more often they did.
+    /// Returns the rate for checking this number of routes, which decreases with each retry.
     fn pps(&self, entries: u32) -> f64 {
         let first = LOOKING_PPS.min(self.context.most_pps(FRAME_BYTES) * LOOKING_SHARE);
         let slower = first / SLOWER.powi(self.looked as i32);
         slower.max(f64::from(entries) / LOOKING_S_MAX).min(first)
     }
 
-    /// One frame to each route; one that is late is sent all the same.
+    /// Creates a trial with one frame to each route; late frames are sent too.
     fn trial(&self, entries: u32) -> Trial {
         let pps = self.pps(entries);
         let rate = Rate::FramesPerSecond(pps);

@@ -1,4 +1,4 @@
-//! What all round trips of the study share: how many packets, how they are sent, and what is at both ends.
+//! Common settings of all round trips of the study: number of packets, sending mode, client and server.
 //!
 //! Source: costa2017, section III.
 
@@ -19,17 +19,17 @@ use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT};
 use crate::workload::Setup;
 
-/// Packets of a run, as published, and where trials last less than a second.
+/// Packets per run, as published, and the number if trials last less than a second.
 const PACKETS_PUBLISHED: u64 = 10_000;
 const PACKETS_QUICK: u64 = 1_000;
 
-/// Packets in a second that a server sends at the most when several wait to be answered.
+/// Maximum reply rate of a server when several replies wait, in packets per second.
 pub const ANSWERS_PPS: f64 = 200_000.0;
 
 /// The server's UDP port.
 const SERVER: u16 = 5201;
 
-/// How many packets there are.
+/// Number of packets.
 pub const PACKETS: Declared = Declared {
     key: "packets",
     takes: Takes::Integer(0, 1_000_000),
@@ -48,10 +48,10 @@ pub const OPEN_PPS: Declared = Declared {
            leaves that out",
 };
 
-/// The same where the study's closed loop stands alone unless more is asked for.
+/// Rate of the open loop, with a default of none.
 pub const OPEN_BESIDE: Declared = Declared { default: "0", ..OPEN_PPS };
 
-/// When a packet is lost.
+/// Time after which a packet counts as lost.
 pub const WAIT: Declared = Declared {
     key: "wait",
     takes: Takes::Number(0.001, 60.0),
@@ -60,10 +60,10 @@ pub const WAIT: Declared = Declared {
     help: "a packet that is not back after so long counts as lost",
 };
 
-/// The curve on which rates lie: 0 for one packet at a time.
+/// Curve of the rates; 0 is one packet at a time.
 pub const LOOP: &str = "open_loop_pps";
 
-/// How many packets a run has.
+/// Returns the number of packets in a run.
 pub fn packets(context: &Context) -> u64 {
     match context.parameters.own.integer(&PACKETS) {
         0 if context.parameters.seconds < 1.0 => PACKETS_QUICK,
@@ -72,7 +72,7 @@ pub fn packets(context: &Context) -> u64 {
     }
 }
 
-/// What stands at the target's two ports: a client and a server who talk by UDP.
+/// Returns the streams of client and server at the target's two ports, which use UDP.
 pub fn ways(context: &Context, frame_bytes: usize) -> [Stream; 2] {
     let (technology, addresses) = (context.technology, &context.addresses);
     let rate = Rate::FramesPerSecond(1.0);
@@ -94,7 +94,7 @@ pub fn ways(context: &Context, frame_bytes: usize) -> [Stream; 2] {
     [there, back]
 }
 
-/// The headers with which packets with these are answered.
+/// Returns the headers of the reply to a packet with these headers.
 pub fn answering(headers: &Headers) -> Headers {
     Headers {
         mac_source: headers.mac_destination,
@@ -107,7 +107,7 @@ pub fn answering(headers: &Headers) -> Headers {
     }
 }
 
-/// The rules by which packets go there, and back, by these matches.
+/// Returns the entries for both directions with these matches.
 pub fn rules(matches: [Match; 2]) -> Vec<Message> {
     let to = [PORT_OUT, PORT_IN];
     let rule = |(matching, to): (Match, u16)| {
@@ -117,7 +117,7 @@ pub fn rules(matches: [Match; 2]) -> Vec<Message> {
     matches.into_iter().zip(to).map(rule).collect()
 }
 
-/// A trip by these rules, one packet at a time; without rules on a target that has no controller.
+/// Creates a trip by these entries, one packet at a time; without entries for a target without a controller.
 pub fn trip(
     context: &Context,
     name: &'static str,
@@ -142,33 +142,32 @@ pub fn trip(
     }
 }
 
-/// The same at a set rate.
+/// Sends the packets at a set rate.
 pub fn at_rate(trip: Trip, pps: f64) -> Trip {
     let mut trip = trip;
     trip.ways[0].rate = Rate::FramesPerSecond(pps);
     Trip { pps: Some(pps), ..trip }
 }
 
-/// The same between programs with sockets.
+/// Uses programs with sockets.
 pub fn by_sockets(trip: Trip, name: &'static str) -> Trip {
     Trip { name, ends: Ends::Sockets, ..trip }
 }
 
-/// The same of packets that are to come out so.
+/// Sets the expected output packets.
 pub fn compared(trip: Trip, comes_out: [Stream; 2]) -> Trip {
     Trip { comes_out: Some(comes_out), ..trip }
 }
 
-/// The same with these rules in versions before 1.2.
+/// Sets the entries for OpenFlow versions before 1.2.
 pub fn early(trip: Trip, rules: Vec<Message>) -> Trip {
     Trip { rules_early: Some(rules), ..trip }
 }
 
-/// Where a trip is carried out, at a place of an axis; what a target without a controller is to hold is said
-/// before.
+/// Creates the point of a trip on an axis. For a target without a controller, it includes the setup.
 pub fn spot(context: &Context, x: f64, prefix: &'static str, trip: Trip) -> Spot {
     let pps = trip.pps.unwrap_or(0.0);
-    // About a tenth of a millisecond for each, where nobody has measured it yet.
+    // About a tenth of a millisecond per packet, an estimate without a measurement.
     let seconds = trip.packets as f64 / trip.pps.unwrap_or(10_000.0);
     let is_controlled = trip.rules.is_some();
     let make = move |_| Box::new(RoundTrip::new(trip.clone())) as Box<dyn Module>;
@@ -176,7 +175,7 @@ pub fn spot(context: &Context, x: f64, prefix: &'static str, trip: Trip) -> Spot
     if is_controlled { spot } else { spot.over(held(context)) }
 }
 
-/// The same, one packet at a time, and then at the rate of the open loop, if there is one.
+/// Creates the points for one packet at a time and for the rate of the open loop, if there is one.
 pub fn loops(
     context: &Context,
     x: f64,
@@ -190,7 +189,7 @@ pub fn loops(
     trips.map(|trip| spot(context, x, prefix, trip)).collect()
 }
 
-/// What bridges and routers hold: one entry for the server.
+/// Returns the setup of bridges and routers: one entry for the server.
 fn held(context: &Context) -> Setup {
     context.setup()
 }

@@ -1,11 +1,15 @@
-//! Client and server twice: as the tester's two ports, and as programs with sockets on hosts of their own.
+//! Client and server in two forms: the tester's two ports, and programs with sockets on separate hosts.
 //!
-//! Claim: none is printed; the study's round trips hold what its client's and its server's systems took, which nobody can
-//! tell from them. Method: the same rules and the same headers, measured in turns (A B A B): packets of the tester's ports, whose
-//! round trip is links and target, and packets of a client and a server that block in their system's calls, as the study
-//! had them, whose round trip is what the client sees. What hosts take is the difference, repeat by repeat. The study's five
-//! types at its smallest size, an exact match at its others. Hosts stand at the ends of veth pairs in namespaces
-//! of their own; other links have nothing to which a system could be joined, and virtual time has no systems.
+//! Claim: the study prints none. Its round trip times include the operating systems of client and server, an
+//! unknown share.
+//!
+//! Method: the same entries and headers are measured in both forms alternately (A B A B). Packets of the tester's
+//! ports have a round trip time of links and target only. Client and server programs block in system calls, as in
+//! the study; the client measures their round trip time. The difference, repeat by repeat, is the time of the
+//! hosts.
+//!
+//! The study's five types run at its smallest size, an exact match at the others. Hosts are network namespaces at
+//! the ends of veth pairs. Other links cannot connect to a host, and virtual time has no operating systems.
 
 use super::super::modules::rounds::{Rounds, Spot};
 use super::super::modules::updates::{PATIENCE, VERSION};
@@ -18,21 +22,21 @@ use crate::catalog::Show;
 use crate::parameter::own::Declared;
 use crate::target::name::Technology;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, TYPES, PACKETS, WAIT, VERSION, PATIENCE];
 
-/// What programs with sockets measure is called by these, in the order of the types.
+/// Names of series measured by programs with sockets, in the order of the types.
 const SERIES: [&str; PUBLISHED] =
     ["port_sockets", "mac_sockets", "ip_sockets", "udp_port_sockets", "exact_sockets"];
 
-/// What comes before the names of what is measured with each.
+/// Prefixes of the metric names, in the same order.
 const PREFIXES_SOCKETS: [&str; PUBLISHED] =
     ["port_sockets_", "mac_sockets_", "ip_sockets_", "udp_port_sockets_", "exact_sockets_"];
 
-/// The same where there is no OpenFlow.
+/// Name and prefix for targets without OpenFlow.
 const LEGACY_SOCKETS: [&str; 2] = ["legacy_sockets", "legacy_sockets_"];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
@@ -60,14 +64,14 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// Both ways on one target.
+/// Creates the method of both forms for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let sizes = context.frames(&FRAMES);
     let smallest = sizes.iter().copied().min();
     let mut spots: Vec<Spot> = Vec::new();
     for bytes in sizes {
         let (x, size) = (f64::from(bytes), usize::from(bytes));
-        // The distribution of the study's largest size is drawn.
+        // The report draws the distribution of the study's largest size.
         let is_drawn = Some(bytes) == SIZES.last().copied();
         let mut pair = |names: [&'static str; 4], ways, rules| {
             let [name, prefix, name_sockets, prefix_sockets] = names;

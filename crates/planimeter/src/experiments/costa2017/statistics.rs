@@ -1,11 +1,13 @@
-//! Tables VII and VIII, figures 7 to 10: how long statistics take over one rule and over a nearly full table, under
+//! Tables VII and VIII, figures 7 to 10: statistics reply time over one entry and over a nearly full table, under
 //! light and under heavy load.
 //!
-//! Claim: flow statistics take much longer over a nearly full table, port statistics on few switches; a heavy load
-//! delays some. Method: flow and port statistics are each asked for every second, while frames run at 1 MB/s, and
-//! then at the most that the link and the tester carry, in the largest frames as iperf sends them; or iperf3 itself sends
-//! them, from a host at the end of the link to another, as much as it can for the heavy load. Nearly full is
-//! 90 % of what fits, as the study found stable; the filling ends at a bound where the switch takes more.
+//! Claim: flow statistics take much longer over a nearly full table, port statistics do so on few switches; a heavy
+//! load delays some.
+//!
+//! Method: flow and port statistics are each requested every second. Frames run at 1 MB/s, then at the capacity of
+//! link and tester, in the largest frames as iperf sends them. Alternatively iperf3 itself sends them from a host
+//! at the end of the link to another, at its maximum rate for the heavy load. Nearly full is 90 % of the maximum,
+//! which the study found stable. Filling ends at a limit if the switch accepts more.
 
 use instrument::module::Module;
 use instrument::module::hosts::{Program, payload_bytes};
@@ -22,13 +24,13 @@ use super::filling::{AXIS, BOUND, bound};
 use crate::catalog::Show;
 use crate::parameter::own::{Declared, Takes};
 
-/// The light load, in bytes of frames a second, or of what UDP carries where iperf3 counts them.
+/// Light load, in bytes of frames per second, or of UDP payload for iperf3.
 const LIGHT_BYTES: f64 = 1e6;
 
-/// Frames as iperf sends them on Ethernet.
+/// Size of frames that iperf sends on Ethernet.
 const FRAME_BYTES: u16 = 1512;
 
-/// The share of what fits that is stable, in percent.
+/// Stable share of the maximum number of entries, in percent.
 const NEARLY_PERCENT: f64 = 90.0;
 
 const REQUESTS: Declared = Declared {
@@ -63,10 +65,10 @@ const SOURCE: Declared = Declared {
     help: "who sends the load: the tester's port, or iperf3 as in the study, between hosts with sockets (over veth)",
 };
 
-/// The program of the study, in its third version.
+/// Version 3 of the program that the study used.
 const IPERF3: &str = "iperf3";
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[REQUESTS, PACE, HEAVY, SOURCE, BOUND, VERSION, PATIENCE];
 
 const fn shows(
@@ -77,7 +79,7 @@ const fn shows(
     Show::values(title, drawn, beside)
 }
 
-/// What table VII shows.
+/// Report values of table VII.
 pub const FLOWS: &[Show] = &[shows(
     "Mean delay of flow statistics by how full the table is",
     &["light_flow_reply_ns_mean", "heavy_flow_reply_ns_mean"],
@@ -92,7 +94,7 @@ pub const FLOWS: &[Show] = &[shows(
     ],
 )];
 
-/// What table VIII shows.
+/// Report values of table VIII.
 pub const PORTS: &[Show] = &[shows(
     "Mean delay of port statistics by how full the table is",
     &["light_port_reply_ns_mean", "heavy_port_reply_ns_mean"],
@@ -111,27 +113,27 @@ const fn distribution(title: &'static str, series: &'static [&'static str]) -> S
     Show { is_logarithmic: true, ..Show::series(title, series) }
 }
 
-/// What figure 7 shows.
+/// Report values of figure 7.
 pub const FLOWS_ONE: &[Show] =
     &[distribution("Flow statistics over one rule under heavy load", &["heavy_one_flow_share"])];
 
-/// What figure 8 shows.
+/// Report values of figure 8.
 pub const FLOWS_FULL: &[Show] = &[distribution(
     "Flow statistics over a nearly full table under heavy load",
     &["heavy_full_flow_share"],
 )];
 
-/// What figure 9 shows.
+/// Report values of figure 9.
 pub const PORTS_ONE: &[Show] =
     &[distribution("Port statistics over one rule under heavy load", &["heavy_one_port_share"])];
 
-/// What figure 10 shows.
+/// Report values of figure 10.
 pub const PORTS_FULL: &[Show] = &[distribution(
     "Port statistics over a nearly full table under heavy load",
     &["heavy_full_port_share"],
 )];
 
-/// The tables on one target.
+/// Creates the method of these tables for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let requests = match own.integer(&REQUESTS) {
@@ -145,7 +147,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         asked => asked,
     };
     let one = Rules::new(context, 1);
-    // A rate that was set is a program's too; the most that it can send is its own.
+    // A configured rate also applies to a program; without one, the program sends at its own maximum.
     let asked = Some(own.number(&HEAVY)).filter(|pps| *pps > 0.0);
     let asked = asked.map(|pps| pps * payload_bytes(FRAME_BYTES.into()) as f64);
     let is_program = own.text(&SOURCE) == IPERF3;

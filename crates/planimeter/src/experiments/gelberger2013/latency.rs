@@ -1,13 +1,15 @@
-//! Figures 5, 6 and 8: latency by frame size for each workload, and how much it varies.
+//! Figures 5, 6 and 8: latency by frame size for each workload, and its variation.
 //!
-//! Claim: ProGFE takes slightly less than OpenFlow to route and about as much to tag; its delays vary hardly more than
-//! the kernel's, OpenFlow's much more, and what is asked of a target changes that little. Method: one flow of frames that carry their
-//! send times, so many a second as every target carries; the study does not say its own load. Figure 5 has switching and routing,
-//! figure 8 VLAN tagging. Variation is RFC 5481's: a frame's delay less the least of its trial. The study says
-//! neither its formula nor which share of frames it looked at, so the mean, a percentile and the greatest stand side by side, and
-//! RFC 3393's difference between successive frames beside them. The percentile is the highest of 99.9, 99, 90 and 50 for which all
-//! targets have frames enough, ten above it.
-//! Parameters: `--set frame=` the sizes.
+//! Claim: ProGFE has slightly less latency than OpenFlow for routing and about the same for tagging. Its delay
+//! varies hardly more than the kernel's; OpenFlow's varies much more. The workload changes that little.
+//!
+//! Method: one flow of frames with send times, at a rate that every target can carry; the study does not state its
+//! load. Figure 5 shows switching and routing, figure 8 VLAN tagging.
+//!
+//! Variation is that of RFC 5481: a frame's delay minus the minimum of its trial. The study states neither its
+//! formula nor its percentile. The report therefore shows the mean, a percentile, the maximum, and RFC 3393's
+//! difference between consecutive frames. The percentile is the highest of 99.9, 99, 90 and 50 with at least ten
+//! frames above it on all targets. Parameters: `--set frame=` the sizes.
 
 use instrument::stream::Rate;
 use instrument::trial::{Trial, TrialReport};
@@ -23,13 +25,13 @@ use crate::parameter::shared;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes of the figures about latency.
+/// Frame sizes of the latency figures.
 const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,1024,1518");
 
-/// Frame sizes of the figure about variation.
+/// Frame sizes of the variation figure.
 const FRAMES_VARIED: Declared = shared::FRAMES.with_default("64,512,1518");
 
-/// How many frames a second latency is taken of.
+/// Rate of the frames for latency, per second.
 pub const RATE: Declared = Declared {
     key: "latency_pps",
     takes: Takes::Number(1.0, 1e6),
@@ -38,23 +40,23 @@ pub const RATE: Declared = Declared {
     help: "frames that latency is taken of, at every size",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RATE, FRAMES, RULES];
 
-/// What can be set of the figure about variation.
+/// Parameters of the variation figure.
 pub const PARAMETERS_VARIED: &[Declared] = &[RATE, FRAMES_VARIED, RULES];
 
-/// What a frame's delay is above the least: in percentiles besides the 99.9th, on average, and at most.
+/// Metrics of the delay above the minimum: percentiles other than the 99.9th; then mean and maximum.
 const PERCENTILES: [(f64, &str); 3] =
     [(0.99, "pdv_ns_p99"), (0.9, "pdv_ns_p90"), (0.5, "pdv_ns_p50")];
 
 const VARIATION_MEAN: &str = "pdv_ns_mean";
 const VARIATION_MOST: &str = "pdv_ns_max";
 
-/// What it differs from that of the frame before, on average.
+/// Metric of the mean difference between consecutive frames.
 const DIFFERENCE_MEAN: &str = "ipdv_ns_mean";
 
-/// What figures 5 and 8 show.
+/// Report values of figures 5 and 8.
 pub const LATENCIES: &[Show] = &[Show {
     is_logarithmic: true,
     ..Show::values(
@@ -64,7 +66,7 @@ pub const LATENCIES: &[Show] = &[Show {
     )
 }];
 
-/// What figure 6 shows.
+/// Report values of figure 6.
 pub const VARIATIONS: &[Show] = &[
     Show {
         is_logarithmic: true,
@@ -90,17 +92,17 @@ pub const VARIATIONS: &[Show] = &[
     },
 ];
 
-/// Figure 5 on one target.
+/// Creates the method of figure 5.
 pub fn routing(context: &Context) -> Box<dyn Method> {
     by_size(context, &FRAMES, |work| work != Work::Tagging)
 }
 
-/// Figure 8 on one target.
+/// Creates the method of figure 8.
 pub fn tagging(context: &Context) -> Box<dyn Method> {
     by_size(context, &FRAMES, |work| work == Work::Tagging)
 }
 
-/// Figure 6 on one target.
+/// Creates the method of figure 6.
 pub fn variation(context: &Context) -> Box<dyn Method> {
     by_size(context, &FRAMES_VARIED, |_| true)
 }
@@ -124,7 +126,7 @@ fn by_size(context: &Context, sizes: &Declared, is_meant: fn(Work) -> bool) -> B
     Box::new(sweep.reading(varied))
 }
 
-/// What a trial's delays were above the least of them.
+/// Reads the delays of a trial above their minimum.
 fn varied(_: &Trial, report: &TrialReport) -> Vec<Reading> {
     let delays = &report.latency.from_sent;
     let Some((least, most)) = delays.ns_min().zip(delays.ns_max()) else { return Vec::new() };

@@ -1,19 +1,20 @@
-//! gelberger2013: "Performance analysis of software-defined networking (SDN)" (Gelberger, Yemini, Giladi;
-//! IEEE MASCOTS 2013).
+//! gelberger2013: "Performance analysis of software-defined networking (SDN)" (Gelberger, Yemini, Giladi; IEEE
+//! MASCOTS 2013).
 //!
-//! The study sets an element that is programmed by a graph (ProGFE) beside an OpenFlow 1.0 soft switch and what the
-//! kernel does itself, with three workloads: switching, IPv4 routing and VLAN tagging. It asks whether the richer of the two
-//! is slower. Its figures are not printed in its text: what it says of them is put to what is measured here.
+//! The study compares an element that is programmed by a graph (ProGFE), an OpenFlow 1.0 soft switch and the Linux
+//! kernel. The workloads are switching, IPv4 routing and VLAN tagging. Its question is whether the more flexible
+//! element is slower. The text contains no values of its figures. The reports compare its statements with the
+//! measurements.
 
-/// What targets are asked to do with packets.
+/// Workloads of the targets.
 pub mod workload;
-/// Throughput of TCP by window and by frame size.
+/// TCP throughput by window and by frame size.
 pub mod tcp;
-/// Latency by frame size, and how much it varies.
+/// Latency by frame size, and its variation.
 pub mod latency;
-/// Bridges as code and as programs.
+/// Bridges as fixed code and as programs.
 pub mod bridging;
-/// All workloads side by side.
+/// Forwarding rates of all workloads.
 pub mod rate;
-/// Work done in the element, or by a controller.
+/// Work in the element compared with work in a controller.
 pub mod offload;

@@ -1,13 +1,21 @@
-//! The study's closing argument: work that the element does itself, or that its controller has to do for it.
+//! Controller offload, the study's final argument: work in the element compared with work in its controller.
 //!
-//! Claim: where a plain element has to ask its controller often, it is slower, in some cases unusable, and a controller can
-//! deal with so many messages and no more. Method: an OpenFlow switch tells the tester's controller of every frame, which
-//! answers each with a packet-out: to where it learned that the station is, or on, if it finds no pattern in what the packet
-//! carries, or back to where it came from, as an end point of Ethernet OAM answers loopback messages. The same frames are
-//! given to targets that do it themselves: bridges learn, programs with a block that scans inspect, and those with an end point that
-//! has an address answer. First frames come slowly, for delays; then in steps, for the highest rate at which none is
-//! lost (see [`highest`](super::super::modules::highest)). The controller here is one thread that does nothing else; its
-//! own part is told beside. Parameters: `--set frame=` the sizes.
+//! Claim: an element that often sends packets to its controller is slower, in some cases unusable. A controller
+//! handles a limited number of messages.
+//!
+//! Method: an OpenFlow switch sends every frame to the tester's controller in a packet-in. The controller replies
+//! with a packet-out, whose output port depends on the task:
+//!
+//! - learning: the learned port of the station
+//! - inspection: the far port, if no pattern is in the payload
+//! - Ethernet OAM end point: the input port, for loopback messages
+//!
+//! Other targets get the same frames and do the work themselves: bridges learn, programs with a scan block inspect
+//! payloads, and programs with an end point reply. The first frames come slowly, for the delays; then frames come
+//! in steps, for the highest loss-free rate (see [`highest`](super::super::modules::highest)).
+//!
+//! The controller here is one thread without other work; its own share of the time is reported too. Parameters:
+//! `--set frame=` the sizes.
 
 use ::progfe::agent::oam::{LoopbackPoint, loopback_point};
 use instrument::stream::{Arrival, Network, Rate, Stream, Vlan};
@@ -32,22 +40,22 @@ use crate::workload::Setup;
 /// Frame sizes.
 const SIZES: Declared = shared::FRAMES.with_default("96,512,1472");
 
-/// What curves lie on: which task.
+/// Name of the curves: the task.
 const CURVE: &str = "offload";
 
-/// The level of loopback messages to a switch, whose controller has an end point there.
+/// Maintenance level of loopback messages to a switch whose controller has an end point.
 const LEVEL: u8 = 5;
 
-/// The number of a frame by which the other side's station is learned.
+/// Id of the stream that makes the other side's station known.
 const GREETING: u16 = 2;
 
-/// The port whose packets are looked into: that of names.
+/// UDP port of inspected packets: DNS.
 const NAMES: u16 = 53;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[SIZES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Frames a second without loss, done by the element or by its controller",
@@ -64,7 +72,7 @@ pub const SHOWS: &[Show] = &[
     },
 ];
 
-/// The tasks that a target is given, with their numbers.
+/// Returns the tasks for a target, with their numbers.
 fn tasks(context: &Context) -> Vec<(Task, f64)> {
     let answers = end_point(context).map(|_| (Task::Answer, 3.0));
     let inspects = match context.kind {
@@ -79,7 +87,7 @@ fn tasks(context: &Context) -> Vec<(Task, f64)> {
     learning.into_iter().chain(inspects.then_some((Task::Inspect, 2.0))).chain(answers).collect()
 }
 
-/// Where loopback messages are answered: by the program, or for a switch by its controller.
+/// Returns the loopback end point of the program, or of the switch's controller.
 fn end_point(context: &Context) -> Option<LoopbackPoint> {
     match context.kind {
         TargetKind::ProGfe(target) => loopback_point(&target.program(), PORT_IN.into()),
@@ -90,7 +98,7 @@ fn end_point(context: &Context) -> Option<LoopbackPoint> {
     }
 }
 
-/// The comparison on one target.
+/// Creates the method of this comparison for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let is_controlled = context.technology == Technology::OpenFlow;
@@ -123,7 +131,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Rounds::new(context, AXIS, spots))
 }
 
-/// The frames of a task.
+/// Creates the stream of frames for a task.
 fn frames(context: &Context, setup: &Setup, task: Task, frame_bytes: u16) -> Stream {
     let rate = Rate::FramesPerSecond(context.parameters.own.number(&SLOW_PPS));
     let mut stream = setup.stream(context.technology, &context.addresses, frame_bytes, rate);
@@ -134,7 +142,7 @@ fn frames(context: &Context, setup: &Setup, task: Task, frame_bytes: u16) -> Str
         Task::Answer => {
             let Some(point) = end_point(context) else { return stream };
             (stream.to, stream.arrival) = (NEAR, Arrival::Answered);
-            // Whoever answers swaps two addresses, and those of a stream whose flows differ by them vary.
+            // The reply swaps two addresses, which must therefore not vary between flows.
             stream.vary.clear();
             let headers = &mut stream.headers;
             headers.network = Network::Loopback { level: point.level, answers: false };
@@ -145,7 +153,7 @@ fn frames(context: &Context, setup: &Setup, task: Task, frame_bytes: u16) -> Str
     stream
 }
 
-/// A frame from the station that the frames are for.
+/// Creates a frame from the destination station of these frames.
 fn greeting(frames: &Stream) -> Stream {
     let mut stream = frames.clone();
     (stream.id, stream.from, stream.to) = (GREETING, FAR, NEAR);

@@ -1,9 +1,12 @@
-//! The study's question and its quarrel with bianco2010: does the richer cost more, all workloads side by side?
+//! Forwarding rates of all workloads: does the more flexible element cost more?
 //!
-//! Claim: flexibility costs raw performance, and so does a more complex workload; but the richer of two programmable elements need
-//! not be the slower. bianco2010, whose OpenFlow switch and router outran its bridge, says otherwise. Method: full nominal load of
-//! one flow in frames of three sizes, for each workload that a target can do: the forwarding rate is what bianco2010 calls
-//! throughput, so that both studies are put to the same trials. Parameters: `--set frame=` the sizes.
+//! Claim: flexibility reduces raw performance, and so does a more complex workload. The more flexible of two
+//! programmable elements need not be slower. bianco2010 contradicts this: its OpenFlow switch and router
+//! outperformed its bridge.
+//!
+//! Method: full nominal load of one flow at three frame sizes, for each workload that a target supports. The
+//! forwarding rate is what bianco2010 calls throughput, so that the same trials apply to both studies. Parameters:
+//! `--set frame=` the sizes.
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
@@ -15,20 +18,20 @@ use crate::parameter::shared;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes: the one of bianco2010's claims, one at which it says that all reach the wire's speed, and the largest.
+/// Frame sizes: that of bianco2010's claims, one at which it reports wire speed for all, and the largest.
 const FRAMES: Declared = shared::FRAMES.with_default("64,256,1518");
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, RULES];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Forwarding rate at full load by frame size",
     &["rate_pps_forwarded"],
     &["rate_pps_offered", "loss_ratio", "cpu_load_ratio"],
 )];
 
-/// The rates of one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let rate = context.link_percent(100.0);
     let points = Work::of(context.technology).iter().flat_map(|work| {

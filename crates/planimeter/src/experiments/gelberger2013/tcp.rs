@@ -1,13 +1,15 @@
-//! Figures 4 and 7: throughput of one connection by TCP, by window and by frame size, for each workload.
+//! Figures 4 and 7: throughput of one TCP connection, by window and by frame size, for each workload.
 //!
-//! Claim: the richer element carries more than the OpenFlow switch at most frame sizes, and the kernel more than both.
-//! Method: as in the study, iperf from a host at one end to a host at the other, with windows from 5 KB to 10 MB; by
-//! frame size the window is the largest of them. The study says neither its version of iperf nor its congestion
-//! control: here it is iperf3 with CUBIC. Its text gives both figures one description and does not say what tells them
-//! apart; here figure 4 has the windows and figure 7 the frames. What the window came to, what was sent again and which timers
-//! ran out stand beside. A connection is many packets, and lasts a second at least: there are half as many repeats as of a
-//! trial.
-//! Parameters: `--set window=` the windows, `--set frame=` the frame sizes, `--set seconds=` how long each lasts.
+//! Claim: the more flexible element has a higher throughput than the OpenFlow switch at most frame sizes, and the
+//! kernel has a higher one than both.
+//!
+//! Method: as in the study, iperf runs between a host at either end, with windows from 5 KB to 10 MB. The runs by
+//! frame size use the largest window. The study states neither its iperf version nor its congestion control; here
+//! it is iperf3 with CUBIC. Its text describes both figures in the same way. Here, figure 4 shows the windows and
+//! figure 7 the frame sizes. The report also shows the actual window, retransmissions and expired timers.
+//!
+//! A connection has many packets and lasts at least a second, so there are half as many repeats as for a trial.
+//! Parameters: `--set window=` the windows, `--set frame=` the frame sizes, `--set seconds=` the duration of each.
 
 use instrument::module::Module;
 use instrument::module::hosts::{Program, Transfer};
@@ -28,17 +30,17 @@ pub const WINDOW_AXIS: &str = "window_bytes";
 /// Name of the axis of figure 7.
 pub const FRAME_AXIS: &str = "frame_bytes";
 
-/// Frame sizes: the smallest that Linux lets a program request, and those between it and the largest.
+/// Frame sizes: the smallest that Linux accepts from a program, and those up to the largest.
 const FRAMES: Declared = Declared {
     takes: Takes::Integers(146, 1518),
     default: "quick 146,512,1518; 146,256,512,1024,1518",
     ..shared::FRAMES
 };
 
-/// What a program takes beside the time in which it sends, in seconds.
+/// Additional time of a program over its sending time, in seconds.
 const AROUND_S: f64 = 0.5;
 
-/// Windows that are asked for.
+/// Requested windows.
 const WINDOWS: Declared = Declared {
     key: "window",
     takes: Takes::Integers(2048, 512 << 20),
@@ -47,7 +49,7 @@ const WINDOWS: Declared = Declared {
     help: "windows that both ends of a connection are given",
 };
 
-/// The window by frame size.
+/// Window for the runs by frame size.
 const WINDOW: Declared = Declared {
     key: "window_bytes",
     takes: Takes::Integer(2048, 512 << 20),
@@ -56,15 +58,15 @@ const WINDOW: Declared = Declared {
     ..WINDOWS
 };
 
-/// What can be set of figure 4.
+/// Parameters of figure 4.
 pub const PARAMETERS: &[Declared] =
     &[WINDOWS, VERSION, PATIENCE, RULES, shared::REPEATS_OF_SEARCHES];
 
-/// What can be set of figure 7.
+/// Parameters of figure 7.
 pub const PARAMETERS_BY_FRAME: &[Declared] =
     &[FRAMES, WINDOW, VERSION, PATIENCE, RULES, shared::REPEATS_OF_SEARCHES];
 
-/// What figure 4 shows.
+/// Report values of figure 4.
 pub const BY_WINDOW: &[Show] = &[
     Show::values("Throughput of TCP by window", &["tcp_throughput_bps"], BESIDE),
     Show::values(
@@ -74,7 +76,7 @@ pub const BY_WINDOW: &[Show] = &[
     ),
 ];
 
-/// What figure 7 shows.
+/// Report values of figure 7.
 pub const BY_FRAME: &[Show] = &[
     Show::values("Throughput of TCP by frame size", &["tcp_throughput_bps"], BESIDE),
     Show::values(
@@ -87,14 +89,14 @@ pub const BY_FRAME: &[Show] = &[
 const BESIDE: &[&str] =
     &["window_obtained_bytes", "window_congestion_bytes", "tcp_rtt_ns_mean", "retransmits_count"];
 
-/// Figure 4 on one target.
+/// Creates the method of figure 4.
 pub fn by_window(context: &Context) -> Box<dyn Method> {
     let windows = context.parameters.own.integers(&WINDOWS);
     let at = |work: Work| windows.iter().map(move |window| (work, *window as f64, *window, None));
     rounds(context, WINDOW_AXIS, Work::of(context.technology).iter().flat_map(|work| at(*work)))
 }
 
-/// Figure 7 on one target.
+/// Creates the method of figure 7.
 pub fn by_frame(context: &Context) -> Box<dyn Method> {
     let window = context.parameters.own.integer(&WINDOW);
     let frames = context.frames(&FRAMES);
@@ -105,7 +107,7 @@ pub fn by_frame(context: &Context) -> Box<dyn Method> {
     rounds(context, FRAME_AXIS, Work::of(context.technology).iter().flat_map(|work| at(*work)))
 }
 
-/// A connection for each workload, place on the axis, window and frame size.
+/// Creates a connection for each workload, position on the axis, window and frame size.
 fn rounds(
     context: &Context,
     axis: &'static str,

@@ -1,9 +1,11 @@
-//! The study's three workloads: what a target is asked to do with packets, and who sends them.
+//! The three workloads of the study, and the hosts that send the packets.
 //!
-//! Source: gelberger2013, section III-A ("IP routing, as a rather simple task, and VLAN tagging, which represented a
-//! more complicated task"), III-C.2 ("switching, routing, and VLAN"). A bridge switches and a router routes; an OpenFlow switch does
-//! any of them by its rules: by destination address, or with both hardware addresses set and the time to live taken down, or with a
-//! tag pushed. A cable is the reference of all. Tags are put on by [`RULES`] conditions, which the study does not print.
+//! Source: gelberger2013, section III-A ("IP routing, as a rather simple task, and VLAN tagging, which represented
+//! a more complicated task"), III-C.2 ("switching, routing, and VLAN").
+//!
+//! A bridge switches and a router routes. An OpenFlow switch does all three by its flow entries: it matches the
+//! destination address; or it sets both MAC addresses and decrements the TTL; or it pushes a tag. A cable is the
+//! reference for all. [`RULES`] conditions select the frames for tags; the study does not print them.
 
 use instrument::module::hosts::Host;
 use openflow::model::message::Message;
@@ -18,25 +20,25 @@ use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT, flows, routing};
 use crate::workload::{Setup, tags};
 
-/// What curves lie on: which workload, by its number.
+/// Name of the curves: the number of the workload.
 pub const CURVE: &str = "workload";
 
-/// Ethernet's numbers for IPv4.
+/// EtherType of IPv4.
 const IPV4: u16 = 0x0800;
 
-/// What a target is asked to do with packets.
+/// A workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Send them on by the frame's destination.
+    /// Forwards frames by their destination MAC address.
     Switching,
-    /// Send them on by the packet's destination, as a router does.
+    /// Forwards packets by their destination IP address, as a router does.
     Routing,
-    /// Give them a VLAN tag.
+    /// Pushes a VLAN tag.
     Tagging,
 }
 
 impl Work {
-    /// The number by which it is a curve; the report has its name.
+    /// Returns the number of its curve; the report shows its name.
     pub fn number(self) -> f64 {
         match self {
             Work::Switching => 1.0,
@@ -45,7 +47,7 @@ impl Work {
         }
     }
 
-    /// Those that a target can be asked to do.
+    /// Returns the workloads that a technology supports.
     pub fn of(technology: Technology) -> &'static [Work] {
         match technology {
             Technology::Bridging | Technology::Wire => &[Work::Switching],
@@ -55,7 +57,7 @@ impl Work {
         }
     }
 
-    /// What a target holds that is to do it.
+    /// Returns the setup of the target.
     pub fn setup(self, context: &Context) -> Setup {
         let own = context.setup();
         match (self, context.technology) {
@@ -68,10 +70,10 @@ impl Work {
         }
     }
 
-    /// The hosts that it is between: who begins, and who answers.
+    /// Returns the hosts at both ends: client and server.
     pub fn hosts(self, context: &Context) -> [Host; 2] {
         let (technology, addresses) = match (self, context.technology) {
-            // An OpenFlow switch that routes is a router to both ends.
+            // An OpenFlow switch that routes appears as a router to both ends.
             (Work::Routing, Technology::OpenFlow) => {
                 (Technology::Routing, context.addresses.routed())
             }
@@ -81,7 +83,8 @@ impl Work {
         ways(&context, FRAME_BYTES).each_ref().map(Host::sending)
     }
 
-    /// The rules by which an OpenFlow switch does it, both ways; none for a target without a controller.
+    /// Returns the flow entries of an OpenFlow switch for both directions; `None` for a target without a
+    /// controller.
     pub fn rules(self, context: &Context) -> Option<Vec<Message>> {
         if context.technology != Technology::OpenFlow {
             return None;
@@ -99,7 +102,7 @@ impl Work {
         )
     }
 
-    /// The rules by which packets get tags, and those without one pass on their way back.
+    /// Returns the entries that tag packets, and forward untagged ones in the return direction.
     fn tagging(self, context: &Context) -> Vec<Message> {
         let tagging = flows(&self.setup(context), &context.addresses);
         let back = Match::ANY.with(Field::InPort, PORT_OUT).untagged();
@@ -107,7 +110,7 @@ impl Work {
         tagging.chain([back]).map(Message::FlowMod).collect()
     }
 
-    /// The VLANs of whose tags a host at the far end has to rid its packets: it has no device for them.
+    /// Returns the VLAN ids whose tags the host at the far end must remove because it has no device for them.
     pub fn vlans(self, context: &Context) -> Vec<u16> {
         match self {
             Work::Tagging if context.technology != Technology::Wire => {
@@ -121,7 +124,7 @@ impl Work {
         }
     }
 
-    /// The rule for packets to a host at this end.
+    /// Returns the entry for packets to a host at this end.
     fn rule(
         self,
         context: &Context,
@@ -145,7 +148,7 @@ impl Work {
     }
 }
 
-/// Conditions by which frames get tags: all of them are looked at for packets of TCP, which only the last one is for.
+/// Number of conditions for tags: all of them are evaluated for TCP packets, and only the last one matches.
 pub const RULES: Declared = Declared {
     key: "entries",
     takes: Takes::Integer(1, tags::RULES_MAX as u64),
@@ -154,5 +157,5 @@ pub const RULES: Declared = Declared {
     help: "how many rules give tags, of which the last is for the frames",
 };
 
-/// Bytes of the frames from whose headers hosts are made, which do not depend on it.
+/// Frame size for the headers of hosts, which do not depend on it.
 const FRAME_BYTES: usize = 64;

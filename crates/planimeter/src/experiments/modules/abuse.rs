@@ -1,12 +1,16 @@
-//! Abuse: what a switch does for its controller while another one sends it nonsense, or floods it.
+//! Abuse: the service of a switch to its controller while another controller sends malformed messages or floods it.
 //!
-//! Claim: malformed and flooding input slows the switch down for everybody. Method: one controller asks for
-//! echoes and adds exact rules, one by one, while probes visit all of them in turn and show when each
-//! began to act, and frames the other way show what is forwarded. After a quiet time a second controller sends echo requests of
-//! which a share is malformed, or as many as the rate says, or frames without a rule flood the
-//! controllers; then it is quiet again. Told are both times and their ratio. Source: metric C17 of the
-//! method; RFC 8456, section 5.3. Invariant: the first controller never says anything malformed, so that
-//! losing it is the switch's doing.
+//! Claim: malformed and flooding input slows the switch down for all controllers.
+//!
+//! Method: one controller sends echo requests and adds exact-match entries, one by one. Probes visit all entries in
+//! turn and show their activation. Frames in the other direction show the forwarding rate. After a quiet period,
+//! one of these runs: a second controller sends echo requests, a share of them malformed or at a set rate; or
+//! frames without an entry flood the controllers. A second quiet period follows. The module reports the values of
+//! the periods and their ratio.
+//!
+//! Source: metric C17 of the method; RFC 8456, section 5.3.
+//!
+//! Invariant: the first controller never sends a malformed message. If its connection closes, the switch caused it.
 
 use std::collections::BTreeMap;
 
@@ -34,37 +38,39 @@ use crate::target::program::{PORT_IN, PORT_OUT};
 /// Name of the axis.
 pub const AXIS: &str = "malformed_percent";
 
-/// The controller that behaves, and the one that does not.
+/// Connections of the regular and the misbehaving controller.
 const HONEST: usize = 0;
 const ABUSER: usize = 1;
 
-/// The streams of probes, of frames without a rule, and of frames that a rule sends the other way: these
-/// alone leave the tester's second port, so that its counters say how many they were.
+/// Streams of probes, of frames without an entry, and of frames that an entry forwards in the other direction.
+///
+/// Only the last leave the tester's second port, so that the port counter gives their number.
 const PROBES: u16 = 1;
 const FLOOD: u16 = 2;
 const BACK: u16 = 3;
 
-/// Frames in a second that a rule sends the other way.
+/// Rate of the frames in the other direction, per second.
 const BACK_PPS: f64 = 10_000.0;
 
-/// Times that are compared: quiet, abused, and quiet again.
+/// Periods that are compared: quiet, abuse, quiet.
 const TIMES: usize = 3;
 
-/// A new rule comes after so long, and an echo.
+/// Interval of new entries and of echo requests.
 const RULE_EVERY: Nanos = Nanos::from_millis(5);
 const ECHO_EVERY: Nanos = Nanos::from_millis(1);
 
-/// How long frames and answers that are under way are waited for.
+/// Time to wait for frames and replies in flight.
 const LINGER: Nanos = Nanos::from_millis(100);
 
-/// The name of the limit that a first controller reaches whose connection the switch gives up: what it was to measure
-/// without one is missing.
+/// Name of the limit reached when the switch closes the first controller's connection.
+///
+/// The measurements that need this connection are then missing.
 const LOSSES_LIMIT: &str = "the first controller's connections that a switch may give up: none";
 
-/// How long a barrier's answer is waited for.
+/// Maximum time to wait for a barrier reply.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
-/// A connection that was lost is made again after so long, and so often.
+/// Delay before a closed connection is reopened, and the number of attempts.
 const AGAIN: Nanos = Nanos::from_millis(5);
 const AGAIN_MAX: u64 = 100;
 
@@ -125,11 +131,11 @@ const PROBES_PPS: Declared = Declared {
     help: "probes in a second, all rules together",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[PERCENT, FORMS, FLOODS, ABUSE_PER_S, FLOOD_PER_S, TIME, PROBES_PPS, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Abused over quiet: echo delay and activation, by share of malformed messages (0: floods too)",
@@ -148,51 +154,51 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// What the second controller, or the sender of frames, does.
+/// Behaviour of the second controller or of the sender of frames.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Abuse {
-    /// So many messages a second, this share of them malformed.
+    /// Messages at a rate, a share of them malformed.
     Messages {
-        /// Messages.
+        /// Messages per second.
         per_s: f64,
-        /// The share.
+        /// Share of malformed messages.
         malformed: f64,
-        /// What is wrong with them, by turns.
+        /// Types of malformation, used in turn.
         forms: Vec<Form>,
     },
-    /// So many frames a second that no rule takes.
+    /// Frames per second that match no entry.
     Frames(f64),
 }
 
-/// What is wrong with a message.
+/// Malformation of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Its type.
+    /// Invalid type.
     Type,
-    /// Its body, which is cut short.
+    /// Truncated body.
     Body,
-    /// Its version.
+    /// Invalid version.
     Version,
-    /// Its length.
+    /// Invalid length.
     Length,
 }
 
-/// How a switch is abused.
+/// Settings of the abuse test.
 #[derive(Debug, Clone)]
 pub struct Abusing {
-    /// How.
+    /// Type of abuse.
     pub abuse: Abuse,
-    /// The rules.
+    /// Entries of the regular controller.
     pub flows: Rules,
-    /// How long each time is.
+    /// Duration of each period.
     pub time: Nanos,
-    /// Probes in a second.
+    /// Probes per second.
     pub probes_pps: f64,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct Abused {
     abusing: Abusing,
     version: Option<Version>,
@@ -202,27 +208,27 @@ pub struct Abused {
     echoes: Paced,
     rules: Paced,
     abuse: Paced,
-    /// Echoes without an answer, with when they were said.
+    /// Echo requests without a reply, with the time of sending.
     open: BTreeMap<Xid, Option<Nanos>>,
-    /// By which number each rule was said, when, and when a probe first came out by it.
+    /// Transaction id of each entry, time of sending, and time at which the first probe passed by it.
     said: Vec<(Xid, Option<Nanos>, Option<Nanos>)>,
     times: [Time; TIMES],
     malformed: Vec<Prepared>,
     malformed_said: u64,
-    /// Share of a malformed message that is owed.
+    /// Fraction of a malformed message carried over to the next tick.
     owed: f64,
     lost: [u64; 2],
     abuser_errors: u64,
-    /// Frames that the second port had sent at the beginning of each time, and at the end.
+    /// Counter of the second port at the beginning of each period and at the end.
     sent_back: Vec<u64>,
-    /// How many of those were asked for.
+    /// Number of counter requests sent.
     asked: usize,
-    /// How late they were, at most.
+    /// Largest delay of these requests.
     late: Nanos,
     is_stopped: bool,
 }
 
-/// What was seen in one of the times.
+/// Observations of one period.
 #[derive(Debug, Clone, Default)]
 struct Time {
     echoes: Vec<f64>,
@@ -231,7 +237,7 @@ struct Time {
 }
 
 impl Abused {
-    /// The module for one kind of abuse.
+    /// Creates the module for one type of abuse.
     pub fn new(abusing: Abusing) -> Abused {
         let nothing = Paced::new(1.0, 0, Nanos::ZERO);
         Abused {
@@ -265,7 +271,7 @@ impl Abused {
         let below = if is_flood { vec![Action::output(reserved::CONTROLLER)] } else { Vec::new() };
         let below = FlowMod::add(Match::ANY, 0, below);
         let drops = flows.probes(PROBES, 64, self.abusing.probes_pps);
-        // Probes of rules that are not there yet go nowhere, and do not flood.
+        // Probes of entries that are not installed yet are dropped and do not flood the controller.
         let quiet = FlowMod::add(Rules::all(), 1, Vec::new());
         let back = Match::ANY.with(Field::InPort, PORT_OUT);
         let back = FlowMod::add(back, 2, vec![Action::output(PORT_IN.into())]);
@@ -309,13 +315,13 @@ impl Abused {
         self.timer = Some(desk.timer_in(TICK));
     }
 
-    /// Which of the times a moment lies in.
+    /// Returns the period that contains this time.
     fn time(&mut self, at: Nanos) -> Option<&mut Time> {
         let since = at.since(self.begun_at.filter(|begun| at >= *begun)?);
         self.times.get_mut((since.0 / self.abusing.time.0) as usize)
     }
 
-    /// Has frames that were sent be counted when a time begins.
+    /// Reads the counter of sent frames at the beginning of a period.
     fn count(&mut self, desk: &mut Desk) {
         let begun_at = self.begun_at.unwrap_or(desk.now());
         let due = begun_at.saturating_add(Nanos(self.abusing.time.0 * self.asked as u64));
@@ -326,7 +332,7 @@ impl Abused {
         }
     }
 
-    /// Says what is due, and looks again soon.
+    /// Sends the messages that are due and sets the next timer.
     fn say(&mut self, desk: &mut Desk) {
         let now = desk.now();
         self.count(desk);
@@ -342,7 +348,7 @@ impl Abused {
         let Some(begun_at) = self.begun_at else { return };
         let over_at = begun_at.saturating_add(Nanos(self.abusing.time.0 * TIMES as u64));
         if now >= over_at.saturating_add(LINGER) {
-            // What was asked last is answered by now if anything is.
+            // The replies to the last requests have arrived by now, if there are any.
             return match self.open.is_empty() {
                 true => desk.end(),
                 false => desk.end_by_limit(PATIENCE_LIMIT),
@@ -355,7 +361,7 @@ impl Abused {
         self.timer = Some(desk.timer_in(TICK));
     }
 
-    /// Says what the second controller says.
+    /// Sends the messages of the second controller.
     fn abuse(&mut self, desk: &mut Desk) {
         let Abuse::Messages { malformed, .. } = self.abusing.abuse else { return };
         let now = desk.now();
@@ -396,7 +402,7 @@ impl Abused {
         }
     }
 
-    /// A probe of a rule that is there came out.
+    /// Records a probe that an installed entry forwarded.
     fn came(&mut self, probe: Probe, at: Nanos) {
         if probe.stream == BACK {
             if let Some(time) = self.time(probe.sent_at) {
@@ -410,7 +416,7 @@ impl Abused {
         }
     }
 
-    /// Sorts the rules by the times in which they were said.
+    /// Assigns the entries to the periods in which they were sent.
     fn sort(&mut self) {
         for (_, said_at, acts_at) in std::mem::take(&mut self.said) {
             let Some((said_at, acts_at)) = said_at.zip(acts_at) else { continue };
@@ -429,7 +435,7 @@ impl Abused {
         }
     }
 
-    /// How long rules' moments are unknown: half the time between two probes of one.
+    /// Returns the uncertainty of activation times: half the time between two probes of an entry.
     fn half(&self) -> f64 {
         f64::from(self.abusing.flows.count()) / self.abusing.probes_pps * 1e9 / 2.0
     }
@@ -460,7 +466,7 @@ impl Abused {
             let sent = sent.map_or(0, |(after, before)| after.saturating_sub(*before));
             if sent > 0 {
                 let share = time.forwarded as f64 / sent as f64;
-                // Frames are counted when the tester looks, which may be late.
+                // The counters are read on a timer, which may be late.
                 let late = self.late.saturating_add(TICK).as_secs_f64();
                 let half = 2.0 * (late * BACK_PPS).ceil() / sent as f64;
                 let named = Measured::new(format!("{name}forwarded_ratio"), "ratio", share, half);
@@ -480,18 +486,18 @@ impl Abused {
     }
 }
 
-/// The exact rule of this place, which sends on.
+/// Returns the exact-match entry for this place, which forwards frames.
 fn rule(flows: &Rules, place: u32) -> FlowMod {
     FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, vec![Action::output(PORT_OUT.into())])
 }
 
 impl Form {
-    /// A message of this version that has it; the first byte is the version, then type, length and number.
+    /// Builds a malformed message of this version: version, type, length, transaction id, body.
     fn bytes(self, wire: u8) -> Vec<u8> {
         let header = |version, kind, length: u8| vec![version, kind, 0, length, 0, 0, 0, 9];
         match self {
             Form::Type => header(wire, 99, 8),
-            // A flow-mod is far longer.
+            // A flow-mod is much longer.
             Form::Body => [header(wire, 14, 16), vec![0xff; 8]].concat(),
             Form::Version => header(0x63, 2, 8),
             Form::Length => header(wire, 2, 4),
@@ -537,7 +543,7 @@ impl Module for Abused {
                 None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.say(desk),
             },
-            // The only other timer is that of a connection that was lost.
+            // The only other timer reopens a closed connection.
             What::Timer(_) => desk.connect(ABUSER),
             _ => {}
         }
@@ -549,7 +555,7 @@ impl Module for Abused {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let time = Nanos::from_secs_f64(own.number(&TIME));

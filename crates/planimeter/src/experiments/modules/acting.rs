@@ -1,10 +1,13 @@
-//! What actions cost frames, and whether they are done.
+//! Cost of actions, and verification of their effect.
 //!
-//! Claim: an action may take time, be done in software, be refused, or be accepted and not done. Method:
-//! each action has a rule of its own beside a rule that only sends the like frames on; one stream of
-//! each kind of frame visits its rules in turn, so that both are measured in the same trial, and every frame
-//! is compared to its last byte with what it ought to be. Source: OFLOPS's action delay and action
-//! scalability modules; the OFLOPS-SUME paper, figure 6c; costa2017, table VI.
+//! Claim: an action may take time, run in software, be rejected, or be accepted without effect.
+//!
+//! Method: each action has its own entry, and another entry only outputs frames of the same kind. One stream of
+//! each kind of frame visits its entries in turn, so that one trial measures both. Every output frame is compared
+//! with the expected frame to its last byte.
+//!
+//! Source: OFLOPS's action delay and action scalability modules; the OFLOPS-SUME paper, figure 6c; costa2017, table
+//! VI.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Value};
 use instrument::stream::{Headers, Rate, Stream};
@@ -34,7 +37,7 @@ const SIZES: Declared = Declared {
     help: "sizes of frames, frame check sequence included",
 };
 
-/// Frames in a second, of all rules together.
+/// Frames per second, over all entries.
 pub const PROBES_PPS: Declared = Declared {
     key: "probes_pps",
     takes: Takes::Number(1.0, 1e6),
@@ -61,10 +64,10 @@ const SIZE: Declared = Declared {
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// What can be set of action delay and of header rewrite.
+/// Parameters of action delay and header rewrite.
 pub const DELAY: &[Declared] = &[SIZES, PROBES_PPS, VERSION];
 
-/// What can be set of action scalability.
+/// Parameters of action scalability.
 pub const SCALABILITY: &[Declared] = &[LENGTHS, SIZE, PROBES_PPS, VERSION];
 
 /// Axis of action delay and header rewrite.
@@ -85,7 +88,7 @@ const VERDICTS: Show = Show::values(
     ],
 );
 
-/// What is shown of action delay.
+/// Report values of action delay.
 pub const DELAY_SHOWS: &[Show] = &[
     VERDICTS,
     Show::values(
@@ -131,7 +134,7 @@ const REWRITES_OTHER: Show = Show::values(
     &["ipv6_dst_extra_ns_p50", "ipv6_flabel_extra_ns_p50", "arp_op_extra_ns_p50"],
 );
 
-/// What is shown of header rewrite.
+/// Report values of header rewrite.
 pub const REWRITE_SHOWS: &[Show] = &[
     VERDICTS,
     Show::values(
@@ -143,7 +146,7 @@ pub const REWRITE_SHOWS: &[Show] = &[
     REWRITES_OTHER,
 ];
 
-/// What is shown of action scalability.
+/// Report values of action scalability.
 pub const SCALABILITY_SHOWS: &[Show] = &[
     Show::values(
         "Extra latency by number of actions",
@@ -153,18 +156,18 @@ pub const SCALABILITY_SHOWS: &[Show] = &[
     VERDICTS,
 ];
 
-/// The module.
+/// State of the module.
 pub struct Acting {
     passing: Passing,
-    /// For each case that of its kind to which nothing is done.
+    /// For each case, the case of the same kind without actions.
     plain: Vec<usize>,
 }
 
-/// A case, and the one that it is compared with.
+/// A case and the case that it is compared with.
 type Compared = (Case, usize);
 
 impl Acting {
-    /// The module for such a passage; each case is compared with that of the number beside it.
+    /// Creates the module; `plain` has the case that each case is compared with.
     pub fn new(passage: Passage, plain: Vec<usize>) -> Acting {
         Acting { passing: Passing::new(passage), plain }
     }
@@ -193,7 +196,7 @@ impl Acting {
             let right = seen.right_ratio().unwrap_or(0.0);
             let ratio = Measured::new(format!("{name}_right_ratio"), "ratio", right, 0.0);
             desk.measured(ratio.of(seen.checked));
-            // What is not done costs nothing, which is no answer.
+            // An action without effect has no cost to report.
             let is_done = seen.right == seen.checked && place != plain;
             if let (Some(plain), true) = (cases[plain].1.spread(), is_done) {
                 desk.measured(told("extra_ns_p50", extra(&spread, &plain)));
@@ -203,7 +206,7 @@ impl Acting {
     }
 }
 
-/// What became of a rule.
+/// Verdict about an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Accepted(verdict::Verdict),
@@ -216,14 +219,14 @@ impl Verdict {
         match (&seen.absent, seen.checked) {
             (Some(Absent::NotExpressible), _) => Verdict::Inexpressible,
             (Some(_), _) => Verdict::Refused,
-            // Its frames came back in the end: it does not act, though nothing was compared.
+            // Its frames returned until the end: it is not active, although no frame was compared.
             (None, 0) if seen.back == 0 => Verdict::Accepted(verdict::Verdict::Unseen),
             (None, _) => Verdict::Accepted(seen.activation.verdict()),
         }
     }
 }
 
-/// Puts into the log why a rule is not there or what is wrong with its frames.
+/// Logs why an entry is missing or how its frames are incorrect.
 fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
     let why = match &seen.absent {
         Some(Absent::NotExpressible) => return,
@@ -238,7 +241,7 @@ fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
     desk.log("action", &[("name", case.name.to_string().into()), ("why", Value::Text(why.into()))]);
 }
 
-/// How many rules came to what, and which.
+/// Reports how many entries got each verdict, and which.
 fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut Desk) {
     use verdict::Verdict::{Done, Late, NotDone, Unseen, Unstable};
     for (name, verdict) in [
@@ -272,7 +275,7 @@ impl Module for Acting {
     }
 }
 
-/// Empties the first table and all groups but for the rule below all others, which sends back.
+/// Deletes all groups and all entries of the first table except the lowest, which sends frames back.
 fn emptied() -> Vec<Message> {
     let groups = GroupMod {
         command: GroupModCommand::Delete,
@@ -287,7 +290,7 @@ fn emptied() -> Vec<Message> {
     vec![Message::FlowMod(empty), Message::GroupMod(groups), Message::FlowMod(back)]
 }
 
-/// The case of a deed at this place, as frames of this size show it.
+/// Creates the case of an action at this position, for frames of this size.
 fn case(deed: &Deed, place: u64, plain: &Headers, frame_bytes: usize, flows: u64) -> Case {
     let mut actions = deed.actions.clone();
     if !deed.sends {
@@ -305,7 +308,7 @@ fn case(deed: &Deed, place: u64, plain: &Headers, frame_bytes: usize, flows: u64
     }
 }
 
-/// The frames of one flow of a stream with changed headers, as long as these make them.
+/// Returns the frames of one flow of a stream with changed headers, at their length.
 fn changed(
     stream: &Stream,
     place: u64,
@@ -320,7 +323,7 @@ fn changed(
     Stream { headers, frame_bytes, vary: Vec::new(), ..stream.clone() }
 }
 
-/// The cases of these deeds, those of a kind behind one to which nothing is done, and their streams.
+/// Returns the cases of these actions, each kind after a case without actions, and their streams.
 fn lined_up(
     deeds: &[Deed],
     plain: &Headers,
@@ -340,7 +343,7 @@ fn lined_up(
         for (place, deed) in (0..).zip([&none].into_iter().chain(own)) {
             cases.push((case(deed, place, plain, frame_bytes, flows), first));
         }
-        // No two streams keep in step, so that where their frames meet all rules pay for it alike.
+        // The rates differ slightly, so that contention between streams affects all entries alike.
         let apart = 1.0 + 0.03 * streams.len() as f64;
         streams.push(kind.stream(plain, frame_bytes, flows, pps * apart * flows as f64 / all));
     }
@@ -365,13 +368,13 @@ fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -
     Spot::new(x, context.parameters.seconds + 0.2, make)
 }
 
-/// The headers of plain frames of this run's addresses.
+/// Returns the headers of unchanged frames with this run's addresses.
 fn plain(context: &Context) -> Headers {
     let rate = Rate::FramesPerSecond(1.0);
     context.setup().stream(Technology::OpenFlow, &context.addresses, 64, rate).headers
 }
 
-/// These deeds on one target, by size of frames, which this parameter says.
+/// Creates the method for these actions, by frame sizes from this parameter.
 fn by_size(context: &Context, deeds: &[Deed], sizes: &Declared) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let plain = plain(context);
@@ -384,18 +387,18 @@ fn by_size(context: &Context, deeds: &[Deed], sizes: &Declared) -> Box<dyn Metho
     Box::new(Rounds::new(context, BYTES_AXIS, spots))
 }
 
-/// Action delay on one target.
+/// Creates the action delay method.
 pub fn delay(context: &Context) -> Box<dyn Method> {
     by_size(context, &deeds::all(), &SIZES)
 }
 
-/// Header rewrite on one target.
+/// Creates the header rewrite method.
 pub fn rewrite(context: &Context) -> Box<dyn Method> {
     let deeds: Vec<Deed> = deeds::all().into_iter().filter(|deed| deed.is_rewrite).collect();
     by_size(context, &deeds, &SIZES)
 }
 
-/// The rewrite of a UDP port alone, named `port_rewrite`, at the sizes that a parameter says.
+/// Creates the method for the rewrite of one UDP port, named `port_rewrite`, by frame sizes from a parameter.
 pub fn port_rewrite(context: &Context, sizes: &Declared) -> Box<dyn Method> {
     let is_it = |deed: &Deed| deed.name == "udp_src";
     let named = |deed: Deed| Deed { name: "port_rewrite", ..deed };
@@ -403,7 +406,7 @@ pub fn port_rewrite(context: &Context, sizes: &Declared) -> Box<dyn Method> {
     by_size(context, &deeds, sizes)
 }
 
-/// Action scalability on one target: by number of actions.
+/// Creates the action scalability method, by number of actions.
 pub fn scalability(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let (plain, bytes) = (plain(context), own.integer(&SIZE) as usize);

@@ -1,62 +1,63 @@
-//! When each rule began to act on frames, from probes that show by their port how they were treated.
+//! Activation time of each entry, from probes whose port shows which entry applied.
 //!
-//! Source: metrics C2 to C4 of the method (`docs/oflops.md`); the OFLOPS-SUME paper, section IV-B (data
-//! plane latency). A rule acted between the last probe that it did not treat left and the first that it did
-//! treat arrived, so that its moment is known to half of that time. A probe that was lost shows nothing. Invariant: nothing is said of a rule without a probe that shows it.
+//! Source: metrics C2 to C4 of the method (`docs/oflops.md`); the OFLOPS-SUME paper, section IV-B (data plane
+//! latency). An entry became active between two events: the last probe that it did not handle left, and the first
+//! that it handled arrived. The uncertainty is half of that time. A lost probe shows nothing.
+//!
+//! Invariant: an entry without a probe that shows its activation has no activation time.
 
 use packet::time::Nanos;
 
 use crate::activation_times::{ActivationTimes, Bounds, Window};
 
-/// What probes have shown of rules.
+/// Probe results of all entries.
 #[derive(Debug, Clone)]
 pub struct Activation {
     rules: Vec<Shown>,
-    /// When the first byte of the update left: no rule can act before.
+    /// Time at which the first byte of the update was sent; no entry can be active earlier.
     begun_at: Nanos,
-    /// When the switch said that all of them act.
+    /// Time of the barrier reply.
     acknowledged_at: Option<Nanos>,
 }
 
-/// What probes have shown of one rule.
+/// Probe results of one entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Shown {
-    /// When the last probe left that was treated as before, of those that left before any that was treated
-    /// by the rule.
+    /// Departure time of the last probe in the old state that was sent before any probe in the new state.
     old_last: Option<Nanos>,
-    /// When the first probe left that was treated by the rule.
+    /// Departure time of the first probe in the new state.
     new_first: Option<Nanos>,
-    /// When the first such probe arrived.
+    /// Arrival time of the first probe in the new state.
     new_by: Option<Nanos>,
-    /// Probes that left after the acknowledgement and were treated as before.
+    /// Probes sent after the barrier reply that show the old state.
     stale: u32,
-    /// Probes so treated that left after one that the rule had treated.
+    /// Probes in the old state that were sent after one in the new state.
     relapsed: u32,
-    /// The first probe of all: when it left, and whether the rule treated it.
+    /// Departure time of the very first probe, and whether it shows the new state.
     first: Option<(Nanos, bool)>,
-    /// Before the update: the last probe, and whether it was treated as rules will have it.
+    /// Before the update: time of the last probe, and whether it shows the new state.
     before: Option<(Nanos, bool)>,
-    /// What the first probe took that was treated by the rule, and what the last one did.
+    /// Latency of the first and of the last probe in the new state.
     took: Option<[Nanos; 2]>,
 }
 
-/// A moment, and how well it is known.
+/// A time and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// The middle of the time in which it lies.
+    /// Middle of the interval.
     pub at: Nanos,
-    /// Half of that time.
+    /// Half of the interval.
     pub half: Nanos,
 }
 
 impl Activation {
-    /// Nothing has been seen of so many rules.
+    /// Creates an empty record for this number of entries.
     pub fn new(rules: u32) -> Activation {
         let rules = vec![Shown::default(); rules as usize];
         Activation { rules, begun_at: Nanos::ZERO, acknowledged_at: None }
     }
 
-    /// A rule's probe came back that left before the update.
+    /// Records a returned probe that was sent before the update.
     pub fn note_before(&mut self, rule: u64, sent_at: Nanos, is_new: bool) {
         let Some(shown) = self.rules.get_mut(rule as usize) else { return };
         if shown.before.is_none_or(|(last, _)| last <= sent_at) {
@@ -67,22 +68,22 @@ impl Activation {
         }
     }
 
-    /// How many rules' last probe shows that all is as it has to be before the update.
+    /// Returns the number of entries whose last probe shows the state required before the update.
     pub fn ready(&self) -> usize {
         self.rules.iter().filter(|shown| shown.before.is_some_and(|(_, is_new)| !is_new)).count()
     }
 
-    /// The first byte of the update left.
+    /// Records that the first byte of the update was sent.
     pub fn begin(&mut self, at: Nanos) {
         self.begun_at = at;
     }
 
-    /// The switch said that every rule acts: when that was heard.
+    /// Records the arrival of the barrier reply.
     pub fn acknowledge(&mut self, at: Nanos) {
         self.acknowledged_at.get_or_insert(at);
     }
 
-    /// A rule's probe came back; whether it is the first that the rule treated.
+    /// Records a returned probe; returns whether it is the first in the new state.
     pub fn note(&mut self, rule: u64, sent_at: Nanos, arrived_at: Nanos, is_new: bool) -> bool {
         let is_stale = self.acknowledged_at.is_some_and(|said| sent_at > said);
         let Some(shown) = self.rules.get_mut(rule as usize) else { return false };
@@ -105,7 +106,7 @@ impl Activation {
         false
     }
 
-    /// What the first probe took that each rule treated, and what the last one did, in nanoseconds.
+    /// Returns the latencies of the first and of the last probe in the new state of each entry, in nanoseconds.
     pub fn took(&self) -> [Vec<f64>; 2] {
         let took = |place: usize| {
             self.rules.iter().filter_map(move |shown| Some(shown.took?[place].0 as f64)).collect()
@@ -113,19 +114,21 @@ impl Activation {
         [took(0), took(1)]
     }
 
-    /// How many rules have been seen at work.
+    /// Returns the number of entries with a probe in the new state.
     pub fn active(&self) -> usize {
         self.rules.iter().filter(|shown| shown.new_first.is_some()).count()
     }
 
-    /// Whether every rule has been.
+    /// Returns whether every entry has a probe in the new state.
     pub fn is_complete(&self) -> bool {
         self.rules.iter().all(|shown| shown.new_first.is_some())
     }
 
-    /// The window in which a rule began to act, if that has been seen: not before the last probe left that it did not
-    /// treat, nor before the update, and not after the first that it did treat had arrived. Where on its way
-    /// a probe was treated is not known, and one that waited on its way may have been treated late.
+    /// Returns the window in which an entry became active, if a probe shows it.
+    ///
+    /// It begins when the last probe in the old state was sent, but not before the update. It ends when the first
+    /// probe in the new state arrived. The position on the path at which a probe met the entry is unknown, and a
+    /// queued probe may have met it late.
     fn window(&self, rule: usize) -> Option<[Nanos; 2]> {
         let shown = self.rules[rule];
         let (new, by) = shown.new_first.zip(shown.new_by)?;
@@ -134,14 +137,14 @@ impl Activation {
         Some([from, by.max(from)])
     }
 
-    /// The middle of that window and half of its width.
+    /// Returns the middle of that window and half of its width.
     pub fn moment(&self, rule: usize) -> Option<Moment> {
         let [from, by] = self.window(rule)?;
         let half = Nanos(by.since(from).0 / 2);
         Some(Moment { at: from.saturating_add(half), half })
     }
 
-    /// The windows of all rules that have been seen at work, from the first byte of the update on.
+    /// Returns the windows of all active entries, relative to the first byte of the update.
     pub fn times(&self) -> ActivationTimes {
         let window = |rule| {
             let [low, high] = self.window(rule)?.map(|at| at.since(self.begun_at).0 as f64);
@@ -150,19 +153,22 @@ impl Activation {
         ActivationTimes::new((0..self.rules.len()).filter_map(window).collect())
     }
 
-    /// The moments of all rules that have been seen at work, with their numbers.
+    /// Iterates over the activation times of all active entries, with their numbers.
     pub fn moments(&self) -> impl Iterator<Item = (usize, Moment)> + '_ {
         (0..self.rules.len()).filter_map(|rule| Some((rule, self.moment(rule)?)))
     }
 
-    /// Rules of which a probe that left after the acknowledgement was treated as before, which no way of
-    /// looking explains.
+    /// Returns the number of entries with a probe in the old state that was sent after the barrier reply.
+    ///
+    /// Measurement uncertainty cannot explain these.
     pub fn premature(&self) -> usize {
         self.rules.iter().filter(|shown| shown.stale > 0).count()
     }
 
-    /// Rules that may have begun to act after the acknowledgement had arrived, as far as their windows tell; those of
-    /// [`Activation::premature`] are among them.
+    /// Returns the number of entries that may have become active after the barrier reply, according to their
+    /// windows.
+    ///
+    /// This includes those of [`Activation::premature`].
     pub fn premature_most(&self) -> usize {
         let Some(said) = self.acknowledged_at else { return 0 };
         let is_possible = |&rule: &usize| {
@@ -172,18 +178,19 @@ impl Activation {
         (0..self.rules.len()).filter(is_possible).count()
     }
 
-    /// Such probes.
+    /// Returns the number of probes that [`Activation::premature`] is based on.
     pub fn stale(&self) -> u64 {
         self.rules.iter().map(|shown| u64::from(shown.stale)).sum()
     }
 
-    /// Probes that were treated as before although an earlier one had been treated by the rule.
+    /// Returns the number of probes in the old state after an earlier one in the new state.
     pub fn relapsed(&self) -> u64 {
         self.rules.iter().map(|shown| u64::from(shown.relapsed)).sum()
     }
 
-    /// Of rules whose first probe of all found them not at work, how long it was from that probe to the
-    /// first that did.
+    /// Iterates over the time from the first probe to the first in the new state.
+    ///
+    /// Only entries whose first probe shows the old state count.
     pub fn after_first_probe(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.rules.iter().filter_map(|shown| match shown.first? {
             (_, true) => None,
@@ -191,7 +198,7 @@ impl Activation {
         })
     }
 
-    /// Rules that had a probe at all, and those of them whose first found them at work.
+    /// Returns the number of entries with a probe, and of those whose first probe shows the new state.
     pub fn first_probes(&self) -> (usize, usize) {
         let first = self.rules.iter().filter_map(|shown| shown.first);
         first.fold((0, 0), |(all, at_work), (_, is_new)| (all + 1, at_work + usize::from(is_new)))
@@ -204,7 +211,7 @@ mod tests {
 
     const WAY: u64 = 10;
 
-    /// Notes a probe that took [`WAY`].
+    /// Records a probe with the latency [`WAY`].
     fn note(activation: &mut Activation, rule: u64, sent_at: u64, is_new: bool) -> bool {
         activation.note(rule, Nanos(sent_at), Nanos(sent_at + WAY), is_new)
     }
@@ -216,13 +223,13 @@ mod tests {
         assert!(note(&mut activation, 0, 300, true));
         assert!(!note(&mut activation, 0, 400, true), "the first only");
         assert_eq!(activation.moment(0), Some(Moment { at: Nanos(205), half: Nanos(105) }));
-        // No rule acts before it was sent.
+        // No entry is active before it was sent.
         activation.begin(Nanos(250));
         assert_eq!(activation.moment(0), Some(Moment { at: Nanos(280), half: Nanos(30) }));
         activation.begin(Nanos(0));
         assert_eq!(activation.moment(1), None);
         assert_eq!((activation.active(), activation.is_complete()), (1, false));
-        // A probe that overtook others shows no more than it does.
+        // A probe that overtook others gives no additional information.
         note(&mut activation, 0, 250, true);
         assert_eq!(activation.moment(0).unwrap().at, Nanos(180));
     }
@@ -280,10 +287,10 @@ mod tests {
         note(&mut activation, 0, 100, false);
         activation.note(0, Nanos(200), Nanos(900), true);
         assert_eq!(activation.moment(0), Some(Moment { at: Nanos(500), half: Nanos(400) }));
-        // Treated as before once more, it had begun to act all the same.
+        // A relapse does not change the activation time.
         note(&mut activation, 0, 300, false);
         assert_eq!(activation.moment(0), Some(Moment { at: Nanos(500), half: Nanos(400) }));
-        // Without a probe before, all that is known is that the update comes first.
+        // Without an earlier probe, the window begins with the update.
         note(&mut activation, 1, 240, true);
         assert_eq!(activation.moment(1), Some(Moment { at: Nanos(150), half: Nanos(100) }));
     }

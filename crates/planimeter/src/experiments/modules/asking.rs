@@ -1,11 +1,15 @@
-//! Questions to a switch and how long their answers take.
+//! Requests to a switch and their reply times.
 //!
-//! A delay goes from the moment before the socket was handed the question's first byte to the moment
-//! when the read returned that completed the answer. Answers come in several messages where
-//! statistics do; the last one counts, and the first is told beside it. Invariants: an answer whose last part may
-//! have come while the tester was away has no known delay, and what it missed of the parts between does not matter;
-//! what is asked stays here until it is answered or given up; an answer that comes in pieces without an end is given
-//! up when it is beyond all bounds.
+//! The reply time starts before the first byte of the request goes to the socket. It ends when the read that
+//! completes the reply returns. A multipart reply consists of several messages: the last one counts, and the time
+//! to the first is reported too.
+//!
+//! Invariants:
+//!
+//! - The reply time is unknown if the tester may have been descheduled when the last part arrived. Gaps between the
+//!   first part and the last do not matter.
+//! - A request stays here until its reply is complete or the caller gives it up.
+//! - A multipart reply that never ends is given up at a fixed size.
 
 use std::collections::BTreeMap;
 
@@ -18,53 +22,54 @@ use packet::time::Nanos;
 use super::spread::Spread;
 use super::statistics;
 
-/// The name of the limit that a module's patience with a switch sets.
+/// Name of the limit set by the patience of a module.
 pub const PATIENCE_LIMIT: &str = "patience for answers, counters and the end of rules";
 
-/// An answer that has so many bytes is given up: a table of a million rules has a tenth of that.
+/// Size at which a reply is given up; a dump of a million entries has a tenth of it.
 const ANSWER_BYTES_MAX: u64 = 1 << 30;
 
-/// And one of so many messages.
+/// Number of messages at which a reply is given up.
 const ANSWER_PARTS_MAX: u64 = 1 << 20;
 
-/// Asks to be told news. Some switches tell a controller that calls them none (Open vSwitch) before it has
-/// said how much it wants of a frame.
+/// Creates a set-config message that enables asynchronous messages.
+///
+/// Some switches (Open vSwitch) send none to a controller that connects to them before it sets the miss send length.
 pub fn hear_news() -> Message {
     Message::SetConfig(SwitchConfig { miss_send_bytes: u16::MAX, ..SwitchConfig::default() })
 }
 
-/// Messages that were said together; the answer to the last of them is waited for.
+/// Reply to the last of several messages that were sent together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// What was said.
+    /// Transaction ids of the messages.
     pub said: Said,
-    /// Before the socket was handed the first byte.
+    /// Time before the first byte went to the socket.
     pub sent_at: Nanos,
-    /// When the first message of the answer was read.
+    /// Time at which the first message of the reply was read.
     pub first_at: Nanos,
-    /// When the last was.
+    /// Time at which the last message of the reply was read.
     pub last_at: Nanos,
-    /// Bytes of all messages of the answer.
+    /// Size of all messages of the reply, in bytes.
     pub bytes: u64,
-    /// How many messages those were.
+    /// Number of messages of the reply.
     pub parts: u64,
-    /// Whether there was no end of them.
+    /// Whether the reply exceeded the limits without an end.
     pub is_endless: bool,
-    /// How many things it tells of.
+    /// Number of entries, ports or other items that the reply reports on.
     pub rows: u64,
-    /// Frames that it tells of.
+    /// Number of frames that the reply counts.
     pub frames: u64,
-    /// Errors about any of the messages said.
+    /// Number of errors for any of the messages.
     pub errors: u32,
-    /// Whether the answer is an error, or the question could not be put.
+    /// Whether the reply is an error, or the request could not be sent.
     pub is_refused: bool,
-    /// Whether the tester was there when the first message came.
+    /// Whether the arrival time of the first message is known.
     pub is_first_known: bool,
-    /// Whether it was there when the last one came.
+    /// Whether the arrival time of the last message is known.
     pub is_known: bool,
 }
 
-/// What is under way.
+/// Outstanding requests.
 #[derive(Debug, Default)]
 pub struct Asking {
     waiting: BTreeMap<(usize, Xid), Waiting>,
@@ -78,27 +83,27 @@ struct Waiting {
     is_over: bool,
 }
 
-/// The delays of answers of one kind.
+/// Reply times of one type of request.
 #[derive(Debug, Clone, Default)]
 pub struct Delays {
     first_ns: Vec<f64>,
     last_ns: Vec<f64>,
-    /// Answers whose delay is unknown because the tester was away.
+    /// Replies without a known time because the tester may have been descheduled.
     pub unknown: u64,
-    /// Questions that were refused.
+    /// Rejected requests.
     pub refused: u64,
-    /// Questions that nobody answered as long as was waited.
+    /// Requests without a reply before their timeout.
     pub unanswered: u64,
-    /// Questions whose answers came in pieces without an end as long as was waited, or beyond all bounds.
+    /// Requests whose multipart reply did not end before the timeout, or exceeded the size limits.
     pub endless: u64,
-    /// Bytes of the last answer.
+    /// Size of the last reply, in bytes.
     pub bytes: u64,
-    /// What the last answer tells of.
+    /// Number of items in the last reply.
     pub rows: u64,
 }
 
 impl Asking {
-    /// Says messages and waits for the answer to the last of them.
+    /// Sends messages and waits for the reply to the last of them.
     pub fn ask(&mut self, desk: &mut Desk, connection: usize, messages: Vec<Message>) -> Said {
         let said = desk.send_all(connection, messages);
         self.wait(connection, said, desk.now());
@@ -125,23 +130,24 @@ impl Asking {
         self.waiting.insert((connection, said.xid), waiting);
     }
 
-    /// How many questions are under way.
+    /// Returns the number of outstanding requests.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Gives a question up; whether it was under way.
+    /// Gives up a request; returns whether it was outstanding.
     pub fn give_up(&mut self, connection: usize, said: Said) -> bool {
         self.waiting.remove(&(connection, said.xid)).is_some()
     }
 
-    /// Whether some of the answer to a question that is under way has come.
+    /// Returns whether part of the reply to an outstanding request has arrived.
     pub fn has_begun(&self, connection: usize, said: Said) -> bool {
         self.waiting.get(&(connection, said.xid)).is_some_and(|waiting| waiting.has_begun)
     }
 
-    /// An event, and the answer that it completes. The socket may be heard to have taken a question
-    /// only after the answer was read.
+    /// Processes an event; returns the reply that it completes.
+    ///
+    /// The event that the request was sent may arrive after the reply was read.
     pub fn note(&mut self, event: &Event<'_>) -> Option<Answer> {
         let key = match event.what {
             What::Sent { connection, said, first, .. } => {
@@ -204,14 +210,14 @@ impl Waiting {
 }
 
 impl Answer {
-    /// From before the question left until the last of the answer was read.
+    /// Returns the time from before the request was sent until the last message of the reply was read.
     pub fn delay(&self) -> Nanos {
         self.last_at.since(self.sent_at)
     }
 }
 
 impl Delays {
-    /// One answer more.
+    /// Adds a reply.
     pub fn note(&mut self, answer: &Answer) {
         if answer.is_refused {
             self.refused += 1;
@@ -232,29 +238,29 @@ impl Delays {
         }
     }
 
-    /// Answers that came, known delay or not.
+    /// Returns the number of replies, with a known time or not.
     pub fn answered(&self) -> u64 {
         self.last_ns.len() as u64 + self.unknown
     }
 
-    /// Questions that were put and that the switch did not refuse.
+    /// Returns the number of requests that were sent and not rejected.
     pub fn asked(&self) -> u64 {
         self.answered() + self.unanswered + self.endless
     }
 
-    /// The spread of the delays, where there are any.
+    /// Returns the distribution of the reply times, if there are any.
     pub fn spread(&self) -> Option<Spread> {
         Spread::of(self.last_ns.clone())
     }
 
-    /// Tells the delays under a name; each is known to `half`.
+    /// Reports the reply times under a name; each has an uncertainty of ±`half`.
     pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
         if let Some(spread) = self.spread() {
             spread.tell(name, half, tell);
         }
     }
 
-    /// Tells the time to the first message of an answer under a name.
+    /// Reports the time to the first message of a reply under a name.
     pub fn tell_first(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
         if let Some(spread) = Spread::of(self.first_ns.clone()) {
             spread.tell(name, half, tell);

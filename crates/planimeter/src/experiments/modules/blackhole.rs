@@ -1,10 +1,14 @@
-//! Blackhole: how long flows go on after they were to stop, and how many frames leak meanwhile.
+//! Blackhole: the time for which flows continue after they should have stopped, and the frames that leak until
+//! then.
 //!
-//! Claim: who isolates a host or withdraws a route by rules that drop goes by the barrier, and the switch
-//! may forward for long after it. Method: so many rules send frames on, and are changed to drop them, or
-//! deleted one by one or by one message for all, above a rule that drops; probes visit each in turn, and
-//! each that still comes out has leaked. A flow stopped between its last frame that came out and the one
-//! behind that. Source: metric C14 of the method; OFLOPS's consistency module.
+//! Claim: a controller that isolates a host or withdraws a route with drop entries relies on the barrier reply. The
+//! switch may forward frames long after it.
+//!
+//! Method: entries that forward frames change to drop them, or are deleted one by one or by one message for all,
+//! above an entry that drops. Probes visit each in turn; each probe that still arrives has leaked. A flow stopped
+//! between its last frame that arrived and the next one.
+//!
+//! Source: metric C14 of the method; OFLOPS's consistency module.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, What};
 use openflow::model::flow::FlowModCommand;
@@ -22,7 +26,7 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 
-/// The stream of probes.
+/// Id of the stream of probes.
 const PROBES: u16 = 1;
 
 const BY: Declared = Declared {
@@ -33,10 +37,10 @@ const BY: Declared = Declared {
     help: "how flows are stopped: rules modified to drop, deleted one by one, or all by one message",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Time until flows stop whose rules are modified to drop, and until the barrier is answered",
@@ -55,30 +59,30 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The module.
+/// State of the module.
 pub struct Blackhole {
     changing: Changing,
     count: usize,
     leaked_at: Nanos,
 }
 
-/// What was seen of a flow.
+/// Observations of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Flow {
-    /// When the last frame left that came out.
+    /// Departure time of the last frame that arrived.
     last: Option<Nanos>,
     leaked: u64,
     leaked_after: u64,
 }
 
 impl Blackhole {
-    /// The module for a change of so many rules.
+    /// Creates the module for a change of `count` entries.
     pub fn new(change: Change, count: u32) -> Blackhole {
         let leaked_at = Nanos(0);
         Blackhole { changing: Changing::new(change), count: count as usize, leaked_at }
     }
 
-    /// Whether no frame has come out for so long that each flow has had two.
+    /// Returns whether no frame has arrived for two rounds of probes.
     fn is_quiet(&self, now: Nanos) -> bool {
         let round = self.changing.round();
         let quiet = round.saturating_add(round).saturating_add(LEAD);
@@ -119,10 +123,10 @@ impl Blackhole {
         let round = self.changing.round().0 as f64;
         let (mut stops, mut seen) = (Vec::new(), 0u64);
         for flow in &flows {
-            // Of a flow that never came out nothing is known.
+            // A flow without any arrived frame has no result.
             let Some(at) = flow.last else { continue };
             seen += 1;
-            // It stopped if two of its frames behind the last one were sent and did not come out.
+            // The flow stopped if its next two frames were sent and did not arrive.
             if ended_at.since(at).0 as f64 >= 2.0 * round {
                 let from = at.max(sent_at).0 as f64 - sent_at.0 as f64;
                 let until = (at.0 as f64 + round - sent_at.0 as f64).max(from);
@@ -160,7 +164,7 @@ impl Module for Blackhole {
     }
 }
 
-/// The messages that stop the flows.
+/// Returns the messages that stop the flows.
 fn stopped(rules: &Rules, by: &str, priorities: &[u16]) -> Vec<FlowMod> {
     let each = || (0..).zip(priorities.iter().copied());
     match by {
@@ -178,7 +182,7 @@ fn stopped(rules: &Rules, by: &str, priorities: &[u16]) -> Vec<FlowMod> {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

@@ -1,9 +1,13 @@
-//! Rules that are changed while frames run, and what became of each frame.
+//! Entries that change while frames run, and the fate of each frame.
 //!
-//! Source: metric C14 of the method (`docs/oflops.md`). The rules that are there before are put in, frames
-//! run for a while, the change is said with a barrier behind it, and when the module has seen enough,
-//! or after its patience, frames stop, those under way are waited for, and the port's own counter tells
-//! how many had left. Invariant: a frame counts as lost only if that counter says that it was sent.
+//! Source: metric C14 of the method (`docs/oflops.md`).
+//!
+//! 1. The module installs the initial entries, and frames run for a while.
+//! 2. It sends the change, followed by a barrier request.
+//! 3. When the module has enough observations, or after its time limit, the frames stop.
+//! 4. The module waits for frames in flight. The port counter gives the number of frames sent.
+//!
+//! Invariant: a frame counts as lost only if that counter shows that it was sent.
 
 use instrument::module::{Desk, Event, Needs, Said, Span, TimerId, Watch, What};
 use instrument::stream::Stream;
@@ -15,70 +19,70 @@ use packet::time::Nanos;
 use super::passage::UNANSWERED;
 use super::rules::{FAR, NEAR, sent};
 
-/// How long frames run before the change at least, and how long those under way are waited for.
+/// Minimum time for which frames run before the change, and time to wait for frames in flight.
 pub const LEAD: Nanos = Nanos::from_millis(50);
 
-/// How often it is asked whether enough was seen.
+/// Interval of the checks for enough observations.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
-/// The name of the limit that [`Change::patience`] sets for the change.
+/// Name of the limit that [`Change::patience`] sets for the change.
 const PATIENCE_LIMIT: &str = "patience for the change and for its barrier";
 
-/// Frames that are kept in mind.
+/// Maximum number of frames with a record.
 pub const FRAMES_MAX: usize = 1 << 22;
 
-/// A frame that came back on the port where frames are sent on.
+/// Frame returned on the port to which entries forward.
 pub const ON: u8 = 1;
 
-/// One that came back where it was sent from.
+/// Frame returned on the port from which it was sent.
 pub const BACK: u8 = 2;
 
-/// One that came again on a port where it had been.
+/// Duplicate of a frame on the same port.
 pub const AGAIN: u8 = 4;
 
-/// What is changed, and how it is watched.
+/// A change and its observation.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// What is said before.
+    /// Messages sent before the change.
     pub before: Vec<Message>,
-    /// The change.
+    /// Messages of the change.
     pub change: Vec<Message>,
-    /// The frames.
+    /// Stream of frames.
     pub stream: Stream,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long is waited after the change was said.
+    /// Maximum time to wait after the change was sent.
     pub patience: Nanos,
 }
 
-/// A change that is being made.
+/// A change in progress.
 pub struct Changing {
     change: Change,
     phase: Phase,
     barrier: Option<Xid>,
     said: Option<Said>,
     timer: Option<TimerId>,
-    /// The first byte of the change left.
+    /// Time at which the first byte of the change was sent.
     pub sent_at: Option<Nanos>,
-    /// The barrier behind it was answered.
+    /// Time of the barrier reply after the change.
     pub acknowledged_at: Option<Nanos>,
-    /// Enough was seen, and frames were stopped.
+    /// Time at which the frames stopped after enough observations.
     pub concluded_at: Option<Nanos>,
-    /// Errors that the switch sent.
+    /// Error messages from the switch.
     pub errors: u64,
-    /// Whether that took too long, so that it was given up.
+    /// Whether the change exceeded the time limit and was given up.
     is_late: bool,
     counted: [Option<u64>; 2],
     frames: Vec<Frame>,
     beyond: u64,
 }
 
-/// What was seen of the frame of a number.
+/// Observations of the frame with one sequence number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// When it left, if it was seen.
+    /// Departure time, if known.
     pub sent_at: Nanos,
-    /// [`ON`], [`BACK`], [`AGAIN`]; nothing if it was not seen.
+    /// Flags [`ON`], [`BACK`], [`AGAIN`]; 0 if the frame did not return.
     pub seen: u8,
 }
 
@@ -92,7 +96,7 @@ enum Phase {
 }
 
 impl Changing {
-    /// The change is still to be made.
+    /// Creates the change, which has not begun.
     pub fn new(change: Change) -> Changing {
         Changing {
             change,
@@ -111,7 +115,7 @@ impl Changing {
         }
     }
 
-    /// What a module needs that makes it.
+    /// Returns the needs of the module that makes the change.
     pub fn needs(&self) -> Needs {
         let rounds = Nanos(self.round().0.saturating_mul(4));
         let spans = [self.change.patience, self.change.patience, rounds, Nanos::from_secs(10)];
@@ -119,13 +123,13 @@ impl Changing {
         Needs::new(limit).in_versions(&self.change.versions)
     }
 
-    /// The time in which every rule is visited once.
+    /// Returns the time in which the probes visit every entry once.
     pub fn round(&self) -> Nanos {
         let stream = &self.change.stream;
         Nanos::from_secs_f64(stream.flow_count() as f64 / stream.rate_pps())
     }
 
-    /// Something happened; whether the module is to say if it has seen enough.
+    /// Processes an event; returns whether the module should check if it has enough observations.
     pub fn react(&mut self, event: &Event<'_>, desk: &mut Desk) -> bool {
         match event.what {
             What::Start(_) => self.prepare(desk),
@@ -172,7 +176,7 @@ impl Changing {
         }
     }
 
-    /// The port said how many frames have left so far.
+    /// Processes the port counter of sent frames.
     fn counted(&mut self, frames: u64, desk: &mut Desk) {
         if self.phase == Phase::Counting {
             self.counted[0] = Some(frames);
@@ -208,7 +212,7 @@ impl Changing {
         false
     }
 
-    /// Makes the change.
+    /// Sends the change.
     fn make(&mut self, desk: &mut Desk) {
         self.phase = Phase::Updating;
         let mut messages = std::mem::take(&mut self.change.change);
@@ -218,7 +222,7 @@ impl Changing {
         self.timer = Some(desk.timer_in(LOOK_EVERY));
     }
 
-    /// Enough was seen: no more frames are sent.
+    /// Stops the frames after enough observations.
     pub fn conclude(&mut self, desk: &mut Desk) {
         if self.phase == Phase::Updating {
             self.phase = Phase::Draining;
@@ -243,18 +247,19 @@ impl Changing {
         frame.seen |= if frame.seen & way == 0 { way } else { AGAIN };
     }
 
-    /// What became of each frame, by its number.
+    /// Returns the observations of each frame by sequence number.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
-    /// Frames of which nothing was kept, because there were more than [`FRAMES_MAX`].
+    /// Returns the number of frames without a record because there were more than [`FRAMES_MAX`].
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// Frames that have a number and were never sent, as far as the port's counter tells; none where it
-    /// was not asked.
+    /// Returns the number of sequence numbers that were never sent, according to the port counter.
+    ///
+    /// `None` if the counter was not read.
     pub fn unsent(&self) -> Option<u64> {
         let [before, after] = self.counted;
         let sent = after?.saturating_sub(before?);

@@ -1,7 +1,9 @@
-//! Control loads: work of a controller that is bounded and ends with a barrier.
+//! Control loads: a bounded amount of controller work that ends with a barrier request.
 //!
-//! A load is encoded before the measurement, in pieces that fit the connection's queue, so that the tester does not
-//! encode while frames pass. Invariant: every load has a fixed number of messages or connections.
+//! A load is encoded before the measurement, in pieces that fit the connection's queue. The tester therefore does
+//! not encode messages while frames pass.
+//!
+//! Invariant: every load has a fixed number of messages or connections.
 
 use instrument::module::{Desk, Prepared};
 use openflow::codec::NotExpressible;
@@ -16,10 +18,10 @@ use openflow::version::Version;
 use super::rules::Rules;
 use crate::target::program::PORT_OUT;
 
-/// Messages of a piece.
+/// Messages per piece.
 const PIECE_MESSAGES: usize = 512;
 
-/// The number of the bundle.
+/// Bundle id.
 const BUNDLE: u32 = 1;
 
 /// A control load.
@@ -27,25 +29,26 @@ const BUNDLE: u32 = 1;
 pub enum Load {
     /// No control work.
     Idle,
-    /// A bundle of so many non-strict modifies.
+    /// A bundle with this number of non-strict modifies.
     Bundle(u32),
-    /// So many aggregate statistics requests, sent at once.
+    /// This number of aggregate statistics requests, sent back to back.
     Aggregates(u32),
-    /// So many new entries, sent at once.
+    /// This number of new entries, sent back to back.
     Adds(u32),
-    /// The statistics of all entries.
+    /// A dump of the statistics of all entries.
     Dump,
-    /// So many connections that finish the hello exchange.
+    /// This number of connections that complete the hello exchange.
     Connections(u32),
 }
 
 impl Load {
-    /// The words of loads.
+    /// Names of loads.
     pub const WORDS: &'static [&'static str] =
         &["idle", "bundle-2000", "bundle-65536", "aggregates", "adds", "dump", "connections"];
 
-    /// The load of a word, and what the names of its metrics begin with; `sizes` are how many aggregate requests, entries
-    /// and connections there are.
+    /// Parses the name of a load; returns the load and the prefix of its metric names.
+    ///
+    /// `sizes` has the numbers of aggregate requests, entries and connections.
     pub fn of(word: &str, sizes: Sizes) -> (Load, &'static str) {
         match word {
             "bundle-2000" => (Load::Bundle(2000), "bundle_2000_"),
@@ -59,7 +62,7 @@ impl Load {
     }
 }
 
-/// How large loads are.
+/// Sizes of loads.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
     /// Aggregate requests.
@@ -70,16 +73,16 @@ pub struct Sizes {
     pub connections: u32,
 }
 
-/// A load as bytes, with a barrier at its end.
+/// An encoded load with a barrier request at its end.
 #[derive(Debug)]
 pub struct Pieces {
     pieces: Vec<Prepared>,
     next: usize,
-    /// The number of the barrier.
+    /// Transaction id of the barrier request.
     pub barrier: Xid,
 }
 
-/// A rule that names every field of its frames and sends them on.
+/// Returns an entry that matches every field of its frames and forwards them.
 pub fn entry(rules: &Rules, place: u32) -> FlowMod {
     FlowMod::add(rules.exact(place), PRIORITY_DEFAULT, onward())
 }
@@ -88,7 +91,7 @@ fn onward() -> Vec<Action> {
     vec![Action::output(PORT_OUT.into())]
 }
 
-/// A modify whose match names the destination alone, so that it selects entries that name more.
+/// Returns a modify that matches only the destination, so that it selects more specific entries.
 fn modify(rules: &Rules, place: u32) -> FlowMod {
     let added = FlowMod::add(rules.matching(place), PRIORITY_DEFAULT, onward());
     FlowMod { command: FlowModCommand::Modify, ..added }
@@ -115,7 +118,7 @@ fn bundled(flow_mod: FlowMod) -> Message {
 }
 
 impl Pieces {
-    /// A load on a switch that holds so many of these rules.
+    /// Encodes a load for a switch with this number of installed entries.
     pub fn encode(
         load: Load,
         (rules, held): (&Rules, u32),
@@ -156,13 +159,13 @@ impl Pieces {
         Ok(Pieces { pieces, next: 0, barrier })
     }
 
-    /// Takes the next piece, if one is left.
+    /// Takes the next piece, if there is one.
     pub fn take(&mut self) -> Option<&Prepared> {
         self.next += 1;
         self.pieces.get(self.next - 1)
     }
 
-    /// Whether a message with this number belongs to the load.
+    /// Returns whether a message with this transaction id belongs to the load.
     pub fn has(&self, xid: Xid) -> bool {
         self.pieces.iter().any(|piece| piece.said().place(xid).is_some())
     }

@@ -1,10 +1,12 @@
-//! Rates of control messages: how many a second the switch does, one by one and as fast as they come.
+//! Control message rate: messages per second, with a fixed number outstanding and as fast as they can be sent.
 //!
-//! Claim: the switch's software, not its data plane, sets how many messages it does in a second. Method:
-//! closed loop, so many messages under way and the next when one is done, by the number under way; and open
-//! loop, at a rate whatever is done, for the loss-free and the highest rate (see [`super::highest`]).
-//! A message is done when its answer was read: an echo's, a barrier's, the last part of
-//! statistics; a flow-mod and a packet-out have a barrier behind them, which is done with them.
+//! Claim: the software of the switch, not its data plane, limits its message rate.
+//!
+//! Method: in the closed loop, a fixed number of messages is outstanding and each completion triggers the next. In
+//! the open loop, messages come at a rate independent of completions, for the loss-free and the highest rate (see
+//! [`super::highest`]). A message is complete when its reply was read: the echo reply, the barrier reply or the
+//! last part of statistics. A flow-mod and a packet-out complete with the barrier request after them.
+//!
 //! Source: metrics C5 and C6 of the method; RFC 8456, section 5.1.3.
 
 use std::collections::HashSet;
@@ -32,22 +34,22 @@ use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::program::PORT_OUT;
 
-/// Name of the axis: messages under way, 0 for as fast as they come.
+/// Name of the axis: outstanding messages; 0 for the open loop.
 pub const AXIS: &str = "messages_under_way";
 
-/// Rules that are added and then deleted, again and again.
+/// Number of entries that are added and then deleted repeatedly.
 const RULES: u32 = 100;
 
-/// Bytes of the frame in a packet-out.
+/// Size of the frame in a packet-out, in bytes.
 const FRAME_BYTES: usize = 60;
 
-/// How long answers are waited for when nothing more is said.
+/// Time to wait for replies after the last message.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// Nothing has come for so long: the others are lost.
+/// Time without replies after which outstanding messages count as lost.
 const QUIET: Nanos = Nanos::from_millis(50);
 
-/// After so many that took no time none will.
+/// Number of replies without elapsed time after which a round ends (virtual time).
 const TIMELESS: u64 = 1000;
 
 const MESSAGES: Declared = Declared {
@@ -67,10 +69,10 @@ const WINDOWS: Declared = Declared {
            whatever is done",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[MESSAGES, WINDOWS, RATE_MAX, STEP, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Messages done in a second, by how many are under way",
@@ -102,39 +104,39 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// Which message.
+/// Types of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An echo request.
     Echo,
     /// A barrier.
     Barrier,
-    /// A flow-mod that adds or deletes an exact rule, and a barrier.
+    /// A flow-mod that adds or deletes an exact-match entry, and a barrier request.
     FlowMod,
-    /// A packet-out, and a barrier.
+    /// A packet-out and a barrier request.
     PacketOut,
-    /// The statistics of all ports.
+    /// A statistics request for all ports.
     PortStats,
 }
 
-/// How messages are said.
+/// Settings of the control rate test.
 #[derive(Debug, Clone)]
 pub struct Saying {
-    /// Which.
+    /// Type of message.
     pub kind: Kind,
-    /// How many are under way; 0 for rates.
+    /// Number of outstanding messages; 0 for the open loop.
     pub under_way: u64,
-    /// How long a step is.
+    /// Duration of a step.
     pub step: Nanos,
-    /// The least and the greatest rate of a step.
+    /// Lowest and highest rate of a step.
     pub rates_per_s: (f64, f64),
-    /// The rules of flow-mods.
+    /// Entries of the flow-mods.
     pub flows: Rules,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct ControlRate {
     saying: Saying,
     version: Option<Version>,
@@ -142,17 +144,17 @@ pub struct ControlRate {
     timer: Option<TimerId>,
     search: Highest,
     round: Option<Round>,
-    /// Messages that were said since the start.
+    /// Messages sent since the start.
     number: u64,
     refusals: Refusals,
 }
 
-/// Messages that are said in one go.
+/// A series of messages.
 #[derive(Debug)]
 struct Round {
     begun_at: Nanos,
     paced: Option<Paced>,
-    /// Numbers of the answers that are waited for.
+    /// Transaction ids of the outstanding replies.
     open: HashSet<Xid>,
     said: u64,
     done: u64,
@@ -162,7 +164,7 @@ struct Round {
 }
 
 impl ControlRate {
-    /// The module for one kind of message.
+    /// Creates the module for one type of message.
     pub fn new(saying: Saying) -> ControlRate {
         let (least, most) = saying.rates_per_s;
         ControlRate {
@@ -177,7 +179,7 @@ impl ControlRate {
         }
     }
 
-    /// Says so many.
+    /// Sends `count` messages.
     fn say(&mut self, count: u64, desk: &mut Desk) {
         let numbers = self.number..self.number + count;
         let all: Vec<Message> = numbers
@@ -226,7 +228,7 @@ impl ControlRate {
         }
     }
 
-    /// An answer was read.
+    /// Processes a reply.
     fn answered(&mut self, xid: Xid, at: Nanos, is_known: bool, desk: &mut Desk) {
         let under_way = self.saying.under_way;
         let end_at = self.saying.step;
@@ -240,7 +242,7 @@ impl ControlRate {
         round.is_disturbed |= !is_known;
         if under_way > 0 {
             let span = at.since(round.begun_at);
-            // In virtual time a switch may take none.
+            // In virtual time, replies may take no time.
             let takes_time = span > Nanos::ZERO || round.done < TIMELESS;
             match span < end_at && takes_time {
                 true => self.say(1, desk),
@@ -249,11 +251,11 @@ impl ControlRate {
         }
     }
 
-    /// Says what is due, or looks whether the round is over.
+    /// Sends the messages that are due, or checks whether the round is over.
     fn look(&mut self, desk: &mut Desk) {
         let now = desk.now();
         let Some(paced) = self.round.as_mut().and_then(|round| round.paced.as_mut()) else {
-            // What was under way was never answered.
+            // The outstanding messages never got a reply.
             return desk.end_by_limit(PATIENCE_LIMIT);
         };
         let due = paced.due(now);
@@ -277,7 +279,7 @@ impl ControlRate {
     }
 }
 
-/// Message `number` of a kind with what is behind it, which is answered when both are done.
+/// Builds message `number` of a type, with the messages after it; the reply shows that all are complete.
 pub fn messages(kind: Kind, number: u64, flows: &Rules, version: Option<Version>) -> Vec<Message> {
     match kind {
         Kind::Echo => vec![Message::EchoRequest(number.to_be_bytes().to_vec())],
@@ -353,7 +355,7 @@ impl Module for ControlRate {
                     return;
                 }
                 let rate = round.done as f64 * 1e9 / span;
-                // Those under way when it was over are counted neither way.
+                // Messages outstanding at the end count neither way.
                 let half = rate * self.saying.under_way as f64 / round.done as f64;
                 tell(Measured::new("done_per_s", "per_s", rate, half).of(round.done));
             }
@@ -366,7 +368,7 @@ impl Module for ControlRate {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

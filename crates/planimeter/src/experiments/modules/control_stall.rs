@@ -1,12 +1,16 @@
-//! Control stall: the longest silence of forwarded frames while a named control load runs.
+//! Control stall: the longest gap in forwarded frames while a named control load runs.
 //!
-//! Claim: a switch goes on forwarding whatever its controllers ask of it. Method: entries are installed; frames visit some
-//! of them at a constant rate. After a quiet time, which shows what the machine itself does, one connection brings the
-//! load, with a barrier behind it; a second controller sends an echo request every millisecond. The load is finished when
-//! the barrier is answered. [`Silence`] says what counts as a silence.
+//! Claim: a switch continues to forward frames under any control load.
 //!
-//! Invariants: a load ends by itself ([`Load`]), and one that takes longer than the patience is told as not finished; a
-//! switch that refuses a load fails that trial with its reason.
+//! Method: the module installs entries, and frames visit some of them at a constant rate. A quiet period shows the
+//! gaps that the machine itself causes. Then one connection sends the load, followed by a barrier request. A second
+//! controller sends an echo request every millisecond. The load is complete at the barrier reply. [`Silence`]
+//! defines a gap.
+//!
+//! Invariants:
+//!
+//! - A load ends on its own ([`Load`]); one that exceeds the time limit is reported as not completed.
+//! - If the switch rejects a load, the trial fails with its reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +27,7 @@ use super::control_load::{Load, Pieces, entry};
 use super::rules::{FAR, NEAR, Rules, sent};
 use super::silence::Silence;
 
-/// The connection that brings the load, that of the second controller, and the first of those that a load makes.
+/// Connections: the one with the load, that of the second controller, and the first of those that a load opens.
 const LOADING: usize = 0;
 const SECOND: usize = 1;
 const MORE: usize = 2;
@@ -31,62 +35,62 @@ const MORE: usize = 2;
 /// The stream of frames.
 const FRAMES: u16 = 1;
 
-/// Entries that are installed between two barriers, and barriers that may be unanswered.
+/// Entries between two barrier requests, and the maximum number of outstanding barrier requests.
 const FILL_ENTRIES: u32 = 4096;
 const FILLS_AHEAD: usize = 2;
 
-/// How long a switch may take for the entries between two barriers.
+/// Maximum time of the switch for the entries between two barrier requests.
 const FILL_PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// The longest that a switch may take for all of them.
+/// Maximum time of the switch for all entries.
 const FILL_LIMIT: Nanos = Nanos::from_secs(600);
 
-/// The name of the limit that these set.
+/// Name of the limit that these set.
 const FILL_PATIENCE_LIMIT: &str = "patience for entries to be installed";
 
-/// The name of the limit that a load reaches which is not finished in time.
+/// Name of the limit reached by a load that does not complete in time.
 const LOAD_PATIENCE_LIMIT: &str = "patience for the load to finish";
 
-/// The name of the limit that a switch reaches which gives up one of the two connections.
+/// Name of the limit reached when the switch closes one of the two connections.
 const LOSSES_LIMIT: &str = "connections of the two controllers that a switch may give up: none";
 
-/// Pieces of a load that wait for the socket.
+/// Parts of a load that wait for the socket.
 const PIECES_AHEAD: usize = 4;
 
-/// Connections that are being made at a time.
+/// Maximum number of connections in setup at the same time.
 const CONNECTS_AHEAD: u32 = 32;
 
-/// An echo request is sent so often.
+/// Interval of echo requests.
 const ECHO_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// How long frames go on after the load, and how long the last of them are waited for.
+/// Time for which frames continue after the load, and time to wait for the last of them.
 const AFTER: Nanos = Nanos::from_millis(50);
 const ARRIVING: Nanos = Nanos::from_millis(200);
 
-/// A load and the frames beside it.
+/// A load and the frames that run with it.
 #[derive(Debug, Clone)]
 pub struct Stall {
     /// The load.
     pub load: Load,
-    /// Entries that are installed before; the rules' number has those that the load adds too.
+    /// Entries installed beforehand; the count in `rules` also includes those that the load adds.
     pub entries: u32,
-    /// How many of them frames visit.
+    /// Number of entries that frames visit.
     pub visited: u32,
-    /// The rules and their frames.
+    /// Entries and their frames.
     pub rules: Rules,
-    /// Frames in a second.
+    /// Frames per second.
     pub rate_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// How long the quiet time is, and how long no load is watched.
+    /// Duration of the quiet period, and of the period without load.
     pub quiet: Nanos,
-    /// How long the load may take.
+    /// Maximum time for the load.
     pub patience: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Filling,
@@ -96,7 +100,7 @@ enum Phase {
     Arriving,
 }
 
-/// What was seen in the quiet time, or under the load.
+/// Observations in the quiet period or under the load.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     silence: Nanos,
@@ -104,48 +108,48 @@ struct Seen {
     echoes: u64,
 }
 
-/// The module.
+/// State of the module.
 pub struct ControlStall {
     stall: Stall,
     version: Version,
     phase: Phase,
     timer: Option<TimerId>,
-    /// Entries that were sent, those that the switch refused, and barriers that are not answered.
+    /// Entries sent, entries rejected, and outstanding barrier requests.
     filled: u32,
     refused: u32,
     fills: Vec<Xid>,
     pieces: Option<Pieces>,
     connects: Connects,
     echo_timer: Option<TimerId>,
-    /// Echo requests without an answer, with when they were sent.
+    /// Outstanding echo requests, with the time of sending.
     echoes: BTreeMap<Xid, Nanos>,
     silence: Silence,
     quiet: Seen,
     loaded: Seen,
-    /// When the load began and when it was finished.
+    /// Start and completion of the load.
     begun_at: Nanos,
     finished_at: Option<Nanos>,
     errors: u64,
     first_error: Option<String>,
-    /// Entries of which a dump told.
+    /// Entries reported by a dump.
     rows: u64,
-    /// Frames that the port had sent at the beginning and at the end, and that arrived.
+    /// Port counter of sent frames at the beginning and at the end, and frames received.
     sent: [Option<u64>; 2],
     arrived: u64,
 }
 
-/// Connections that a load makes.
+/// Connections that a load opens.
 #[derive(Debug, Clone, Default)]
 struct Connects {
     begun: u32,
-    /// Those that came up, or could not be made.
+    /// Connections that were established or failed.
     settled: BTreeSet<usize>,
-    /// Those that are up.
+    /// Number of established connections.
     up: u32,
 }
 
 impl ControlStall {
-    /// The module for one load.
+    /// Creates the module for one load.
     pub fn new(stall: Stall) -> ControlStall {
         ControlStall {
             silence: Silence::new(stall.rate_pps),
@@ -182,7 +186,7 @@ impl ControlStall {
         (0..FILLS_AHEAD).for_each(|_| self.fill(desk));
     }
 
-    /// Sends the next entries, with a barrier behind them.
+    /// Sends the next entries, followed by a barrier request.
     fn fill(&mut self, desk: &mut Desk) {
         let end = self.stall.entries.min(self.filled + FILL_ENTRIES);
         if self.filled == end {
@@ -202,7 +206,7 @@ impl ControlStall {
         self.timer = Some(desk.timer_in(span));
     }
 
-    /// The entries are there: the load is made ready, and frames begin.
+    /// Prepares the load and starts the frames, once the entries are installed.
     fn begin(&mut self, desk: &mut Desk) {
         let what = (&self.stall.rules, self.stall.entries);
         match Pieces::encode(self.stall.load, what, self.version, desk) {
@@ -219,7 +223,7 @@ impl ControlStall {
         self.echo(desk);
     }
 
-    /// Has the second controller ask for a sign of life, and again soon.
+    /// Sends an echo request of the second controller and sets the next timer.
     fn echo(&mut self, desk: &mut Desk) {
         let xid = desk.send(SECOND, Message::EchoRequest(Vec::new()));
         self.echoes.insert(xid, desk.now());
@@ -242,7 +246,7 @@ impl ControlStall {
         }
     }
 
-    /// Says the next piece of the load.
+    /// Sends the next part of the load.
     fn say(&mut self, desk: &mut Desk) {
         if let Some(piece) = self.pieces.as_mut().and_then(Pieces::take) {
             desk.say(LOADING, piece);
@@ -257,7 +261,9 @@ impl ControlStall {
         }
     }
 
-    /// One of the connections of a load is up, or will not be: the next is made, and the barrier sent behind the last.
+    /// Processes a connection of a load that was established or failed.
+    ///
+    /// Opens the next connection, or sends the barrier request after the last one.
     fn connected(&mut self, connection: usize, is_up: bool, desk: &mut Desk) {
         let Load::Connections(count) = self.stall.load else { return };
         if self.phase != Phase::Loading {
@@ -266,7 +272,7 @@ impl ControlStall {
         let is_first = self.connects.settled.insert(connection);
         match (is_up, is_first) {
             (true, _) => self.connects.up += 1,
-            // It was up before.
+            // It was established before.
             (false, false) => self.connects.up = self.connects.up.saturating_sub(1),
             (false, true) => {}
         }
@@ -277,7 +283,7 @@ impl ControlStall {
         }
     }
 
-    /// The load is over: finished, or not within the patience.
+    /// Ends the load: completed, or timed out.
     fn over(&mut self, finished_at: Option<Nanos>, desk: &mut Desk) {
         if self.phase == Phase::Loading {
             (self.phase, self.finished_at) = (Phase::After, finished_at);
@@ -302,7 +308,7 @@ impl ControlStall {
         }
     }
 
-    /// The port at which frames leave has sent so many.
+    /// Processes the counter of the port from which frames leave.
     fn counted(&mut self, count: u64, desk: &mut Desk) {
         if self.phase == Phase::Quiet {
             self.sent[0] = Some(count);
@@ -345,7 +351,7 @@ impl ControlStall {
         }
     }
 
-    /// An answer that waited for a tester that was away counts too: as late as it was read.
+    /// Records an echo reply. If the tester was descheduled, the reply counts with its late read time.
     fn echoed(&mut self, xid: Xid, at: Nanos) {
         let Some(sent_at) = self.echoes.remove(&xid) else { return };
         let seen = match self.phase {
@@ -356,7 +362,7 @@ impl ControlStall {
         seen.echo = seen.echo.max(at.since(sent_at));
     }
 
-    /// What was left out of the installed entries, in words.
+    /// Describes the installed entries that are missing.
     fn note(&self) -> Option<String> {
         let held = self.filled - self.refused;
         (self.refused > 0)

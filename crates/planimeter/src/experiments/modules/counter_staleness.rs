@@ -1,11 +1,16 @@
-//! Counter staleness: how long frames that were sent stay out of sight in a switch's counters.
+//! Counter staleness: the delay until sent frames appear in the counters of a switch.
 //!
-//! Claim: counters that a switch reads from its data plane now and then show frames long after they
-//! passed. Method: counters are read once, K frames are sent through one rule, and all the while the
-//! counters of that rule, of the sum over rules, of tables and of the port behind it are asked for again
-//! and again. All frames became visible between the last question whose answer lacked some, but not
-//! before the last frame left, and the first answer that had all: the middle of that time, and half of
-//! it. Source: metric C10 of the method. Invariant: frames that were lost are not waited for.
+//! Claim: if a switch reads data plane counters only from time to time, frames appear in them long after they
+//! passed.
+//!
+//! Method: the module reads the counters once and sends K frames through one entry. It polls the counters of that
+//! entry, the aggregate, the tables and the output port. All frames appeared between two events: the last request
+//! whose reply lacked some (but not before the last frame left) and the first reply with all. The value is the
+//! middle of that interval, with half of its width as the uncertainty.
+//!
+//! Source: metric C10 of the method.
+//!
+//! Invariant: the module does not wait for lost frames.
 
 use instrument::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
@@ -28,37 +33,37 @@ use crate::parameter::own::{Declared, Takes};
 /// Name of the axis.
 pub const AXIS: &str = "frames";
 
-/// The stream of frames that are counted.
+/// Id of the stream of counted frames.
 const COUNTED: u16 = 1;
 
-/// How long after the last frame left the others are waited for.
+/// Time to wait for frames in flight after the last frame left.
 const ARRIVING: Nanos = Nanos::from_millis(50);
 
-/// The longest that the table may take to be made ready.
+/// Maximum time to prepare the table.
 const READY: Nanos = Nanos::from_secs(5);
 
-/// What is counted, and how it is looked for.
+/// Settings of the counter test.
 #[derive(Debug, Clone)]
 pub struct Count {
-    /// The rule.
+    /// Entry.
     pub rules: Rules,
-    /// Frames that are sent.
+    /// Number of frames.
     pub frames: u64,
-    /// How many of them in a second.
+    /// Frames per second.
     pub frames_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// Whose counters.
+    /// Types of statistics that contain the counters.
     pub statistics: Vec<Statistic>,
-    /// Time between two questions for the same counter, at least.
+    /// Minimum interval between two requests for the same counter.
     pub poll: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long is waited after the last frame.
+    /// Maximum time to wait after the last frame.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct CounterStaleness {
     count: Count,
     version: Version,
@@ -67,38 +72,38 @@ pub struct CounterStaleness {
     watches: Vec<Watched>,
     phase: Phase,
     arrived: u64,
-    /// When the last frame left of those that arrived.
+    /// Departure time of the last of the arrived frames.
     last_sent_at: Nanos,
-    /// The next round of questions, and the end of waiting for frames or for counters.
+    /// Timers of the next round of requests, and of the end of waiting for frames or counters.
     poll: Option<TimerId>,
     end: Option<TimerId>,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// The table is made ready, and counters are read as they are before.
+    /// The table is being prepared, and the initial counters are read.
     Before,
     /// Frames are sent.
     Sending,
-    /// They have left; the last may still be under way.
+    /// All frames have left; some may be in flight.
     Arriving,
-    /// All that will ever arrive have.
+    /// All frames that were not lost have arrived.
     Waiting,
 }
 
-/// A counter and what was read of it.
+/// A counter and its readings.
 #[derive(Debug)]
 struct Watched {
     statistic: Statistic,
     asked: Option<Said>,
-    /// What it was before; none until that was read.
+    /// Initial value; `None` until it is read.
     before: Option<u64>,
     is_refused: bool,
     readings: Vec<Reading>,
 }
 
-/// A counter's value less what it was before.
+/// Increase of a counter over its initial value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
     asked_at: Nanos,
@@ -107,7 +112,7 @@ struct Reading {
 }
 
 impl CounterStaleness {
-    /// The module for one count.
+    /// Creates the module.
     pub fn new(count: Count) -> CounterStaleness {
         let watched = |&statistic: &Statistic| Watched {
             statistic,
@@ -144,7 +149,7 @@ impl CounterStaleness {
         self.end = Some(desk.timer_in(READY));
     }
 
-    /// Asks for every counter that is not being asked for and that lacks frames.
+    /// Requests every counter that lacks frames and has no outstanding request.
     fn look(&mut self, desk: &mut Desk) {
         self.poll = Some(desk.timer_in(self.count.poll));
         let arrived = self.arrived;
@@ -182,7 +187,7 @@ impl CounterStaleness {
         desk.begin(COUNTED, Span::frames(self.count.frames));
     }
 
-    /// A frame came back by the rule.
+    /// Records a frame that the entry forwarded.
     fn arrived(&mut self, sent_at: Nanos, desk: &mut Desk) {
         self.arrived += 1;
         self.last_sent_at = self.last_sent_at.max(sent_at);
@@ -191,7 +196,7 @@ impl CounterStaleness {
         }
     }
 
-    /// No more frames come.
+    /// Ends the arrival of frames.
     fn wait(&mut self, desk: &mut Desk) {
         self.phase = Phase::Waiting;
         self.end.take().map(|timer| desk.cancel(timer));
@@ -226,7 +231,7 @@ impl Watched {
         self.is_refused || self.before.is_some()
     }
 
-    /// Whether so many frames have been seen.
+    /// Returns whether a reading contains this many frames.
     fn has(&self, frames: u64) -> bool {
         self.readings.last().is_some_and(|reading| reading.frames >= frames)
     }
@@ -247,7 +252,7 @@ impl Watched {
         }
     }
 
-    /// How long after the last frame left all of them were visible, if they ever were.
+    /// Returns the time from the departure of the last frame until the counter contained all of them, if it did.
     fn staleness(&self, frames: u64, last_sent_at: Nanos) -> Option<Moment> {
         let place = self.readings.iter().position(|reading| reading.frames >= frames)?;
         let lacked = place.checked_sub(1).map_or(last_sent_at, |it| self.readings[it].asked_at);
@@ -360,18 +365,18 @@ const PATIENCE: Declared = Declared {
     help: "how long counters are waited for after the last frame",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[FRAMES, FRAMES_PPS, FRAME, STATISTICS, POLL, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Time until all frames that were sent are visible in counters, by number of frames",
     &["flow_stale_ns", "aggregate_stale_ns", "table_stale_ns", "port_stale_ns"],
     &["flow_visible_ratio", "table_visible_ratio", "port_visible_ratio", "missing_frames"],
 )];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |frames: u64| {
@@ -410,7 +415,7 @@ mod tests {
             is_refused: false,
             readings: vec![reading(100, 110, 2), reading(200, 210, 4), reading(300, 310, 9)],
         };
-        // Not before the last frame left, nor before a question whose answer lacked some.
+        // Not before the last frame left, nor before a request whose reply lacked some.
         let at = |at, half| Some(Moment { at: Nanos(at), half: Nanos(half) });
         assert_eq!(watched.staleness(9, Nanos(250)), at(30, 30));
         assert_eq!(watched.staleness(9, Nanos(190)), at(65, 55));

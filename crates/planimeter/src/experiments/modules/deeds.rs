@@ -1,9 +1,11 @@
-//! Every action that changes or sends a frame, the frames it is for, and what it is to make of them.
+//! All actions that change or output a frame, the frames that they apply to, and their expected effect.
 //!
-//! Source: OpenFlow 1.0.0 section 3.3 and 1.3.5 sections 5.12 and 7.2.5. What a frame is to be afterwards is
-//! said as headers, from which the generator makes every byte, checksums included. Left out are Ethernet's type,
-//! with which a frame would be another, and the bottom of MPLS entries and IPv6's extension headers, which follow from how a
-//! frame is made up. Invariant: no two deeds have one name.
+//! Source: OpenFlow 1.0.0 section 3.3 and 1.3.5 sections 5.12 and 7.2.5. The expected frame is given as headers;
+//! the generator makes every byte from them, including checksums. Some fields are left out: the Ethernet type,
+//! which would change the kind of frame, and the bottom-of-stack bit and IPv6 extension headers, which follow from
+//! the frame format.
+//!
+//! Invariant: the names of the actions are unique.
 
 use std::net::Ipv6Addr;
 
@@ -17,30 +19,30 @@ use openflow::model::{Action, Field, Match, reserved};
 use super::rules::{FAR, NEAR};
 use crate::target::program::PORT_OUT;
 
-/// The group that the action group names.
+/// Group of the group action.
 const GROUP: u32 = 1;
 
-/// The queue that actions name.
+/// Queue of the queue actions.
 const QUEUE: u32 = 1;
 
-/// The VLAN of tagged frames, and their priority.
+/// Tag of VLAN frames.
 const VLAN: Vlan = Vlan { kind: 0x8100, id: 5, priority: 3 };
 
-/// The entry of labelled frames.
+/// Label stack entry of MPLS frames.
 const LABEL: Label = Label { label: 100, class: 2, ttl: 50 };
 
-/// The MAC address that is set.
+/// MAC address that actions set.
 pub const MAC: [u8; 6] = [2, 0x5e, 1, 2, 3, 4];
-/// The IPv4 address.
+/// IPv4 address that actions set.
 pub const IPV4: [u8; 4] = [10, 200, 1, 2];
-/// The port.
+/// Port that actions set.
 pub const PORT: u16 = 7777;
 const IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 7, 7, 7, 7);
 
-/// The service instance of frames in a backbone.
+/// Service instance id (I-SID) of PBB frames.
 const ISID: u32 = 0x01_0203;
 
-/// An address of the network that frames with IPv6 are in.
+/// Returns an IPv6 address in the network of the IPv6 frames.
 fn address(last: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last)
 }
@@ -49,14 +51,14 @@ fn ipv6() -> Network {
     Network::Ipv6 { source: address(1), destination: address(2), flow_label: 5 }
 }
 
-/// The headers that frames have.
+/// Types of frames, by headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// UDP in IPv4, untagged.
     Plain,
-    /// The same with a VLAN tag.
+    /// UDP in IPv4 with a VLAN tag.
     Tagged,
-    /// The same with an MPLS entry.
+    /// UDP in IPv4 with an MPLS label stack entry.
     Labelled,
     /// TCP in IPv4.
     Tcp,
@@ -70,35 +72,35 @@ pub enum Kind {
     Icmp,
     /// ICMP in IPv6.
     Icmpv6,
-    /// A question for a neighbour in IPv6, with the sender's link-layer address.
+    /// Neighbour solicitation with the sender's link-layer address.
     Asking,
-    /// The answer, with the target's.
+    /// Neighbour advertisement with the target's link-layer address.
     Answering,
-    /// UDP in IPv4 in a backbone's service instance.
+    /// UDP in IPv4 in a PBB service instance.
     Backbone,
 }
 
-/// An action, alone or in a list, and what it is to make of frames.
+/// An action or an action list, and its expected effect on frames.
 #[derive(Clone)]
 pub struct Deed {
-    /// Its name, in lower-case words.
+    /// Name, in lower-case words.
     pub name: &'static str,
-    /// For which frames.
+    /// Type of frames that it applies to.
     pub kind: Kind,
-    /// What is done before the frame is sent.
+    /// Actions before the frame is output.
     pub actions: Vec<Action>,
-    /// Whether that sends it already.
+    /// Whether these actions already output the frame.
     pub sends: bool,
-    /// What is to be there before.
+    /// Message that must be sent before, such as a group-mod.
     pub first: Option<Message>,
-    /// What frames are to be afterwards.
+    /// Change of the headers by the actions.
     pub changes: fn(&mut Headers),
-    /// Whether it sets a field that the frame has.
+    /// Whether the action sets a field that the frame has.
     pub is_rewrite: bool,
 }
 
 impl Kind {
-    /// All of them.
+    /// All types of frames.
     pub const ALL: [Kind; 12] = [
         Kind::Plain,
         Kind::Tagged,
@@ -114,7 +116,7 @@ impl Kind {
         Kind::Backbone,
     ];
 
-    /// The name of frames that nothing is done to.
+    /// Returns the name of the case without actions.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Plain => "none",
@@ -132,12 +134,12 @@ impl Kind {
         }
     }
 
-    /// The number of its stream.
+    /// Returns the id of its stream.
     pub fn stream_id(self) -> u16 {
         self as u16 + 1
     }
 
-    /// Plain headers made those of the kind.
+    /// Returns the headers of this type, from plain headers.
     fn headers(self, plain: &Headers) -> Headers {
         let mut headers = plain.clone();
         match self {
@@ -156,7 +158,7 @@ impl Kind {
             Kind::Asking | Kind::Answering => {
                 let answers = self == Kind::Answering;
                 headers.network = ipv6();
-                // Whoever gets another limit takes it for one from afar (RFC 4861, 7.1).
+                // Receivers discard neighbour discovery messages with another hop limit (RFC 4861, 7.1).
                 headers.ttl = 255;
                 headers.transport =
                     Transport::Neighbour { answers, target: address(7), link: plain.mac_source };
@@ -167,7 +169,7 @@ impl Kind {
         headers
     }
 
-    /// What tells its flows apart, and the first value of that.
+    /// Returns the field that distinguishes its flows, and the first value of that field.
     fn varied(self) -> (Varied, u64) {
         match self {
             Kind::Labelled => (Varied::MplsLabel, 1000),
@@ -181,7 +183,7 @@ impl Kind {
         }
     }
 
-    /// A stream that visits so many flows in turn.
+    /// Creates a stream that visits this number of flows in turn.
     pub fn stream(self, plain: &Headers, frame_bytes: usize, flows: u64, pps: f64) -> Stream {
         let rate = Rate::FramesPerSecond(pps);
         let mut stream = Stream::plain(self.stream_id(), frame_bytes, self.headers(plain), rate);
@@ -192,7 +194,7 @@ impl Kind {
         stream
     }
 
-    /// The match of a flow. It names what actions on these frames need named.
+    /// Returns the match of a flow, with the prerequisites of actions on these frames.
     pub fn matching(self, place: u64) -> Match {
         let value = self.varied().1 + place;
         let ipv4 = |protocol: u8| {
@@ -232,18 +234,18 @@ impl Kind {
     }
 }
 
-/// A deed of these actions, which change nothing that is known.
+/// Creates a case with these actions, without a known change of the frame.
 pub fn plain(kind: Kind, actions: Vec<Action>) -> Deed {
     let (sends, first, is_rewrite) = (false, None, false);
     Deed { name: kind.name(), kind, actions, sends, first, changes: unchanged, is_rewrite }
 }
 
-/// A deed of one action.
+/// Creates a case with one action.
 fn deed(name: &'static str, kind: Kind, action: Action, changes: fn(&mut Headers)) -> Deed {
     Deed { name, changes, ..plain(kind, vec![action]) }
 }
 
-/// A deed that sets a field.
+/// Creates a case with a set-field action.
 fn set(
     name: &'static str,
     kind: Kind,
@@ -260,7 +262,7 @@ fn bits(mac: [u8; 6]) -> u128 {
     openflow::model::matching::mac_bits(mac)
 }
 
-/// Deeds that send in other ways, add and remove tags and labels, and deal with TTLs.
+/// Returns the cases with other outputs, with tags and labels added or removed, and with TTL changes.
 fn shapes() -> Vec<Deed> {
     use Kind::{Labelled, Plain, Tagged};
     let port = PORT_OUT.into();
@@ -314,7 +316,7 @@ fn shapes() -> Vec<Deed> {
     ]
 }
 
-/// Deeds that set a field.
+/// Returns the cases that set a field.
 fn rewrites() -> Vec<Deed> {
     use Kind::{
         Answering, Arp, Asking, Backbone, Icmp, Icmpv6, Ipv6, Labelled, Plain, Sctp, Tagged, Tcp,
@@ -380,10 +382,10 @@ fn rewrites() -> Vec<Deed> {
         }),
         set("ipv6_nd_sll", Asking, Field::Ipv6NdSll, bits(MAC), |it| *neighbour(it).1 = MAC),
         set("ipv6_nd_tll", Answering, Field::Ipv6NdTll, bits(MAC), |it| *neighbour(it).1 = MAC),
-        // The checksum of ICMP does not cover the protocol. That of UDP does, and the specification leaves open
+        // The ICMP checksum does not cover the protocol. The UDP checksum does, and the specification leaves open
         // whether a switch corrects it.
         set("ip_proto", Icmp, Field::IpProto, 253u8, |it| it.ip_protocol = 253),
-        // No port here is a tunnel, so that no byte of a frame is another.
+        // No port is a tunnel here, so no byte of the frame changes.
         set("tunnel_id", Plain, Field::TunnelId, 5u64, unchanged),
         set("pbb_isid", Backbone, Field::PbbIsid, 0x0a_0b0cu32, |it| it.backbone = Some(0x0a_0b0c)),
         set("arp_spa", Arp, Field::ArpSpa, u32::from_be_bytes(IPV4), |it| {
@@ -404,15 +406,16 @@ fn rewrites() -> Vec<Deed> {
     ]
 }
 
-/// Every deed.
+/// Returns all cases.
 pub fn all() -> Vec<Deed> {
     let mut deeds = shapes();
     deeds.extend(rewrites());
     deeds
 }
 
-/// So many rewrites that every version can say, one after the other, and what they are to make of plain frames. Where there are more
-/// than fields, the last of a field counts.
+/// Returns a list of `count` rewrites that every version can express, and their effect on plain frames.
+///
+/// If the list repeats a field, the last value applies.
 pub fn list(count: u32) -> (Vec<Action>, impl Fn(&mut Headers)) {
     let mac = |nth: u32| [2, 0x5e, 0, 0, (nth >> 8) as u8, nth as u8];
     let action = move |nth: u32| match nth % 4 {

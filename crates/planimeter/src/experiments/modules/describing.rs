@@ -1,10 +1,12 @@
-//! What a switch says of itself, and which versions of OpenFlow it speaks.
+//! Description of a switch from its own replies, and the OpenFlow versions that it supports.
 //!
 //! Source: costa2017, table I; OpenFlow 1.0.0 sections 5.3.1 and 5.3.5, 1.3.5 sections 7.3.1, 7.3.5.1 and 7.3.5.13.
-//! Method: features, description and ports are asked for on one connection; then a connection is made for each
-//! version by itself, which comes up or does not. Texts are notes to the number of their bytes. What has no OpenFlow is
-//! asked nothing, and has the ports that the tester stands at. Invariant: what is not
-//! answered within the patience is left out.
+//!
+//! Method: the module requests features, description and ports on one connection. It then opens a connection for
+//! each version alone, which succeeds or fails. Texts become notes to their size in bytes. A target without
+//! OpenFlow gets no requests; its ports are those that the tester is connected to.
+//!
+//! Invariant: values without a reply before the timeout are left out.
 
 use instrument::module::{Connection, Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::model::message::Message;
@@ -21,40 +23,40 @@ use crate::experiments::{Context, Method};
 use crate::parameter::own::Declared;
 use crate::target::name::Technology;
 
-/// Name of the axis, on which there is one place.
+/// Name of the axis, which has a single position.
 pub const AXIS: &str = "switch";
 
-/// Bytes of a text that are kept.
+/// Maximum length of a stored text, in bytes.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "What the switch says of itself, in numbers",
     &["ports_count", "tables_count", "versions_count"],
     &["buffers_count"],
 )];
 
-/// The module.
+/// State of the module.
 pub struct Describing {
     versions: Vec<Version>,
     patience: Nanos,
-    /// Whether it has OpenFlow.
+    /// Whether the target has OpenFlow.
     is_asked: bool,
     timer: Option<TimerId>,
     features: Option<Features>,
-    /// Manufacturer, hardware, software.
+    /// Manufacturer, hardware and software.
     texts: Option<[String; 3]>,
     ports: Option<usize>,
-    /// The connection that is being made, from 1, and the versions that came up.
+    /// Number of the connection being opened, from 1, and the versions that succeeded.
     trying: usize,
     spoken: Vec<Version>,
 }
 
 impl Describing {
-    /// The module, on a connection of one of these versions.
+    /// Creates the module, on a connection with one of these versions.
     pub fn new(versions: Vec<Version>, patience: Nanos) -> Describing {
         Describing {
             versions,
@@ -69,7 +71,7 @@ impl Describing {
         }
     }
 
-    /// The module for a target that has no OpenFlow.
+    /// Creates the module for a target without OpenFlow.
     pub fn unasked() -> Describing {
         Describing { is_asked: false, ..Describing::new(Vec::new(), Nanos::from_secs(1)) }
     }
@@ -88,7 +90,7 @@ impl Describing {
         self.wait(desk);
     }
 
-    /// Makes a connection of the next version.
+    /// Opens a connection with the next version.
     fn next(&mut self, desk: &mut Desk) {
         if self.trying > 0 {
             desk.disconnect(self.trying);
@@ -145,10 +147,10 @@ impl Describing {
     }
 }
 
-/// What texts are told under.
+/// Metric names of the texts.
 const NAMES: [&str; 3] = ["manufacturer_bytes", "hardware_bytes", "software_bytes"];
 
-/// A text of the switch, in one line.
+/// Returns a text of the switch on one line.
 fn told(text: &str) -> String {
     let plain: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
     let end = (0..=TEXT_BYTES_MAX.min(plain.len())).rev().find(|end| plain.is_char_boundary(*end));
@@ -206,7 +208,7 @@ impl Module for Describing {
     }
 }
 
-/// The method on one target: once is enough.
+/// Creates the method for one target; it runs once.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let versions = versions(context);
     let patience = Nanos::from_secs_f64(context.parameters.own.number(&PATIENCE).min(5.0));

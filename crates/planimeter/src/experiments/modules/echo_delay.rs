@@ -1,10 +1,13 @@
-//! Echo delay: how long the switch takes for a sign of life, at rest and at work.
+//! Echo delay: the echo reply time of the switch, idle and under load.
 //!
-//! Claim: the time for an echo is that of the control channel and of whoever serves it, and grows with
-//! what else the switch does. Method: echo requests of one size at an even pace, each timed from the
-//! moment before the socket took its first byte until the answer was read; while nothing else
-//! happens, while the switch forwards frames, or while it adds and deletes rules on the same
-//! connection. Source: metric C16 of the method; OFLOPS's module `echo_delay`, which had no load.
+//! Claim: the echo reply time includes the control channel and the process that serves it, and grows with the other
+//! work of the switch.
+//!
+//! Method: the module sends echo requests of one size at a constant rate. The time of each starts before the socket
+//! takes its first byte and ends when the reply was read. Meanwhile the switch is idle, forwards frames, or adds
+//! and deletes entries on the same connection.
+//!
+//! Source: metric C16 of the method; OFLOPS's module `echo_delay`, which had no load.
 
 use std::collections::BTreeMap;
 
@@ -37,13 +40,13 @@ pub const AXIS: &str = "payload_bytes";
 /// The stream of frames.
 const FRAMES: u16 = 1;
 
-/// Rules that are added and deleted by turns.
+/// Number of entries that are added and deleted in turn.
 const RULES: u32 = 100;
 
-/// How long the load has gone on when the first echo is asked for.
+/// Time for which the load runs before the first echo request.
 const LEAD: Nanos = Nanos::from_millis(10);
 
-/// How long answers are waited for.
+/// Maximum time to wait for replies.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
 const PAYLOAD: Declared = Declared {
@@ -94,11 +97,11 @@ const LOAD_PER_S: Declared = Declared {
     help: "rules added and deleted under load, on the same connection",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[PAYLOAD, LOADS, ECHOES, ECHOES_PER_S, LOAD_PPS, LOAD_PER_S, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Echo delay by payload: at rest, while frames are forwarded, while rules change",
     &["echo_ns_p50", "under_frames_echo_ns_p50", "under_flow_mods_echo_ns_p50"],
@@ -111,52 +114,52 @@ pub const SHOWS: &[Show] = &[Show::values(
     ],
 )];
 
-/// What the switch has to do meanwhile.
+/// Other load of the switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
     /// Nothing.
     Nothing,
-    /// It forwards so many frames in a second.
+    /// Forwards this many frames per second.
     Frames(f64),
-    /// It changes so many rules in a second.
+    /// Changes this many entries per second.
     FlowMods(f64),
 }
 
-/// How echoes are asked for.
+/// Settings of the echo test.
 #[derive(Debug, Clone)]
 pub struct Asking {
-    /// Bytes that each carries.
+    /// Payload size of each request, in bytes.
     pub payload_bytes: usize,
-    /// How many.
+    /// Number of requests.
     pub echoes: u64,
-    /// How many in a second.
+    /// Requests per second.
     pub per_s: f64,
-    /// What else the switch does.
+    /// Other load of the switch.
     pub load: Load,
-    /// Rules and frames.
+    /// Entries and frames.
     pub flows: Rules,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct EchoDelay {
     asking: Asking,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
     echoes: Option<Paced>,
     changes: Option<Paced>,
-    /// Echoes that are not answered, with when they left.
+    /// Outstanding echo requests, with the time of sending.
     open: BTreeMap<Xid, Option<Nanos>>,
     delays: Vec<f64>,
     answered: u64,
-    /// Answers of other bytes than were asked with, or to nothing that was asked.
+    /// Replies with a different payload, or without a matching request.
     wrong: u64,
     refusals: Refusals,
 }
 
 impl EchoDelay {
-    /// The module for echoes of one size.
+    /// Creates the module for echo requests of one size.
     pub fn new(asking: Asking) -> EchoDelay {
         EchoDelay {
             asking,
@@ -172,7 +175,7 @@ impl EchoDelay {
         }
     }
 
-    /// Puts in the rule by which frames are forwarded.
+    /// Installs the entry that forwards frames.
     fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
         let asking = &self.asking;
         let on = FlowMod::add(asking.flows.exact(0), PRIORITY_DEFAULT, onward());
@@ -200,7 +203,7 @@ impl EchoDelay {
         self.timer = Some(desk.timer_in(TICK));
     }
 
-    /// Says what is due, and looks again soon.
+    /// Sends the requests that are due and sets the next timer.
     fn say(&mut self, desk: &mut Desk) {
         let now = desk.now();
         if let Some(changes) = &mut self.changes {
@@ -249,12 +252,12 @@ impl EchoDelay {
     }
 }
 
-/// Sends frames on.
+/// Returns the actions that forward frames.
 fn onward() -> Vec<Action> {
     vec![Action::output(PORT_OUT.into())]
 }
 
-/// The rules are all added, then all deleted, and so on; none of them takes a frame that is sent.
+/// Builds change `number`: all entries are added, then all deleted, repeatedly. No sent frame matches them.
 fn change(flows: &Rules, number: u64) -> Message {
     let place = 1 + (number % u64::from(RULES)) as u32;
     let rule = FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, onward());
@@ -268,7 +271,7 @@ fn change(flows: &Rules, number: u64) -> Message {
     })
 }
 
-/// Bytes of an echo request, which differ from one to the next.
+/// Returns the payload of an echo request, which differs for each request.
 fn payload(number: u64, bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|place| (number + place) as u8).collect()
 }
@@ -319,7 +322,7 @@ impl Module for EchoDelay {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

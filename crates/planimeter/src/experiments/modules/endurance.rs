@@ -1,10 +1,16 @@
-//! Endurance: how many control messages a second a switch takes, and what becomes of it near that and beyond.
+//! Endurance: the control message rate of a switch, and its behaviour near and above that rate.
 //!
-//! Claim: some switches become unstable near what they can do, others crash beyond it (costa2017, section IV-E). Method: so many
-//! messages under way, each answer bringing the next, show what the switch does in a second; then messages come at a
-//! share of that whatever is done, for some seconds near it and for as long beyond it, with a pause between in which what
-//! was queued is answered. Told of each are the share that was answered, errors, and whether the connection was closed.
-//! Invariants: every step has an end, whatever the switch does; a connection that is closed ends the run, and is a result.
+//! Claim: some switches become unstable near their highest rate, others crash above it (costa2017, section IV-E).
+//!
+//! Method: a fixed number of messages is outstanding, and each reply triggers the next message. This gives the rate
+//! of the switch. Messages then come at a share of that rate whether or not the switch replies: some seconds near
+//! it, and as long above it. In the pause between, the switch replies to queued messages. The module reports the
+//! share of replies, errors, and whether the connection closed.
+//!
+//! Invariants:
+//!
+//! - Every step ends, whatever the switch does.
+//! - A closed connection ends the run and is a result.
 
 use std::collections::HashSet;
 
@@ -23,25 +29,25 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 
-/// Name of the axis, on which there is one place.
+/// Name of the axis, which has a single position.
 pub const AXIS: &str = "messages_under_way";
 
-/// Messages under way while it is looked for how many a switch does.
+/// Outstanding messages during the search for the rate of the switch.
 const UNDER_WAY: u64 = 64;
 
-/// How long that is looked for.
+/// Duration of that search.
 const LOOKING: Nanos = Nanos::from_millis(200);
 
-/// After so many that took no time none will: in virtual time a switch may take none.
+/// Number of replies without elapsed time after which the search ends: in virtual time, replies may take no time.
 const TIMELESS: u64 = 1000;
 
-/// Rules that flow-mods add and delete.
+/// Number of entries that flow-mods add and delete.
 const RULES: u32 = 100;
 
-/// The shares of what it does at which messages come then: near, and beyond.
+/// Shares of the rate of the switch for the two following steps: near it and above it.
 const SHARES: [f64; 2] = [0.9, 1.2];
 
-/// How long they come, and where trials last less than a second.
+/// Duration of these steps, and the duration if trials last less than a second.
 const LASTS: Nanos = Nanos::from_secs(5);
 const LASTS_QUICK: Nanos = Nanos::from_millis(500);
 
@@ -70,10 +76,10 @@ const SECONDS: Declared = Declared {
            than a second",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[MESSAGES, RATE_MAX, SECONDS, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Control messages done in a second, 64 under way",
@@ -94,40 +100,40 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// What is said, and how.
+/// Messages that are sent, and how.
 #[derive(Debug, Clone)]
 pub struct Saying {
-    /// Which message.
+    /// Type of message.
     pub kind: Kind,
-    /// The most that is asked for in a second.
+    /// Highest rate to request, in messages per second.
     pub most_per_s: f64,
-    /// How long messages come at each share.
+    /// Duration of messages at each share.
     pub lasts: Nanos,
-    /// How long answers are waited for.
+    /// Maximum time to wait for replies.
     pub patience: Nanos,
-    /// The rules of flow-mods.
+    /// Entries of the flow-mods.
     pub flows: Rules,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct Endurance {
     saying: Saying,
     version: Option<Version>,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
-    /// Messages that were said since the start.
+    /// Messages sent since the start.
     number: u64,
-    /// Answers that are waited for.
+    /// Outstanding replies.
     open: HashSet<Xid>,
-    /// When the first was said, and the last answer came.
+    /// Time of the first message and of the last reply.
     begun_at: Nanos,
     last_at: Nanos,
     done: u64,
-    /// What it does in a second, and to how much that is known.
+    /// Rate of the switch per second, and its uncertainty.
     taken: Option<(f64, f64)>,
-    /// Whether that many is the most that was to be asked for.
+    /// Whether that rate is the highest that may be requested.
     is_most: bool,
     paced: Option<Paced>,
     held: Vec<Held>,
@@ -136,7 +142,7 @@ pub struct Endurance {
     lost: Option<String>,
 }
 
-/// Messages at a share of what the switch does.
+/// Messages at a share of the rate of the switch.
 #[derive(Debug, Clone, Copy, Default)]
 struct Held {
     per_s: f64,
@@ -146,7 +152,7 @@ struct Held {
 }
 
 impl Endurance {
-    /// The module for one kind of message.
+    /// Creates the module for one type of message.
     pub fn new(saying: Saying) -> Endurance {
         Endurance {
             saying,
@@ -173,7 +179,7 @@ impl Endurance {
         self.timer = Some(desk.timer_in(span));
     }
 
-    /// Says so many.
+    /// Sends `count` messages.
     fn say(&mut self, count: u64, desk: &mut Desk) {
         if count == 0 {
             return;
@@ -188,7 +194,7 @@ impl Endurance {
         self.open.extend(said.xids().skip(each - 1).step_by(each));
     }
 
-    /// Looks how many it does.
+    /// Checks the rate of the switch.
     fn look(&mut self, desk: &mut Desk) {
         self.begun_at = desk.now();
         self.wait(LOOKING.saturating_add(self.saying.patience), desk);
@@ -223,17 +229,17 @@ impl Endurance {
             span => self.done as f64 * 1e9 / span.0 as f64,
         };
         self.is_most = rate >= most;
-        // In virtual time it may take no time at all.
+        // In virtual time, replies may take no time.
         let taken = if rate.is_finite() { rate } else { most };
-        // Those under way when it was over are counted neither way.
+        // Messages outstanding at the end count neither way.
         self.taken = Some((taken, taken * UNDER_WAY as f64 / self.done as f64));
     }
 
-    /// Says messages at the next share, or is done.
+    /// Begins the next share, or ends the module.
     fn hold(&mut self, desk: &mut Desk) {
         let Some((taken, _)) = self.taken else { return };
         let Some(share) = SHARES.get(self.held.len()) else { return desk.end() };
-        // What is open from before is none of this.
+        // Outstanding messages of earlier steps do not count here.
         self.open.clear();
         self.errors = 0;
         let per_s = taken.min(self.saying.most_per_s) * share;
@@ -242,7 +248,7 @@ impl Endurance {
         self.go_on(desk);
     }
 
-    /// Says what is due.
+    /// Sends the messages that are due.
     fn go_on(&mut self, desk: &mut Desk) {
         let Some(paced) = &mut self.paced else { return };
         let due = paced.due(desk.now());
@@ -262,7 +268,7 @@ impl Endurance {
         }
     }
 
-    /// Goes on to the next share when all has been said and answered.
+    /// Begins the next share when all messages are sent and have replies.
     fn settle(&mut self, desk: &mut Desk) {
         if self.paced.is_none() && self.open.is_empty() {
             self.close();
@@ -270,7 +276,7 @@ impl Endurance {
         }
     }
 
-    /// What was noted of errors is this share's.
+    /// Assigns the counted errors to this share.
     fn close(&mut self) {
         if let Some(held) = self.held.last_mut() {
             held.errors = self.errors;
@@ -283,7 +289,7 @@ impl Endurance {
             return self.go_on(desk);
         }
         match (self.held.is_empty(), self.barrier.take()) {
-            // Not even the table could be cleared, or nothing more is answered.
+            // The table could not be cleared, or there are no more replies.
             (true, Some(_)) => desk.end_by_limit(super::asking::PATIENCE_LIMIT),
             (true, None) => {
                 let span = self.last_at.since(self.begun_at);
@@ -334,7 +340,7 @@ impl Endurance {
         });
     }
 
-    /// Where in the run a connection was closed.
+    /// Returns the step of the run in which a connection closed.
     fn place(&self) -> &'static str {
         match self.held.len() {
             0 => "while it was looked for how many it does",
@@ -391,7 +397,7 @@ impl Module for Endurance {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let lasts = match own.number(&SECONDS) {

@@ -1,11 +1,19 @@
-//! Error delay: how long the switch takes to refuse a flow-mod, against how long for a barrier behind it.
+//! Error delay: the time until the switch rejects a flow-mod, compared with the barrier reply after it.
 //!
-//! Claim: errors are told at once or late, before the barrier's answer or, against the specification,
-//! behind it. Method: one flow-mod that cannot be done, alone or behind many that can, with a barrier behind;
-//! the next when both answers were read. What is wrong is its port (output to none), its table (there
-//! is no number 255; in 1.0 that is part of the command) or its action (of an experimenter that nobody knows). Beside
-//! them the barrier's delay behind a flow-mod that can be done. Source: OFLOPS's `action_measurement`
-//! (time to the error of an invalid modification); OpenFlow 1.3.5, section 6.2 (barriers).
+//! Claim: errors arrive at different times: immediately or late, before the barrier reply or, in violation of the
+//! specification, after it.
+//!
+//! Method: the module sends one invalid flow-mod, alone or after many valid ones, followed by a barrier request.
+//! The next one follows when both replies were read. The invalid part is one of these:
+//!
+//! - the port: output to no port
+//! - the table: number 255 does not exist; in OpenFlow 1.0 it is part of the command
+//! - the action: an unknown experimenter action
+//!
+//! The barrier reply time after a valid flow-mod is reported too.
+//!
+//! Source: OFLOPS's `action_measurement` (time to the error of an invalid modification); OpenFlow 1.3.5, section
+//! 6.2 (barriers).
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
 use openflow::header::Xid;
@@ -29,13 +37,13 @@ use crate::target::program::PORT_OUT;
 /// Name of the axis.
 pub const AXIS: &str = "flow_mods_before";
 
-/// How long after the barrier's answer an error is waited for.
+/// Time to wait for an error after the barrier reply.
 const QUIET: Nanos = Nanos::from_millis(20);
 
-/// How long a barrier's answer is waited for.
+/// Maximum time to wait for a barrier reply.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
-/// An experimenter that nobody is: locally administered, as in Ethernet addresses.
+/// Unassigned experimenter id: locally administered, as in Ethernet addresses.
 const NOBODY: u32 = 0x0002_7379;
 
 const WRONG: Declared = Declared {
@@ -62,10 +70,10 @@ const SAMPLES: Declared = Declared {
     help: "how often",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[WRONG, BEFORE, SAMPLES, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Flow-mod sent until its error is read, by flow-mods before it",
@@ -90,35 +98,35 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// What is wrong with a flow-mod.
+/// Invalid part of a flow-mod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
     /// Nothing.
     Nothing,
-    /// It sends frames to no port.
+    /// The output port does not exist.
     Port,
-    /// It is for a table that no switch can have.
+    /// The table number is invalid.
     Table,
-    /// Its action is unknown.
+    /// The action is unknown.
     Action,
 }
 
-/// How flow-mods are said.
+/// Settings of the error delay test.
 #[derive(Debug, Clone)]
 pub struct Asking {
-    /// What is wrong.
+    /// Invalid part.
     pub wrong: Wrong,
-    /// Flow-mods before it.
+    /// Valid flow-mods before it.
     pub before: u32,
-    /// How often.
+    /// Number of repeats.
     pub samples: u64,
-    /// The rules.
+    /// Entries.
     pub flows: Rules,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct ErrorDelay {
     asking: Asking,
     timer: Option<TimerId>,
@@ -126,7 +134,7 @@ pub struct ErrorDelay {
     is_ready: bool,
     said: Option<Said>,
     first: Option<Nanos>,
-    /// When the error and the barrier's answer were read, and whether that is known.
+    /// Read times of the error and of the barrier reply, and whether they are exact.
     error: Option<(Nanos, bool)>,
     answer: Option<(Nanos, bool)>,
     asked: u64,
@@ -139,7 +147,7 @@ pub struct ErrorDelay {
 }
 
 impl ErrorDelay {
-    /// The module for one thing that is wrong.
+    /// Creates the module for one invalid part.
     pub fn new(asking: Asking) -> ErrorDelay {
         ErrorDelay {
             asking,
@@ -174,7 +182,7 @@ impl ErrorDelay {
         self.say(vec![Rules::cleared(version)], desk);
     }
 
-    /// Says the next one, if there is one.
+    /// Sends the next flow-mods, if there are any.
     fn ask(&mut self, desk: &mut Desk) {
         if self.asked == self.asking.samples {
             return desk.end();
@@ -189,7 +197,7 @@ impl ErrorDelay {
         self.say(messages, desk);
     }
 
-    /// Both answers were read, or what is missing will not come.
+    /// Ends a repeat when both replies were read, or the missing one will not arrive.
     fn note(&mut self, desk: &mut Desk) {
         if let (Some(first), Some((at, is_known))) = (self.first, self.answer)
             && is_known
@@ -215,7 +223,7 @@ impl ErrorDelay {
             self.is_ready = true;
             return self.ask(desk);
         }
-        // What the socket took is told soon, in any case before the timer.
+        // The event for the sent bytes arrives soon, in any case before the timer.
         self.timer.take().map(|timer| desk.cancel(timer));
         let wait = if is_done { Nanos::from_micros(100) } else { QUIET };
         self.timer = Some(desk.timer_in(wait));
@@ -243,7 +251,7 @@ impl ErrorDelay {
 }
 
 impl Wrong {
-    /// A flow-mod with this wrong.
+    /// Makes a flow-mod invalid in this part.
     fn done_to(self, good: FlowMod) -> FlowMod {
         let acting = |action| FlowMod::add(good.matching.clone(), PRIORITY_DEFAULT, vec![action]);
         match self {
@@ -305,7 +313,7 @@ impl Module for ErrorDelay {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

@@ -1,9 +1,11 @@
-//! First frames: whether a rule goes to work, or to the fast path, only when a frame asks for it.
+//! First frames: whether an entry reaches the hardware or the fast path only when a frame needs it.
 //!
-//! Source: the OFLOPS-SUME paper, section IV-B (a flow is put into hardware when a packet of it has been handed up).
-//! Where the first frame long after the update takes another way than those some time later, software forwarded
-//! it, and the hardware got the rule because of it. What is usual is what the last frames of all rules take.
-//! Invariant: a rule waited for a frame only if its first frame was slow and a later one was not.
+//! Source: the OFLOPS-SUME paper, section IV-B (a flow is installed in hardware after an upcall of one of its
+//! packets). Suppose that the first frame, long after the update, has a different latency than frames some time
+//! later. Software then forwarded it, and caused the hardware installation. The reference latency is that of the
+//! last frames of all entries.
+//!
+//! Invariant: an entry counts as one that waited only if its first frame was slow and a later one was not.
 
 use instrument::module::Measured;
 use packet::time::Nanos;
@@ -11,16 +13,16 @@ use packet::time::Nanos;
 use super::activation::Moment;
 use super::spread::Spread;
 
-/// Frames that are kept.
+/// Maximum number of stored frames.
 pub const FRAMES_MAX: usize = 1 << 20;
 
-/// A frame is slow that takes so many times as long as is usual.
+/// Minimum ratio of the latency of a slow frame to the reference latency.
 const SLOWER: f64 = 2.0;
 
-/// Differences below this are none.
+/// Smaller differences are ignored, in nanoseconds.
 const LEAST_NS: f64 = 2_000.0;
 
-/// Frames that came through, by rule.
+/// Forwarded frames by entry.
 #[derive(Debug, Clone, Default)]
 pub struct FirstFrames {
     rules: Vec<Vec<(Nanos, f64)>>,
@@ -28,12 +30,12 @@ pub struct FirstFrames {
 }
 
 impl FirstFrames {
-    /// None yet, of so many rules.
+    /// Creates an empty record for this number of entries.
     pub fn new(rules: u32) -> FirstFrames {
         FirstFrames { rules: vec![Vec::new(); rules as usize], count: 0 }
     }
 
-    /// A rule's frame came through; whether it is kept.
+    /// Records a forwarded frame of an entry; returns whether it was stored.
     pub fn note(&mut self, rule: u64, sent_at: Nanos, delay: Nanos) -> bool {
         let Some(frames) = self.rules.get_mut(rule as usize) else { return true };
         let is_kept = self.count < FRAMES_MAX;
@@ -44,14 +46,14 @@ impl FirstFrames {
         is_kept
     }
 
-    /// What takes longer than this is slow; none where there are too few frames.
+    /// Returns the latency above which a frame is slow; `None` if there are too few frames.
     fn slow_from(&self) -> Option<f64> {
         let last = self.rules.iter().filter(|frames| frames.len() > 1);
         let usual = Spread::of(last.filter_map(|frames| Some(frames.last()?.1)).collect())?;
         Some((usual.quantile(0.5) * SLOWER).max(usual.quantile(0.9)) + LEAST_NS)
     }
 
-    /// For a rule that waited for a frame, how long it was from that until frames were fast.
+    /// Returns the time from the first frame until frames were fast, for an entry that waited for a frame.
     fn waited(frames: &[(Nanos, f64)], slow_from: f64) -> Option<Moment> {
         let (first, _) = *frames.first()?;
         let fast = frames.iter().position(|(_, delay)| *delay < slow_from).filter(|at| *at > 0)?;
@@ -62,8 +64,7 @@ impl FirstFrames {
         Some(Moment { at: Nanos(from.since(first).0 + half.0), half })
     }
 
-    /// Tells how many of the rules waited for a frame, and how long it was from that until they had what they
-    /// waited for.
+    /// Reports how many entries waited for a frame, and the time until they were in the fast path.
     pub fn tell(&mut self, tell: &mut impl FnMut(Measured)) {
         self.rules.iter_mut().for_each(|frames| frames.sort_by_key(|(sent_at, _)| *sent_at));
         let Some(slow_from) = self.slow_from() else { return };

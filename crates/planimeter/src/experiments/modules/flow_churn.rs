@@ -1,10 +1,12 @@
-//! Flow churn: what rules that come and go, and statistics that are read, cost frames that neither concerns.
+//! Flow churn: the cost of rule changes and statistics requests for frames of other entries.
 //!
-//! Claim: forwarding loses frames and time while rules are installed elsewhere in the tables. Method:
-//! frames visit resident rules at a constant rate; meanwhile other rules, which no frame meets, are
-//! added and deleted by turns at a set rate, with a barrier now and then that tells how far behind the
-//! switch is, and flow statistics are asked for at a set rate. Source: metric C11 of the method; the
-//! coupling of control plane and data plane in RFC 8204.
+//! Claim: forwarding loses frames and time while the switch installs other entries.
+//!
+//! Method: frames visit resident entries at a constant rate. The controller adds and deletes other entries, which
+//! no frame matches, at a set rate. A periodic barrier request shows the delay of the switch. The controller also
+//! requests flow statistics at a set rate.
+//!
+//! Source: metric C11 of the method; the coupling of control plane and data plane in RFC 8204.
 
 use instrument::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
@@ -30,52 +32,52 @@ pub const AXIS: &str = "changes_per_s";
 /// The stream of frames.
 const FRAMES: u16 = 1;
 
-/// How often rules are said, as many as are due.
+/// Interval at which due changes are sent.
 const TICK: Nanos = Nanos::from_millis(1);
 
-/// How often a barrier is said.
+/// Interval of barrier requests.
 const BARRIER: Nanos = Nanos::from_millis(50);
 
-/// How long frames that are under way at the end are waited for.
+/// Time to wait for frames in flight at the end.
 const ARRIVING: Nanos = Nanos::from_millis(50);
 
-/// The longest that the tables may take to be filled.
+/// Maximum time to fill the tables.
 const FILLING: Nanos = Nanos::from_secs(30);
 
-/// Frames, and what happens beside them.
+/// Settings of the churn test.
 #[derive(Debug, Clone)]
 pub struct Churn {
-    /// The rules that frames visit, and behind them those that come and go.
+    /// Entries that frames visit, followed by those that are added and deleted.
     pub rules: Rules,
-    /// How many of them frames visit.
+    /// Number of resident entries.
     pub resident: u32,
-    /// Rules added or deleted in a second.
+    /// Entries added or deleted per second.
     pub changes_per_s: f64,
-    /// Questions for flow statistics in a second.
+    /// Flow statistics requests per second.
     pub polls_per_s: f64,
-    /// Frames in a second.
+    /// Frames per second.
     pub frames_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// How long it goes on.
+    /// Duration.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long the last answers are waited for.
+    /// Maximum time to wait for the last replies.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct FlowChurn {
     churn: Churn,
     version: Version,
     asking: Asking,
     filling: Option<Said>,
     phase: Phase,
-    /// From when to when frames ran.
+    /// Start and end of the stream.
     begun_at: Nanos,
     stopped_at: Nanos,
-    /// Frames that the port had sent at the beginning, and at the end.
+    /// Port counter of sent frames at the beginning and at the end.
     sent: [u64; 2],
     arrived: u64,
     delays_ns: Vec<f64>,
@@ -92,21 +94,21 @@ pub struct FlowChurn {
     end: Option<TimerId>,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The tables are filled.
+    /// The tables are being filled.
     Filling,
     /// Frames run.
     Running,
-    /// The last of them arrive.
+    /// The last frames arrive.
     Arriving,
-    /// The last answers are waited for.
+    /// The last replies are outstanding.
     Answering,
 }
 
 impl FlowChurn {
-    /// The module for one rate of changes.
+    /// Creates the module for one rate of changes.
     pub fn new(churn: Churn) -> FlowChurn {
         FlowChurn {
             churn,
@@ -162,7 +164,7 @@ impl FlowChurn {
         }
     }
 
-    /// Asks for flow statistics, unless the last question is not answered yet, and again later.
+    /// Requests flow statistics, unless the last request is outstanding, and sets the next timer.
     fn look(&mut self, desk: &mut Desk) {
         self.ask = Some(desk.timer_in(Nanos::from_secs_f64(1.0 / self.churn.polls_per_s)));
         if self.poll.is_none() {
@@ -171,7 +173,7 @@ impl FlowChurn {
         }
     }
 
-    /// Says as many changes as are due, and a barrier if one is.
+    /// Sends the changes that are due, and a barrier request if one is due.
     fn change(&mut self, desk: &mut Desk) {
         self.tick = Some(desk.timer_in(TICK));
         let passed = desk.now().since(self.begun_at).as_secs_f64();
@@ -188,7 +190,7 @@ impl FlowChurn {
         }
     }
 
-    /// Change number so and so: a rule that no frame meets is added, and with the next change deleted.
+    /// Returns a change by number: it adds an entry that no frame matches, and the next change deletes it.
     fn changed(&self, place: u64) -> Message {
         let unused = u64::from(self.churn.rules.count() - self.churn.resident).max(1);
         let rule = self.churn.resident + (place / 2 % unused) as u32;
@@ -227,7 +229,7 @@ impl FlowChurn {
         }
     }
 
-    /// The port at which frames leave has sent so many.
+    /// Processes the counter of the port from which frames leave.
     fn counted(&mut self, sent: u64, desk: &mut Desk) {
         if self.phase == Phase::Filling {
             self.sent[0] = sent;
@@ -384,11 +386,11 @@ const PATIENCE: Declared = Declared {
     help: "how long the last answers are waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[CHANGES, POLLS, RESIDENT, UNUSED, FRAMES_PPS, FRAME, SPAN, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Latency of frames while other rules come and go",
@@ -403,7 +405,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let resident = own.integer(&RESIDENT) as u32;

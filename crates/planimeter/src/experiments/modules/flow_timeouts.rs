@@ -1,12 +1,16 @@
-//! Time-outs of rules: how true they are, and when the switch tells of them.
+//! Flow entry timeouts: their accuracy, and the time of the flow-removed messages.
 //!
-//! Claim: rules go later than their time-outs say, in batches, and messages about many that go at once
-//! come late. Method: half of the rules have a hard time-out, half an idle one. Probes visit the hard
-//! ones in turn from before they are added: a rule acts between two probes, and ceases to between two
-//! others. The idle ones are visited too until, all of them being at work, their probes stop; then the
-//! message that tells of their end is waited for, and a last probe for each looks whether it is true.
-//! Source: metric C15 of the method; the timer test of OFLOPS. Invariant: a rule whose last probe was
-//! lost proves nothing about its idle time-out.
+//! Claim: entries expire later than their timeouts, in batches, and flow-removed messages for many simultaneous
+//! expiries are late.
+//!
+//! Method: half of the entries have a hard timeout, half an idle timeout. Probes visit the hard ones in turn from
+//! before they are added; an entry becomes active between two probes, and expires between two others. Probes visit
+//! the idle ones until all are active, then stop. The module waits for the flow-removed messages, and sends a last
+//! probe for each entry to verify its expiry.
+//!
+//! Source: metric C15 of the method; the timer test of OFLOPS.
+//!
+//! Invariant: an entry whose last probe was lost gives no idle timeout.
 
 use std::ops::Range;
 
@@ -32,34 +36,34 @@ use crate::parameter::own::{Declared, Takes};
 /// Name of the axis.
 pub const AXIS: &str = "rules";
 
-/// Probes of rules with a hard time-out, and of those with an idle one.
+/// Streams of probes for entries with a hard timeout, and for those with an idle timeout.
 const HARD: u16 = 1;
 const IDLE: u16 = 2;
 
-/// How long probes run when rules are added, at least, and how long the last of them are waited for.
+/// Minimum time for which probes run before entries are added, and time to wait for the last probes.
 const LEAD: Nanos = Nanos::from_millis(50);
 
-/// The longest that rules may take to be added.
+/// Maximum time to add the entries.
 const ADDING: Nanos = Nanos::from_secs(30);
 
-/// Rules, and how their end is watched.
+/// Settings of the timeout test.
 #[derive(Debug, Clone)]
 pub struct Expiry {
-    /// The rules: half have a hard time-out, the rest an idle one.
+    /// Entries: half have a hard timeout, the others an idle timeout.
     pub rules: Rules,
-    /// The time-out.
+    /// Timeout, in seconds.
     pub timeout_s: u16,
-    /// Probes in a second, of either half.
+    /// Probes per second, for either half.
     pub probes_pps: f64,
-    /// Size of a probe, frame check sequence counted.
+    /// Size of a probe in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long after their time-out rules may live on.
+    /// Maximum time by which entries may exceed their timeout.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct FlowTimeouts {
     expiry: Expiry,
     asking: Asking,
@@ -67,55 +71,55 @@ pub struct FlowTimeouts {
     adding: Option<Said>,
     phase: Phase,
     timer: Option<TimerId>,
-    /// When rules with a hard time-out began to act, and when they ceased to.
+    /// Times at which entries with a hard timeout became active and expired.
     began: Activation,
     ceased: Activation,
     idle: Vec<Idle>,
-    /// The greatest number of a probe of an idle rule that was seen before these stopped.
+    /// Highest sequence number of a returned probe of an idle entry before these probes stopped.
     idle_number_last: u64,
     told: Vec<Option<Told>>,
-    /// Messages about rules that are not ours, or for another reason than a time-out.
+    /// Flow-removed messages for unknown entries, or for a reason other than a timeout.
     strange: u64,
-    /// Last probes that idle rules still treated after their end was told.
+    /// Last probes that idle entries still forwarded after their flow-removed message.
     still_acting: u64,
     errors: u64,
 }
 
-/// The last probe that a rule with an idle time-out treated: its number, when it left, when it arrived.
+/// Last probe that an entry with an idle timeout forwarded: sequence number, departure time, arrival time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Idle(Option<(u64, Nanos, Nanos)>);
 
-/// What the switch said of a rule's end, and when.
+/// Flow-removed message of an entry, and its arrival time.
 #[derive(Debug, Clone, Copy)]
 struct Told {
     at: Nanos,
     age: Nanos,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// The tables are emptied.
+    /// The tables are being cleared.
     Emptying,
-    /// Probes run, and no rule is there.
+    /// Probes run without entries.
     Quiet,
-    /// Rules were said.
+    /// The entries were sent.
     Adding,
-    /// Every idle rule is visited once more.
+    /// Probes visit every idle entry once more.
     Visiting,
-    /// Rules end.
+    /// Entries expire.
     Ending,
-    /// A last probe for each idle rule is sent.
+    /// A last probe for each idle entry is sent.
     Checking,
 }
 
 impl Expiry {
-    /// Rules with a hard time-out, which come first.
+    /// Returns the number of entries with a hard timeout, which come first.
     fn hard(&self) -> u32 {
         self.rules.count() / 2
     }
 
-    /// The others.
+    /// Returns the number of entries with an idle timeout.
     fn idle(&self) -> u32 {
         self.rules.count() - self.hard()
     }
@@ -124,17 +128,17 @@ impl Expiry {
         Nanos::from_secs(self.timeout_s.into())
     }
 
-    /// The time in which every rule is visited once.
+    /// Returns the time in which the probes visit every entry once.
     fn round(&self) -> Nanos {
         Nanos::from_secs_f64(f64::from(self.idle()) / self.probes_pps)
     }
 
-    /// Probes of these rules.
+    /// Creates the stream of probes for these entries.
     fn probes(&self, id: u16, places: Range<u32>) -> Stream {
         self.rules.visits(id, places, self.frame_bytes, self.probes_pps)
     }
 
-    /// Adds a rule that tells of its end; its cookie says which it is.
+    /// Adds an entry with a flow-removed flag; its cookie identifies it.
     fn add(&self, place: u32) -> Message {
         let is_hard = place < self.hard();
         let (hard_timeout_s, idle_timeout_s) =
@@ -150,7 +154,7 @@ impl Expiry {
 }
 
 impl FlowTimeouts {
-    /// The module for so many rules.
+    /// Creates the module.
     pub fn new(expiry: Expiry) -> FlowTimeouts {
         FlowTimeouts {
             asking: Asking::default(),
@@ -220,7 +224,7 @@ impl FlowTimeouts {
         }
     }
 
-    /// Sends each idle rule a last probe.
+    /// Sends a last probe for each idle entry.
     fn check(&mut self, desk: &mut Desk) {
         self.phase = Phase::Checking;
         self.timer.take().map(|timer| desk.cancel(timer));
@@ -229,7 +233,7 @@ impl FlowTimeouts {
         self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
     }
 
-    /// Whether every rule ended, and was told to.
+    /// Returns whether every entry expired with a flow-removed message.
     fn has_all(&self) -> bool {
         self.ceased.is_complete() && self.told.iter().all(Option::is_some)
     }
@@ -240,7 +244,7 @@ impl FlowTimeouts {
         }
     }
 
-    /// A probe of a rule with a hard time-out came back: at the far port the rule sent it on.
+    /// Processes a probe of an entry with a hard timeout; at the far port, the entry forwarded it.
     fn hard_probed(&mut self, place: u64, [sent_at, at]: [Nanos; 2], acts: bool, desk: &mut Desk) {
         if self.phase < Phase::Adding {
             return;
@@ -249,7 +253,7 @@ impl FlowTimeouts {
         if began.is_none() || acts {
             self.began.note(place, sent_at, at, acts);
         }
-        // What left before it began may be found at its port only now.
+        // Probes that were sent before the activation may arrive only now.
         let is_later = |began: Moment| sent_at > began.at.saturating_add(began.half);
         if began.is_some_and(is_later) && self.ceased.note(place, sent_at, at, !acts) {
             self.check_if_over(desk);
@@ -283,7 +287,7 @@ impl FlowTimeouts {
         }
     }
 
-    /// Tells how a hard time-out was kept, from the first rule on.
+    /// Reports the accuracy of hard timeouts, from the first entry on.
     fn tell_hard(&self, turn: f64, tell: &mut impl FnMut(Measured)) {
         let timeout = self.expiry.timeout().0 as f64;
         let (mut kept, mut told, mut late, mut said) = (Row::new(), Row::new(), Row::new(), vec![]);
@@ -310,7 +314,7 @@ impl FlowTimeouts {
         }
     }
 
-    /// Tells how an idle time-out was kept.
+    /// Reports the accuracy of idle timeouts.
     fn tell_idle(&self, turn: f64, tell: &mut impl FnMut(Measured)) {
         let timeout = self.expiry.timeout().0 as f64;
         let mut kept = Row::new();
@@ -319,7 +323,7 @@ impl FlowTimeouts {
             let (Some((number, sent_at, arrived_at)), Some(told)) = (idle.0, told) else {
                 continue;
             };
-            // Only if no later probe can have been lost on its way back.
+            // Valid only if no later probe can have been lost on its way back.
             if number + self.idle.len() as u64 > self.idle_number_last {
                 let half = Nanos(arrived_at.since(sent_at).0 / 2);
                 let last = Moment { at: sent_at.saturating_add(half), half };
@@ -330,7 +334,7 @@ impl FlowTimeouts {
     }
 }
 
-/// Values, and how well each is known.
+/// Values and their uncertainties.
 struct Row(Vec<f64>, Vec<f64>);
 
 impl Row {
@@ -345,7 +349,7 @@ impl Row {
 
     fn tell(self, name: &str, more: f64, tell: &mut impl FnMut(Measured)) {
         if let (Some(values), Some(halves)) = (Spread::of(self.0), Spread::of(self.1)) {
-            // The least and the greatest may be those that are known worst.
+            // The smallest and the largest value may have the largest uncertainty.
             values.tell(name, halves.greatest() + more, tell);
         }
     }
@@ -450,11 +454,11 @@ const PATIENCE: Declared = Declared {
     help: "how long after their time-out rules are waited for to end",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[RULES, TIMEOUT, PROBES_PPS, FRAME, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "How much longer than their time-out rules live, by number of rules",
@@ -468,7 +472,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |count: u64| {

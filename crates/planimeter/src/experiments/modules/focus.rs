@@ -1,12 +1,14 @@
-//! Probes where rules are coming to act: most of them for the few rules whose moment is near.
+//! Probe schedule that sends most probes to entries that are about to activate.
 //!
-//! A rule's moment is known to half the time between two of its probes, so that a thousand rules visited
-//! in turn are known ten times worse than a hundred at the same rate. Most switches work through an update
-//! more or less in a row. Rules are therefore probed in blocks, each by a stream: once a rule is seen to act, blocks in
-//! which some rules act and others do not, and blocks next to those that have begun, share most of the
-//! probes, and the others share the rest, so that whatever comes elsewhere, or goes back, is seen all the
-//! same. A switch that acts everywhere at once has every block share alike, as if there were one.
-//! Invariant: every rule is probed at all times, and all together at the same rate.
+//! The uncertainty of an activation time is half the time between two probes of the entry. At the same total rate,
+//! a thousand entries visited in turn are therefore ten times less certain than a hundred. Most switches process an
+//! update approximately in order. The module therefore divides the entries into blocks, each with its own stream.
+//!
+//! Once an entry is active, two kinds of blocks share most of the probes: blocks in which only some entries are
+//! active, and blocks next to those. All other blocks share the rest, so that unexpected activations and relapses
+//! are visible too. If entries activate in all blocks at the same time, all blocks share the probes equally.
+//!
+//! Invariant: every entry is probed at all times, and the total rate is constant.
 
 use std::ops::Range;
 
@@ -16,43 +18,43 @@ use packet::time::Nanos;
 
 use super::rules::Rules;
 
-/// Rules of a block at least.
+/// Minimum number of entries in a block.
 const BLOCK_RULES: u32 = 32;
 
-/// Blocks at most; fewer than [`BLOCKS_MIN`] are not worth their streams.
+/// Maximum number of blocks; fewer than [`BLOCKS_MIN`] are not worth separate streams.
 const BLOCKS_MAX: u32 = 32;
 
 const BLOCKS_MIN: u32 = 4;
 
-/// Of all probes, those that blocks share of which nothing is expected.
+/// Share of the probes for blocks without an expected activation.
 const REST: f64 = 0.2;
 
-/// Numbers of streams that one set of probes may have.
+/// Number of stream ids that one set of probes may use.
 pub const STREAMS: u16 = BLOCKS_MAX as u16;
 
-/// The probes of some rules.
+/// Probe schedule of a set of entries.
 #[derive(Debug, Clone)]
 pub struct Focus {
     blocks: Vec<Block>,
     probes_pps: f64,
-    /// The number of the first block's stream; the others follow it.
+    /// Id of the first block's stream; the others follow.
     first_stream: u16,
-    /// Blocks behind one that has begun in which rules are expected to act.
+    /// Number of blocks after one that has begun in which activations are expected.
     ahead: usize,
 }
 
-/// Rules next to each other, probed in turn.
+/// Adjacent entries that are probed in turn.
 #[derive(Debug, Clone)]
 struct Block {
     rules: Range<u32>,
-    /// How many of them have been seen to act.
+    /// Number of entries known to be active.
     acting: u32,
-    /// Whether it has its share of most of the probes.
+    /// Whether the block shares most of the probes.
     is_near: bool,
 }
 
 impl Focus {
-    /// The probes of so many rules, in a second of all together, with streams from this number on.
+    /// Creates the schedule, with the total rate per second and the id of the first stream.
     pub fn new(rules: u32, probes_pps: f64, first_stream: u16) -> Focus {
         let count = match rules / BLOCK_RULES {
             few if few < BLOCKS_MIN => 1,
@@ -63,14 +65,14 @@ impl Focus {
         Focus { blocks: (0..count).map(block).collect(), probes_pps, first_stream, ahead: 1 }
     }
 
-    /// The same where rules act up to so many before others that were sent earlier.
+    /// Allows for entries that activate before up to `rules` others that were sent earlier.
     #[must_use]
     pub fn ahead(self, rules: usize) -> Focus {
         let block = self.blocks.first().map_or(1, |block| block.rules.len());
         Focus { ahead: rules.div_ceil(block).max(1), ..self }
     }
 
-    /// Expects every rule to act once more, each as likely as any other.
+    /// Resets the schedule to no active entries.
     pub fn reset(&mut self, desk: &mut Desk) {
         for block in &mut self.blocks {
             (block.acting, block.is_near) = (0, true);
@@ -80,14 +82,14 @@ impl Focus {
         }
     }
 
-    /// Makes the probes ready.
+    /// Prepares the streams.
     pub fn prepare(&self, rules: &Rules, frame_bytes: usize, desk: &mut Desk) {
         for (stream, block, pps) in self.rates() {
             desk.prepare(rules.visits(stream, block.rules.clone(), frame_bytes, pps));
         }
     }
 
-    /// Has these probes, and no others, be events at these ports.
+    /// Subscribes to these probes, and no others, at these ports.
     pub fn watch(&self, ports: &[usize], desk: &mut Desk) {
         let streams: Vec<u16> = self.rates().map(|(stream, ..)| stream).collect();
         for &port in ports {
@@ -95,7 +97,7 @@ impl Focus {
         }
     }
 
-    /// Begins to probe, one block a little after the other.
+    /// Starts the streams, each with a small offset.
     pub fn begin(&self, from: Nanos, desk: &mut Desk) {
         let gap = 1.0 / self.probes_pps;
         for (place, (stream, ..)) in self.rates().enumerate() {
@@ -104,19 +106,19 @@ impl Focus {
         }
     }
 
-    /// Probes no more.
+    /// Stops the streams.
     pub fn stop(&self, desk: &mut Desk) {
         self.rates().for_each(|(stream, ..)| desk.stop(stream));
     }
 
-    /// The rule that a probe visits.
+    /// Returns the entry that a probe visits.
     pub fn rule(&self, probe: &Probe) -> u64 {
         let block = usize::from(probe.stream.saturating_sub(self.first_stream));
         let first = self.blocks.get(block).map_or(0, |block| block.rules.start);
         u64::from(first) + probe.place
     }
 
-    /// A rule was seen to act that had not been: probes go where the next are expected.
+    /// Records a new active entry and adjusts the rates of the blocks.
     pub fn acts(&mut self, rule: u64, desk: &mut Desk) {
         let Ok(rule) = u32::try_from(rule) else { return };
         let Some(block) = self.blocks.iter_mut().find(|block| block.rules.contains(&rule)) else {
@@ -130,7 +132,7 @@ impl Focus {
         }
     }
 
-    /// Finds the blocks in which something is expected; whether they are others than before.
+    /// Finds the blocks with expected activations; returns whether they changed.
     fn turn(&mut self) -> bool {
         let has_begun: Vec<bool> = self.blocks.iter().map(|block| block.acting > 0).collect();
         let begun = |at: usize| has_begun.get(at).is_some_and(|begun| *begun);
@@ -139,7 +141,7 @@ impl Focus {
             (begun(at) || is_next) && block.acting < block.rules.len() as u32
         };
         let near: Vec<bool> = self.blocks.iter().enumerate().map(is_near).collect();
-        // When all act, every rule is watched alike.
+        // When all entries are active, all blocks get the same rate.
         let is_over = !near.contains(&true);
         let mut has_changed = false;
         for (block, near) in self.blocks.iter_mut().zip(near) {
@@ -149,7 +151,7 @@ impl Focus {
         has_changed
     }
 
-    /// The stream of each block, the block, and its probes in a second.
+    /// Returns the stream of each block, the block, and its probes per second.
     fn rates(&self) -> impl Iterator<Item = (u16, &Block, f64)> {
         let rules = |is_near: bool| {
             let those = self.blocks.iter().filter(move |block| block.is_near == is_near);
@@ -172,7 +174,7 @@ impl Focus {
 mod tests {
     use super::*;
 
-    /// The probes in a second of each block, of a thousand for a thousand rules.
+    /// Returns the probes per second of each block, for a total of a thousand entries and a thousand probes.
     fn shares(focus: &Focus) -> Vec<f64> {
         focus.rates().map(|(_, _, pps)| pps.round()).collect()
     }
@@ -208,7 +210,7 @@ mod tests {
         assert_eq!(shares(&focus)[..3], [400.0, 400.0, 25.0]);
         acting(&mut focus, 1..40);
         assert_eq!(shares(&focus)[..4], [25.0, 400.0, 400.0, 25.0]);
-        // One far away, too.
+        // An activation in a distant block too.
         acting(&mut focus, 200..201);
         let far = shares(&focus);
         assert_eq!((far[1], far[2], far[5], far[6], far[7]), (160.0, 160.0, 160.0, 160.0, 160.0));

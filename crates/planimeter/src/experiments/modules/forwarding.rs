@@ -1,11 +1,13 @@
-//! How long frames take through rules, and how many are lost: forwarding latency, queue delay and table
-//! lookup.
+//! Latency and loss of frames through flow entries: forwarding latency, queue delay and table lookup.
 //!
-//! Claim: latency depends on the size of frames, on the rate at which they come and on the rules that
-//! are there, and differently on each target. Method: rules are put in, a load runs through them, and
-//! probes beside it, of the load's own frames and evenly spread, tell the latency; the ports' counters tell
-//! what was lost. Source: the OFLOPS-SUME paper, figures 6a and 6b; OFLOPS's queue delay (rate sweep)
-//! and table delay (occupancy) modules.
+//! Claim: latency depends on the frame size, on the offered rate and on the installed entries, and differs by
+//! target.
+//!
+//! Method: the module installs entries and runs a load through them. Evenly spaced probes with the load's headers
+//! give the latency. Port counters give the loss.
+//!
+//! Source: the OFLOPS-SUME paper, figures 6a and 6b; OFLOPS's queue delay (rate sweep) and table delay (occupancy)
+//! modules.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs};
 use instrument::stream::{Stream, Values};
@@ -23,16 +25,16 @@ use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::program::{PORT_IN, PORT_OUT};
 
-/// The stream of probes.
+/// Id of the stream of probes.
 const PROBES: u16 = 1;
 
-/// The stream of the load.
+/// Id of the load stream.
 const LOAD: u16 = 2;
 
-/// How long the switch may take for the rules.
+/// Maximum time of the switch for the entries.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// How long frames run before it counts.
+/// Time for which frames run before the measurement.
 pub const LEAD: Nanos = Nanos::from_millis(50);
 
 const SIZES: Declared = Declared {
@@ -131,23 +133,23 @@ const PROBES_PPS: Declared = Declared {
     help: "frames in a second whose latency is taken; the others are load",
 };
 
-/// What can be set of forwarding latency.
+/// Parameters of forwarding latency.
 pub const LATENCY: &[Declared] = &[SIZES, RATES, LOW, HIGH, RULES, PROBES_PPS, VERSION];
 
-/// What can be set of queue delay.
+/// Parameters of queue delay.
 pub const QUEUES: &[Declared] = &[SWEEP, SIZE, QUEUE, PROBES_PPS, VERSION];
 
-/// What can be set of table lookup.
+/// Parameters of table lookup.
 pub const LOOKUP: &[Declared] = &[OCCUPANCY, KINDS, ORDER, SIZE, PROBES_PPS, VERSION];
 
-/// What is shown of forwarding latency.
+/// Report values of forwarding latency.
 pub const LATENCY_SHOWS: &[Show] = &[Show::values(
     "Forwarding latency by size of frames",
     &["forwarding_ns_p50"],
     &["forwarding_ns_min", "forwarding_ns_p90", "forwarding_ns_p99", "lost_ratio", "offered_pps"],
 )];
 
-/// What is shown of queue delay.
+/// Report values of queue delay.
 pub const QUEUES_SHOWS: &[Show] = &[
     Show::values(
         "Latency by rate",
@@ -157,7 +159,7 @@ pub const QUEUES_SHOWS: &[Show] = &[
     Show::values("Frames lost by rate", &["lost_ratio"], &["lost_frames"]),
 ];
 
-/// What is shown of table lookup.
+/// Report values of table lookup.
 pub const LOOKUP_SHOWS: &[Show] = &[
     Show::values(
         "Latency of frames that meet the first, the last and some rule, by number of wildcard rules",
@@ -180,13 +182,13 @@ pub const RATE_AXIS: &str = "offered_mbps";
 /// Axis of table lookup.
 pub const RULES_AXIS: &str = "rules";
 
-/// The module.
+/// State of the module.
 pub struct Forwarding {
     passing: Passing,
 }
 
 impl Forwarding {
-    /// The module for such a passage. The latency of each case is told under its name.
+    /// Creates the module for this passage. It reports the latency of each case under the name of the case.
     pub fn new(passage: Passage) -> Forwarding {
         Forwarding { passing: Passing::new(passage) }
     }
@@ -230,19 +232,19 @@ impl Module for Forwarding {
     }
 }
 
-/// Frames in a second that so many Mbit/s are, preamble and gap counted; 0 for what the link carries.
+/// Converts Mbit/s to frames per second, including preamble and interframe gap; 0 is the rate of the link.
 fn pps_of(context: &Context, mbps: f64, frame_bytes: u16) -> f64 {
     let most = context.most_pps(frame_bytes);
     let bits = 8.0 * (f64::from(frame_bytes) + instrument::stream::GAP_BYTES as f64);
     if mbps == 0.0 { most } else { mbps * 1e6 / bits }
 }
 
-/// Mbit/s of the nominal link.
+/// Returns the rate of the nominal link, in Mbit/s.
 fn link_mbps(context: &Context) -> f64 {
     context.capacity_bps as f64 / 1e6
 }
 
-/// Frames that pass so many rules at this rate, some of them watched.
+/// Creates a passage of frames through all entries at this rate, with probes of some entries.
 fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Passage {
     let own = &context.parameters.own;
     let probes_pps = own.number(&PROBES_PPS).min(pps);
@@ -275,7 +277,7 @@ fn spot(context: &Context, x: f64, passage: Passage) -> Spot {
     Spot::new(x, context.parameters.seconds + 0.2, make)
 }
 
-/// Forwarding latency on one target: by size of frames, at a low and a high rate.
+/// Creates the forwarding latency method: by frame size, at a low and a high rate.
 pub fn latency(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let rules = Rules::new(context, own.integer(&RULES) as u32);
@@ -292,7 +294,7 @@ pub fn latency(context: &Context) -> Box<dyn Method> {
     Box::new(Rounds::new(context, BYTES_AXIS, spots))
 }
 
-/// Queue delay on one target: by rate.
+/// Creates the queue delay method: by rate.
 pub fn queue_delay(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let (bytes, queue) = (own.integer(&SIZE) as u16, own.integer(&QUEUE) as u32);
@@ -315,8 +317,7 @@ pub fn queue_delay(context: &Context) -> Box<dyn Method> {
     Box::new(Rounds::new(context, RATE_AXIS, spots))
 }
 
-/// The rule through a queue, as OpenFlow 1.0 says it and as later versions do: one of them cannot be
-/// said.
+/// Returns the entry with a queue, in OpenFlow 1.0 form and in later form; only one of them can be expressed.
 fn queued(rules: &Rules, queue: u32) -> Vec<Case> {
     let port = PORT_OUT.into();
     let ways = [
@@ -333,7 +334,7 @@ fn queued(rules: &Rules, queue: u32) -> Vec<Case> {
     ways.map(case).into()
 }
 
-/// Table lookup on one target: by number of rules.
+/// Creates the table lookup method: by number of entries.
 pub fn table_lookup(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let bytes = own.integer(&SIZE) as usize;
@@ -383,7 +384,7 @@ pub fn table_lookup(context: &Context) -> Box<dyn Method> {
     Box::new(Rounds::new(context, RULES_AXIS, spots))
 }
 
-/// Has a stream visit only these of its places, which are numbered anew.
+/// Restricts a stream to these flows, which are renumbered.
 pub fn visit(stream: &mut Stream, places: &[u64]) {
     for vary in &mut stream.vary {
         vary.count = places.len() as u64;
@@ -395,7 +396,7 @@ pub fn visit(stream: &mut Stream, places: &[u64]) {
     }
 }
 
-/// All twelve fields of OpenFlow 1.0 of a stream's frames of this place.
+/// Returns the match of all twelve OpenFlow 1.0 fields for this flow of a stream.
 fn exact(stream: &Stream, place: u32) -> Match {
     let headers = stream.flow(place.into());
     Match::ANY

@@ -1,69 +1,71 @@
-//! The highest rates: the most that was done in a second, and the most at which nothing was lost.
+//! Search for the highest rate of operations per second: overall, and without loss.
 //!
-//! Source: RFC 8456, sections 5.1.2 and 5.1.3 (begin at the highest rate, go down until nothing is lost,
-//! until trials agree), turned round so that the switch is what is measured. Where RFC 8456 goes down
-//! by a fixed step, this halves the interval between what was kept and what was not. A control
-//! channel loses little and delays much, so that a step counts as kept only if what came of it took
-//! hardly longer than what was asked for: otherwise a queue grew. Invariant: the search ends after
-//! [`STEPS_MAX`] steps, whatever they show.
+//! Source: RFC 8456, sections 5.1.2 and 5.1.3, with the switch instead of the controller under test. RFC 8456
+//! begins at the highest rate and decreases it until nothing is lost and trials agree. It decreases the rate by a
+//! fixed step; this search halves the interval between passed and failed rates instead.
+//!
+//! A control channel rarely loses messages, but delays them. A step therefore passes only if the completions take
+//! hardly longer than the requests. Otherwise a queue grew.
+//!
+//! Invariant: the search ends after [`STEPS_MAX`] steps, whatever their outcome.
 
 use instrument::module::{Measured, Series};
 use instrument::search::bracket::{Bracket, Sought};
 use packet::time::Nanos;
 use results::record::BoundCause;
 
-/// Steps of a search, at most.
+/// Maximum number of steps of a search.
 pub const STEPS_MAX: usize = 28;
 
-/// The search is over when what was kept and what was not are so close to each other.
+/// The search ends when the ratio of the lowest failed to the highest passed rate is at most this.
 const AGREE: f64 = 1.05;
 
-/// What comes of a step may take so much longer than what was asked for: a share of it...
+/// Completions may take longer than the requests by this share of the time...
 const LONGER_SHARE: f64 = 0.05;
 
-/// ...and this, since batches come and go at once.
+/// ...plus this time, because batches arrive in bursts.
 const LONGER: Nanos = Nanos::from_millis(2);
 
-/// What comes last may come in one burst, whose time is not seen: a share of a step.
+/// Share of a step by which a final burst, whose duration is not visible, may distort the time.
 const BURST_SHARE: f64 = 0.1;
 
-/// What was asked for has to reach this share of what was to be asked for.
+/// The offered rate must reach this share of the intended rate.
 const SHORT: f64 = 0.95;
 
-/// How often a step that was not kept is done again before it counts: once, since trials are to agree...
+/// Retries of a failed step before it counts: one, because trials must agree...
 const AGAIN: u32 = 1;
 
-/// ...and more often where the tester was away.
+/// ...and more if the tester was descheduled.
 const AGAIN_DISTURBED: u32 = 3;
 
-/// What was asked for in a step, and what came of it.
+/// Requests of one step and their completions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Step {
-    /// Things that were asked for.
+    /// Operations requested.
     pub asked: u64,
-    /// Of those, done.
+    /// Operations completed.
     pub done: u64,
-    /// From the first that was asked for to the last.
+    /// Time from the first request to the last.
     pub asked_in: Nanos,
-    /// From the first that was done to the last.
+    /// Time from the first completion to the last.
     pub done_in: Nanos,
-    /// Whether the tester was away, so that the step proves nothing.
+    /// Whether the tester was descheduled; the step is then invalid.
     pub is_disturbed: bool,
 }
 
-/// A search for the highest rates.
+/// Search for the highest rates.
 #[derive(Debug, Clone)]
 pub struct Highest {
     least: f64,
     most: f64,
     next: f64,
-    /// Highest rate that was asked for, kept and not refuted, and how often.
+    /// Highest requested rate that passed and was not refuted, and how often it passed.
     kept: Option<(f64, u32)>,
-    /// How many were done in a second then.
+    /// Completions per second at that rate.
     kept_per_s: f64,
-    /// Least rate that was not.
+    /// Lowest rate that failed.
     missed: Option<f64>,
-    /// Whether that rate was never reached: the tester could not ask so fast, or the link took no more.
+    /// Whether the failed rate was never reached: the tester was too slow, or the link took no more.
     is_short: bool,
     steps: Vec<Step>,
     again: u32,
@@ -71,17 +73,17 @@ pub struct Highest {
 }
 
 impl Step {
-    /// How many were asked for in a second.
+    /// Returns the requests per second.
     pub fn asked_per_s(&self) -> f64 {
         per_second(self.asked, self.asked_in)
     }
 
-    /// How many were done in a second, no more than were asked for.
+    /// Returns the completions per second, limited to the requests per second.
     pub fn done_per_s(&self) -> f64 {
         per_second(self.done, self.done_in.max(self.asked_in))
     }
 
-    /// Whether all was done as fast as it was asked for.
+    /// Returns whether all operations completed as fast as they were requested.
     pub fn is_kept(&self) -> bool {
         let longer = self.asked_in.0 as f64 * LONGER_SHARE + LONGER.0 as f64;
         let is_in_time = self.done_in.0 as f64 <= self.asked_in.0 as f64 + longer;
@@ -94,7 +96,7 @@ fn per_second(count: u64, span: Nanos) -> f64 {
 }
 
 impl Highest {
-    /// A search between these rates, in a second.
+    /// Creates a search between these rates, in operations per second.
     pub fn new(least: f64, most: f64) -> Highest {
         let (kept, missed, steps) = (None, None, Vec::new());
         Highest {
@@ -111,12 +113,12 @@ impl Highest {
         }
     }
 
-    /// The rate of the next step; none if the search is over.
+    /// Returns the rate of the next step; `None` if the search is over.
     pub fn next(&self) -> Option<f64> {
         (!self.is_over && self.steps.len() < STEPS_MAX).then_some(self.next)
     }
 
-    /// How far it has come with so many things of a kind in a second; nothing where it is over.
+    /// Returns the progress of the search; `None` if it is over.
     pub fn bracket(&self, what: &'static str, unit: &'static str) -> Option<Bracket> {
         Some(Bracket {
             sought: Sought::new(what, "all done in time", unit),
@@ -128,7 +130,7 @@ impl Highest {
         })
     }
 
-    /// What came of the step at [`Highest::next`].
+    /// Adds the outcome of the step at [`Highest::next`].
     pub fn note(&mut self, step: Step) {
         self.steps.push(step);
         let (wanted, rate) = (self.next, step.asked_per_s());
@@ -150,7 +152,7 @@ impl Highest {
         let (known, times) = self.kept.unwrap_or((0.0, 0));
         let is_again = rate >= known * 0.95;
         self.kept = Some((rate.max(known), if is_again { times + 1 } else { 1 }));
-        // Of trials that agree the lower counts: a queue may have grown a little.
+        // Of trials that agree, the lower rate counts: a queue may have grown a little.
         let is_same = times > 0 && is_again && rate <= known * AGREE;
         self.kept_per_s = if is_same { self.kept_per_s.min(done_per_s) } else { done_per_s };
         self.choose(rate);
@@ -160,12 +162,12 @@ impl Highest {
         if self.missed.is_none_or(|known| rate <= known) {
             (self.missed, self.is_short) = (Some(rate), is_short);
         }
-        // What was kept once and then missed was luck.
+        // A rate that passed once and then failed passed by chance.
         self.kept = self.kept.filter(|(known, _)| *known < rate);
         self.choose(done_per_s);
     }
 
-    /// Where to go on, with about what came of the last step.
+    /// Chooses the next rate from the brackets and the outcome of the last step.
     fn choose(&mut self, about: f64) {
         match (self.kept, self.missed) {
             (None, None) => {}
@@ -173,7 +175,7 @@ impl Highest {
             (None, Some(missed)) => {
                 self.next = about.clamp(missed / 8.0, missed * 0.6).max(self.least);
             }
-            // Two trials agree at the end.
+            // The search ends when two trials agree.
             (Some((kept, times)), None) => {
                 self.is_over = times >= 2;
                 self.next = self.most.min(kept.max(self.next));
@@ -189,17 +191,17 @@ impl Highest {
         }
     }
 
-    /// How many were done in a second at the highest rate that was kept, once the search has come to an end.
+    /// Returns the completions per second at the highest passed rate, once the search is over.
     pub fn kept_per_s(&self) -> Option<f64> {
         self.kept.filter(|_| self.is_over).map(|_| self.kept_per_s)
     }
 
-    /// Whether nothing at all came of the last step: what is measured does not answer any more.
+    /// Returns whether the last step had no completions at all: the device under test no longer replies.
     pub fn ended_in_silence(&self) -> bool {
         self.steps.last().is_some_and(|step| step.done == 0)
     }
 
-    /// Tells what was found as `NAME_per_s_lossfree` and `NAME_per_s_peak`, and every step as a row.
+    /// Reports the results as `NAME_per_s_lossfree` and `NAME_per_s_peak`, and every step as a row.
     pub fn tell(&self, name: &str, what: &'static str, tell: &mut impl FnMut(Measured)) {
         let count = self.steps.len() as u64;
         let rates = self.steps.iter().map(Step::done_per_s);
@@ -219,14 +221,14 @@ impl Highest {
             (Some(_), Some(missed)) => (done, (missed - done).max(done * LONGER_SHARE)),
             (Some(_), None) => (done, done * LONGER_SHARE),
             (None, Some(missed)) if self.is_over => (0.0, missed),
-            // It came to no end.
+            // The search did not converge.
             (None, _) => return,
         };
         let named = Measured::new(format!("{name}_per_s_lossfree"), what, kept, half);
         tell(limited(named.of(count)));
     }
 
-    /// What was done over what was asked for, of all steps, in rising order.
+    /// Returns the completed rate over the requested rate of all steps, in rising order.
     pub fn series(&self, name: &'static str) -> Series {
         let point = |step: &Step| (step.asked_per_s(), step.done_per_s());
         let mut points: Vec<(f64, f64)> = self.steps.iter().map(point).collect();
@@ -245,7 +247,7 @@ impl Highest {
 mod tests {
     use super::*;
 
-    /// A step of 100 ms against something that does so many in a second, and queues or loses the others.
+    /// Simulates a 100 ms step against a device of this capacity per second, which queues or drops the excess.
     fn step(rate: f64, capacity: f64, queues: bool) -> Step {
         let asked = (rate * 0.1) as u64;
         let most = (capacity * 0.1) as u64;

@@ -1,12 +1,14 @@
-//! Match tuples: which combinations of match fields a switch takes, and whether such rules treat just the
-//! frames that they should.
+//! Match tuples: the combinations of match fields that a switch accepts, and whether such entries match exactly.
 //!
-//! Claim: a switch may refuse a combination, match on less than was asked for, or do some in software.
-//! Method: for each combination of so many fields, with what they need, one rule sends on the frames that
-//! have all its values; frames like these, and one for each field that differ in it, are sent, and the
-//! port at which they come back tells whether they matched. What is wrong is looked at again and again until a
-//! bound, so that a rule that is late is not taken for one that is wrong. Source: OFLOPS's tuple test;
-//! costa2017, table III.
+//! Claim: a switch may reject a combination, match on fewer fields than requested, or match some of them in
+//! software.
+//!
+//! Method: for each combination of fields with their prerequisites, one entry forwards frames with all of its
+//! values. The module sends such frames, and frames that differ in one field, for each field. The port at which
+//! they return shows whether they matched. Incorrect results are repeated until a time limit, so that a late entry
+//! does not count as an incorrect one.
+//!
+//! Source: OFLOPS's tuple test; costa2017, table III.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +34,7 @@ use crate::parameter::own::{Declared, Takes};
 use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT};
 
-/// The fields: those of OpenFlow 1.0, and ECN.
+/// Fields: those of OpenFlow 1.0, and ECN.
 const FIELDS: [Field; 13] = [
     Field::InPort,
     Field::EthSrc,
@@ -49,22 +51,22 @@ const FIELDS: [Field; 13] = [
     Field::UdpDst,
 ];
 
-/// The tag of frames.
+/// VLAN tag of the frames.
 const VLAN: Vlan = Vlan { kind: 0x8100, id: 5, priority: 3 };
 
-/// The stream of frames that have every value; those that differ in a field follow.
+/// Id of the stream with all values; streams that differ in one field follow.
 const ALIKE: u16 = 1;
 
-/// Priority of the rule.
+/// Priority of the entry.
 const PRIORITY: u16 = 100;
 
-/// How long frames are waited for.
+/// Time to wait for frames.
 const WAIT: Nanos = Nanos::from_millis(20);
 
-/// How long rules whose frames came nowhere are looked at.
+/// Maximum time to retry entries whose frames did not arrive.
 const UNSEEN_MAX: Nanos = Nanos::from_secs(1);
 
-/// How long rules that are wrong are looked at: they may be late.
+/// Maximum time to retry entries with incorrect results, which may be late.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
 const AT_ONCE: Declared = Declared {
@@ -99,13 +101,13 @@ const SIZE: Declared = Declared {
     help: "size of frames, frame check sequence included",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[AT_ONCE, FRAMES, BUDGET, SIZE, VERSION];
 
 /// Name of the axis.
 pub const AXIS: &str = "fields_at_once";
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Combinations of match fields by what became of their rules",
@@ -128,7 +130,7 @@ pub const SHOWS: &[Show] = &[
     Show::series("Latency by number of fields matched", &["latency_by_fields"]),
 ];
 
-/// Combinations that have a name.
+/// Combinations with a name.
 const NAMED: [(&str, &[Field]); 5] = [
     ("port", &[Field::InPort]),
     ("mac", &[Field::EthSrc, Field::EthDst]),
@@ -137,24 +139,24 @@ const NAMED: [(&str, &[Field]); 5] = [
     ("exact", &FIELDS),
 ];
 
-/// Some of the fields: a bit for each.
+/// Set of fields, one bit each.
 type Fields = u16;
 
-/// What is tried.
+/// Settings of the sweep.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    /// The combinations.
+    /// Combinations.
     combinations: Vec<Fields>,
-    /// The frames that have every value, then those that differ in each field.
+    /// Frames with all values, then frames that differ in each field.
     streams: Vec<Stream>,
     frames: u64,
     budget: Nanos,
-    /// What repeats know of the time that wrong rules take.
+    /// Knowledge of the time limit shared between repeats.
     bound: Bound,
     versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct MatchTuples {
     sweep: Sweep,
     next: usize,
@@ -162,19 +164,19 @@ pub struct MatchTuples {
     barrier: Option<Xid>,
     add: Option<Xid>,
     absent: Option<Verdict>,
-    /// The rule that is there.
+    /// Installed entry.
     there: Option<Match>,
     acknowledged_at: Nanos,
     attempt_at: Nanos,
-    /// Attempts in a row at which it was right, and whether any was.
+    /// Consecutive correct attempts, and whether any attempt was correct.
     right_in_a_row: u32,
     was_right: bool,
     timer: Option<TimerId>,
-    /// What was wrong is looked at again when the timer is due.
+    /// Whether a retry waits for its timer.
     is_pausing: bool,
-    /// Frames have been treated otherwise than by the rule, although it was acknowledged.
+    /// Whether frames contradicted the entry after its barrier reply.
     was_wrong: bool,
-    /// For each stream frames that were sent on, and that came back.
+    /// For each stream, frames forwarded and returned.
     seen: Vec<[u64; 2]>,
     delays: Vec<f64>,
     verdicts: BTreeMap<Verdict, Vec<Fields>>,
@@ -183,7 +185,7 @@ pub struct MatchTuples {
     latencies: BTreeMap<Fields, f64>,
 }
 
-/// What became of a combination.
+/// Verdict about a combination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Right,
@@ -195,13 +197,13 @@ enum Verdict {
     Unseen,
 }
 
-/// The bit of a field.
+/// Returns the bit of a field.
 fn bit(field: Field) -> Fields {
     let place = FIELDS.iter().position(|it| *it == field);
     place.map_or(0, |place| 1 << place)
 }
 
-/// Fields, and those that they need.
+/// Returns the fields and their prerequisites.
 fn closed(fields: Fields) -> Fields {
     let any = |of: &[Field]| of.iter().any(|field| fields & bit(*field) != 0);
     let udp = any(&[Field::UdpSrc, Field::UdpDst]);
@@ -213,8 +215,7 @@ fn closed(fields: Fields) -> Fields {
     all | if any(&[Field::VlanPcp]) { bit(Field::VlanVid) } else { 0 }
 }
 
-/// All combinations of at most so many fields with what they need, the fewest fields first, and those that
-/// have a name.
+/// Returns all combinations of up to this many fields with their prerequisites, smallest first, and the named ones.
 fn combinations(at_once: u32) -> Vec<Fields> {
     let every = 1..1 << FIELDS.len();
     let few = every.filter(|fields: &Fields| fields.count_ones() <= at_once);
@@ -225,13 +226,13 @@ fn combinations(at_once: u32) -> Vec<Fields> {
     all
 }
 
-/// The names of fields.
+/// Returns the names of fields.
 fn words(fields: Fields) -> String {
     let names = FIELDS.iter().filter(|field| fields & bit(**field) != 0);
     names.map(ToString::to_string).collect::<Vec<_>>().join("+")
 }
 
-/// The match of some fields of these headers.
+/// Returns the match on some fields of these headers.
 fn matching(headers: &Headers, fields: Fields) -> Match {
     let mac = openflow::model::matching::mac_bits;
     let value = |field: Field| -> u128 {
@@ -255,7 +256,7 @@ fn matching(headers: &Headers, fields: Fields) -> Match {
     all.fold(Match::ANY, |matching, field| matching.with(*field, value(*field)))
 }
 
-/// Has headers differ in one field.
+/// Changes one field of the headers.
 fn differ(headers: &mut Headers, field: Field) {
     let plus_one = |address: std::net::Ipv4Addr| std::net::Ipv4Addr::from(address.to_bits() ^ 1);
     match field {
@@ -278,13 +279,13 @@ fn differ(headers: &mut Headers, field: Field) {
         Field::IpEcn => headers.tos ^= 1,
         Field::UdpSrc => headers.port_source ^= 1,
         Field::UdpDst => headers.port_destination ^= 1,
-        // The port that it comes in by is no header.
+        // The input port is not a header field.
         _ => {}
     }
 }
 
 impl MatchTuples {
-    /// The module for a sweep.
+    /// Creates the module for a sweep.
     pub fn new(sweep: Sweep) -> MatchTuples {
         MatchTuples {
             seen: vec![[0; 2]; sweep.streams.len()],
@@ -321,12 +322,12 @@ impl MatchTuples {
         self.begin(desk);
     }
 
-    /// The combination that is being tried.
+    /// Returns the current combination.
     fn fields(&self) -> Option<Fields> {
         self.sweep.combinations.get(self.next).copied()
     }
 
-    /// Puts in the rule of the next combination, in place of that before.
+    /// Installs the entry of the next combination in place of the previous one.
     fn begin(&mut self, desk: &mut Desk) {
         let is_late = desk.now().since(self.begun_at) >= self.sweep.budget;
         let Some(fields) = self.fields().filter(|_| !is_late) else { return desk.end() };
@@ -344,8 +345,8 @@ impl MatchTuples {
         self.there = Some(matching);
     }
 
-    /// The streams whose frames say something of a combination: those alike, and those that differ in one
-    /// of its fields.
+    /// Returns the streams that test a combination: the one with all values, and those that differ in one of its
+    /// fields.
     fn streams_of(&self, fields: Fields) -> impl Iterator<Item = usize> + use<> {
         (0..FIELDS.len() + 1).filter(move |place| *place == 0 || fields & (1 << (place - 1)) != 0)
     }
@@ -378,7 +379,7 @@ impl MatchTuples {
         }
     }
 
-    /// A frame came back.
+    /// Records a returned frame.
     fn probed(&mut self, stream: u16, port: usize, sent_at: Nanos, delay: Nanos, desk: &mut Desk) {
         let place = usize::from(stream - ALIKE);
         let Some(fields) = self.fields().filter(|_| sent_at >= self.attempt_at) else { return };
@@ -398,7 +399,7 @@ impl MatchTuples {
         }
     }
 
-    /// What the frames of an attempt have shown.
+    /// Returns the result of one attempt.
     fn shown(&self, fields: Fields) -> Verdict {
         let mut others = self.streams_of(fields).skip(1);
         if self.seen[0] == [0; 2] {
@@ -414,20 +415,20 @@ impl MatchTuples {
         }
     }
 
-    /// Judges a combination that is right, or wrong until the bound; looks at others again.
+    /// Ends a combination that is correct, or incorrect until the time limit; retries others.
     fn look(&mut self, fields: Fields, desk: &mut Desk) {
         let verdict = self.shown(fields);
         let waited = desk.now().since(self.acknowledged_at);
         let is_right = verdict == Verdict::Right;
         self.right_in_a_row = if is_right { self.right_in_a_row + 1 } else { 0 };
         self.was_right |= is_right || verdict == Verdict::TooNarrow && self.seen[0][0] > 0;
-        // A rule may be late, and frames may have been lost.
+        // An entry may be late, and frames may have been lost.
         self.was_wrong |= !is_right && verdict != Verdict::Unseen;
         let most = match self.was_wrong {
             true => self.sweep.bound.of(PATIENCE),
             false => UNSEEN_MAX,
         };
-        // What was wrong before has to stay right.
+        // A combination that was incorrect before must be correct repeatedly.
         let is_known = is_right && (!self.was_wrong || self.right_in_a_row > 1);
         if !is_known && waited < most {
             (self.is_pausing, self.timer) = (true, Some(desk.timer_in(WAIT)));
@@ -483,7 +484,7 @@ impl MatchTuples {
         }
         desk.measured(count("late_count", self.late as usize));
         if self.late > 0 {
-            // It became right between this attempt and the one before the last.
+            // It became correct between this attempt and the second to last.
             let (most, half) = (self.late_most.0 as f64, 2.0 * WAIT.0 as f64);
             desk.measured(Measured::new("late_ns_max", "ns", most, half));
         }
@@ -536,7 +537,7 @@ impl Verdict {
         }
     }
 
-    /// What it means.
+    /// Describes the verdict.
     fn word(self) -> std::borrow::Cow<'static, str> {
         match self {
             Verdict::Right => "as it should",
@@ -590,7 +591,7 @@ impl Module for MatchTuples {
     }
 }
 
-/// The frames that have every value, and those that differ in each field.
+/// Creates the streams with all values, and those that differ in each field.
 fn streams(context: &Context, frame_bytes: usize) -> Vec<Stream> {
     let setup = context.setup();
     let slow = Rate::FramesPerSecond(1.0);
@@ -611,7 +612,7 @@ fn streams(context: &Context, frame_bytes: usize) -> Vec<Stream> {
     all
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let streams = streams(context, own.integer(&SIZE) as usize);

@@ -1,16 +1,19 @@
-//! Frames that no rule takes: the switch tells its controller, which does nothing, sends each frame out,
-//! or makes a flow of it. The same frames can be given to a target that has no controller and does itself what the
-//! controller would have done.
+//! Frames that match no entry.
 //!
-//! Claim: what a switch tells and is told of single frames goes through its slowest part, at rates far
-//! below those of its data plane. Method: a rule below all others sends frames to the controller. First
-//! frames come slowly, for delays; then in steps, for the highest rates (see [`super::highest`]). What
-//! counts as done is the packet-in, or the frame's coming out of port 2. Each frame of a step is of
-//! another flow. The tester's own answer takes time: from the packet-in read until the socket had
-//! taken the answer is told beside. Source: metrics C8, C9, C12 and C13 of the method; OFLOPS's
-//! modules `packet_in`, `packet_in_out` and `reactive`; RFC 8456, sections 5.1.3 to 5.1.6.
+//! The switch sends a packet-in for each frame. The controller ignores it, sends the frame out, or installs an
+//! entry for its flow. The same frames can go to a target without a controller that does this work itself.
+//!
+//! Claim: packet-ins and packet-outs go through the slowest part of a switch, at rates far below its data plane.
+//!
+//! Method: a table-miss entry sends frames to the controller. The first frames come slowly, for the delays; then
+//! frames come in steps, for the highest rates (see [`super::highest`]). A frame is complete when its packet-in
+//! arrives or when it leaves port 2. Each frame of a step belongs to a different flow. The tester's own reply time
+//! is reported too: from reading the packet-in until the socket took the reply.
+//!
+//! Source: metrics C8, C9, C12 and C13 of the method; OFLOPS modules `packet_in`, `packet_in_out` and `reactive`;
+//! RFC 8456, sections 5.1.3 to 5.1.6.
 
-/// A controller that does what an element could.
+/// A controller with the functions of a forwarding element.
 pub mod deciding;
 
 use std::collections::{HashSet, VecDeque};
@@ -36,41 +39,41 @@ use super::spread::Spread;
 use super::sustained::Sustained;
 use crate::target::program::PORT_OUT;
 
-/// The number of the stream of frames.
+/// Id of the stream of frames.
 pub const FRAMES: u16 = 1;
 
-/// Nothing has come for so long, at least: what was asked for is done or lost.
+/// Minimum time without arrivals after which a round is complete or its remaining frames are lost.
 const QUIET: Nanos = Nanos::from_millis(20);
 
-/// The same of the first round, before it is known how long things take.
+/// Value of [`QUIET`] for the first round, in which latencies are still unknown.
 const QUIET_FIRST: Nanos = Nanos::from_millis(200);
 
-/// When a port has counted what it was handed.
+/// Time after which a port counts all frames that it took.
 const SETTLES: Nanos = Nanos::from_millis(1);
 
-/// The name of the limit that [`PATIENCE`] sets for the latter.
+/// Name of the limit that [`PATIENCE`] sets for the barrier reply after the tables are cleared.
 const PATIENCE_LIMIT: &str = "patience for the barrier behind an emptied table";
 
-/// How long is waited for that at the most, and for the switch to answer a barrier.
+/// Maximum time to wait for the end of a round after its last frame, and for a barrier reply.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
-/// What the controller does with a frame that it is told of.
+/// Reaction of the controller to a packet-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing.
+    /// Does nothing.
     Nothing,
-    /// Has it sent out.
+    /// Sends a packet-out.
     Send,
-    /// Adds a rule for its flow and has it sent out.
+    /// Installs an entry for the flow and sends a packet-out.
     Rule,
-    /// Has it sent where this task says.
+    /// Sends the frame where this task decides.
     Decide(Task),
-    /// There is no controller: the target does itself what has to be done.
+    /// There is no controller: the target does the work itself.
     Target,
 }
 
 impl Answer {
-    /// What the highest rate is of, in words.
+    /// Returns the description of the highest rate.
     fn sought(&self) -> &'static str {
         match self {
             Answer::Nothing => "frames whose packet-ins come",
@@ -81,34 +84,34 @@ impl Answer {
     }
 }
 
-/// How frames are sent and answered.
+/// Frames that are sent, and the reaction to them.
 #[derive(Debug, Clone)]
 pub struct Asking {
-    /// What the controller does.
+    /// Reaction of the controller.
     pub answer: Answer,
-    /// The flows that get rules.
+    /// Flows that get entries.
     pub flows: Rules,
-    /// The frames.
+    /// Stream of frames.
     pub frames: Stream,
-    /// A frame that the other side's station sends before, so that it can be learned.
+    /// Frame that the station on the other side sends first, so that its address can be learned.
     pub greeting: Option<Stream>,
-    /// Bytes of a frame that the switch tells; it keeps the frame if these are fewer than all.
+    /// Bytes of a frame in a packet-in; the switch buffers the frame if this is less than the whole.
     pub told_bytes: u16,
-    /// Frames for delays.
+    /// Number of frames for the delays.
     pub samples: u64,
-    /// How many of those come in a second.
+    /// Rate of those frames per second.
     pub slow_pps: f64,
-    /// The least and the greatest rate of a step.
+    /// Lowest and highest rate of a step.
     pub rates_pps: (f64, f64),
-    /// How long a step is.
+    /// Duration of a step.
     pub step: Nanos,
-    /// The most frames of a step.
+    /// Maximum number of frames of a step.
     pub step_frames_max: u64,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct Misses {
     asking: Asking,
     version: Option<Version>,
@@ -116,25 +119,25 @@ pub struct Misses {
     barrier: Option<Xid>,
     timer: Option<TimerId>,
     search: Highest,
-    /// The rate at which frames go on being done when more are asked for.
+    /// Sustained rate of completions under overload.
     sustained: Option<Sustained>,
     round: Round,
-    /// Answers that have not left, with when their packet-ins were read, oldest first.
+    /// Replies that are not sent yet, with the time at which their packet-ins were read, oldest first.
     answers: VecDeque<(Xid, Nanos)>,
     thinking: Vec<f64>,
     delays: Vec<f64>,
-    /// Of the slow frames: asked for and done.
+    /// Requested and completed slow frames.
     slow: (u64, u64),
     told: Told,
     deciding: Deciding,
-    /// Packet-outs that were said.
+    /// Packet-outs sent.
     outs: u64,
-    /// Frames that were done, in all rounds.
+    /// Frames completed in all rounds.
     frames_done: u64,
     refusals: Refusals,
 }
 
-/// What packet-ins were like.
+/// Properties of the packet-ins.
 #[derive(Debug, Clone, Copy, Default)]
 struct Told {
     messages: u64,
@@ -142,27 +145,27 @@ struct Told {
     bytes: u64,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The tables are made ready for the next round.
+    /// The tables are being cleared for the next round.
     Emptying,
-    /// Frames are sent, and what comes of them is waited for.
+    /// Frames are sent, and the module waits for their effects.
     Asking,
 }
 
-/// Frames that are sent together.
+/// A series of frames.
 #[derive(Debug, Default)]
 struct Round {
-    /// Whether they are for delays.
+    /// Whether the frames are for the delays.
     is_slow: bool,
     begun_at: Nanos,
-    /// What the port had sent before, and then.
+    /// Port counter of sent frames before the round and after it.
     sent: [Option<u64>; 2],
-    /// When all had been sent.
+    /// Time at which all frames were sent.
     over_at: Nanos,
     seen: HashSet<u64>,
-    /// When each of those was done.
+    /// Completion time of each frame.
     done_at: Vec<Nanos>,
     first: Option<Nanos>,
     last: Nanos,
@@ -170,7 +173,7 @@ struct Round {
 }
 
 impl Misses {
-    /// The module for frames of one kind.
+    /// Creates the module for this stream of frames.
     pub fn new(asking: Asking) -> Misses {
         let (least, most) = asking.rates_pps;
         Misses {
@@ -194,7 +197,7 @@ impl Misses {
         }
     }
 
-    /// Makes the target ready for the next round: the tables of a switch are emptied.
+    /// Prepares the target for the next round: clears the tables of a switch.
     fn make_ready(&mut self, desk: &mut Desk) {
         match self.asking.answer {
             Answer::Target => self.ask(desk),
@@ -202,7 +205,7 @@ impl Misses {
         }
     }
 
-    /// Empties the tables but for the rule that sends frames to the controller.
+    /// Deletes all entries except the table-miss entry.
     fn empty(&mut self, desk: &mut Desk) {
         let bytes_max = self.asking.told_bytes;
         let tell = vec![Action::Output { port: reserved::CONTROLLER, bytes_max }];
@@ -241,7 +244,7 @@ impl Misses {
         desk.begin(FRAMES, Span::frames(frames));
     }
 
-    /// A frame is done, as far as is asked for.
+    /// Records that a frame is complete.
     fn done(&mut self, probe: Probe, at: Nanos) {
         let round = &mut self.round;
         if self.phase != Phase::Asking || probe.sent_at < round.begun_at {
@@ -259,7 +262,7 @@ impl Misses {
         }
     }
 
-    /// Answers a packet-in.
+    /// Replies to a packet-in.
     fn answer(&mut self, packet_in: &PacketIn, probe: Probe, at: Nanos, desk: &mut Desk) {
         self.told.messages += 1;
         self.told.buffered += u64::from(packet_in.buffer_id.is_some());
@@ -300,7 +303,7 @@ impl Misses {
         self.answers.push_back((said.xid, at));
     }
 
-    /// An answer has left.
+    /// Records that a reply was sent.
     fn sent(&mut self, said: Said, last: Nanos) {
         let Some(place) = self.answers.iter().position(|(xid, _)| *xid == said.xid) else { return };
         let answered = self.answers.drain(..=place).next_back();
@@ -309,7 +312,7 @@ impl Misses {
         }
     }
 
-    /// Looks whether the round is over.
+    /// Checks whether the round is over.
     fn look(&mut self, desk: &mut Desk) {
         let [Some(before), Some(after)] = self.round.sent else { return };
         let (sent, now) = (after.saturating_sub(before), desk.now());
@@ -323,24 +326,24 @@ impl Misses {
         self.timer = Some(desk.timer_in(QUIET));
     }
 
-    /// For how long nothing comes when all is done or lost: far longer than one of the slow frames took.
+    /// Returns the idle time after which the round is over: far longer than the latency of a slow frame.
     fn quiet(&self) -> Nanos {
         let greatest = self.delays.iter().copied().fold(0.0, f64::max);
         if self.round.is_slow { QUIET_FIRST } else { QUIET.max(Nanos(4 * greatest as u64)) }
     }
 
-    /// How long a round may take.
+    /// Returns the maximum duration of a round.
     fn limit(&self) -> Nanos {
         self.span().saturating_add(PATIENCE)
     }
 
-    /// How long frames are sent in a round.
+    /// Returns the time for which frames are sent in a round.
     fn span(&self) -> Nanos {
         let slow = self.asking.samples as f64 / self.asking.slow_pps;
         if self.round.is_slow { Nanos::from_secs_f64(slow) } else { self.asking.step }
     }
 
-    /// The round is over.
+    /// Ends the round.
     fn note(&mut self, sent: u64, done: u64) {
         self.frames_done += done;
         let round = &mut self.round;
@@ -365,7 +368,7 @@ impl Misses {
     fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
         if self.timer == Some(timer) {
             match self.phase {
-                // The switch does not answer; what was seen is told.
+                // The switch does not reply; the module reports what it observed.
                 Phase::Emptying => desk.end_by_limit(PATIENCE_LIMIT),
                 Phase::Asking if self.round.sent[1].is_none() => desk.counters(),
                 Phase::Asking => self.look(desk),
@@ -373,7 +376,7 @@ impl Misses {
         }
     }
 
-    /// What the controller had to do for the frames that were done.
+    /// Reports the controller messages per completed frame.
     fn tell_messages(&self, tell: &mut impl FnMut(Measured)) {
         if self.frames_done == 0 {
             return;

@@ -1,110 +1,110 @@
 //! Measurement modules: experiments that react to each frame and each message.
 //!
-//! Source: the OFLOPS-SUME paper, section III, and the modules of the OFLOPS family (`docs/oflops.md`). A
-//! module is a file: what it claims, how it goes, its parameters, and a test in virtual time. It does
-//! no I/O and reads no clock (`instrument::module`), so that it runs live and simulated.
+//! Source: the OFLOPS-SUME paper, section III, and the modules of the OFLOPS family (`docs/oflops.md`). One file
+//! per module contains its claim, procedure, parameters and a test in virtual time. A module does no I/O and reads
+//! no clock (`instrument::module`), so it runs both live and simulated.
 
-/// A module carried out at several points, again and again.
+/// Repeats a module at several points.
 pub mod rounds;
-/// A switch that fell silent is waited for, and emptied.
+/// Waits for a switch that stopped replying, then clears its tables.
 pub mod recovery;
-/// Many values as a few.
+/// Summaries of many values.
 pub mod spread;
-/// Rules that differ by an address, and their probes.
+/// Flow entries that differ by an address, and their probes.
 pub mod rules;
-/// When each rule began to act.
+/// Activation time of each flow entry.
 pub mod activation;
-/// Probes where rules are coming to act.
+/// Probe schedules focused on entries that are about to activate.
 pub mod focus;
-/// What insertions and moves cost.
+/// Cost of inserting and moving table entries.
 pub mod moves;
-/// Rules that wait for a frame.
+/// Entries that wait for their first frame.
 pub mod first_frames;
-/// How long rules take to act, and what the barrier says.
+/// Rule activation delay compared with the barrier reply.
 pub mod rule_activation;
-/// Rule activation as an experiment: its parameters and points.
+/// Parameters and points of the rule activation experiment.
 pub mod updates;
-/// Questions to a switch and how long their answers take.
+/// Requests to a switch and their reply times.
 pub mod asking;
-/// Kinds of statistics.
+/// Types of statistics.
 pub mod statistics;
-/// How long each kind of statistics takes.
+/// Reply time of each type of statistics.
 pub mod stats_delay;
-/// How long frames stay out of sight in counters.
+/// Delay until frames appear in counters.
 pub mod counter_staleness;
-/// What statistics and updates cost each other.
+/// Effect of statistics and updates on each other.
 pub mod stats_and_updates;
-/// What rule churn and statistics cost frames.
+/// Effect of rule churn and statistics on forwarded frames.
 pub mod flow_churn;
-/// Port statistics at rising rates.
+/// Port statistics at increasing request rates.
 pub mod port_stats_rate;
-/// How true time-outs of rules are.
+/// Accuracy of flow entry timeouts.
 pub mod flow_timeouts;
-/// Rules that are changed while frames run.
+/// Entries that change while frames run.
 pub mod changing;
-/// How frames are treated while rules are changed.
+/// Forwarding of frames while entries change.
 pub mod update_transient;
-/// How long flows go on after they were to stop.
+/// Time for which flows continue after they should have stopped.
 pub mod blackhole;
-/// Flows over several switches.
+/// Path setup over several switches.
 pub mod path_setup;
-/// Frames that pass rules side by side.
+/// Frames that pass several entries side by side.
 pub mod passage;
-/// What a switch says of itself.
+/// Description of the switch from its own replies.
 pub mod describing;
-/// Statistics asked for again and again while frames run.
+/// Periodic statistics requests while frames run.
 pub mod polling;
-/// Packets there and back.
+/// Round trips of packets through the controller.
 pub mod round_trip;
-/// Verdict about a rule by its frames.
+/// Verdict about an entry from its frames.
 pub mod verdict;
 /// Forwarding latency, queue delay and table lookup.
 pub mod forwarding;
-/// Every action, and what it is to make of frames.
+/// All actions and their expected effect on frames.
 pub mod deeds;
-/// What actions cost frames, and whether they are done.
+/// Cost of actions and verification of their effect.
 pub mod acting;
-/// Which combinations of match fields a switch takes.
+/// Combinations of match fields that a switch accepts.
 pub mod match_tuples;
-/// How many rules a switch takes, and whether each is at work.
+/// Number of entries that a switch accepts, and whether each entry works.
 pub mod table_capacity;
-/// What a switch does when controllers come, go and change roles.
+/// Behaviour of a switch when controllers connect, disconnect and change roles.
 pub mod session;
-/// Session behaviour as an experiment: its parameters and points.
+/// Parameters and points of the session behaviour experiment.
 pub mod sessions;
-/// The highest rates at which nothing is lost, and at all.
+/// Highest rate without loss, and highest rate overall.
 pub mod highest;
-/// The rate that goes on under more than it.
+/// Sustained rate under overload.
 pub mod sustained;
-/// Frames that no rule takes.
+/// Frames that match no entry.
 pub mod misses;
-/// Frames at the controller as experiments: their parameters and points.
+/// Parameters and points of the packet-in and packet-out experiments.
 pub mod packets;
-/// Connections by TCP.
+/// TCP connections.
 pub mod tcp;
-/// Things that are said at a rate.
+/// Messages sent at a fixed rate.
 pub mod paced;
-/// Frames that the controller has the switch send.
+/// Frames sent by packet-out.
 pub mod packet_out;
-/// How long signs of life take.
+/// Echo reply times.
 pub mod echo_delay;
-/// Errors that nobody asked for.
+/// Unsolicited error messages.
 pub mod refusals;
-/// How long the switch takes to refuse.
+/// Delay of error messages.
 pub mod error_delay;
-/// How many rules a second are changed.
+/// Number of flow entries changed per second.
 pub mod update_rate;
-/// How many control messages a second.
+/// Number of control messages per second.
 pub mod control_rate;
-/// What becomes of a switch near the most messages that it does.
+/// Behaviour of a switch near its highest message rate.
 pub mod endurance;
-/// The longest silence of a stream.
+/// Longest gap in a stream.
 pub mod silence;
-/// Control work that ends by itself.
+/// Control load of limited duration.
 pub mod control_load;
-/// The longest silence of forwarded frames while a control load runs.
+/// Longest gap in forwarded frames while a control load runs.
 pub mod control_stall;
-/// Control stall as an experiment: its parameters and points.
+/// Parameters and points of the control stall experiment.
 pub mod stalls;
-/// What a switch does for one controller while another abuses it.
+/// Service to one controller while another controller misbehaves.
 pub mod abuse;

@@ -1,44 +1,47 @@
-//! What an insertion costs a switch, and each entry that has to be moved for it.
+//! Cost of an insertion, and of each entry that the switch moves for it.
 //!
-//! Source: the OFLOPS-SUME paper, sections II-B and IV-B: entries of a memory that is searched in order lie in the order
-//! of their priorities, so that a new one moves others. Where rules of rising (or falling) priority act in the order
-//! in which they were sent, one after the other, the moment of each is that of the one before it, an insertion
-//! and as many moves as there are entries on one side of it: two unknown costs, found by least squares. Invariant:
-//! nothing is told of moments that two costs do not explain.
+//! Source: the OFLOPS-SUME paper, sections II-B and IV-B. In a memory with priority order (TCAM), a new entry moves
+//! others. Suppose that entries of rising or falling priority activate one after another in the order of sending.
+//! Each activation time then equals the one before it, plus one insertion, plus a move for each entry on one side.
+//! Least squares give the two unknown costs.
+//!
+//! Invariant: activation times that two costs do not explain give no values.
 
 use instrument::module::Measured;
 
 use super::activation::Moment;
 
-/// Rules of which costs can be told.
+/// Minimum number of entries for an estimate.
 const RULES_MIN: usize = 12;
 
-/// Moments that are off by more than this many times what is known of them follow something else.
+/// The model is rejected if residuals exceed the known uncertainty by this factor.
 const OFF_MAX: f64 = 2.0;
 
-/// The stated error in standard errors: twice would do for errors that know nothing of each other, but those of
-/// neighbours come from one round of probes.
+/// Reported error in standard errors.
+///
+/// Two would suffice for independent errors, but neighbours share one round of probes.
 const ERRORS: f64 = 3.0;
 
-/// What was found.
+/// Estimated costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// An insertion, and its error.
+    /// Cost of an insertion, and its error.
     pub insertion_ns: [f64; 2],
-    /// Each entry that is moved, and its error.
+    /// Cost of each move, and its error.
     pub move_ns: [f64; 2],
     rules: u64,
 }
 
 impl Costs {
-    /// The costs of rules in the order in which they were sent, if each came after the one before it; `others` entries
-    /// are moved besides those sent before.
+    /// Estimates the costs from activation times in the order of sending, if each is later than the one before.
+    ///
+    /// `others` entries are moved in addition to those sent before.
     pub fn of(moments: &[Moment], others: usize) -> Option<Costs> {
         let count = moments.len();
         if count < RULES_MIN {
             return None;
         }
-        // How many were inserted and how many moved when a rule begins to act.
+        // Number of insertions and moves until an entry is active.
         let rows = moments.iter().enumerate().map(|(place, moment)| {
             let moved = (place + 1) * others + place * (place + 1) / 2;
             ([1.0, place as f64 + 1.0, moved as f64], moment.at.since(moments[0].at).0 as f64)
@@ -60,7 +63,7 @@ impl Costs {
             return None;
         }
         let squares: f64 = rows.iter().map(|row| off(row).powi(2)).sum();
-        // A moment is known to half the time between two probes, all of which is equally likely.
+        // An activation time is uniformly distributed between two probes.
         let least: f64 = moments.iter().map(|it| (it.half.0 as f64).powi(2) / 3.0).sum();
         let variance = squares.max(least) / (count - 3) as f64;
         let half = |place: usize| ERRORS * (variance * inverse[place][place]).sqrt();
@@ -71,7 +74,7 @@ impl Costs {
         })
     }
 
-    /// Tells them.
+    /// Reports the costs.
     pub fn tell(&self, tell: &mut impl FnMut(Measured)) {
         let named = [("insertion_ns_mean", self.insertion_ns), ("move_ns_mean", self.move_ns)];
         for (name, [value, half]) in named {
@@ -80,14 +83,14 @@ impl Costs {
     }
 }
 
-/// The sums of products of columns.
+/// Returns the sums of products of columns.
 fn products(rows: &[([f64; 3], f64)]) -> [[f64; 3]; 3] {
     std::array::from_fn(|one| {
         std::array::from_fn(|other| rows.iter().map(|(row, _)| row[one] * row[other]).sum())
     })
 }
 
-/// The inverse of a symmetric matrix by its cofactors; none if it has none.
+/// Inverts a symmetric matrix by its cofactors; `None` if it is singular.
 fn inverse(of: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
     let cofactor = |row: usize, column: usize| {
         let [a, b] = [(row + 1) % 3, (row + 2) % 3];
@@ -107,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Moments of rules of these costs, each seen by probes so far apart.
+    /// Returns activation times for these costs, with this interval of probes.
     fn moments(count: u64, insertion: u64, moving: u64, round: u64) -> Vec<Moment> {
         let acts = |rule: u64| 1_000_000 + (rule + 1) * insertion + rule * (rule + 1) / 2 * moving;
         let seen = |rule: u64| {

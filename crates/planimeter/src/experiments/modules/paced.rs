@@ -1,13 +1,13 @@
-//! Things that are to be said at a rate: how many are due by now.
+//! Messages at a fixed rate: computes how many are due.
 //!
-//! Invariant: a tester that comes late says at once what it owes, and no more than was asked for.
+//! Invariant: after a delay, all overdue messages are due immediately, but never more than the total.
 
 use packet::time::Nanos;
 
-/// How often a module looks what is due.
+/// Interval of the checks for due messages.
 pub const TICK: Nanos = Nanos::from_micros(200);
 
-/// So many things at a rate, from a moment on.
+/// A number of messages at a rate, from a start time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paced {
     per_s: f64,
@@ -18,17 +18,17 @@ pub struct Paced {
 }
 
 impl Paced {
-    /// As many as make up `span` at so many a second, two at least.
+    /// Creates a schedule for the duration `span` at this rate, with at least two messages.
     pub fn over(per_s: f64, span: Nanos, at: Nanos) -> Paced {
         Paced::new(per_s, ((per_s * span.as_secs_f64()).round() as u64).max(2), at)
     }
 
-    /// So many, at so many a second.
+    /// Creates a schedule for `count` messages at this rate.
     pub fn new(per_s: f64, count: u64, at: Nanos) -> Paced {
         Paced { per_s, begun_at: at, count, given: 0, last_at: at }
     }
 
-    /// The numbers of those that are due and have not been given, from 0 on.
+    /// Returns the numbers of the newly due messages, from 0 on.
     pub fn due(&mut self, now: Nanos) -> std::ops::Range<u64> {
         let owed = (now.since(self.begun_at).as_secs_f64() * self.per_s) as u64 + 1;
         let first = self.given;
@@ -39,22 +39,22 @@ impl Paced {
         first..self.given
     }
 
-    /// Whether all have been given.
+    /// Returns whether all messages have become due.
     pub fn is_over(&self) -> bool {
         self.given >= self.count
     }
 
-    /// How many have been given.
+    /// Returns the number of messages returned so far.
     pub fn given(&self) -> u64 {
         self.given
     }
 
-    /// From when on.
+    /// Returns the start time.
     pub fn begun_at(&self) -> Nanos {
         self.begun_at
     }
 
-    /// Over how much time they were given, the time until one more would be due counted.
+    /// Returns the duration, including one interval after the last message.
     pub fn span(&self) -> Nanos {
         self.last_at.since(self.begun_at).max(Nanos::from_secs_f64(self.given as f64 / self.per_s))
     }

@@ -1,9 +1,12 @@
-//! Packet-outs: how long frames take from the control channel to a port, and how many a second.
+//! Packet-out: the delay from the control channel to a port, and the number of packet-outs per second.
 //!
-//! Claim: a frame that the controller has the switch send takes the way through its slowest part.
-//! Method: signed frames in packet-outs, first slowly, each on its own, for delays: from the moment before
-//! the socket took the message's first byte until the frame was received. Then in steps, for the highest
-//! rates (see [`super::highest`]). Source: metric C9 of the method; OFLOPS's module `packet_out`.
+//! Claim: a packet-out goes through the slowest part of the switch.
+//!
+//! Method: the module sends signed frames in packet-outs. First, single frames at a low rate give the delays: from
+//! before the socket takes the first byte of the message until the frame arrives. Steps then give the highest rates
+//! (see [`super::highest`]).
+//!
+//! Source: metric C9 of the method; OFLOPS's module `packet_out`.
 
 use instrument::module::{
     Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Said, TimerId, Watch, What,
@@ -33,22 +36,22 @@ use crate::target::program::PORT_OUT;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes unless the user asks for others.
+/// Default frame sizes.
 const FRAMES: Declared = shared::FRAMES.with_default("96,512,1472");
 
-/// The number that the frames carry.
+/// Stream id in the frames.
 const STREAM: u16 = 1;
 
-/// Nothing has come for so long: the others are lost.
+/// Time without arrivals after which outstanding frames count as lost.
 const QUIET: Nanos = Nanos::from_millis(50);
 
-/// How long is waited for what was said at the most.
+/// Maximum time to wait for sent messages.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Packet-out handed to the socket until its frame is out, by frame size",
@@ -63,26 +66,26 @@ pub const SHOWS: &[Show] = &[
     Show::series("Packet-outs done over those asked for", &["done_per_s"]),
 ];
 
-/// How packet-outs are said.
+/// Settings of the packet-out test.
 #[derive(Debug, Clone)]
 pub struct Sending {
-    /// The frames.
+    /// Frames.
     pub flows: Rules,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// Frames for delays.
+    /// Number of frames for the delays.
     pub samples: u64,
-    /// How many of those are said in a second.
+    /// Rate of those frames, per second.
     pub slow_pps: f64,
-    /// The least and the greatest rate of a step.
+    /// Lowest and highest rate of a step.
     pub rates_pps: (f64, f64),
-    /// How long a step is.
+    /// Duration of a step.
     pub step: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct PacketOuts {
     sending: Sending,
     frames: Option<Frames>,
@@ -91,13 +94,13 @@ pub struct PacketOuts {
     timer: Option<TimerId>,
     search: Highest,
     paced: Option<Paced>,
-    /// Number of the round's first frame.
+    /// Sequence number of the round's first frame.
     base: u64,
-    /// Packet-outs that were said, by their first number, and the round's place of their frames.
+    /// Sent packet-outs: first transaction id, and position of their frames in the round.
     said: Vec<(Xid, u64)>,
-    /// Of each frame of the round when it was said...
+    /// Sending time of each frame of the round...
     went: Vec<Option<Nanos>>,
-    /// ...and when it came, and whether that is known.
+    /// ...and arrival time, with whether it is exact.
     came: Vec<Option<(Nanos, bool)>>,
     is_slow: bool,
     is_disturbed: bool,
@@ -107,7 +110,7 @@ pub struct PacketOuts {
 }
 
 impl PacketOuts {
-    /// The module for frames of one size.
+    /// Creates the module for frames of one size.
     pub fn new(sending: Sending) -> PacketOuts {
         let (least, most) = sending.rates_pps;
         PacketOuts {
@@ -166,7 +169,7 @@ impl PacketOuts {
         self.say(desk);
     }
 
-    /// Says what is due, and looks again soon.
+    /// Sends the messages that are due and sets the next timer.
     fn say(&mut self, desk: &mut Desk) {
         let (Some(paced), Some(frames)) = (&mut self.paced, &self.frames) else { return };
         let now = desk.now();
@@ -206,13 +209,13 @@ impl PacketOuts {
         self.is_disturbed |= !is_known;
         let is_given = self.paced.is_some_and(|paced| paced.is_over());
         if is_given && self.came.last().is_some_and(Option::is_some) {
-            // Told once what has left has been told too.
+            // The sent events of all earlier messages arrive before this timer.
             self.timer.take().map(|timer| desk.cancel(timer));
             self.timer = Some(desk.timer_in(TICK));
         }
     }
 
-    /// Looks whether the round is over.
+    /// Checks whether the round is over.
     fn look(&mut self, desk: &mut Desk) {
         let Some(paced) = self.paced else { return };
         if !paced.is_over() {
@@ -302,7 +305,7 @@ impl Module for PacketOuts {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |frame_bytes: u16| {

@@ -1,6 +1,6 @@
-//! Frames at the controller as experiments: packet-in, packet-in answered by packet-out, reactive set-up.
+//! Packet-in experiments: packet-in, packet-in with packet-out, reactive setup.
 //!
-//! All are [`super::misses`] with another answer, over frame sizes.
+//! All are [`super::misses`] with different reactions, over frame sizes.
 
 use packet::time::Nanos;
 
@@ -16,13 +16,13 @@ use crate::parameter::shared;
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
-/// Frame sizes unless the user asks for others.
+/// Default frame sizes.
 const FRAMES: Declared = shared::FRAMES.with_default("96,512,1472");
 
-/// The switch is to tell the whole frame and keep nothing.
+/// Miss send length for whole frames without buffering.
 pub const WHOLE: u16 = 0xffff;
 
-/// Bytes that are told of a frame that the switch keeps.
+/// Bytes of a buffered frame in a packet-in.
 const PART: u16 = 128;
 
 const BUFFER: Declared = Declared {
@@ -41,7 +41,7 @@ const BUFFER_ONE: Declared = Declared {
     help: BUFFER.help,
 };
 
-/// Frames from which delays are told.
+/// Number of frames for the delays.
 pub const SAMPLES: Declared = Declared {
     key: "samples",
     takes: Takes::Integer(2, 100_000),
@@ -50,7 +50,7 @@ pub const SAMPLES: Declared = Declared {
     help: "frames from which delays are told",
 };
 
-/// How fast those come.
+/// Rate of those frames.
 pub const SLOW_PPS: Declared = Declared {
     key: "slow_pps",
     takes: Takes::Number(1.0, 1e6),
@@ -59,7 +59,7 @@ pub const SLOW_PPS: Declared = Declared {
     help: "how many of those come in a second",
 };
 
-/// Where searches for rates begin.
+/// Initial rate of searches.
 pub const RATE_MAX: Declared = Declared {
     key: "rate_max",
     takes: Takes::Number(100.0, 2e7),
@@ -68,7 +68,7 @@ pub const RATE_MAX: Declared = Declared {
     help: "where the search for the highest rates begins",
 };
 
-/// How long a step of a search is.
+/// Duration of a step of a search.
 pub const STEP: Declared = Declared {
     key: "step",
     takes: Takes::Number(0.005, 60.0),
@@ -85,20 +85,20 @@ const FLOWS: Declared = Declared {
     help: "most flows that are set up in one step",
 };
 
-/// The least rate that is searched for, frames a second.
+/// Lowest rate of searches, in frames per second.
 pub const RATE_MIN: f64 = 100.0;
 
-/// What can be set for packet-ins.
+/// Parameters of packet-in.
 pub const IN: &[Declared] = &[FRAMES, BUFFER, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
-/// What can be set for those that are answered.
+/// Parameters of packet-in with packet-out.
 pub const IN_OUT: &[Declared] = &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
-/// What can be set for set-ups.
+/// Parameters of reactive setup.
 pub const SETUP: &[Declared] =
     &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, FLOWS, VERSION];
 
-/// What is shown of packet-ins.
+/// Report values of packet-in.
 pub const IN_SHOWS: &[Show] = &[
     Show::values(
         "Frame sent until its packet-in is read, by frame size",
@@ -118,7 +118,7 @@ pub const IN_SHOWS: &[Show] = &[
     Show::series("Packet-ins done over frames asked for", &["done_per_s"]),
 ];
 
-/// What is shown of those that are answered.
+/// Report values of packet-in with packet-out.
 pub const IN_OUT_SHOWS: &[Show] = &[
     Show::values(
         "Frame in, packet-in, packet-out, frame out: round trip, and the tester's part of it",
@@ -132,7 +132,7 @@ pub const IN_OUT_SHOWS: &[Show] = &[
     ),
 ];
 
-/// What is shown of set-ups.
+/// Report values of reactive setup.
 pub const SETUP_SHOWS: &[Show] = &[
     Show::values(
         "First frame of a flow in until it is out, and the tester's part of it",
@@ -146,19 +146,19 @@ pub const SETUP_SHOWS: &[Show] = &[
     ),
 ];
 
-/// Packet-ins on one target.
+/// Creates the packet-in method.
 pub fn packet_in(context: &Context) -> Box<dyn Method> {
     let buffers: Vec<&str> = context.parameters.own.words(&BUFFER).collect();
     rounds(context, Answer::Nothing, &buffers, u64::MAX)
 }
 
-/// Packet-ins that are answered by packet-outs.
+/// Creates the method for packet-ins with packet-out replies.
 pub fn packet_in_out(context: &Context) -> Box<dyn Method> {
     let buffer = context.parameters.own.text(&BUFFER_ONE);
     rounds(context, Answer::Send, &[buffer], u64::MAX)
 }
 
-/// Packet-ins that are answered by flow-mods.
+/// Creates the method for packet-ins with flow-mod replies.
 pub fn reactive_setup(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     rounds(context, Answer::Rule, &[own.text(&BUFFER_ONE)], own.integer(&FLOWS))

@@ -1,11 +1,14 @@
-//! Frames pass rules side by side: how long those of each rule take, and whether they come out as they
-//! should.
+//! Frames that pass several entries side by side: latency per entry, and verification of the output frames.
 //!
-//! Source: OFLOPS's forwarding latency and action delay (`docs/oflops.md`). Every case is a rule of its own
-//! for frames of its own, and one stream visits the cases of its kind in turn, so that what is compared
-//! was measured in the same trial, frame by frame. How a frame is to come out is what the generator would
-//! make of it with other headers, to the last byte. Invariant: a case that the switch refused, or that
-//! its version cannot say, has no latency; a frame that did not come out proves nothing but loss.
+//! Source: forwarding latency and action delay of OFLOPS (`docs/oflops.md`). Every case has an entry and frames of
+//! its own. One stream visits the cases of one kind in turn, so that compared values come from the same trial,
+//! frame by frame. The expected output frame is the frame that the generator would make with other headers,
+//! compared to the last byte.
+//!
+//! Invariants:
+//!
+//! - A case that the switch rejected, or that its OpenFlow version cannot express, has no latency.
+//! - A frame that did not arrive proves only loss.
 
 use std::borrow::Cow;
 
@@ -23,130 +26,130 @@ use super::spread::Spread;
 use super::verdict::{Activation, Bound};
 use crate::target::network::Hop;
 
-/// How long frames under way are waited for.
+/// Time to wait for frames in flight.
 const DRAIN: Nanos = Nanos::from_millis(50);
 
-/// The limit by which a module ends whose switch does not say that its rules are there.
+/// Limit that ends a module whose switch does not confirm its entries.
 pub const UNANSWERED: &str = "patience for the barrier behind the rules";
 
-/// Frames of each case that are compared byte by byte.
+/// Maximum number of frames of each case that are compared byte by byte.
 const CHECKED_MAX: u64 = 256;
 
-/// Frames in a row that show that a rule acts.
+/// Consecutive frames that show that an entry is active.
 const IN_A_ROW: u64 = 3;
 
-/// Frames of each case that probe at once whether its rule acts.
+/// Consecutive probes of each case that check whether its entry is active.
 const PROBES: u64 = 4;
 
-/// Probing frames take at most so long at once.
+/// Maximum duration of one series of probes.
 const PROBING_MAX: Nanos = Nanos::from_secs(1);
 
-/// Delays of each case that are kept.
+/// Maximum number of stored latencies per case.
 const DELAYS_MAX: usize = 1 << 20;
 
-/// A rule for frames of its own.
+/// An entry with its own frames.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What it is called, in lower-case words.
+    /// Name, in lower-case words.
     pub name: Cow<'static, str>,
-    /// What is said for it.
+    /// Messages that install the entry.
     pub rules: Vec<Message>,
-    /// The number of its stream.
+    /// Id of its stream.
     pub stream: u16,
-    /// Which value of what varies in the stream its frames have; any if there is none.
+    /// Value of the stream's variable field in its frames; `None` matches all.
     pub place: Option<u64>,
-    /// How its frames ought to come out, as a stream; as they were sent where there is none.
+    /// Stream with the expected output frames; `None` if the frames leave unchanged.
     pub comes_out: Option<Stream>,
 }
 
-/// What passes.
+/// Settings of a passage.
 #[derive(Debug, Clone)]
 pub struct Passage {
-    /// The switches that frames pass, each of which gets the rules.
+    /// Switches on the path; each gets the entries.
     pub path: Vec<Hop>,
-    /// What is said first.
+    /// Messages that are sent first.
     pub before: Vec<Message>,
-    /// The rules that are watched.
+    /// Entries under test.
     pub cases: Vec<Case>,
-    /// The frames that are watched.
+    /// Streams under test.
     pub streams: Vec<Stream>,
-    /// Frames that run beside and are only counted.
+    /// Background frames, which are only counted.
     pub load: Option<Stream>,
-    /// How long frames run before it counts.
+    /// Time for which frames run before the measurement.
     pub lead: Nanos,
-    /// How long it counts.
+    /// Duration of the measurement.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long the switch may take for the rules, and again until they act.
+    /// Maximum time of the switch to confirm the entries, and again until they are active.
     pub patience: Nanos,
-    /// What repeats know of that.
+    /// Knowledge of activation times shared between repeats.
     pub bound: Bound,
 }
 
-/// What was seen of a case.
+/// Observations of a case.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
-    /// Delays in nanoseconds of frames that came out where they should.
+    /// Latencies, in nanoseconds, of frames at the expected output.
     pub delays_ns: Vec<f64>,
-    /// Frames that came out.
+    /// Frames that arrived at the output.
     pub came: u64,
-    /// Frames that came back instead.
+    /// Frames that returned instead.
     pub back: u64,
-    /// Frames that were compared.
+    /// Frames compared.
     pub checked: u64,
-    /// Those that were as they should be.
+    /// Compared frames that were as expected.
     pub right: u64,
-    /// What was wrong with the first that was not.
+    /// Difference of the first unexpected frame.
     pub wrong: Option<String>,
-    /// Why there is no such rule.
+    /// Reason why the entry is missing.
     pub absent: Option<Absent>,
-    /// When its rule acts.
+    /// Activation of the entry.
     pub activation: Activation,
 }
 
-/// Why a rule is not there.
+/// Reason why an entry is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
-    /// The version has no words for it.
+    /// The OpenFlow version cannot express it.
     NotExpressible,
-    /// It could not be said.
+    /// The message could not be sent.
     Unsaid(String),
-    /// The switch refused it.
+    /// The switch rejected it.
     Refused(String),
 }
 
-/// A passage that is being carried out.
+/// A passage in progress.
 pub struct Passing {
     passage: Passage,
     phase: Phase,
-    /// What was said for which case.
+    /// Sent messages by case.
     said: Vec<(usize, Said)>,
     seen: Vec<Seen>,
-    /// For each case how its frames ought to come out.
+    /// Expected output frames of each case.
     expected: Vec<Frames>,
-    /// Of each switch, while it has not answered.
+    /// Outstanding barrier requests of the switches.
     barriers: Vec<Xid>,
     timer: Option<TimerId>,
-    /// When the barrier behind the rules was answered.
+    /// Time of the barrier reply after the entries.
     pub acknowledged_at: Nanos,
-    /// When frames last began to show whether rules act.
+    /// Time of the last series of probes.
     probing_at: Nanos,
     counts_from: Nanos,
     counts_until: Nanos,
     counted: [Option<[u64; 2]>; 2],
-    /// Errors that concern no case.
+    /// Errors that belong to no case.
     pub errors: u64,
-    /// What the first of them says.
+    /// Text of the first of them.
     pub error: Option<String>,
-    /// Whether the barrier behind the rules was answered.
+    /// Whether the barrier reply after the entries arrived.
     pub is_set_up: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Preparing,
-    /// Frames show whether rules act, which is waited for.
+    /// Probes check whether the entries are active.
     Activating,
     Counting,
     Running,
@@ -154,7 +157,7 @@ enum Phase {
 }
 
 impl Passing {
-    /// Nothing has passed yet.
+    /// Creates the passage, which has not begun.
     pub fn new(passage: Passage) -> Passing {
         let seen = vec![Seen::default(); passage.cases.len()];
         Passing {
@@ -176,7 +179,7 @@ impl Passing {
         }
     }
 
-    /// What a module needs that carries it out.
+    /// Returns the needs of the module that runs it.
     pub fn needs(&self) -> Needs {
         let Passage { lead, span, patience, .. } = self.passage;
         let spans = [lead, span, patience, patience, DRAIN, Nanos::from_secs(5)];
@@ -186,25 +189,26 @@ impl Passing {
         needs.in_versions(&self.passage.versions)
     }
 
-    /// The cases, and what was seen of each.
+    /// Iterates over the cases and their observations.
     pub fn cases(&self) -> impl Iterator<Item = (&Case, &Seen)> {
         self.passage.cases.iter().zip(&self.seen)
     }
 
-    /// Frames that left and that came out, all streams together and the time before it counts too, as the
-    /// ports counted them; none where they were not asked.
+    /// Returns the frames sent and received over all streams, including the lead time, from the port counters.
+    ///
+    /// `None` if the counters were not read.
     pub fn sent_and_came(&self) -> Option<[u64; 2]> {
         let [before, after] = self.counted;
         let (before, after) = (before?, after?);
         Some([0, 1].map(|way| after[way].saturating_sub(before[way])))
     }
 
-    /// How long frames ran, the time before it counts too.
+    /// Returns the time for which frames ran, including the lead time.
     pub fn frames_ran(&self) -> Nanos {
         self.passage.lead.saturating_add(self.passage.span)
     }
 
-    /// Something happened.
+    /// Processes an event.
     pub fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
         match event.what {
             What::Start(facts) => self.prepare(facts, desk),
@@ -222,7 +226,7 @@ impl Passing {
                 }
                 (self.is_set_up, self.acknowledged_at) = (true, desk.now());
                 self.timer.take().map(|timer| desk.cancel(timer));
-                // Where frames are only timed, the lead is enough.
+                // If frames are only timed, the lead time is sufficient.
                 match self.passage.cases.iter().any(|case| case.comes_out.is_some()) {
                     true => self.activate(desk),
                     false => self.count(desk),
@@ -248,11 +252,11 @@ impl Passing {
 
     fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
         let passage = &mut self.passage;
-        // One message that a version cannot say keeps all from being said that are said with it.
+        // A message that a version cannot express blocks all messages sent together with it.
         let before = std::mem::take(&mut passage.before);
         let is_rule = |message: &Message| matches!(message, Message::FlowMod(_));
         let (rules, others): (Vec<_>, Vec<_>) = before.into_iter().partition(is_rule);
-        // From the far end on, so that no frame comes to a switch that does not know it.
+        // From the far end on, so that no frame reaches a switch without its entry.
         for (connection, hop) in passage.path.iter().enumerate().rev() {
             let told = |messages: &[Message]| -> Vec<Message> {
                 messages.iter().map(|message| hop.told(message.clone())).collect()
@@ -313,11 +317,11 @@ impl Passing {
         self.timer = Some(desk.timer_in(longest.saturating_add(DRAIN)));
     }
 
-    /// The frames have come back: all rules act whose frames show anything, or some are waited for.
+    /// Processes returned probes: continues if all entries of arrived frames are active, otherwise waits.
     fn activated(&mut self, desk: &mut Desk) {
         let mut is_awaited = false;
         for seen in self.seen.iter_mut().filter(|seen| seen.absent.is_none()) {
-            // Frames that came nowhere met no rule.
+            // Frames that arrived nowhere matched no entry.
             if seen.activation.is_silent_since(self.probing_at) {
                 seen.activation.note(self.probing_at, false);
             }
@@ -336,7 +340,7 @@ impl Passing {
         self.count(desk);
     }
 
-    /// Asks ports for what they counted, before the frames that count.
+    /// Reads the port counters before the measurement.
     fn count(&mut self, desk: &mut Desk) {
         self.phase = Phase::Counting;
         desk.counters();
@@ -401,13 +405,13 @@ impl Passing {
     }
 }
 
-/// Whether a frame is what it ought to be; what is behind it is padding of the link.
+/// Returns whether a frame is as expected; link padding at its end is ignored.
 pub fn is_like(expected: &[u8], bytes: &[u8]) -> bool {
     bytes.starts_with(expected) && bytes[expected.len()..].iter().all(|it| *it == 0)
 }
 
 impl Seen {
-    /// Compares a frame with what it ought to be; returns whether it is.
+    /// Compares a frame with the expected one; returns whether they are equal.
     pub fn check(&mut self, expected: &[u8], bytes: &[u8]) -> bool {
         self.checked += 1;
         let is_right = is_like(expected, bytes);
@@ -424,26 +428,25 @@ impl Seen {
         is_right
     }
 
-    /// The share of compared frames that were as they should be; none where none came.
+    /// Returns the share of compared frames that were as expected; `None` if none arrived.
     pub fn right_ratio(&self) -> Option<f64> {
         (self.checked > 0).then(|| self.right as f64 / self.checked as f64)
     }
 
-    /// The delays; none without any.
+    /// Returns the distribution of latencies; `None` if there are none.
     pub fn spread(&self) -> Option<Spread> {
         Spread::of(self.delays_ns.clone())
     }
 }
 
-/// A median, and half of the interval in which the true one lies in 95 % of cases.
+/// Returns a median and the half width of its 95 % confidence interval.
 pub fn median(spread: &Spread) -> (f64, f64) {
     let off = 0.98 / (spread.count() as f64).sqrt();
     let at = |share: f64| spread.quantile(share.clamp(0.0, 1.0));
     (spread.quantile(0.5), (at(0.5 + off) - at(0.5 - off)) / 2.0)
 }
 
-/// How much more the frames of one case take than those of another, in the median, and half of the
-/// interval of that.
+/// Returns the difference between the median latencies of two cases, and the half width of its interval.
 pub fn extra(case: &Spread, plain: &Spread) -> (f64, f64) {
     let ((case, case_half), (plain, plain_half)) = (median(case), median(plain));
     (case - plain, case_half.hypot(plain_half))

@@ -1,12 +1,16 @@
-//! Path set-up: k flows over several switches in a row, and from when on their frames come through.
+//! Path setup: the time until frames of k flows pass several switches in a row.
 //!
-//! Claim: a controller that sets a path up goes by the barriers, and the path works when the switch that
-//! lied most about its rules works; until then frames are lost or come to the controller, the more
-//! the less the order in which switches are told suits the way of frames. Method: probes visit each flow
-//! in turn; the rules go to all switches at once, or switch by switch from either end, each time behind the
-//! barrier of the one before; a probe that comes out at the far end passed all, one that comes in a packet-in
-//! says which switch did not know it. Source: metrics C1 to C4 of the method (`docs/oflops.md`), over a
-//! path. Invariant: a frame counts as lost only if the port's counter says that it was sent.
+//! Claim: a controller that sets up a path relies on barrier replies. The path works only when the switch with the
+//! latest activation after its barrier reply works. Until then, frames are lost or cause packet-ins. Their number
+//! depends on how well the order of the updates suits the direction of the frames.
+//!
+//! Method: probes visit each flow in turn. The entries go to all switches at the same time, or switch by switch
+//! from either end, each after the barrier reply of the one before. A probe that leaves at the far end passed all
+//! switches. A probe in a packet-in identifies the switch without its entry.
+//!
+//! Source: metrics C1 to C4 of the method (`docs/oflops.md`), over a path.
+//!
+//! Invariant: a frame counts as lost only if the port counter shows that it was sent.
 
 use instrument::module::{
     Connection, Desk, Ended, Event, Measured, Module, Needs, Probe, Said, Span, TimerId, Watch,
@@ -34,13 +38,13 @@ use crate::target::network::Hop;
 /// Name of the axis.
 pub const AXIS: &str = "flows";
 
-/// The stream of probes.
+/// Id of the stream of probes.
 const PROBES: u16 = 1;
 
-/// How often it is asked whether enough was seen.
+/// Interval of the checks for completion.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
-/// The name of the limit that [`Setting::patience`] sets for the path.
+/// Name of the limit that [`Setting::patience`] sets for the path.
 const PATIENCE_LIMIT: &str = "patience for the path and for its barriers";
 
 const FLOWS: Declared = Declared {
@@ -75,11 +79,11 @@ const PROBES_PPS: Declared = Declared {
     help: "probes in a second, all flows together; as many come to the controller until the path is there",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[FLOWS, ORDER, MISS, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "From the first message to frames that come through, and to the last barrier, all switches at once",
@@ -103,77 +107,77 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// In which order switches are told.
+/// Order in which the switches are updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// All at once.
+    /// All at the same time.
     Together,
-    /// The first on the way first.
+    /// From the first switch to the last, in the direction of the frames.
     IngressFirst,
-    /// The last on the way first.
+    /// From the last switch to the first.
     EgressFirst,
 }
 
-/// What is set up.
+/// Settings of one path setup.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The switches on the way.
+    /// Switches of the path.
     pub path: Vec<Hop>,
-    /// In which order they are told.
+    /// Order of the updates.
     pub order: Order,
-    /// The rule of each flow, as for a switch alone.
+    /// Entry of each flow, as for a single switch.
     pub rules: Vec<FlowMod>,
-    /// What happens to frames that no rule takes.
+    /// Actions of the table-miss entry.
     pub miss: Vec<Action>,
-    /// The frames.
+    /// Stream of probes.
     pub stream: Stream,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long is waited for switches and frames.
+    /// Maximum time to wait for switches and frames.
     pub patience: Nanos,
 }
 
-/// The module.
+/// Path setup module.
 pub struct PathSetup {
     setting: Setting,
     phase: Phase,
     hops: Vec<HopSeen>,
-    /// Places on the way that are still to be told, the next one last.
+    /// Positions of the switches that are still to be updated; the next one is last.
     waiting: Vec<usize>,
     timer: Option<TimerId>,
     quiet_from: Nanos,
     activation: Activation,
     changed_at: Nanos,
-    /// The least time that a frame took to the far end.
+    /// Shortest time of a frame to the far end.
     way: Nanos,
     frames: Vec<Frame>,
     counted: [Option<u64>; 2],
     errors: u64,
-    /// Whether the path took too long, so that it was given up.
+    /// Whether the path exceeded the time limit and was given up.
     is_late: bool,
 }
 
-/// What was seen of a switch on the way.
+/// Observations of one switch of the path.
 #[derive(Debug, Clone, Copy, Default)]
 struct HopSeen {
-    /// The barrier that it has not answered.
+    /// Outstanding barrier request.
     barrier: Option<Xid>,
     said: Option<Said>,
-    /// The first byte of its rules left.
+    /// Time at which the first byte of its entries was sent.
     sent_at: Option<Nanos>,
-    /// It answered the barrier behind them.
+    /// Time of the barrier reply after its entries.
     acknowledged_at: Option<Nanos>,
 }
 
-/// What was seen of the frame of a number.
+/// Observations of the frame with one sequence number.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frame {
-    /// When it left, if it was seen.
+    /// Departure time, if known.
     sent_at: Nanos,
-    /// Whether that is when it left, so that it shows a moment.
+    /// Whether the departure time is exact.
     is_known: bool,
     came: bool,
-    /// The place on the way, from 1, of the switch that told the controller of it; 0 for none.
+    /// Position, from 1, of the switch that sent a packet-in for it; 0 for none.
     punted_by: u8,
 }
 
@@ -186,11 +190,11 @@ enum Phase {
     Draining,
 }
 
-/// Frames that did not come through, while the path was set up.
+/// Frames that did not pass during the path setup.
 #[derive(Debug, Default)]
 struct Failed {
     lost: u64,
-    /// By place on the way.
+    /// Packet-ins by position on the path.
     punted: Vec<u64>,
     after_barrier: u64,
 }
@@ -202,7 +206,7 @@ impl Frame {
 }
 
 impl PathSetup {
-    /// The module for such a path.
+    /// Creates the module for this path.
     pub fn new(setting: Setting) -> PathSetup {
         let hops = vec![HopSeen::default(); setting.path.len()];
         let activation = Activation::new(setting.rules.len() as u32);
@@ -223,18 +227,18 @@ impl PathSetup {
         }
     }
 
-    /// The time in which every flow is visited once.
+    /// Returns the time in which the probes visit every flow once.
     fn round(&self) -> Nanos {
         let stream = &self.setting.stream;
         Nanos::from_secs_f64(stream.flow_count() as f64 / stream.rate_pps())
     }
 
-    /// When the first byte of the first rules left.
+    /// Returns the time at which the first byte of the first entries was sent.
     fn sent_at(&self) -> Option<Nanos> {
         self.hops.iter().filter_map(|hop| hop.sent_at).min()
     }
 
-    /// When the last switch had said that its rules are there.
+    /// Returns the time of the last barrier reply.
     fn acknowledged_at(&self) -> Option<Nanos> {
         let all: Option<Vec<Nanos>> = self.hops.iter().map(|hop| hop.acknowledged_at).collect();
         all?.into_iter().max()
@@ -271,7 +275,7 @@ impl PathSetup {
         }
     }
 
-    /// The port said how many frames have left so far.
+    /// Processes the port counter of sent frames.
     fn counted(&mut self, frames: u64, desk: &mut Desk) {
         if self.phase == Phase::Counting {
             self.counted[0] = Some(frames);
@@ -305,22 +309,23 @@ impl PathSetup {
         self.timer = Some(desk.timer_in(LOOK_EVERY));
     }
 
-    /// Whether the controller was told of a frame of each flow, so that what no rule takes is known to come
-    /// to it; or that cannot be waited for.
+    /// Returns whether a packet-in arrived for each flow, or cannot be expected.
+    ///
+    /// Then it is certain that table-miss frames reach the controller.
     fn is_quiet(&self, now: Nanos) -> bool {
         let is_ready = self.activation.ready() == self.setting.rules.len();
         let waited = now.since(self.quiet_from) >= self.setting.patience;
         self.setting.miss.is_empty() || is_ready || waited
     }
 
-    /// Whether every flow has come through and was watched for a while since; or patience is over.
+    /// Returns whether every flow passed and was observed for a while afterwards, or the time limit is over.
     fn is_over(&self, now: Nanos) -> bool {
         let since = self.sent_at().map_or(Nanos(0), |sent| now.since(sent));
         let watched = self.round().saturating_add(LEAD);
         since >= self.setting.patience || self.is_there() && now.since(self.changed_at) >= watched
     }
 
-    /// Whether every flow has come through, and every switch has said so.
+    /// Returns whether every flow passed and every switch sent its barrier reply.
     fn is_there(&self) -> bool {
         self.activation.is_complete() && self.acknowledged_at().is_some()
     }
@@ -338,7 +343,7 @@ impl PathSetup {
         self.timer = Some(desk.timer_in(LOOK_EVERY));
     }
 
-    /// Says the rules to the next switch.
+    /// Sends the entries to the next switch.
     fn tell_next(&mut self, desk: &mut Desk) {
         let Some(place) = self.waiting.pop() else { return };
         let hop = self.setting.path[place];
@@ -348,7 +353,7 @@ impl PathSetup {
         (seen.said, seen.barrier) = (Some(said), said.xids().last());
     }
 
-    /// A probe was seen: at the far end, or in what the switch at a place told.
+    /// Records a probe at the far end or in a packet-in of the switch at a position.
     fn note(&mut self, probe: Probe, at: Nanos, punted_by: Option<usize>) {
         let number = probe.number as usize;
         if number < FRAMES_MAX {
@@ -377,14 +382,16 @@ impl PathSetup {
         }
     }
 
-    /// Frames that have a number and were never sent, as far as the port's counter tells.
+    /// Returns the number of sequence numbers that were never sent, according to the port counter.
     fn unsent(&self) -> Option<u64> {
         let [before, after] = self.counted;
         let sent = after?.saturating_sub(before?);
         Some((self.frames.len() as u64).saturating_sub(sent))
     }
 
-    /// Every frame, by number, with when it left: a lost one when it was due behind the one before it.
+    /// Iterates over all frames by sequence number with their departure time.
+    ///
+    /// For a lost frame this is its scheduled time after the frame before it.
     fn left(&self) -> impl Iterator<Item = (Nanos, &Frame)> {
         let gap = Nanos::from_secs_f64(1.0 / self.setting.stream.rate_pps());
         let mut left_at = Nanos(0);
@@ -397,8 +404,10 @@ impl PathSetup {
         })
     }
 
-    /// When each flow came through, lost frames taken for frames that did not: unless the tester left frames
-    /// out, or some were lost although the controller was to be told of all.
+    /// Returns the activation of each flow; lost frames count as frames that did not pass.
+    ///
+    /// They do not count if the tester skipped frames, or if frames were lost although each should cause a
+    /// packet-in.
     fn set_up(&self, begun: Nanos) -> Activation {
         let is_dropped = self.setting.miss.is_empty();
         let lost_before = self.left().any(|(left, frame)| left < begun && frame.is_lost());
@@ -413,7 +422,7 @@ impl PathSetup {
                 continue;
             }
             if left_at < begun {
-                // No flow was there yet, whatever became of its frames.
+                // No flow was set up yet, whatever happened to its frames.
                 set_up.note_before(place, left_at, frame.came);
             } else if knows_lost || !frame.is_lost() {
                 set_up.note(place, left_at, left_at.saturating_add(self.way), frame.came);
@@ -422,7 +431,7 @@ impl PathSetup {
         set_up
     }
 
-    /// Goes over the frames that left while the path was set up.
+    /// Counts the frames sent during the path setup that did not pass.
     fn failed(&self, begun: Nanos, until: Nanos) -> Failed {
         let mut failed = Failed { punted: vec![0; self.hops.len()], ..Failed::default() };
         let acknowledged = self.acknowledged_at().unwrap_or(Nanos::MAX);
@@ -487,7 +496,7 @@ impl PathSetup {
             tell(frames(format!("switch_{place}_punted_frames"), count, 0.0));
         }
         tell(frames("punted_frames".into(), failed.punted.iter().sum(), 0.0));
-        // A number that was never sent is no frame: as many as there are may be among the missing.
+        // Sequence numbers that were never sent are not frames; they may be among the missing ones.
         if let Some(unsent) = self.unsent() {
             let known = unsent as f64;
             tell(frames("lost_frames".into(), failed.lost.saturating_sub(unsent), known));
@@ -541,7 +550,7 @@ impl Module for PathSetup {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

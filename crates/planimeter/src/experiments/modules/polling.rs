@@ -1,13 +1,20 @@
-//! Statistics that a controller asks for again and again while frames run, over one rule and over a table that
-//! is nearly full.
+//! Periodic statistics requests while frames run, over one entry and over a nearly full table.
 //!
-//! Claim: flow statistics take as long as there are rules, port statistics do not, and load delays both on some
-//! switches. Method: the table is filled until the switch refuses a rule or a bound is reached, and relieved to the
-//! share that is asked for; then under each load in turn flow and port statistics are asked for at a pace, each
-//! halfway between two of the other. The load is frames of the first rule, from the tester's port or from a program on a host
-//! there, for which two rules below all others pass on by port what else it says. Source: costa2017, section IV-D.
-//! Invariants: a delay goes to the last part of an answer; an answer that does not end within the patience is
-//! counted, and the next question is put all the same.
+//! Claim: the reply time of flow statistics grows with the number of entries, that of port statistics does not.
+//! Load increases both on some switches.
+//!
+//! Method: the module fills the table until the switch rejects an entry or a limit is reached, then deletes entries
+//! down to the requested share. Under each load in turn, it requests flow and port statistics periodically, each
+//! halfway between two of the other. The load consists of frames of the first entry. They come from the tester's
+//! port or from a program on a host there; in the latter case, two low-priority entries forward the program's other
+//! frames by port.
+//!
+//! Source: costa2017, section IV-D.
+//!
+//! Invariants:
+//!
+//! - A reply time ends with the last part of a reply.
+//! - A reply that does not end before the timeout is counted, and the next request is sent.
 
 use instrument::module::hosts::{Done, Errand, Host, Load, Loaded, Program, payload_bytes};
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
@@ -23,72 +30,73 @@ use super::round_trip::filling::{Fill, Filled};
 use super::statistics::Statistic;
 use crate::target::program::{PORT_IN, PORT_OUT};
 
-/// How long a load runs before the first question.
+/// Time for which a load runs before the first request.
 const LEAD: Nanos = Nanos::from_millis(20);
 
-/// What is asked for.
+/// Types of statistics requested.
 const KINDS: [Statistic; 2] = [Statistic::Flow, Statistic::Port];
 
-/// The limit by which a load of a program ends that does not begin.
+/// Limit that ends a run if the load of a program does not begin.
 pub const NO_LOAD: &str = "patience for a program's load to begin";
 
-/// The priority of rules that pass on what a program says beside its datagrams, above that for all else.
+/// Priority of entries that forward a program's other frames, above the table-miss entry.
 const PRIORITY_BESIDE: u16 = 1;
 
-/// Frames that run while questions are asked.
+/// Load that runs during the requests.
 #[derive(Debug, Clone)]
 pub struct Burden {
-    /// What is measured under it is named by this.
+    /// Name of the load in metric names.
     pub name: &'static str,
-    /// The frames.
+    /// Stream of frames.
     pub stream: Stream,
-    /// The program that sends them, and how many bytes of payload a second where it is not to send all that it can; else
-    /// the tester's own port does.
+    /// Program that sends the frames, with its payload bytes per second unless it sends at its maximum rate.
+    ///
+    /// `None` if the tester's own port sends them.
     pub program: Option<(Program, Option<f64>)>,
 }
 
-/// What is asked, over what, and beside what.
+/// Settings of the polling test.
 #[derive(Debug, Clone)]
 pub struct Poll {
-    /// What its series are named by, behind the load's name.
+    /// Suffix of the names of series, after the load's name.
     pub name: &'static str,
-    /// The table.
+    /// How the table is filled.
     pub fill: Fill,
-    /// The loads, each stream with a number of its own; one after the other.
+    /// Loads, one after another; each stream has its own id.
     pub loads: Vec<Burden>,
-    /// Questions of each kind under each load.
+    /// Requests of each type under each load.
     pub requests: u32,
-    /// Time between two questions of a kind.
+    /// Interval between two requests of a type.
     pub pace: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long a batch of rules, or an answer, may take.
+    /// Maximum time for a batch of entries or a reply.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct Polling {
     poll: Poll,
     version: Version,
     asking: Asking,
     filled: Filled,
     is_filled: bool,
-    /// What is under way, and of what kind it is where it is a question.
+    /// Outstanding messages, with the type of statistics if they are a request.
     asked: Option<Said>,
     timer: Option<TimerId>,
-    /// What each load's program says that it sent.
+    /// Sending reports of each load's program.
     loaded: Vec<Option<Loaded>>,
-    /// A program is to begin, or has been told to end.
+    /// Pending start or end of a program.
     awaits: Option<Awaits>,
-    /// The load, and how many questions were put under it.
+    /// Current load, and the number of requests under it.
     load: usize,
     count: usize,
     begun_at: Nanos,
-    /// By load, and by kind.
+    /// By load and by type.
     delays: Vec<[Delays; 2]>,
 }
 
-/// What is awaited of a program.
+/// Expected report of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaits {
     Begin,
@@ -96,7 +104,7 @@ enum Awaits {
 }
 
 impl Polling {
-    /// The module for such questions.
+    /// Creates the module.
     pub fn new(poll: Poll) -> Polling {
         Polling {
             delays: vec![Default::default(); poll.loads.len()],
@@ -122,7 +130,7 @@ impl Polling {
         self.say(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], desk);
     }
 
-    /// Says messages with a barrier behind.
+    /// Sends messages, followed by a barrier request.
     fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
         messages.push(Message::BarrierRequest);
         self.ask(messages, desk);
@@ -134,7 +142,7 @@ impl Polling {
         self.timer = Some(desk.timer_in(self.poll.patience));
     }
 
-    /// The next batch, or what is too many again, or the first load.
+    /// Sends the next batch, deletes surplus entries, or begins the first load.
     fn fill(&mut self, desk: &mut Desk) {
         if let Some(batch) = self.filled.next(&self.poll.fill) {
             return self.say(batch, desk);
@@ -176,20 +184,20 @@ impl Polling {
         self.timer = Some(desk.timer_in(self.poll.patience));
     }
 
-    /// The longest that a load may have to last.
+    /// Returns the maximum duration of a load.
     fn span(&self) -> Nanos {
         let Poll { requests, pace, patience, .. } = &self.poll;
         Nanos(pace.0.max(2 * patience.0).saturating_mul(u64::from(*requests).max(1)))
     }
 
-    /// The load runs.
+    /// Begins the requests when the load runs.
     fn begin_asking(&mut self, desk: &mut Desk) {
         self.begun_at = desk.now().saturating_add(LEAD);
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_at(self.begun_at));
     }
 
-    /// A program has begun, or ended: the one that was told to, or one whose time was over.
+    /// Processes the start or the end of a program, on request or after its duration.
     fn loaded(&mut self, done: &Done, desk: &mut Desk) {
         match done {
             Done::Loading if self.awaits == Some(Awaits::Begin) => {
@@ -213,7 +221,7 @@ impl Polling {
         self.begin_load(desk);
     }
 
-    /// Puts the next question, or goes on to the next load.
+    /// Sends the next request, or begins the next load.
     fn go_on(&mut self, desk: &mut Desk) {
         if self.count >= KINDS.len() * self.poll.requests as usize {
             let load = &self.poll.loads[self.load];
@@ -235,7 +243,7 @@ impl Polling {
         self.ask(vec![kind.ask(self.version, Match::ANY)], desk);
     }
 
-    /// What came of the question that was put last.
+    /// Returns the reply times of the last request's type.
     fn last(&mut self) -> &mut Delays {
         let place = (self.count - 1) % KINDS.len();
         &mut self.delays[self.load][place]
@@ -333,14 +341,14 @@ impl Polling {
     }
 }
 
-/// The rule that passes on from port to port what no other takes.
+/// Creates the entry that forwards unmatched frames from port to port.
 fn passing((from, to): (u16, u16)) -> Message {
     let matching = Match::ANY.with(Field::InPort, from);
     let actions = vec![Action::output(to.into())];
     Message::FlowMod(FlowMod::add(matching, PRIORITY_BESIDE, actions))
 }
 
-/// What a program says that it sent.
+/// Reports what a program sent.
 fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut Desk) {
     let Some(Loaded { program, sent, sent_bytes, seconds, lost }) = loaded else { return };
     let mut say = |what: &str, unit: &'static str, value: f64| {

@@ -1,9 +1,12 @@
-//! Port statistics at rising rates: how long answers take, and how many never come.
+//! Port statistics at increasing rates: reply times, and the number of missing replies.
 //!
-//! Claim: a switch answers a few questions a second well and many late or not at all. Method: port
-//! statistics are asked for at 2 requests a second, at 4, and so on to 1024, each rate for a set time
-//! and for two requests at least, whether earlier ones were answered or not; what is not answered some
-//! time after the last is lost. Source: the port status module of OFLOPS; costa2017, table VIII.
+//! Claim: a switch replies to a few requests per second in time, and to many of them late or never.
+//!
+//! Method: the module sends 2 port statistics requests per second, then 4, and so on up to 1024. Each rate runs for
+//! a set time and for at least two requests, independent of earlier replies. A request without a reply some time
+//! after the last request counts as lost.
+//!
+//! Source: the port status module of OFLOPS; costa2017, table VIII.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::model::Match;
@@ -21,25 +24,25 @@ use crate::parameter::own::{Declared, Takes};
 /// Name of the axis.
 pub const AXIS: &str = "requests_per_s";
 
-/// Requests at a rate, at least.
+/// Minimum number of requests at a rate.
 const REQUESTS_MIN: u64 = 2;
 
-/// How statistics are asked for.
+/// Settings of the request rate test.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// What is asked for.
+    /// Type of statistics requested.
     pub statistic: Statistic,
-    /// Requests in a second.
+    /// Requests per second.
     pub per_second: u64,
-    /// For how long.
+    /// Duration.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long answers are waited for after the last request.
+    /// Maximum time to wait for replies after the last request.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct PortStatsRate {
     asked: Asked,
     version: Version,
@@ -48,25 +51,25 @@ pub struct PortStatsRate {
     count: u64,
     timer: Option<TimerId>,
     delays: Delays,
-    /// When the last request was put.
+    /// Time of the last request.
     last_at: Nanos,
 }
 
 impl Asked {
-    /// How many requests that is.
+    /// Returns the number of requests.
     fn requests(&self) -> u64 {
         let in_span = self.span.as_secs_f64() * self.per_second as f64;
         (in_span.round() as u64).max(REQUESTS_MIN)
     }
 
-    /// When a request is due, from the first on.
+    /// Returns the time at which a request is due, relative to the first.
     fn due(&self, place: u64) -> Nanos {
         Nanos::from_secs_f64(place as f64 / self.per_second as f64)
     }
 }
 
 impl PortStatsRate {
-    /// The module for one rate.
+    /// Creates the module for one rate.
     pub fn new(asked: Asked) -> PortStatsRate {
         PortStatsRate {
             asked,
@@ -80,7 +83,7 @@ impl PortStatsRate {
         }
     }
 
-    /// Puts a request, and has the next be put at its moment.
+    /// Sends a request and sets the timer for the next.
     fn ask(&mut self, desk: &mut Desk) {
         let message = self.asked.statistic.ask(self.version, Match::ANY);
         self.asking.ask(desk, 0, vec![message]);
@@ -183,10 +186,10 @@ const PATIENCE: Declared = Declared {
     help: "how long answers are waited for after the last request",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RATES, STATISTIC, SPAN, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Delay of statistics, by requests in a second",
@@ -196,7 +199,7 @@ pub const SHOWS: &[Show] = &[
     Show::values("Requests that were never answered", &["lost_ratio"], &[]),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |per_second: u64| {

@@ -1,9 +1,15 @@
-//! Recovery: a switch that fell silent or left is waited for, and emptied.
+//! Recovery: waits for a switch that disconnected or stopped replying, then clears its tables.
 //!
-//! Source: costa2017, section IV-E (switches that hang when their tables are nearly full have to be restarted). Method: a
-//! connection is made, every flow of every table deleted, and the barrier behind that waited for; a connection that
-//! is not made, is lost or stays silent is given up for a new one, until the switch has answered or has had its time.
-//! Invariant: it has an end, and nothing is believed but the barrier's answer.
+//! Source: costa2017, section IV-E (switches that hang when their tables are nearly full have to be restarted).
+//!
+//! Method: the module opens a connection, deletes all entries of all tables and waits for the barrier reply. If the
+//! connection fails, closes or stays silent, it opens another one. It ends when the switch replies, or after the
+//! time limit.
+//!
+//! Invariants:
+//!
+//! - It always ends.
+//! - Only the barrier reply shows success.
 
 use instrument::module::{
     Connection, Desk, Ended, Event, Measured, Module, Needs, TIME_LIMIT, TimerId, What,
@@ -18,22 +24,22 @@ use packet::time::Nanos;
 use super::asking::PATIENCE_LIMIT;
 use super::passage::UNANSWERED;
 
-/// By what it ends where the switch does not answer again.
+/// Limit that ends the module if the switch does not reply again.
 pub const NEEDS_RESET: &str = "the time in which a switch that hangs may answer again";
 
-/// How long a connection may stay silent.
+/// Maximum time without a message on a connection.
 const SILENT: Nanos = Nanos::from_secs(5);
 
 /// Time between two attempts.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
-/// The module.
+/// State of the module.
 pub struct Recovery {
     switch: usize,
     limit: Nanos,
     begun: Nanos,
     attempts: u32,
-    /// The end, and what is next until then.
+    /// Timers of the end and of the next step.
     over: Option<TimerId>,
     timer: Option<TimerId>,
     barrier: Option<Xid>,
@@ -41,7 +47,7 @@ pub struct Recovery {
     took: Option<Nanos>,
 }
 
-/// Whether a switch is to be looked after once a module has ended so.
+/// Returns whether a switch needs recovery after a module ended like this.
 pub fn is_wanted(ended: &Ended) -> bool {
     match ended {
         Ended::Lost { .. } | Ended::NotReady { .. } => true,
@@ -51,14 +57,14 @@ pub fn is_wanted(ended: &Ended) -> bool {
 }
 
 impl Recovery {
-    /// For this of the switches at hand, which may take so long.
+    /// Creates the module for one of the switches, with a time limit.
     pub fn new(switch: usize, limit: Nanos) -> Recovery {
         let (begun, attempts, is_connected) = (Nanos(0), 0, false);
         let (over, timer, barrier, took) = (None, None, None, None);
         Recovery { switch, limit, begun, attempts, over, timer, barrier, is_connected, took }
     }
 
-    /// How long it took until the switch had answered; none if it did not.
+    /// Returns the time until the switch replied; `None` if it did not.
     pub fn took(&self) -> Option<Nanos> {
         self.took
     }
@@ -75,7 +81,7 @@ impl Recovery {
         self.wait(SILENT.saturating_add(instrument::stage::CONNECT_NS_MAX), desk);
     }
 
-    /// The connection is of no use: another is made soon.
+    /// Closes the connection and opens another one soon.
     fn give_up(&mut self, desk: &mut Desk) {
         if std::mem::take(&mut self.is_connected) {
             desk.disconnect(0);
@@ -84,7 +90,7 @@ impl Recovery {
     }
 
     fn empty(&mut self, version: Option<Version>, desk: &mut Desk) {
-        // What 1.0 says with 0 is every table.
+        // In OpenFlow 1.0, table 0 stands for all tables.
         let table = if version == Some(Version::V1_0) { 0 } else { TABLE_ALL };
         let delete = FlowMod::delete(table, Match::ANY);
         let said = desk.send_all(0, vec![Message::FlowMod(delete), Message::BarrierRequest]);

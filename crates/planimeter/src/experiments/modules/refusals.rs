@@ -1,4 +1,4 @@
-//! Errors that the switch sent although nothing wrong was asked: how many, and what the first said.
+//! Errors from the switch without an invalid request: their number, and the text of the first.
 
 use instrument::module::Measured;
 use openflow::model::message::ErrorMessage;
@@ -11,13 +11,13 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// One more.
+    /// Adds an error.
     pub fn note(&mut self, error: &ErrorMessage) {
         self.count += 1;
         self.first.get_or_insert_with(|| error.code.to_string());
     }
 
-    /// Tells them as `errors_count`.
+    /// Reports them as `errors_count`.
     pub fn tell(&self, tell: &mut impl FnMut(Measured)) {
         let told = Measured::new("errors_count", "count", self.count as f64, 0.0);
         tell(match &self.first {

@@ -1,13 +1,20 @@
 //! Round trips: packets from a client through the target to a server, and back.
 //!
-//! Claim: what a switch costs a packet shows in its round trip, once rules are there and no controller is
-//! asked. Method: rules for both ways are put in, over a table that is filled before where that is asked for;
-//! when packets come back, so many are sent, one at a time (the next when the last is back, as published) or
-//! at a set rate; client and server are the tester's two ports, or programs with sockets on hosts at the ends of its
-//! links, which send the same headers. A packet that goes to the controller
-//! instead marks the run. A target without a controller holds its entries already. Source: costa2017, section
-//! III. Invariants: what is counted began after the first packets had come back as they should, or after a bound; a packet whose moments
-//! the tester does not know for sure counts as returned and has no time.
+//! Claim: the round trip time shows the cost of a switch per packet, once entries are installed and no packet goes
+//! to the controller.
+//!
+//! Method: the module installs entries for both directions, over a prefilled table if requested. When packets
+//! return, it sends a number of packets. They go one by one (the next when the last returned, as published) or at a
+//! set rate. Client and server are the tester's two ports, or programs with sockets on hosts at the ends of its
+//! links, which send the same headers. A packet-in marks the run as invalid. A target without a controller has its
+//! entries already.
+//!
+//! Source: costa2017, section III.
+//!
+//! Invariants:
+//!
+//! - The measurement begins after the first packets returned as expected, or after a limit.
+//! - A packet with inexact times counts as returned and has no round trip time.
 
 use instrument::module::hosts::{Done, Errand, Talk, Talked};
 use instrument::module::{
@@ -29,83 +36,83 @@ use super::verdict::{Activation, Bound, Verdict};
 use filling::{Fill, Filled};
 use times::{Returned, Times};
 
-/// What was measured of them.
+/// Statistics of round trip times.
 mod times;
-/// A table that is filled before.
+/// Prefilled tables.
 pub mod filling;
 
-/// The client's packets.
+/// Stream of the client.
 pub const THERE: u16 = 1;
 
-/// The server's.
+/// Stream of the server.
 pub const BACK: u16 = 2;
 
-/// Packets in a row that have to come back as they should before it counts.
+/// Consecutive packets that must return as expected before the measurement begins.
 const WARMING: u64 = 5;
 
-/// Where a packet is wrong, the next one waits for at least so long...
+/// After an incorrect packet, the next one waits for at least this time...
 const PAUSE_MIN: Nanos = Nanos::from_micros(50);
 
-/// ...or for this share of the time since the barrier was answered, which is how exactly it is known how late rules are.
+/// ...or for this share of the time since the barrier reply, which sets the resolution of a late activation.
 const PAUSE_SHARE: u64 = 50;
 
-/// Packets in a row that may be lost.
+/// Maximum number of consecutive lost packets.
 const LOST_MAX: u64 = 20;
 
-/// Packets of each way that are compared byte by byte, where they are to come out changed.
+/// Packets of each direction that are compared byte by byte, if they should leave changed.
 const CHECKED_MAX: u64 = 256;
 
-/// The limit by which a run ends whose packets went to the controller.
+/// Limit that ends a run with packet-ins.
 pub const ASKED: &str = "the limit of no packet-in while packets run";
 
-/// The limit by which a run ends whose first packets did not come back.
+/// Limit that ends a run whose first packets did not return.
 pub const NOTHING_BACK: &str = "patience for the first packets to come back";
 
-/// The limit by which a run ends that loses one packet after another.
+/// Limit that ends a run with too many consecutive losses.
 pub const LOST_IN_A_ROW: &str = "the limit of packets lost in a row";
 
-/// What goes there and back.
+/// Settings of a round trip test.
 #[derive(Debug, Clone)]
 pub struct Trip {
-    /// What its series are named by; those at a set rate have `open_` before.
+    /// Name of its series; those at a set rate have the prefix `open_`.
     pub name: &'static str,
-    /// The rules of both ways; none where the target has no controller.
+    /// Entries of both directions; `None` if the target has no controller.
     pub rules: Option<Vec<Message>>,
-    /// The same in the words of versions before 1.2, where those differ.
+    /// Entries for OpenFlow versions before 1.2, if they differ.
     pub rules_early: Option<Vec<Message>>,
-    /// The table that is filled before.
+    /// How the table is prefilled.
     pub fill: Option<Fill>,
-    /// The client's packets and the server's.
+    /// Packets of the client and of the server.
     pub ways: [Stream; 2],
-    /// How those are to come out, where that is not as they are sent.
+    /// Expected output packets, if they differ from those sent.
     pub comes_out: Option<[Stream; 2]>,
-    /// Who they are.
+    /// Client and server.
     pub ends: Ends,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Packets in a second; none for one at a time.
+    /// Packets per second; `None` for one by one.
     pub pps: Option<f64>,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long the switch may take for a batch of rules, and for the first packets.
+    /// Maximum time of the switch for a batch of entries, and for the first packets.
     pub patience: Nanos,
-    /// What repeats know of that.
+    /// Knowledge of activation times shared between repeats.
     pub bound: Bound,
-    /// When a packet counts as lost.
+    /// Time after which a packet counts as lost.
     pub wait: Nanos,
 }
 
-/// Who client and server are.
+/// Types of client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ends {
     /// The tester's two ports.
     #[default]
     Ports,
-    /// Programs with sockets, each on a host of its own; their packets go one at a time.
+    /// Programs with sockets, each on its own host; their packets go one by one.
     Sockets,
 }
 
-/// The module.
+/// State of the module.
 pub struct RoundTrip {
     trip: Trip,
     phase: Phase,
@@ -116,20 +123,20 @@ pub struct RoundTrip {
     timer: Option<TimerId>,
     refused: Option<String>,
     deadline: Nanos,
-    /// The client's packets so far, and how many of them were before it counted.
+    /// Number of the client's packets, and how many of them precede the measurement.
     sent: u64,
     sent_before: u64,
     lost_in_a_row: u64,
-    /// When the barrier behind the rules was answered, and whether packets show that they act.
+    /// Time of the barrier reply after the entries, and whether packets show that they are active.
     acknowledged_at: Nanos,
     activation: Activation,
-    /// Whether the packet under way was wrong on its way there.
+    /// Whether the current packet was incorrect at the server.
     is_wrong: bool,
-    /// The next packet waits for a while.
+    /// Whether the next packet is delayed.
     is_pausing: bool,
-    /// By the number of the server's packet, the client's that it answers.
+    /// For each packet of the server, the client's packet that it replies to.
     answered: Vec<Answered>,
-    /// Answers that wait for the server's last to have left.
+    /// Replies that wait until the server's previous packet has left.
     owed: u64,
     is_answering: bool,
     returned: u64,
@@ -140,7 +147,7 @@ pub struct RoundTrip {
     seen: Seen,
 }
 
-/// A packet of the client that came to the server.
+/// A packet of the client that arrived at the server.
 #[derive(Debug, Clone, Copy)]
 struct Answered {
     number: u64,
@@ -158,7 +165,7 @@ enum Phase {
 }
 
 impl RoundTrip {
-    /// The module for such a trip.
+    /// Creates the module.
     pub fn new(trip: Trip) -> RoundTrip {
         RoundTrip {
             phase: Phase::Filling,
@@ -200,7 +207,8 @@ impl RoundTrip {
             return self.warm(desk);
         }
         let mut messages = vec![hear_news(), Message::FlowMod(FlowMod::delete(0, Match::ANY))];
-        // What 1.0 does with a frame that no rule takes, later versions have to be told.
+        // OpenFlow 1.0 sends unmatched frames to the controller by default; later versions require a table-miss
+        // entry.
         if self.version != Some(Version::V1_0) {
             let ask = vec![Action::output(reserved::CONTROLLER)];
             messages.push(Message::FlowMod(FlowMod::add(Match::ANY, 0, ask)));
@@ -208,7 +216,7 @@ impl RoundTrip {
         self.say(messages, desk);
     }
 
-    /// Says messages with a barrier behind.
+    /// Sends messages, followed by a barrier request.
     fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
         messages.push(Message::BarrierRequest);
         let said = desk.send_all(0, messages);
@@ -221,11 +229,11 @@ impl RoundTrip {
         self.timer = Some(desk.timer_in(span));
     }
 
-    /// The switch has done what was said last.
+    /// Continues after the barrier reply.
     fn go_on(&mut self, desk: &mut Desk) {
         match self.phase {
             Phase::Filling => {
-                // What was said first empties the table.
+                // The first message clears the table.
                 let count = self.said.map_or(0, |said| said.count.saturating_sub(1));
                 self.filled.settle(if self.filled.has_begun() { count } else { 0 });
                 self.fill(desk);
@@ -236,7 +244,7 @@ impl RoundTrip {
         }
     }
 
-    /// Says the next batch of what fills the table, or the rules.
+    /// Sends the next batch that fills the table, or the entries.
     fn fill(&mut self, desk: &mut Desk) {
         let next = self.trip.fill.as_ref().and_then(|fill| self.filled.next(fill));
         if let Some(batch) = next {
@@ -262,7 +270,7 @@ impl RoundTrip {
         }
     }
 
-    /// Sends packets until some have come back.
+    /// Sends packets until some have returned.
     fn warm(&mut self, desk: &mut Desk) {
         self.phase = Phase::Warming;
         self.acknowledged_at = desk.now();
@@ -278,14 +286,14 @@ impl RoundTrip {
         self.wait(self.trip.wait, desk);
     }
 
-    /// Sends the next packet after a while, because the rules do not act yet.
+    /// Sends the next packet after a pause, because the entries are not active yet.
     fn pause(&mut self, desk: &mut Desk) {
         self.is_pausing = true;
         let waited = desk.now().since(self.acknowledged_at);
         self.wait(PAUSE_MIN.max(Nanos(waited.0 / PAUSE_SHARE)), desk);
     }
 
-    /// The first packets did not come back as they should within the bound.
+    /// Ends the warm-up: the first packets did not return as expected within the limit.
     fn give_up(&mut self, desk: &mut Desk) {
         self.trip.bound.missed();
         match self.returned >= WARMING {
@@ -294,7 +302,7 @@ impl RoundTrip {
         }
     }
 
-    /// Begins to count.
+    /// Begins the measurement.
     fn run(&mut self, desk: &mut Desk) {
         self.phase = Phase::Running;
         self.activation.settle(self.activation.has_in_a_row(WARMING));
@@ -316,7 +324,7 @@ impl RoundTrip {
         self.phase == Phase::Warming || self.trip.pps.is_none()
     }
 
-    /// A packet came back, or is lost: what comes next, where one goes at a time.
+    /// Continues after a packet returned or was lost, if packets go one by one.
     fn next(&mut self, desk: &mut Desk) {
         match self.phase {
             Phase::Warming if self.activation.has_in_a_row(WARMING) => self.run(desk),
@@ -328,7 +336,7 @@ impl RoundTrip {
         }
     }
 
-    /// The hosts have come back from their errand.
+    /// Processes the results of the hosts.
     fn talked(&mut self, talked: &Talked, desk: &mut Desk) {
         self.sent += talked.sent;
         self.returned += talked.returned.len() as u64;
@@ -346,7 +354,7 @@ impl RoundTrip {
         }
     }
 
-    /// The server got a packet, and sends one back.
+    /// Processes a packet at the server, which sends one back.
     fn reached(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
         let is_new = self.answered.last().is_none_or(|last| last.number < probe.number);
         let is_awaited = !self.is_single() || probe.number + 1 == self.sent;
@@ -374,7 +382,7 @@ impl RoundTrip {
         }
     }
 
-    /// A packet went to the controller, because no rule acts on it.
+    /// Processes a packet-in: no entry matched the packet.
     fn asked(&mut self, probe: &Probe, desk: &mut Desk) {
         self.activation.note(probe.sent_at, false);
         let is_under_way = match probe.stream {
@@ -386,7 +394,7 @@ impl RoundTrip {
         }
     }
 
-    /// The client got a packet back.
+    /// Processes a packet that returned to the client.
     fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
         let Some(there) = self.answered.get(probe.number as usize).copied() else { return };
         if self.is_pausing || self.is_single() && there.number + 1 != self.sent {
@@ -410,7 +418,7 @@ impl RoundTrip {
         }
     }
 
-    /// Compares a packet with what it ought to be; returns whether it is, and none once enough were compared.
+    /// Compares a packet with the expected one; `None` once enough were compared.
     fn check(&mut self, way: usize, probe: &Probe, arrival: &Arrival<'_>) -> Option<bool> {
         let Some(expected) = &self.expected else { return Some(true) };
         if self.phase == Phase::Running && self.seen.checked >= 2 * CHECKED_MAX {
@@ -491,7 +499,7 @@ impl RoundTrip {
         }
     }
 
-    /// Whether the rules act: shares of repeats, once there are several.
+    /// Reports whether the entries are active: shares of repeats, once there are several.
     fn tell_verdict(&self, desk: &mut Desk) {
         let verdict = self.activation.verdict();
         let share = |name: &'static str, is: bool| {
@@ -512,7 +520,7 @@ impl Module for RoundTrip {
         let batches = fill.as_ref().map_or(0, Fill::batches);
         let all = packets.saturating_mul(each).saturating_add(patience.0 * (batches + 4));
         let limit = Nanos(all).saturating_add(Nanos::from_secs(5)).min(Nanos::from_secs(1800));
-        // The next packet waits for the one before.
+        // The next packet waits for the previous one.
         let is_prompt = pps.is_none();
         let needs = Needs { is_prompt, ..Needs::new(limit).in_versions(&self.trip.versions) };
         match rules {
@@ -524,7 +532,7 @@ impl Module for RoundTrip {
     fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
         match event.what {
             What::Start(facts) => self.prepare(facts, desk),
-            // A frame of the tester's that comes late is nothing to hosts that are talking.
+            // A late frame of the tester does not matter while the hosts exchange packets.
             What::Frame(_) if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
             What::Frame(arrival) => match &arrival.probe {
                 Some(probe) if arrival.port == FAR => self.reached(probe, arrival, desk),
@@ -537,7 +545,7 @@ impl Module for RoundTrip {
             }
             What::Errand(Done::Talked(talked)) => self.talked(talked, desk),
             What::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
-            // Whatever hosts say is for each other.
+            // Packets that the hosts send are for each other.
             What::Message { message: Message::PacketIn(_), probe, .. } => {
                 let is_counted = probe.is_some() || self.trip.ends == Ends::Sockets;
                 self.packet_ins += u64::from(self.phase == Phase::Running && is_counted);

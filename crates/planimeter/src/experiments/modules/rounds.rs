@@ -1,7 +1,7 @@
-//! A module carried out at several points, and all of them again and again.
+//! Repeats modules at several points.
 //!
-//! Whatever a module measures is a finding of its own at the point and repeat at which it did, so that
-//! repeats give intervals and targets can be compared, as with every other result.
+//! Each value that a module measures becomes a separate result at its point and repeat. Repeats thus give
+//! confidence intervals, and targets can be compared as with every other result.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::module::{Ended, Module, StageReport};
@@ -10,35 +10,35 @@ use results::record::{Metric, Name, Role};
 use crate::experiments::{Context, Finding, Method, Tag};
 use crate::workload::Setup;
 
-/// Makes the module for a repeat, from 1.
+/// Creates the module for a repeat, from 1.
 type Make = Box<dyn Fn(u32) -> Box<dyn Module> + Send>;
 
-/// A point and the module that is carried out there.
+/// A point, and the module that runs there.
 pub struct Spot {
     x: f64,
     curve: Option<(&'static str, f64)>,
-    /// What comes before the names of what it measures.
+    /// Prefix of the metric names.
     prefix: &'static str,
-    /// What the target is to hold before, where no controller tells it.
+    /// Setup that the target needs beforehand, if no controller installs it.
     holds: Option<Setup>,
     make: Make,
-    /// About how long it takes, in seconds.
+    /// Approximate duration in seconds.
     seconds: f64,
 }
 
-/// Every spot, again and again.
+/// All points, repeated.
 pub struct Rounds {
     axis: &'static str,
     spots: Vec<Spot>,
     repeats: u32,
     yielded: u64,
-    /// What the target holds, as far as it was said here.
+    /// Current setup of the target, as far as this method set it.
     held: Option<Setup>,
     findings: Vec<Finding>,
 }
 
 impl Spot {
-    /// A module at `x` on the axis, which takes about so long.
+    /// Creates a point at `x` on the axis, with the approximate duration.
     pub fn new(
         x: f64,
         seconds: f64,
@@ -47,20 +47,19 @@ impl Spot {
         Spot { x, curve: None, prefix: "", holds: None, make: Box::new(make), seconds }
     }
 
-    /// The same on a curve of its own.
+    /// Puts the point on a separate curve.
     #[must_use]
     pub fn on(self, curve: &'static str, value: f64) -> Spot {
         Spot { curve: Some((curve, value)), ..self }
     }
 
-    /// The same with what it measures named so, because another module measures the like at the same
-    /// point.
+    /// Sets a prefix for the metric names, to distinguish similar modules at the same point.
     #[must_use]
     pub fn named(self, prefix: &'static str) -> Spot {
         Spot { prefix, ..self }
     }
 
-    /// The same on a target that holds this: a bridge or a router, whose entries no module can say.
+    /// Sets the setup of the target, for a bridge or a router whose entries no module can install.
     #[must_use]
     pub fn over(self, setup: Setup) -> Spot {
         Spot { holds: Some(setup), ..self }
@@ -68,13 +67,13 @@ impl Spot {
 }
 
 impl Rounds {
-    /// These spots on this axis, repeated as the user asked.
+    /// Creates the method with these points on this axis, repeated as configured.
     pub fn new(context: &Context, axis: &'static str, spots: Vec<Spot>) -> Rounds {
         let repeats = context.parameters.repeats;
         Rounds { axis, spots, repeats, yielded: 0, held: None, findings: Vec::new() }
     }
 
-    /// The spot that was yielded last, and its repeat from 1.
+    /// Returns the point yielded last, and its repeat from 1.
     fn last(&self) -> Option<(&Spot, u32)> {
         let last = self.yielded.checked_sub(1)?;
         let count = self.spots.len() as u64;
@@ -88,9 +87,9 @@ impl Rounds {
             .measured
             .iter()
             .filter_map(|measured| {
-                // What has no name that a record could keep stands in the trial's line only.
+                // A value whose name is not valid in a record appears only in the line of the trial.
                 let name = Name::read(&format!("{}{}", spot.prefix, measured.name)).ok()?;
-                // A name that is in the list is that metric, as it is when the record is read again.
+                // A listed name maps to that metric, as when the record is read.
                 let listed = Metric::ALL.into_iter().find(|it| it.name() == name.text());
                 let metric = listed.unwrap_or(Metric::Named(name));
                 let resolution = measured.half_width.filter(|half| *half > 0.0);

@@ -1,17 +1,20 @@
-//! Rule activation: how long rules take to act on frames after they were sent, and what the barrier says.
+//! Rule activation: the time from sending flow entries until they act on frames, compared with the barrier reply.
 //!
-//! Claim: a switch may acknowledge rules long before they act, act on them in another order than they
-//! were sent, in batches, or not before a frame asks for them. Method: so many rules are added, changed
-//! or deleted at once, with a barrier behind them; probes visit every rule in turn, and the port at which
-//! each comes back says how it was treated (see [`super::rules`]). The update begins when probes show
-//! that every rule's frames are treated as they have to be before it: a barrier's answer is not believed
-//! there either. Most probes go where rules come to act ([`super::focus`]). Probes run from before the update, or
-//! only some time after the barrier's answer, which tells rules that wait for a frame from rules that are
-//! late. Source: metrics C1 to C4 of the method; the OFLOPS-SUME paper, figures 7 and 8.
+//! Claim: a switch may acknowledge entries long before they act. It may activate them in another order than they
+//! were sent, in batches, or only when a frame needs them.
 //!
-//! The update is repeated from empty tables: with denser probes where the first ones do not resolve batches or
-//! the end of the update, and then until a rule acts after the barrier's answer or the budget ends
-//! ([`passes`]). Values come from the pass with the best resolution ([`values`]).
+//! Method: the module adds, modifies or deletes many entries in one update, followed by a barrier request. Probes
+//! visit every entry in turn. The port at which a probe returns shows which entry applied (see [`super::rules`]).
+//! The update begins when probes show that all entries are in their initial state; a barrier reply is not
+//! sufficient there either. Most probes go to entries that are about to activate ([`super::focus`]). Probes run
+//! from before the update, or only some time after the barrier reply. The latter distinguishes entries that wait
+//! for a frame from entries that are late.
+//!
+//! Source: metrics C1 to C4 of the method; the OFLOPS-SUME paper, figures 7 and 8.
+//!
+//! The update is repeated from empty tables ([`passes`]): first with denser probes if the first ones do not resolve
+//! batches or the end of the update. It is then repeated until an entry activates after the barrier reply or the
+//! budget ends. Values come from the pass with the best resolution ([`values`]).
 
 use instrument::module::{Desk, Ended, Event, Facts, Module, Needs, Said, What};
 use instrument::module::{Probe, TimerId};
@@ -27,36 +30,36 @@ use super::rules::{FAR, NEAR, Priorities, Rules};
 pub use passes::DENSER;
 use passes::{BUDGET, Pass};
 
-/// Updates of one trial, and which of them tells the values.
+/// Updates of one trial, and the choice of the one that gives the values.
 mod passes;
-/// The values of a trial.
+/// Values of a trial.
 mod values;
 
-/// How long frames have run when the update begins, at least.
+/// Minimum time for which frames run before the update begins.
 const LEAD: Nanos = Nanos::from_millis(50);
 
-/// The name of the limit that [`Update::patience`] sets.
+/// Name of the limit that [`Update::patience`] sets.
 const PATIENCE_LIMIT: &str = "patience for rules to act and for the barrier";
 
-/// The name of the limit that a switch reaches which refuses rules.
+/// Name of the limit reached when the switch rejects entries.
 const REFUSAL_LIMIT: &str = "rules that the switch accepts";
 
-/// The number of the first stream of probes.
+/// Id of the first stream of probes.
 const STREAM: u16 = 1;
 
-/// What is done to the rules.
+/// Operation on the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
-    /// They are added.
+    /// Adds entries.
     Add,
-    /// They are there and send on, and are changed to send back.
+    /// Modifies entries that forward frames so that they send frames back.
     Modify,
-    /// They are there and are deleted.
+    /// Deletes entries.
     Delete,
 }
 
 impl Deed {
-    /// The deed of a word: `add`, `modify` or `delete`.
+    /// Parses `add`, `modify` or `delete`.
     pub fn of(word: &str) -> Deed {
         match word {
             "modify" => Deed::Modify,
@@ -66,84 +69,84 @@ impl Deed {
     }
 }
 
-/// When probes run.
+/// Time at which probes run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probing {
     /// From before the update.
     Before,
-    /// From so long after the barrier's answer.
+    /// From this time after the barrier reply.
     After(Nanos),
 }
 
-/// How rules are changed and watched.
+/// Settings of an update.
 #[derive(Debug, Clone)]
 pub struct Update {
-    /// The rules and their frames.
+    /// Entries and their frames.
     pub rules: Rules,
-    /// What is done to them.
+    /// Operation on the entries.
     pub deed: Deed,
-    /// In which order priorities come.
+    /// Order of the priorities.
     pub priorities: Priorities,
-    /// When probes run.
+    /// Time at which probes run.
     pub probing: Probing,
-    /// Probes in a second, all rules together.
+    /// Probes per second, over all entries.
     pub probes_pps: f64,
-    /// The same of a pass that resolves more, at most.
+    /// Maximum probes per second of a pass with higher resolution.
     pub probes_pps_max: f64,
-    /// Updates of one trial at most.
+    /// Maximum number of updates of one trial.
     pub updates_max: usize,
-    /// Size of a probe, frame check sequence counted.
+    /// Size of a probe in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long is waited for rules to act after the last of them was sent.
+    /// Maximum time to wait for activation after the last entry was sent.
     pub patience: Nanos,
-    /// How long rules are watched after the first late probes, which may have brought them to work.
+    /// Time to observe entries after the first late probes, which may have activated them.
     pub late_watch: Nanos,
-    /// How long rules are watched once all of them act.
+    /// Time to observe entries after all of them are active.
     pub watch: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct RuleActivation {
     update: Update,
     priorities: Vec<u16>,
     phase: Phase,
-    /// The update at hand.
+    /// Current update.
     pass: Pass,
-    /// Those before it.
+    /// Earlier updates.
     earlier: Vec<Pass>,
     probes: Focus,
-    /// Those of the first update while denser ones are sent.
+    /// Focus of the first update while denser probes run.
     sparse: Option<Focus>,
-    /// Late probes that came through.
+    /// Late probes that passed.
     late: FirstFrames,
-    /// The barrier that is waited for.
+    /// Outstanding barrier request.
     barrier: Option<Xid>,
     timer: Option<TimerId>,
-    /// Until when it is waited for what has to be there before the update.
+    /// Deadline for the initial state before the update.
     settles_until: Nanos,
-    /// When the first update was prepared.
+    /// Time at which the preparation of the first update began.
     begun_at: Nanos,
 }
 
-/// What is being done.
+/// Phases of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// The tables are made ready.
+    /// The tables are being prepared.
     Preparing,
-    /// Probes run until they show that all is as it has to be before the update.
+    /// Probes run until they show the initial state.
     Settling,
-    /// All is; nothing happens for a while.
+    /// The initial state is reached; the module waits.
     Quiet,
-    /// The update was said.
+    /// The update was sent.
     Updating,
-    /// All rules act; whether one relapses is watched.
+    /// All entries are active; the module watches for relapses.
     Watching,
 }
 
 impl RuleActivation {
-    /// The module for one update.
+    /// Creates the module for one update.
     pub fn new(update: Update) -> RuleActivation {
         let count = update.rules.count();
         RuleActivation {
@@ -170,14 +173,14 @@ impl RuleActivation {
         self.prepare(desk);
     }
 
-    /// Empties the tables and puts in what is there before the update.
+    /// Clears the tables and installs the initial entries.
     fn prepare(&mut self, desk: &mut Desk) {
         self.phase = Phase::Preparing;
         let rules = &self.update.rules;
         let mut messages = Rules::emptied();
         let before = |(place, &priority): (u32, &u16)| match self.update.deed {
             Deed::Add => None,
-            // That they are at work shows by frames that are sent on; the rule below all others sends back too.
+            // Forwarded frames show that these entries are active; the lowest entry also sends frames back.
             Deed::Modify | Deed::Delete => Some(rules.add(place, priority)),
         };
         messages.extend((0..).zip(&self.priorities).filter_map(before).map(Message::FlowMod));
@@ -187,7 +190,7 @@ impl RuleActivation {
         self.timer = Some(desk.timer_in(self.update.patience));
     }
 
-    /// The update is over: repeats it if that tells more.
+    /// Ends the update, and repeats it if another one adds information.
     fn conclude(&mut self, desk: &mut Desk) {
         let Some(pps) = self.next_pps(desk.now()) else { return desk.end() };
         let count = self.update.rules.count();
@@ -206,7 +209,7 @@ impl RuleActivation {
         self.prepare(desk);
     }
 
-    /// Probes in a second of the next update; none if another one tells no more.
+    /// Returns the probes per second of the next update; `None` if another update adds no information.
     fn next_pps(&self, now: Nanos) -> Option<f64> {
         let updates = self.earlier.len() + 1;
         let is_early = |pass: &Pass| pass.activation.premature() > 0;
@@ -226,7 +229,7 @@ impl RuleActivation {
         (!is_decided && is_affordable).then_some(pps)
     }
 
-    /// The switch says that all is ready: probes show whether it is.
+    /// Starts probes that verify the initial state after the barrier reply.
     fn settle(&mut self, desk: &mut Desk) {
         self.phase = Phase::Settling;
         self.timer.take().map(|timer| desk.cancel(timer));
@@ -235,7 +238,7 @@ impl RuleActivation {
         self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
     }
 
-    /// Goes on if every rule's frames are treated as before, or if it was waited long enough for that.
+    /// Continues when every entry is in its initial state, or after the deadline.
     fn settled(&mut self, desk: &mut Desk) {
         let unready = self.update.rules.count() as usize - self.pass.activation.ready();
         let wait = if unready <= self.refused() {
@@ -254,12 +257,12 @@ impl RuleActivation {
         self.timer = Some(desk.timer_in(wait));
     }
 
-    /// The time in which every rule is visited once.
+    /// Returns the time in which the probes visit every entry once.
     fn round(&self) -> Nanos {
         Nanos::from_secs_f64(f64::from(self.update.rules.count()) / self.pass.probes_pps)
     }
 
-    /// Says the update, with a barrier behind it.
+    /// Sends the update, followed by a barrier request.
     fn change(&mut self, desk: &mut Desk) {
         self.phase = Phase::Updating;
         let rules = &self.update.rules;
@@ -287,7 +290,7 @@ impl RuleActivation {
         self.look(desk);
     }
 
-    /// Whether that was all: then whatever still comes is watched for a while.
+    /// Checks whether the update is complete; then the module watches further arrivals for a while.
     fn look(&mut self, desk: &mut Desk) {
         let waits_for = self.update.rules.count() as usize - self.refused();
         let is_done =
@@ -303,20 +306,20 @@ impl RuleActivation {
         }
     }
 
-    /// A probe that came back: at the far port it was sent on.
+    /// Processes a returned probe; a probe at the far port was forwarded.
     fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, desk: &mut Desk) {
-        // What an earlier update left on its way shows nothing of this one.
+        // Probes of an earlier update show nothing about this one.
         if probe.sent_at < self.pass.begun_at {
             return;
         }
         let (rule, sent_at) = (self.probes.rule(probe), probe.sent_at);
         let is_sent_on = port == FAR;
         let is_new = is_sent_on == (self.update.deed == Deed::Add);
-        // What left before the update says how it was, and cannot be the update's doing.
+        // A probe sent before the update shows the initial state and cannot be an effect of the update.
         if self.phase < Phase::Updating || self.pass.sent.is_some_and(|first| sent_at < first) {
             self.pass.activation.note_before(rule, sent_at, is_new);
             self.pass.probed_from = self.pass.probed_from.min(sent_at);
-            // What still waits in the switch when the update begins has not come back before it.
+            // A probe that is queued in the switch when the update begins did not return before it.
             self.pass.back += u64::from(self.phase < Phase::Updating);
             return;
         }
@@ -367,7 +370,7 @@ impl RuleActivation {
         }
     }
 
-    /// Notes which rule an error is about.
+    /// Records the entry that an error refers to.
     fn refuse(&mut self, xid: Xid) {
         let place = |said: Option<Said>| said.and_then(|said| said.place(xid));
         let base = Rules::emptied().len() as u32;
@@ -380,7 +383,7 @@ impl RuleActivation {
         self.pass.refused.get_mut(rule as usize).into_iter().for_each(|refused| *refused = true);
     }
 
-    /// How many rules the switch refused.
+    /// Returns the number of entries that the switch rejected.
     fn refused(&self) -> usize {
         self.pass.refused.iter().filter(|refused| **refused).count()
     }
@@ -393,11 +396,11 @@ impl Module for RuleActivation {
             Probing::Before => Nanos(0),
         };
         let patience = self.update.patience;
-        // Tables are made ready, are seen to be, and then change.
+        // Phases: prepare the tables, verify them, update.
         let waits = [patience, patience, patience, after, self.update.watch, Nanos::from_secs(10)];
         let rounds = Nanos(self.round().0.saturating_mul(4));
         let once = waits.into_iter().fold(rounds, Nanos::saturating_add);
-        // One that resolves more, and those that fit the budget, of which the last may take as long as any.
+        // One pass with higher resolution, and those that fit the budget; the last one may use its full time.
         let limit = match self.update.updates_max {
             0 | 1 => once,
             _ => Nanos(once.0.saturating_mul(3)).saturating_add(BUDGET),
@@ -409,7 +412,7 @@ impl Module for RuleActivation {
         match event.what {
             What::Start(facts) => self.begin(facts, desk),
             What::Frame(arrival) => {
-                // One that left later than it says, or came while nobody looked, shows no moment.
+                // A probe with an inexact departure or arrival time gives no time of activation.
                 if let Some(probe) = arrival.probe.filter(|probe| probe.is_delay_known) {
                     self.probed(&probe, event.at, arrival.port, desk);
                 }

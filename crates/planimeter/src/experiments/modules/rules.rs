@@ -1,9 +1,8 @@
-//! Rules that differ by the destination address, and probes that visit them in turn.
+//! Flow entries that differ in the destination address, and probes that visit them in turn.
 //!
-//! Source: the OFLOPS-SUME paper, section III-C (probes at a constant rate to the inserted flows, round
-//! robin). What a rule does not send to port 2 a rule below all others sends back to where it came
-//! from, so that a probe shows by the port at which it arrives how it was treated, and one that was lost
-//! shows nothing.
+//! Source: the OFLOPS-SUME paper, section III-C (probes at a constant rate to the inserted flows, round robin). The
+//! lowest entry sends frames that no other entry forwards to port 2 back to their port. The port at which a probe
+//! arrives thus shows which entry applied. A lost probe shows nothing.
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -22,71 +21,71 @@ use crate::target::name::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT, exact};
 use crate::workload::mixed;
 
-/// The tester's port that probes leave by, and come back to where no rule sends them on.
+/// Tester port that sends probes, and receives those that no entry forwards.
 pub const NEAR: usize = 0;
 
-/// The tester's port that rules send probes to.
+/// Tester port to which entries forward probes.
 pub const FAR: usize = 1;
 
-/// Most rules: as many as there are addresses below the first.
+/// Maximum number of entries: the number of addresses below the first.
 pub const RULES_MAX: u64 = 1 << 16;
 
-/// The address of the first rule; the others follow it.
+/// Address of the first entry; the others follow.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
 
-/// Flows from this place on are no rule's.
+/// First position of flows that match no entry.
 const STRANGE: u32 = 2 << 20;
 
-/// Ethernet's number for IPv4.
+/// EtherType of IPv4.
 const IPV4: u16 = 0x0800;
 
-/// The lowest priority of a rule.
+/// Lowest priority of an entry.
 pub const PRIORITY_LEAST: u16 = 1;
 
-/// Rules and the frames that belong to them.
+/// Flow entries and their frames.
 #[derive(Debug, Clone)]
 pub struct Rules {
     count: u32,
     headers: Headers,
 }
 
-/// In which order priorities come.
+/// Order of the priorities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priorities {
-    /// All the same.
+    /// All equal.
     Same,
-    /// Each rule above those before it, as published.
+    /// Each entry above those before it, as published.
     Ascending,
-    /// Each below those before it.
+    /// Each entry below those before it.
     Descending,
-    /// Scattered, the same for the same seed.
+    /// Shuffled; the seed determines the order.
     Random(u64),
 }
 
 impl Rules {
-    /// So many rules for frames of this run's addresses.
+    /// Creates this number of entries for frames with this run's addresses.
     pub fn new(context: &Context, count: u32) -> Rules {
         let rate = Rate::FramesPerSecond(1.0);
         let stream = context.setup().stream(Technology::OpenFlow, &context.addresses, 64, rate);
         Rules { count, headers: Headers { ip_destination: FIRST, ..stream.headers } }
     }
 
-    /// How many they are.
+    /// Returns the number of entries.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// A stream that visits every rule in turn.
+    /// Creates a stream that visits every entry in turn.
     pub fn probes(&self, id: u16, frame_bytes: usize, rate_pps: f64) -> Stream {
         self.visits(id, 0..self.count, frame_bytes, rate_pps)
     }
 
-    /// A stream of as many flows that are no rule's.
+    /// Creates a stream with the same number of flows, which match no entry.
     pub fn strangers(&self, id: u16, frame_bytes: usize, rate_pps: f64) -> Stream {
         self.visits(id, STRANGE..STRANGE + self.count, frame_bytes, rate_pps)
     }
 
-    /// A stream that visits these rules in turn.
+    /// Creates a stream that visits these entries in turn.
     pub fn visits(&self, id: u16, places: Range<u32>, frame_bytes: usize, pps: f64) -> Stream {
         let rate = Rate::FramesPerSecond(pps);
         let first = u32::from(FIRST) + places.start;
@@ -100,45 +99,45 @@ impl Rules {
         stream
     }
 
-    /// The match of all the rules' frames, and of no stranger's.
+    /// Returns the match of the frames of all entries, which excludes [`Rules::strangers`].
     pub fn all() -> Match {
         let first = u32::from(FIRST);
         Match::ANY.with(Field::EthType, IPV4).with_masked(Field::Ipv4Dst, first, 0xffff_0000u32)
     }
 
-    /// The match of a rule.
+    /// Returns the match of an entry.
     pub fn matching(&self, place: u32) -> Match {
         let address = u32::from(FIRST) + place;
         Match::ANY.with(Field::EthType, IPV4).with(Field::Ipv4Dst, address)
     }
 
-    /// The match of a rule that names every field of its frames, which hash tables hold.
+    /// Returns the match of an entry on every field of its frames, as for hash tables.
     pub fn exact(&self, place: u32) -> Match {
         let ip_destination = Ipv4Addr::from(u32::from(FIRST) + place);
         exact(&Headers { ip_destination, ..self.headers.clone() }, PORT_IN)
     }
 
-    /// Adds a rule that sends on.
+    /// Adds an entry that forwards frames.
     pub fn add(&self, place: u32, priority: u16) -> FlowMod {
         FlowMod::add(self.matching(place), priority, vec![Action::output(PORT_OUT.into())])
     }
 
-    /// Adds a rule that sends back.
+    /// Adds an entry that sends frames back.
     pub fn add_back(&self, place: u32, priority: u16) -> FlowMod {
         FlowMod::add(self.matching(place), priority, vec![Action::output(reserved::IN_PORT)])
     }
 
-    /// Has a rule that is there send on.
+    /// Modifies an entry to forward frames.
     pub fn modify(&self, place: u32, priority: u16) -> FlowMod {
         FlowMod { command: FlowModCommand::ModifyStrict, ..self.add(place, priority) }
     }
 
-    /// Has a rule that is there send back.
+    /// Modifies an entry to send frames back.
     pub fn modify_back(&self, place: u32, priority: u16) -> FlowMod {
         FlowMod { command: FlowModCommand::ModifyStrict, ..self.add_back(place, priority) }
     }
 
-    /// Deletes a rule.
+    /// Deletes an entry.
     pub fn delete(&self, place: u32, priority: u16) -> FlowMod {
         FlowMod {
             command: FlowModCommand::DeleteStrict,
@@ -147,13 +146,14 @@ impl Rules {
         }
     }
 
-    /// Empties the tables, of which 1.0 knows one.
+    /// Deletes all entries of all tables; OpenFlow 1.0 has one table.
     pub fn cleared(version: Option<Version>) -> FlowMod {
         FlowMod::delete_all(version.unwrap_or(Version::V1_3), Match::ANY)
     }
 
-    /// Empties the table but for the rule below all others, which sends back. What 1.0 says with 0 is every
-    /// table; it has no other word for that.
+    /// Deletes all entries of the table except the lowest, which sends frames back.
+    ///
+    /// In OpenFlow 1.0, table 0 stands for all tables; it has no other form.
     pub fn emptied() -> Vec<Message> {
         let back = FlowMod::add(Match::ANY, 0, vec![Action::output(reserved::IN_PORT)]);
         let empty = FlowMod::delete(0, Match::ANY);
@@ -162,10 +162,10 @@ impl Rules {
 }
 
 impl Priorities {
-    /// The words for them.
+    /// Names of the orders.
     pub const WORDS: &'static [&'static str] = &["same", "ascending", "descending", "random"];
 
-    /// Those of a word of [`Priorities::WORDS`].
+    /// Parses a name of [`Priorities::WORDS`].
     pub fn of(word: &str, seed: u64) -> Priorities {
         match word {
             "ascending" => Priorities::Ascending,
@@ -175,7 +175,7 @@ impl Priorities {
         }
     }
 
-    /// The priority of each of so many rules, in the order in which they are sent.
+    /// Returns the priority of each of `count` entries, in the order of sending.
     pub fn all(self, count: u32) -> Vec<u16> {
         let clipped = |place: u32| place.min(u32::from(u16::MAX - 1 - PRIORITY_LEAST)) as u16;
         let ascending = (0..count).map(|place| PRIORITY_LEAST + clipped(place));
@@ -188,14 +188,14 @@ impl Priorities {
     }
 }
 
-/// Frames that a port has sent, those counted that its link had no room for.
+/// Returns the frames that a port sent, including those that did not fit on its link.
 pub fn sent(counters: &PortCounters) -> u64 {
     let is_link = |reason| name_of(reason).0 == Place::Link;
     let lost = counters.drops.iter().filter(|(reason, _)| is_link(*reason));
     counters.tx_frames + lost.map(|(_, frames)| frames).sum::<u64>()
 }
 
-/// The values in an order that is the same for the same seed (Fisher and Yates).
+/// Shuffles the values; the seed determines the order (Fisher and Yates).
 fn shuffled(mut values: Vec<u16>, seed: u64) -> Vec<u16> {
     for last in (1..values.len()).rev() {
         let drawn = mixed(seed ^ ((last as u64) << 32)) >> 32;

@@ -1,12 +1,19 @@
-//! Session behaviour: what a switch does when controllers come, go, change roles, and when a port does.
+//! Session behaviour: controllers that connect, disconnect and change roles, and ports that change state.
 //!
-//! Claim: failover takes time that a controller has to know, and a switch without controller may stop
-//! forwarding. Method, one step after the other over several connections: one is closed and made again,
-//! and again; echoes are asked for one by one; all controllers are equal, then one is master, then
-//! another becomes it while frames go to the controller, and who is told of which frame is noted; a port
-//! is taken down and up by the controller while frames leave by it; and with every connection closed,
-//! frames go on by a rule and without one. Source: metric C16 of the method; OpenFlow 1.3.5 sections 6.3.4
-//! and 6.3.2. Invariant: every step has an end, whatever the switch does.
+//! Claim: failover takes time that a controller has to know, and a switch without a controller may stop forwarding.
+//!
+//! Method: these steps run one after another over several connections.
+//!
+//! 1. The module closes one connection and reopens it, several times.
+//! 2. It sends echo requests one by one.
+//! 3. All controllers are equal, then one is master, then another becomes master while frames go to the controller.
+//!    The module records which connection receives the packet-in of each frame.
+//! 4. The controller takes a port down and up while frames leave by that port.
+//! 5. All connections are closed while frames arrive that match an entry, and frames that match none.
+//!
+//! Source: metric C16 of the method; OpenFlow 1.3.5 sections 6.3.4 and 6.3.2.
+//!
+//! Invariant: every step ends, whatever the switch does.
 
 use std::collections::BTreeSet;
 
@@ -28,68 +35,68 @@ use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
 use crate::target::program::PORT_OUT;
 
-/// Roles, by whichever message a version has for them.
+/// Role requests of each OpenFlow version.
 mod roles;
-/// What it came to.
+/// Results of the session.
 mod telling;
 
-/// Frames of which controllers are told, frames that a rule sends on, frames that have none, and frames
-/// that come back whatever happens to the port, which tell when the tester sent any.
+/// Streams: frames that cause packet-ins, frames that an entry forwards, frames that match no entry, and frames
+/// that return in every state of the port. The last show when the tester sent any.
 const TOLD: u16 = 1;
 const RULED: u16 = 2;
 const MISSED: u16 = 3;
 const BACK: u16 = 4;
 
-/// How long frames run before something is done to them, and are waited for after it.
+/// Time for which frames run before a change, and for which the module waits for them afterwards.
 const LEAD: Nanos = Nanos::from_millis(20);
 
-/// How long what may follow a step is waited for: frames, packet-ins, news of ports.
+/// Time to wait for the effects of a step: frames, packet-ins, port status messages.
 const SETTLE: Nanos = Nanos::from_millis(60);
 
-/// What is tried.
+/// Settings of the session test.
 #[derive(Debug, Clone)]
 pub struct Trying {
-    /// Three rules, the third of which is never put in.
+    /// Three entries; the third is never installed.
     pub rules: Rules,
-    /// Connections, two at least.
+    /// Number of connections, at least two.
     pub controllers: usize,
-    /// How often one is made again.
+    /// Number of reconnections.
     pub handshakes: u32,
-    /// Echoes.
+    /// Number of echo requests.
     pub echoes: u32,
-    /// Frames of which controllers are to be told, for each setting of roles.
+    /// Number of frames that should cause packet-ins, for each assignment of roles.
     pub frames: u64,
-    /// Frames in a second.
+    /// Frames per second.
     pub frames_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Frame size in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// How long there is no controller.
+    /// Time without any controller.
     pub away: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long the switch may take to a step.
+    /// Maximum time of the switch for a step.
     pub patience: Nanos,
 }
 
-/// The module.
+/// Session behaviour module.
 pub struct Session {
     trying: Trying,
     version: Version,
     step: Step,
     asking: Asking,
     timer: Option<TimerId>,
-    /// The connection that may write: the master's, if there is one.
+    /// Connection that may write: the master's, if there is a master.
     speaker: usize,
     generation: u64,
     mac: Option<MacAddress>,
-    /// When the connection was closed that is being made again.
+    /// Time at which the connection that is being reopened was closed.
     closed_at: Nanos,
     reconnects_ns: Vec<f64>,
     joined: BTreeSet<usize>,
     failed: u64,
-    /// Whether it refused Nicira's request for a role, which 1.0 has no other for.
+    /// Whether the switch rejected Nicira's role request, the only one for OpenFlow 1.0.
     is_roleless: bool,
-    /// Whether the switch took longer to a step than is waited for.
+    /// Whether the switch exceeded the time limit of a step.
     is_late: bool,
     echoes: Delays,
     roles: Delays,
@@ -98,13 +105,13 @@ pub struct Session {
     takeover: Takeover,
     down: Change,
     up: Change,
-    /// When frames left, and came back, while the port was changed.
+    /// Departure and return times of frames while the port changed.
     backs: Vec<[Nanos; 2]>,
     without: Without,
     results: Vec<Measured>,
 }
 
-/// What is being done, in this order.
+/// Steps, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Reconnecting,
@@ -126,48 +133,48 @@ enum Step {
     Over,
 }
 
-/// Frames of which each connection was told.
+/// Packet-ins that each connection received.
 #[derive(Debug, Default)]
 struct Told {
     counts: Vec<u64>,
     numbers: BTreeSet<u64>,
 }
 
-/// How a new master took over.
+/// Takeover by a new master.
 #[derive(Debug, Default)]
 struct Takeover {
     asked: Option<Answer>,
-    /// When the last frame left of which only the old one was told.
+    /// Departure time of the last frame whose packet-in went only to the old master.
     old_last: Option<Nanos>,
-    /// When the new master was first told of a frame.
+    /// Time of the first packet-in at the new master.
     first_at: Option<Nanos>,
-    /// Frames of which the old one was told although they left after the new one's answer.
+    /// Packet-ins at the old master for frames sent after the role reply to the new one.
     old_told: u64,
 }
 
-/// A change of a port: what was asked, when each connection heard of it if that is known, and what
-/// frames did.
+/// A port change: the request, the time of the port status at each connection if known, and its effect on frames.
 #[derive(Debug, Default)]
 struct Change {
     asked: Option<Answer>,
     heard_at: Vec<(usize, Option<Nanos>)>,
-    /// When the last frame left that came through, and when those after the change left and came.
+    /// Departure time of the last frame that passed before the change, and departure and arrival times of those
+    /// after it.
     last: Option<Nanos>,
     firsts: Vec<[Nanos; 2]>,
 }
 
-/// Frames that came through while there was no controller.
+/// Frames that passed while there was no controller.
 #[derive(Debug, Default)]
 struct Without {
     from: Nanos,
     until: Nanos,
-    /// Numbers of those that had a rule, and how many had none.
+    /// Sequence numbers of frames that match an entry, and the number of frames that match none.
     ruled: BTreeSet<u64>,
     missed: u64,
 }
 
 impl Session {
-    /// The module.
+    /// Creates the module.
     pub fn new(trying: Trying) -> Session {
         Session {
             version: Version::V1_3,
@@ -197,18 +204,18 @@ impl Session {
         }
     }
 
-    /// The time between two frames of a stream.
+    /// Returns the time between two frames of a stream, in nanoseconds.
     fn gap_ns(&self) -> f64 {
         1e9 / self.trying.frames_pps
     }
 
-    /// Frames for one of the rules.
+    /// Creates the stream of frames for one of the entries.
     fn frames(&self, id: u16, place: u32) -> Stream {
         let Trying { rules, frame_bytes, frames_pps, .. } = &self.trying;
         rules.visits(id, place..place + 1, *frame_bytes, *frames_pps)
     }
 
-    /// Begins a step, which is over by itself or after so long.
+    /// Begins a step that ends on its own or after `most`.
     fn enter(&mut self, step: Step, most: Nanos, desk: &mut Desk) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.step = step;
@@ -272,7 +279,7 @@ impl Session {
                 self.tables(PORT_OUT.into(), desk);
             }
             Step::Ready if self.mac.is_none() => {
-                // Nobody may change a port whose address he does not know.
+                // A port cannot be changed without its hardware address.
                 self.step = Step::Up;
                 self.go_on(desk);
             }
@@ -307,7 +314,7 @@ impl Session {
         }
     }
 
-    /// Closes the first connection and makes it again.
+    /// Closes the first connection and reopens it.
     fn reconnect(&mut self, desk: &mut Desk) {
         self.closed_at = desk.now();
         self.joined.remove(&0);
@@ -320,7 +327,7 @@ impl Session {
         self.asking.ask(desk, 0, vec![Message::EchoRequest(vec![0; 8])]);
     }
 
-    /// Has one rule send frames to this port and one send frames back, and leaves no other.
+    /// Installs one entry that outputs to this port and one that sends frames back; deletes all others.
     fn tables(&mut self, port: u32, desk: &mut Desk) {
         let matching = self.trying.rules.matching(0);
         let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(port)]);
@@ -331,7 +338,7 @@ impl Session {
         self.asking.ask(desk, self.speaker, messages);
     }
 
-    /// Asks for the port's address, which changing it takes.
+    /// Requests the hardware address of the port, which a port-mod requires.
     fn describe(&mut self, desk: &mut Desk) {
         self.enter(Step::Describing, self.trying.patience, desk);
         if self.version >= Version::V1_3 {
@@ -372,7 +379,7 @@ impl Session {
         }
     }
 
-    /// An answer came; the last one that a step waits for ends it.
+    /// Processes a reply; the last reply that a step waits for ends the step.
     fn answered(&mut self, answer: Answer, connection: usize, desk: &mut Desk) {
         match self.step {
             Step::Echoing => {
@@ -399,7 +406,7 @@ impl Session {
         }
     }
 
-    /// Nothing more is asked in this step.
+    /// Ends the requests of this step.
     fn settled(&mut self, desk: &mut Desk) {
         match self.step {
             Step::Ready => {
@@ -426,13 +433,13 @@ impl Session {
             Step::RulingTold => self.tell_ruling(),
             _ => {}
         }
-        // What was asked and not answered belongs to no later step.
+        // Unanswered requests do not carry over to later steps.
         self.is_late |= self.asking.waiting() > 0 || self.failed > 0;
         self.asking = Asking::default();
         self.go_on(desk);
     }
 
-    /// A controller was told of a frame.
+    /// Records a packet-in on a connection.
     fn told(&mut self, connection: usize, probe: Probe, at: Nanos) {
         if let Some(count) = self.told.counts.get_mut(connection) {
             *count += 1;
@@ -469,7 +476,7 @@ impl Session {
         }
     }
 
-    /// A frame came through, or back.
+    /// Records a frame that passed or returned.
     fn passed(&mut self, probe: Probe, at: Nanos) {
         if probe.stream == BACK {
             if matches!(self.step, Step::Ready | Step::Down | Step::Up) {
@@ -497,7 +504,7 @@ impl Session {
 }
 
 impl Change {
-    /// The answer, if the switch did what it was asked.
+    /// Returns the reply if the switch executed the request.
     fn done(&self) -> Option<&Answer> {
         self.asked.as_ref().filter(|answer| !answer.is_refused && answer.errors == 0)
     }
@@ -505,7 +512,7 @@ impl Change {
 
 impl Module for Session {
     fn needs(&self) -> Needs {
-        // Steps, and connections that are made again: each may take its time.
+        // Each step and each reconnection may take the full time limit.
         let steps =
             Nanos(self.trying.patience.0.saturating_mul(20 + u64::from(self.trying.handshakes)));
         let limit = steps.saturating_add(self.trying.away).saturating_add(Nanos::from_secs(1));
@@ -551,7 +558,7 @@ impl Module for Session {
                     }
                     Message::PortStatus(news) => self.port_status(connection, news, known_at),
                     Message::RoleReply(reply) if self.step == Step::Equal => {
-                        // A switch that knows of no election says so.
+                        // A switch that has seen no master election reports an unknown generation id.
                         let known = reply.generation;
                         let is_known = known != openflow::model::GENERATION_UNKNOWN;
                         self.generation = if is_known { known } else { 0 };

@@ -1,4 +1,4 @@
-//! Session behaviour as an experiment: its parameters and points.
+//! Session behaviour experiment: parameters and points.
 
 use packet::time::Nanos;
 
@@ -77,11 +77,11 @@ const PATIENCE: Declared = Declared {
     help: "how long the switch may take to each step",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[CONTROLLERS, HANDSHAKES, ECHOES, FRAMES, FRAMES_PPS, FRAME, AWAY, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Delays of a session, by number of controllers",
@@ -105,7 +105,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |controllers: u64| {

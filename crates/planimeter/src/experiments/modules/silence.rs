@@ -1,22 +1,24 @@
-//! Longest silence of a stream: how long nothing came out although frames had gone in.
+//! Longest gap in a stream: the time without output although frames were sent.
 //!
-//! A silence lasts from the arrival of one frame, or from the moment at which the next one was sent if that is later, to
-//! the arrival of the next frame that came. So the nominal gap between frames and a tester that sends late are no part of
-//! it. Numbers tell which frames are missing: the first of them was sent a nominal gap after the frame before it.
-//! Invariant: a frame that the tester did not see arrive in time ends no silence, since its moment is unknown.
+//! A gap ends with the arrival of a frame. It begins with the arrival of the frame before, or when the next frame
+//! was sent, if that is later. The nominal interval between frames and late sending by the tester are therefore
+//! excluded. Sequence numbers show missing frames; the first missing frame was sent one nominal interval after the
+//! frame before it.
+//!
+//! Invariant: a frame with an inexact arrival time ends no gap.
 
 use packet::time::Nanos;
 
-/// The longest silence of a stream so far.
+/// Longest gap of a stream so far.
 #[derive(Debug, Clone)]
 pub struct Silence {
-    /// Time between two frames as they are sent.
+    /// Nominal interval between two frames.
     gap: Nanos,
     last: Option<Last>,
     longest: Nanos,
 }
 
-/// The frame with the highest number that arrived.
+/// Arrived frame with the highest sequence number.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     number: u64,
@@ -25,13 +27,13 @@ struct Last {
 }
 
 impl Silence {
-    /// No frame of a stream of this rate has arrived yet.
+    /// Creates the state for a stream of this rate, without any arrived frame.
     pub fn new(rate_pps: f64) -> Silence {
         let gap = Nanos::from_secs_f64(1.0 / rate_pps);
         Silence { gap, last: None, longest: Nanos::ZERO }
     }
 
-    /// Notes a frame that arrived; its moment counts only if it is known.
+    /// Records an arrived frame; its arrival time counts only if it is exact.
     pub fn note(&mut self, number: u64, sent_at: Nanos, arrived_at: Nanos, is_known: bool) {
         let Some(last) = &mut self.last else {
             self.last = Some(Last { number, sent_at, arrived_at });
@@ -51,8 +53,9 @@ impl Silence {
         *last = Last { number, sent_at, arrived_at };
     }
 
-    /// The longest silence since this was last asked, one that still lasts at `now` included if frames are missing: so
-    /// many were sent.
+    /// Returns the longest gap since the last call, including one that continues at `now` if frames are missing.
+    ///
+    /// `sent` is the number of frames sent.
     pub fn take(&mut self, sent: Option<u64>, now: Nanos) -> Nanos {
         let lasting = self.last.filter(|last| sent.is_some_and(|sent| sent > last.number + 1));
         let lasting = lasting.map_or(Nanos::ZERO, |last| {
@@ -66,7 +69,7 @@ impl Silence {
 mod tests {
     use super::*;
 
-    /// A stream of 1,000 frames/s.
+    /// Evaluates a stream of 1,000 frames/s.
     fn silence(frames: &[(u64, u64, u64)]) -> Silence {
         let mut silence = Silence::new(1000.0);
         for &(number, sent_us, arrived_us) in frames {
@@ -90,10 +93,10 @@ mod tests {
 
     #[test]
     fn frames_that_wait_and_frames_that_are_lost_are_a_silence() {
-        // The switch stands still from 1 ms on, and passes what waited at 5 ms.
+        // The switch stops at 1 ms and sends the queued frames at 5 ms.
         let held = [(0, 0, 10), (1, 1000, 5000), (2, 2000, 5001), (5, 5000, 5010)];
         assert_eq!(longest_us(&held), 4000);
-        // Frames 1 to 4 are lost: the first of them was due at 1 ms.
+        // Frames 1 to 4 are lost; the first of them was due at 1 ms.
         assert_eq!(longest_us(&[(0, 0, 10), (5, 5000, 5010)]), 4010);
     }
 

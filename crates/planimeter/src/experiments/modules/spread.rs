@@ -1,13 +1,13 @@
-//! Many values as a few: least, median, percentiles, greatest.
+//! Summary of many values: minimum, median, percentiles, maximum.
 //!
-//! Invariant: a percentile is told only where ten samples lie above it.
+//! Invariant: a percentile is reported only if at least ten samples are above it.
 
 use instrument::module::{Measured, Series};
 
-/// Samples that have to lie above a percentile.
+/// Minimum number of samples above a percentile.
 const ABOVE_MIN: f64 = 10.0;
 
-/// Points of a distribution.
+/// Maximum number of points of a distribution.
 const POINTS: usize = 400;
 
 /// Samples in rising order; at least one.
@@ -15,41 +15,42 @@ const POINTS: usize = 400;
 pub struct Spread(Vec<f64>);
 
 impl Spread {
-    /// Of these samples; none without any.
+    /// Creates the summary of these samples; `None` if there are none.
     pub fn of(mut samples: Vec<f64>) -> Option<Spread> {
         samples.sort_by(f64::total_cmp);
         (!samples.is_empty()).then_some(Spread(samples))
     }
 
-    /// How many they are.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// The least.
+    /// Returns the smallest sample.
     pub fn least(&self) -> f64 {
         self.0[0]
     }
 
-    /// The greatest.
+    /// Returns the largest sample.
     pub fn greatest(&self) -> f64 {
         self.0[self.0.len() - 1]
     }
 
-    /// Their mean.
+    /// Returns the mean.
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// The value below which this share of them lies, between two of them where that is so.
+    /// Returns the quantile at this share, interpolated between samples.
     pub fn quantile(&self, share: f64) -> f64 {
         let place = share * (self.0.len() - 1) as f64;
         let (below, above) = (place.floor() as usize, place.ceil() as usize);
         self.0[below] + (self.0[above] - self.0[below]) * place.fract()
     }
 
-    /// The share of them, which are nanoseconds, up to each value, over the values: i/n at the i-th of n. It begins at the first,
-    /// so that its first share tells n.
+    /// Returns the empirical distribution of samples in nanoseconds: the share i/n at the i-th of n samples.
+    ///
+    /// It begins at the first sample, so that the first share gives n.
     pub fn distribution(&self, name: String, over: &'static str) -> Series {
         let (all, points) = (self.0.len(), POINTS.min(self.0.len()));
         let rank = |place: usize| 1 + place * (all - 1) / (points - 1).max(1);
@@ -64,13 +65,14 @@ impl Spread {
         }
     }
 
-    /// Half of what the middle half of them spans: how far their median may be off if they scatter.
+    /// Returns half of the interquartile range, an estimate of the median's uncertainty.
     pub fn quartiles_half(&self) -> f64 {
         (self.quantile(0.75) - self.quantile(0.25)) / 2.0
     }
 
-    /// Tells the same of values of which only the least and the greatest that each can have are known: `least` and
-    /// `greatest` are as many, and each value told holds all that the true ones allow.
+    /// Reports values with only lower and upper bounds.
+    ///
+    /// `least` and `greatest` have the same length. Each reported value covers everything that the bounds allow.
     pub fn tell_between(
         least: &Spread,
         greatest: &Spread,
@@ -86,7 +88,7 @@ impl Spread {
         }
     }
 
-    /// Tells them in nanoseconds as `NAME_min`, `_p50`, `_p90`, `_p99`, `_max` and `_mean`; each is known to
+    /// Reports `NAME_min`, `_p50`, `_p90`, `_p99`, `_max` and `_mean` in nanoseconds, each with the uncertainty
     /// `half`.
     pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
         let mut say = |what: &str, value: f64| {
@@ -123,7 +125,7 @@ mod tests {
         let series = spread.distribution("x_share".into(), "round_trip_ns");
         assert_eq!((series.points[0], series.points[399]), ((0.0, 0.001), (999.0, 1.0)));
         assert_eq!(series.points.len(), 400);
-        // The i-th of n has the share i/n.
+        // The i-th of n samples has the share i/n.
         assert!(series.points.iter().all(|(value, share)| *share == (value + 1.0) / 1000.0));
         let one = Spread::of(vec![7.0]).unwrap().distribution("x_share".into(), "x");
         assert_eq!(one.points, [(7.0, 1.0)]);

@@ -1,4 +1,4 @@
-//! Control stall as an experiment: its parameters and points.
+//! Control stall experiment: parameters and points.
 
 use packet::time::Nanos;
 
@@ -14,13 +14,13 @@ use crate::parameter::own::{Declared, Takes};
 /// Name of the axis.
 pub const AXIS: &str = "entries";
 
-/// Most entries that are installed before a load.
+/// Maximum number of entries installed before a load.
 const ENTRIES_MAX: u64 = 1_000_000;
 
-/// Most new entries of a load.
+/// Maximum number of new entries of a load.
 const ADDS_MAX: u64 = 1 << 17;
 
-/// Entries that a switch needs room for, with the largest load.
+/// Number of entries that a switch needs room for, with the largest load.
 pub const HELD_MAX: u32 = (ENTRIES_MAX + ADDS_MAX) as u32;
 
 const LOADS: Declared = Declared {
@@ -104,7 +104,7 @@ const PATIENCE: Declared = Declared {
     help: "how long a load may take; then it is told as not finished",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[
     LOADS,
     ENTRIES,
@@ -120,7 +120,7 @@ pub const PARAMETERS: &[Declared] = &[
     updates::VERSION,
 ];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
@@ -199,7 +199,7 @@ pub const SHOWS: &[Show] = &[
     },
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let installed = own.integer(&ENTRIES);

@@ -1,7 +1,8 @@
-//! Kinds of statistics that a switch is asked for, the same in every version of OpenFlow.
+//! Types of statistics requests, independent of the OpenFlow version.
 //!
-//! Source: OpenFlow 1.0.0 section 5.3.5, 1.3.5 section 7.3.5, 1.5.1 section 7.3.5. Invariant: what a
-//! version does not know is never asked in another way.
+//! Source: OpenFlow 1.0.0 section 5.3.5, 1.3.5 section 7.3.5, 1.5.1 section 7.3.5.
+//!
+//! Invariant: types that a version does not support are not emulated by other requests.
 
 use openflow::model::group::GROUP_ALL;
 use openflow::model::message::Message;
@@ -14,27 +15,27 @@ use openflow::version::Version;
 
 use crate::target::program::PORT_OUT;
 
-/// A kind of statistics.
+/// A type of statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Statistic {
-    /// Every rule.
+    /// Individual flow statistics.
     Flow,
-    /// The sum over rules.
+    /// Aggregate flow statistics.
     Aggregate,
-    /// Every table.
+    /// Table statistics.
     Table,
-    /// Every port.
+    /// Port statistics.
     Port,
-    /// Every queue.
+    /// Queue statistics.
     Queue,
-    /// Every group.
+    /// Group statistics.
     Group,
-    /// Every meter.
+    /// Meter statistics.
     Meter,
 }
 
 impl Statistic {
-    /// All of them; from the fifth on their frames are not counted here.
+    /// All types; frames of the fifth and later ones are not counted here.
     pub const ALL: [Statistic; 7] = [
         Statistic::Flow,
         Statistic::Aggregate,
@@ -45,30 +46,30 @@ impl Statistic {
         Statistic::Meter,
     ];
 
-    /// The words for them, in the same order.
+    /// Names of the types, in the same order.
     pub const WORDS: &'static [&'static str] =
         &["flow", "aggregate", "table", "port", "queue", "group", "meter"];
 
-    /// The kind of a word of [`Statistic::WORDS`].
+    /// Parses a name of [`Statistic::WORDS`].
     pub fn of(word: &str) -> Option<Statistic> {
         let place = Statistic::WORDS.iter().position(|known| *known == word)?;
         Some(Statistic::ALL[place])
     }
 
-    /// Its word.
+    /// Returns its name.
     pub fn word(self) -> &'static str {
         Statistic::WORDS[self as usize]
     }
 
-    /// Whether the answer tells of every rule.
+    /// Returns whether the reply contains every entry.
     pub fn counts_rules(self) -> bool {
         matches!(self, Statistic::Flow | Statistic::Aggregate)
     }
 
-    /// Asks for it: of all there are, or of rules within a match where it is about rules.
+    /// Builds the request: for all items, or for the entries within a match.
     pub fn ask(self, version: Version, matching: Match) -> Message {
         let within = FlowStatsRequest { matching, ..FlowStatsRequest::default() };
-        // Only 1.0 has a number that means every port to this request.
+        // Only OpenFlow 1.0 has a separate number for every port in this request.
         let every_port = if version == Version::V1_0 { reserved::ALL } else { reserved::NONE };
         Message::ask(match self {
             Statistic::Flow => MultipartRequestBody::Flow(within),
@@ -82,7 +83,7 @@ impl Statistic {
     }
 }
 
-/// How many things a part of a reply tells of.
+/// Returns the number of items in a part of a reply.
 pub fn rows(body: &MultipartReplyBody) -> u64 {
     let count = match body {
         MultipartReplyBody::Flow(rows) => rows.len(),
@@ -96,8 +97,10 @@ pub fn rows(body: &MultipartReplyBody) -> u64 {
     count as u64
 }
 
-/// The frames that a part of a reply tells of: those that rules or tables matched, or that left by the
-/// port to which rules send. What the switch does not count is none.
+/// Returns the number of frames that a part of a reply counts.
+///
+/// These are frames that entries or tables matched, or that left by the output port of the entries. A counter that
+/// the switch does not support counts as 0.
 pub fn frames(body: &MultipartReplyBody) -> u64 {
     let known = |count: u64| if count == COUNTER_UNKNOWN { 0 } else { count };
     match body {

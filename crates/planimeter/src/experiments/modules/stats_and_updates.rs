@@ -1,10 +1,13 @@
-//! Statistics and updates together: what each costs the other.
+//! Interaction of statistics requests and updates.
 //!
-//! Claim: a switch whose processor reads counters installs rules later, and one that installs rules
-//! answers later. Method: three spans of the same length over the same rules: statistics alone, asked
-//! for every so often; updates alone, each a batch of changes with a barrier behind it, every so often too
-//! but none before the last is answered; and both at once. Delays of both are told for each span, and how many
-//! times longer they are together. Source: the interaction test of OFLOPS; metric C10 of the method.
+//! Claim: a switch installs entries later while its processor reads counters, and replies later while it installs
+//! entries.
+//!
+//! Method: three periods of equal length over the same entries: statistics alone, requested periodically; updates
+//! alone, each a batch of changes with a barrier request; and both together. Updates are periodic too, but never
+//! begin before the previous barrier reply. The module reports the delays of each period, and their ratios.
+//!
+//! Source: the interaction test of OFLOPS; metric C10 of the method.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
 use openflow::model::message::Message;
@@ -24,43 +27,43 @@ use crate::parameter::own::{Declared, Takes};
 /// Name of the axis.
 pub const AXIS: &str = "poll_ms";
 
-/// The longest that the tables may take to be filled.
+/// Maximum time to fill the tables.
 const FILLING: Nanos = Nanos::from_secs(30);
 
-/// What is asked and what is changed.
+/// Settings of the interaction test.
 #[derive(Debug, Clone)]
 pub struct Interaction {
-    /// The rules that are there.
+    /// Installed entries.
     pub rules: Rules,
-    /// How many of them one update changes.
+    /// Number of entries that one update changes.
     pub batch: u32,
-    /// What is asked for.
+    /// Type of statistics requested.
     pub statistic: Statistic,
-    /// Time between two questions, at least.
+    /// Minimum interval of requests.
     pub poll: Nanos,
-    /// Time between two updates, at least.
+    /// Minimum interval of updates.
     pub update: Nanos,
-    /// How long each span is.
+    /// Duration of each period.
     pub span: Nanos,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long the last answers of a span are waited for.
+    /// Maximum time to wait for the last replies of a period.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct StatsAndUpdates {
     interaction: Interaction,
     version: Version,
     asking: Asking,
     filling: Option<Said>,
-    /// Which span is under way, and what came of each.
+    /// Current period, and the results of all.
     place: usize,
     spans: [Span; 3],
     poll: Option<TimerId>,
     update: Option<TimerId>,
     end: Option<TimerId>,
-    /// No question and no update is begun any more in this span.
+    /// Whether no further request or update begins in this period.
     is_ending: bool,
     asked: Option<Said>,
     updating: Option<Said>,
@@ -68,7 +71,7 @@ pub struct StatsAndUpdates {
     errors: u64,
 }
 
-/// A span of time in which one or both are done.
+/// A period with requests, updates or both.
 #[derive(Debug, Clone, Default)]
 struct Span {
     name: &'static str,
@@ -79,7 +82,7 @@ struct Span {
 }
 
 impl StatsAndUpdates {
-    /// The module for one interaction.
+    /// Creates the module.
     pub fn new(interaction: Interaction) -> StatsAndUpdates {
         let span = |name, asks, updates| Span { name, asks, updates, ..Span::default() };
         StatsAndUpdates {
@@ -127,7 +130,7 @@ impl StatsAndUpdates {
         }
     }
 
-    /// Asks, unless the last question is not answered yet, and again later.
+    /// Sends a request, unless the last one is outstanding, and sets the next timer.
     fn ask(&mut self, desk: &mut Desk) {
         self.poll = Some(desk.timer_in(self.interaction.poll));
         if self.asked.is_none() {
@@ -136,8 +139,9 @@ impl StatsAndUpdates {
         }
     }
 
-    /// Gives the next rules the other of two ports, so that every change is one, unless the last change
-    /// is not answered yet; and again later.
+    /// Changes the output port of the next entries, unless the last update is outstanding, and sets the next timer.
+    ///
+    /// The port alternates, so that every update is a real change.
     fn update(&mut self, desk: &mut Desk) {
         self.update = Some(desk.timer_in(self.interaction.update));
         if self.updating.is_some() {
@@ -174,7 +178,7 @@ impl StatsAndUpdates {
         }
     }
 
-    /// What was not answered by the end of a span and long after never will be.
+    /// Gives up requests that are still outstanding long after a period.
     fn give_up(&mut self, desk: &mut Desk) {
         let span = &mut self.spans[self.place];
         let waiting =
@@ -319,11 +323,11 @@ const PATIENCE: Declared = Declared {
     help: "how long the last answers of a span are waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[POLLS, UPDATE, RULES, BATCH, STATISTIC, SPAN, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Delay of statistics and of updates, alone and together, by time between two questions",
@@ -342,7 +346,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |poll_ms: u64| {

@@ -1,13 +1,15 @@
-//! Statistics delay: how long each kind of statistics takes, against rules, load and pace.
+//! Statistics reply time of each type of statistics, over the number of entries, load and request interval.
 //!
-//! Claim: what flow statistics cost grows with the rules, and answers come later while the data plane
-//! is busy. Method: so many rules, groups and meters are put in; frames visit the rules at the load that
-//! is asked for; then each kind of statistics is asked for in turn, the next as soon as the last part of
-//! an answer was read, or at a set pace, one request of each kind in so many seconds. Without load, flow and
-//! aggregate statistics are asked for before the tables are filled too, and the difference is what each rule
-//! costs. Source: metric C10
-//! of the method; costa2017, tables VII and VIII; the flow, aggregate and port statistics modules of
-//! OFLOPS.
+//! Claim: the cost of flow statistics grows with the number of entries, and replies are later while the data plane
+//! is busy.
+//!
+//! Method: the module installs entries, groups and meters. Frames visit the entries at the requested load. The
+//! module requests each type of statistics in turn: after the last part of the previous reply, or at a set interval
+//! per type. Without load, it also requests flow and aggregate statistics before it fills the tables. The
+//! difference is the cost of each entry.
+//!
+//! Source: metric C10 of the method; costa2017, tables VII and VIII; the flow, aggregate and port statistics
+//! modules of OFLOPS.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
 use openflow::model::message::Message;
@@ -34,69 +36,69 @@ pub const AXIS: &str = "rules";
 /// The stream that loads the data plane.
 const LOAD: u16 = 1;
 
-/// How long the load runs before the first request.
+/// Time for which the load runs before the first request.
 const LEAD: Nanos = Nanos::from_millis(20);
 
-/// Requests of each kind before the tables are filled.
+/// Requests of each type before the tables are filled.
 const BASE_REQUESTS: usize = 5;
 
-/// The longest that the tables may take to be filled.
+/// Maximum time to fill the tables.
 const FILLING: Nanos = Nanos::from_secs(30);
 
-/// Frames a second that a meter lets pass.
+/// Rate limit of a meter, in packets per second.
 const METER_PPS: u32 = 1_000_000;
 
-/// What is asked, and of what.
+/// Settings of the statistics test.
 #[derive(Debug, Clone)]
 pub struct Survey {
-    /// The rules.
+    /// Entries.
     pub rules: Rules,
-    /// Groups, and as many meters, in versions that have them.
+    /// Number of groups, and of meters, in versions that have them.
     pub groups: u32,
-    /// The kinds of statistics.
+    /// Types of statistics.
     pub statistics: Vec<Statistic>,
-    /// Requests of each kind.
+    /// Requests of each type.
     pub requests: u32,
-    /// Time between two requests of a kind; none if each follows the last answer.
+    /// Interval of requests of a type; `None` if each follows the last reply.
     pub pace: Option<Nanos>,
-    /// Frames that visit the rules in a second; 0 for none.
+    /// Frames per second that visit the entries; 0 for none.
     pub load_pps: f64,
-    /// Size of a frame, frame check sequence counted.
+    /// Size of a frame in bytes, including the frame check sequence.
     pub frame_bytes: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long an answer is waited for.
+    /// Maximum time to wait for a reply.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct StatsDelay {
     survey: Survey,
     version: Version,
     asking: Asking,
-    /// The kinds that the version knows, and what came of each.
+    /// Types that the version supports, and their reply times.
     kinds: Vec<(Statistic, Delays)>,
-    /// What came of those that tell of rules when there was but the one below all.
+    /// Reply times of flow-related types with only the table-miss entry.
     base: Vec<(Statistic, Delays)>,
-    /// What the tables are filled with, until it is said.
+    /// Messages that fill the tables, until they are sent.
     fill: Vec<Message>,
-    /// How many requests were put before the tables were filled.
+    /// Number of requests before the tables are filled.
     base_count: usize,
     filling: Option<Said>,
-    /// The request that is under way.
+    /// Outstanding request.
     asked: Option<Said>,
-    /// How many requests were put.
+    /// Number of requests sent.
     count: usize,
     begun_at: Nanos,
     timer: Option<TimerId>,
     errors: u64,
-    /// Requests without an answer since the last that had one, and whether there was such a one at all.
+    /// Requests without a reply since the last reply, and whether there was any reply.
     unanswered: usize,
     is_unanswered: bool,
 }
 
 impl StatsDelay {
-    /// The module for one survey.
+    /// Creates the module.
     pub fn new(survey: Survey) -> StatsDelay {
         StatsDelay {
             survey,
@@ -117,7 +119,7 @@ impl StatsDelay {
         }
     }
 
-    /// Empties the tables, with a barrier behind it.
+    /// Clears the tables, followed by a barrier request.
     fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
         self.version = version.unwrap_or(self.version);
         let survey = &self.survey;
@@ -126,7 +128,7 @@ impl StatsDelay {
         let add = |place| Message::FlowMod(survey.rules.add(place, PRIORITY_DEFAULT));
         self.fill = (0..survey.rules.count()).map(add).collect();
         messages.extend((1..=survey.groups).flat_map(|number| [group(number), meter(number)]));
-        // What the version has no words for is left out.
+        // Messages that the version cannot express are left out.
         messages.retain(|message| can_say(self.version, message, desk));
         messages.push(Message::BarrierRequest);
         let known =
@@ -143,7 +145,7 @@ impl StatsDelay {
         self.filling = Some(self.asking.ask(desk, 0, messages));
     }
 
-    /// Asks for what tells of rules while there are none, and then fills the tables.
+    /// Requests flow-related statistics while there are no entries, then fills the tables.
     fn ask_base(&mut self, desk: &mut Desk) {
         if self.base_count < self.base.len() * BASE_REQUESTS {
             let (kind, _) = self.base[self.base_count % self.base.len()];
@@ -168,7 +170,7 @@ impl StatsDelay {
         self.timer = Some(desk.timer_at(self.begun_at));
     }
 
-    /// Puts the next request, or ends.
+    /// Sends the next request, or ends the module.
     fn go_on(&mut self, desk: &mut Desk) {
         let kinds = self.kinds.len();
         if self.count >= kinds * self.survey.requests as usize {
@@ -193,12 +195,12 @@ impl StatsDelay {
         self.timer = Some(desk.timer_in(self.survey.patience));
     }
 
-    /// What comes after a request.
+    /// Sends the next request of the current phase.
     fn next(&mut self, desk: &mut Desk) {
         if self.fill.is_empty() { self.go_on(desk) } else { self.ask_base(desk) }
     }
 
-    /// When the next request is due.
+    /// Returns the time at which the next request is due.
     fn due(&self) -> Nanos {
         let Some(pace) = self.survey.pace else { return self.begun_at };
         let share = self.count as f64 / self.kinds.len().max(1) as f64;
@@ -213,7 +215,7 @@ impl StatsDelay {
             self.asking.give_up(0, asked);
             self.last().unanswered += 1;
             (self.unanswered, self.is_unanswered) = (self.unanswered + 1, true);
-            // A switch may leave out one kind; one that leaves out every kind has fallen silent.
+            // A switch may not reply to one type. One that replies to no type has stopped replying altogether.
             let kinds = if self.fill.is_empty() { self.kinds.len() } else { self.base.len() };
             return match self.unanswered >= kinds {
                 true => desk.end_by_limit(PATIENCE_LIMIT),
@@ -223,7 +225,7 @@ impl StatsDelay {
         self.go_on(desk);
     }
 
-    /// What came of the kind that was asked for last.
+    /// Returns the reply times of the type requested last.
     fn last(&mut self) -> &mut Delays {
         if !self.fill.is_empty() {
             let place = (self.base_count - 1) % self.base.len();
@@ -246,7 +248,7 @@ impl StatsDelay {
         }
     }
 
-    /// What each rule adds to an answer, where it is known what it takes without any.
+    /// Reports the reply time per entry, if the reply time without entries is known.
     fn tell_rules(
         &self,
         kind: Statistic,
@@ -297,7 +299,7 @@ impl Module for StatsDelay {
     }
 }
 
-/// What is told of a kind: nothing if the switch refuses it.
+/// Reports one type, unless the switch rejects it.
 fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(Measured)) {
     let word = kind.word();
     if delays.asked() == 0 {
@@ -316,12 +318,12 @@ fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(
     }
 }
 
-/// Whether a version has words for a message.
+/// Returns whether a version can express a message.
 fn can_say(version: Version, message: &Message, desk: &mut Desk) -> bool {
     desk.encode(version, std::slice::from_ref(message)).is_ok()
 }
 
-/// No group and no meter is left.
+/// Deletes all groups and meters.
 fn emptied() -> [Message; 2] {
     let (command, group) = (GroupModCommand::Delete, GROUP_ALL);
     let groups = GroupMod { command, group, ..GroupMod::default() };
@@ -430,11 +432,11 @@ const PATIENCE: Declared = Declared {
     help: "how long an answer is waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] =
     &[RULES, GROUPS, STATISTICS, REQUESTS, PACED, PACE, LOADS, FRAME, updates::VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Delay of statistics, back to back, by number of rules",
@@ -453,7 +455,7 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let survey = |rules: u64, load_pps: u64, requests: u64, pace: Option<Nanos>| Survey {

@@ -1,35 +1,36 @@
-//! A rate that goes on while more is asked for: what a limit lets through for good.
+//! Sustained rate under overload: what a rate limit admits over a long time.
 //!
-//! A limit may let some through at once before it bites (a bucket that was full), so that in a short step more gets through
-//! than the limit says. Here only steps count in which far more was asked for than was done, since others may have
-//! been over before the bucket was empty, and only the later half of what was done in them, from one thing to
-//! another: between these as many were done as the limit allowed, give or take the one that was due. Invariant:
-//! nothing is told of a few.
+//! A limit may admit an initial burst (a full token bucket). A short step may therefore exceed the limit. Only
+//! steps count in which far more was requested than completed; other steps may have ended before the bucket was
+//! empty. Only the second half of their completions counts, from one completion to another. Between these, the
+//! number of completions matches the limit, within one.
+//!
+//! Invariant: a small number of completions gives no value.
 
 use packet::time::Nanos;
 
-/// This share of a step, from its beginning on, is what was let through at once.
+/// Share of a step, from its beginning, that may belong to the initial burst.
 const EARLY: f64 = 0.5;
 
-/// As many times what was done have to have been asked for.
+/// Minimum ratio of requested to completed operations.
 const BEYOND: f64 = 1.5;
 
-/// Things that have to be done after that.
+/// Minimum number of completions after the burst.
 const COUNT_MIN: usize = 8;
 
-/// A rate and how far it may be off.
+/// A rate and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sustained {
-    /// Done in a second.
+    /// Completions per second.
     pub per_s: f64,
-    /// One more or less in the time that was looked at.
+    /// Uncertainty: one completion more or less in the evaluated time.
     pub half: f64,
-    /// How many were done in that time.
+    /// Number of completions in that time.
     pub count: u64,
 }
 
 impl Sustained {
-    /// The rate of things that were done at these moments while so many were asked for.
+    /// Computes the rate from the completion times and the number of requests.
     pub fn of(done_at: &mut [Nanos], asked: u64) -> Option<Sustained> {
         if (asked as f64) < BEYOND * done_at.len() as f64 {
             return None;
@@ -46,7 +47,7 @@ impl Sustained {
         Some(Sustained { per_s: count as f64 / span, half: 1.0 / span, count })
     }
 
-    /// The one of two of which more is known.
+    /// Returns the value with the smaller uncertainty.
     pub fn surer(self, other: Sustained) -> Sustained {
         let share = |it: &Sustained| it.half / it.per_s;
         if share(&other) < share(&self) { other } else { self }
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_was_let_through_at_once_does_not_count() {
-        // Ten at once, and then one every five milliseconds.
+        // A burst of ten, then one every five milliseconds.
         let mut done: Vec<Nanos> = (0..10).map(Nanos).collect();
         done.extend((1..40).map(|place| Nanos::from_millis(5 * place)));
         let found = Sustained::of(&mut done, 500).unwrap();

@@ -1,12 +1,19 @@
-//! Table capacity: how many rules a switch takes, whether each is at work, and what it does when it is full.
+//! Table capacity: the number of entries that a switch accepts, whether each is active, and its behaviour when
+//! full.
 //!
-//! Claim: a switch may take more rules than it has room for in hardware, take rules that never act, or
-//! fail when it is full. Method: rules are added in batches with a barrier behind each, until one is
-//! refused, the switch leaves, a batch takes too long or a bound is reached; then probes visit each rule, or a
-//! sample, and the port at which they come back shows whether it acts: those that do not are visited again until the
-//! patience is over, so that a late rule is not taken for one that is missing; where the time for a rule changes
-//! for good, a tier begins. When it is full, one rule is deleted and one added, and in the end all are
-//! deleted. Source: metric C7 of the method; Tango (CoNEXT 2014) for tiers.
+//! Claim: a switch may accept more entries than its hardware has room for, accept entries that never become active,
+//! or fail when it is full.
+//!
+//! Method:
+//!
+//! 1. The module adds entries in batches, each followed by a barrier request. This ends when the switch rejects an
+//!    entry or disconnects, when a batch times out, or at a limit.
+//! 2. Probes visit each entry or a sample. The port at which they return shows whether the entry is active.
+//!    Inactive ones are visited again until the timeout, so that a late entry does not count as missing.
+//! 3. A lasting change of the time per entry begins a new tier.
+//! 4. If the table is full, the module deletes one entry and adds another. It finally deletes all entries.
+//!
+//! Source: metric C7 of the method; Tango (CoNEXT 2014) for tiers.
 
 use instrument::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Series, Span, TimerId, Watch, What,
@@ -30,25 +37,25 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 
-/// How often rules whose frames came nowhere are visited again.
+/// Maximum number of further visits to entries whose frames did not arrive.
 const ROUNDS_MAX: u16 = 5;
 
-/// How long frames under way are waited for.
+/// Time to wait for frames in flight.
 const DRAIN: Nanos = Nanos::from_millis(50);
 
-/// Between two visits so large a share of the time passes that rules have not acted for.
+/// The pause between two visits is the time for which entries have been inactive, divided by this.
 const PAUSE_SHARE: u64 = 10;
 
-/// How often each rule is visited.
+/// Number of visits to each entry.
 const VISITS: u64 = 4;
 
-/// Values that a tier has at least, on the row that is searched for tiers.
+/// Minimum number of values in a tier, in the series that is searched for tiers.
 const TIER_MIN: usize = 4;
 
-/// Values that are searched for tiers at most; of more, medians of neighbours.
+/// Maximum number of values that are searched for tiers; longer series use medians of neighbours.
 const TIER_VALUES_MAX: usize = 400;
 
-/// By what factor a tier's median differs from that before.
+/// Minimum factor between the medians of successive tiers.
 const TIER_FACTOR: f64 = 1.5;
 
 /// Name of the axis.
@@ -62,7 +69,7 @@ const BOUND: Declared = Declared {
     help: "how many rules are added at most",
 };
 
-/// How many rules go before each barrier.
+/// Number of entries before each barrier request.
 pub const BATCH: Declared = Declared {
     key: "batch",
     takes: Takes::Integer(1, 1000),
@@ -80,7 +87,7 @@ pub const ORDER: Declared = Declared {
     help: "in which order the rules' priorities come",
 };
 
-/// How many rules are looked for.
+/// Number of entries that probes visit.
 pub const SAMPLE: Declared = Declared {
     key: "sample",
     takes: Takes::Integer(1, RULES_MAX),
@@ -89,7 +96,7 @@ pub const SAMPLE: Declared = Declared {
     help: "how many rules are looked for in the data plane; of more, as many evenly spread from a random one",
 };
 
-/// How fast they are looked for.
+/// Rate of these probes.
 pub const PROBES_PPS: Declared = Declared {
     key: "probes_pps",
     takes: Takes::Number(1.0, 1e6),
@@ -98,7 +105,7 @@ pub const PROBES_PPS: Declared = Declared {
     help: "probes in a second, all rules together",
 };
 
-/// How long the switch may take.
+/// Maximum time of the switch.
 pub const PATIENCE: Declared = Declared {
     key: "patience",
     takes: Takes::Number(0.1, 600.0),
@@ -107,10 +114,10 @@ pub const PATIENCE: Declared = Declared {
     help: "how long a batch may take, and rules until they act",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, PATIENCE, VERSION];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Rules that the switch took, and those at work",
@@ -135,11 +142,11 @@ pub const SHOWS: &[Show] = &[
     Show::series("Latency of a rule's frames by its place", &["forwarding_time_ns"]),
 ];
 
-/// How a table is filled.
+/// Settings for filling a table.
 #[derive(Debug, Clone)]
 pub struct Filling {
     rules: Rules,
-    /// Whether they name every field.
+    /// Whether the entries match on every field.
     is_exact: bool,
     priorities: Vec<u16>,
     batch: usize,
@@ -147,34 +154,34 @@ pub struct Filling {
     seed: u64,
     probes_pps: f64,
     patience: Nanos,
-    /// What repeats know of the time until rules act.
+    /// Knowledge of activation times shared between repeats.
     bound: Bound,
     versions: Vec<Version>,
 }
 
-/// The module.
+/// State of the module.
 pub struct TableCapacity {
     filling: Filling,
     phase: Phase,
     barrier: Option<Xid>,
     said: Option<Said>,
     said_at: Nanos,
-    /// When the last rule was acknowledged, and frames began to look for rules.
+    /// Time of the last barrier reply, from which probes search for entries.
     looks_from: Nanos,
     timer: Option<TimerId>,
-    /// For each rule that was said, whether it was refused.
+    /// For each sent entry, whether it was rejected.
     refused: Vec<bool>,
     error: Option<String>,
-    /// Whether it gave no answer any more, or left.
+    /// Whether the switch stopped replying or disconnected.
     is_silent: bool,
     is_reused: Option<bool>,
-    /// The middle of each batch, and nanoseconds for a rule of it.
+    /// Middle of each batch, and nanoseconds per entry in it.
     times: Vec<(f64, f64)>,
-    /// For each rule that was looked for: its place, frames that were sent on and back, and the least delay.
+    /// Observations of each visited entry: position, frames forwarded and returned, and shortest delay.
     seen: Vec<Seen>,
-    /// Those that are visited, by their places in that row.
+    /// Entries to visit, by their position in that list.
     visited: Vec<usize>,
-    /// How often frames were sent to rules, and the number of the stream.
+    /// Number of probe rounds, which is also the id of the stream.
     round: u16,
 }
 
@@ -184,9 +191,9 @@ struct Seen {
     on: u32,
     back: u32,
     least_ns: f64,
-    /// When the first frame was sent on, if others had come back before.
+    /// Departure time of the first forwarded frame, if others had returned before.
     late_at: Option<Nanos>,
-    /// Whether frames came back after others had been sent on.
+    /// Whether frames returned after others had been forwarded.
     is_unstable: bool,
 }
 
@@ -196,7 +203,7 @@ impl Seen {
         Seen { place, on, back, least_ns, late_at: None, is_unstable: false }
     }
 
-    /// A frame was sent on after this delay, or came back.
+    /// Records a frame that was forwarded with this delay, or returned.
     fn note(&mut self, is_on: bool, sent_at: Nanos, delay: Option<Nanos>) {
         if !is_on {
             self.back += 1;
@@ -222,7 +229,7 @@ enum Phase {
 }
 
 impl Filling {
-    /// Adds the rule of this place.
+    /// Builds the flow-mod that adds the entry at this position.
     fn add(&self, place: usize) -> FlowMod {
         let add = self.rules.add(place as u32, self.priorities[place]);
         match self.is_exact {
@@ -233,7 +240,7 @@ impl Filling {
 }
 
 impl TableCapacity {
-    /// The module for such a table.
+    /// Creates the module.
     pub fn new(filling: Filling) -> TableCapacity {
         TableCapacity {
             filling,
@@ -254,7 +261,7 @@ impl TableCapacity {
         }
     }
 
-    /// Whether a rule was refused.
+    /// Returns whether an entry was rejected.
     fn is_full(&self) -> bool {
         self.refused.contains(&true)
     }
@@ -272,7 +279,7 @@ impl TableCapacity {
         self.wait(desk);
     }
 
-    /// How far the filling has come, for whoever watches.
+    /// Returns the progress of the filling, for progress display.
     fn bracket(&self, tried: usize) -> Bracket {
         let refused = self.refused.iter().position(|is| *is).map(|first| first as f64 + 1.0);
         let taken = self.refused.iter().filter(|is| !**is).count() as f64;
@@ -286,7 +293,7 @@ impl TableCapacity {
         }
     }
 
-    /// Adds the next rules, or looks at those there are.
+    /// Adds the next entries, or starts the probes.
     fn fill(&mut self, desk: &mut Desk) {
         self.phase = Phase::Filling;
         let first = self.refused.len();
@@ -302,7 +309,7 @@ impl TableCapacity {
         self.say(messages, desk);
     }
 
-    /// The switch answered the barrier behind a batch.
+    /// Processes the barrier reply after a batch.
     fn filled(&mut self, at: Nanos, desk: &mut Desk) {
         let count = self.said.map_or(1, |said| said.count.saturating_sub(1)).max(1);
         let middle = self.refused.len() as f64 - f64::from(count) / 2.0;
@@ -312,7 +319,7 @@ impl TableCapacity {
         self.fill(desk);
     }
 
-    /// Sends frames to each rule that was taken, or to a sample.
+    /// Sends frames to each accepted entry, or to a sample.
     fn look(&mut self, desk: &mut Desk) {
         self.phase = Phase::Looking;
         self.looks_from = desk.now();
@@ -328,7 +335,7 @@ impl TableCapacity {
         self.visit(desk);
     }
 
-    /// Sends frames to the rules whose frames came nowhere yet, a few times at most, and to those that do not act yet.
+    /// Sends frames to entries that are still inactive, and for a few rounds to those whose frames did not arrive.
     fn visit(&mut self, desk: &mut Desk) {
         let waited = desk.now().since(self.looks_from);
         let is_patient = waited < self.filling.bound.of(self.filling.patience);
@@ -362,7 +369,7 @@ impl TableCapacity {
         }
     }
 
-    /// Where the table is full, makes room for a rule and adds one.
+    /// If the table is full, deletes an entry and adds another.
     fn reuse(&mut self, desk: &mut Desk) {
         let refused = self.refused.iter().position(|is| *is);
         let Some((refused, last)) = refused.zip(self.seen.last()) else {
@@ -379,7 +386,7 @@ impl TableCapacity {
         self.say([gone, again].map(Message::FlowMod).into(), desk);
     }
 
-    /// Leaves nothing behind.
+    /// Deletes all entries.
     fn empty(&mut self, desk: &mut Desk) {
         self.phase = Phase::Emptying;
         self.say(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], desk);
@@ -415,7 +422,7 @@ impl TableCapacity {
         match self.phase {
             Phase::Draining => self.visit(desk),
             Phase::Looking => self.look_over(desk),
-            // A barrier was not answered: what was said last is not known to be there.
+            // The barrier request timed out: the last batch may not be installed.
             Phase::Filling => {
                 let count = self.said.map_or(0, |said| said.count.saturating_sub(1) as usize);
                 self.refused.truncate(self.refused.len() - count);
@@ -428,7 +435,7 @@ impl TableCapacity {
         }
     }
 
-    /// Every rule was visited.
+    /// Ends a round of visits.
     fn look_over(&mut self, desk: &mut Desk) {
         self.phase = Phase::Draining;
         self.timer.take().map(|timer| desk.cancel(timer));
@@ -502,14 +509,16 @@ fn median(values: &[(f64, f64)]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// How far values are from their median, together.
+/// Returns the sum of the deviations from the median.
 fn off(values: &[(f64, f64)]) -> f64 {
     let middle = median(values);
     values.iter().map(|(_, value)| (value - middle).abs()).sum()
 }
 
-/// Where tiers begin on a row: it is cut in two where that leaves values closest to the medians of both
-/// parts, if these differ by [`TIER_FACTOR`], and so are the parts.
+/// Finds where tiers begin.
+///
+/// The function splits the series where the values are closest to the medians of both parts. The medians must
+/// differ by [`TIER_FACTOR`]. It then splits both parts in the same way.
 fn tiers(row: &[(f64, f64)]) -> Vec<f64> {
     let step = row.len().div_ceil(TIER_VALUES_MAX).max(1);
     let row: Vec<(f64, f64)> = row.chunks(step).map(|some| (some[0].0, median(some))).collect();
@@ -580,7 +589,7 @@ impl Module for TableCapacity {
     }
 }
 
-/// How a table is filled with so many rules at most, as it was asked for.
+/// Returns the settings for filling a table with up to `bound` entries.
 pub fn filling(context: &Context, bound: u32, is_exact: bool) -> Filling {
     let own = &context.parameters.own;
     Filling {
@@ -597,7 +606,7 @@ pub fn filling(context: &Context, bound: u32, is_exact: bool) -> Filling {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let at = |bound: u64| {

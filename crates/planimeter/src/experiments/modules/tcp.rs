@@ -1,11 +1,15 @@
-//! Connections by TCP through the target: what a window brings, and what was lost and sent again on the way.
+//! TCP connections through the target: throughput by window size, and retransmissions.
 //!
-//! Claim: throughput grows with the window until the target is the limit; where delays vary much, timers run out and
-//! TCP slows down. Method: rules for both ways are put in; a program on a host at the end of one link sends to
-//! another at the end of the other for a set time, as fast as the window lets it. How much its receiver had, what
-//! was sent again, which timers ran out and which window was really offered is what both say. Source:
-//! gelberger2013, section III. A target without a controller holds its entries already. Invariant: a
-//! connection that failed measured nothing.
+//! Claim: throughput grows with the window until the target is the limit. Where delays vary much, retransmission
+//! timers expire and TCP slows down.
+//!
+//! Method: the module installs entries for both directions. A program on a host at one end sends to another at the
+//! other end for a set time, as fast as the window allows. The programs report received bytes, retransmissions,
+//! expired timers and the offered window.
+//!
+//! Source: gelberger2013, section III. A target without a controller has its entries already.
+//!
+//! Invariant: a failed connection gives no values.
 
 use instrument::module::hosts::{Done, Errand, Transfer, Transferred};
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
@@ -17,26 +21,26 @@ use packet::time::Nanos;
 use super::passage::UNANSWERED;
 use super::rules::Rules;
 
-/// What a program may take longer than it was told to send: its start, its end, and what is then under way.
+/// Additional time of a program over its sending time: start, end and data in flight.
 const LONGER: Nanos = Nanos::from_secs(20);
 
-/// Bits of a byte.
+/// Bits per byte.
 const BITS: f64 = 8.0;
 
-/// A connection, and the rules by which its packets go.
+/// A connection, and the entries for its packets.
 #[derive(Debug, Clone)]
 pub struct Tcp {
-    /// The rules of both ways; none where the target has no controller.
+    /// Entries of both directions; `None` if the target has no controller.
     pub rules: Option<Vec<Message>>,
-    /// The connection.
+    /// Settings of the connection.
     pub transfer: Transfer,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long the switch may take for the rules.
+    /// Maximum time of the switch for the entries.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct Connection {
     tcp: Tcp,
     barrier: Option<Xid>,
@@ -46,7 +50,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The module for such a connection.
+    /// Creates the module for this connection.
     pub fn new(tcp: Tcp) -> Connection {
         Connection { tcp, barrier: None, timer: None, refused: None, found: None }
     }
@@ -60,7 +64,7 @@ impl Connection {
         self.timer = Some(desk.timer_in(self.tcp.patience));
     }
 
-    /// The switch has its rules: programs are at work from now on.
+    /// Starts the programs once the entries are installed.
     fn send(&mut self, desk: &mut Desk) {
         self.timer.take().map(|timer| desk.cancel(timer));
         match &self.refused {

@@ -1,10 +1,14 @@
-//! Update rate: how many rules a second a switch changes, by what it is asked at once and by how full it is.
+//! Update rate: flow entry changes per second, over the number of outstanding batches and the occupancy of the
+//! table.
 //!
-//! Claim: rates that are told without saying how many changes were under way, how many stood before each barrier and how
-//! full the table was cannot be compared. Method: a table is filled to a share of its rules; then rules are added,
-//! changed or deleted in batches with a barrier behind each, so many batches under way, the next as soon as a barrier
-//! is answered. The rate goes from the first byte of the first batch to the last answer. Source: metric C5 of the
-//! method. Bundles are `flow-mod-rate`'s.
+//! Claim: update rates are comparable only with the number of outstanding changes, the changes per barrier request
+//! and the occupancy of the table.
+//!
+//! Method: the module fills a share of the table. It then adds, modifies or deletes entries in batches, each
+//! followed by a barrier request. A fixed number of batches is outstanding; each barrier reply triggers the next.
+//! The rate covers the time from the first byte of the first batch to the last reply.
+//!
+//! Source: metric C5 of the method. `flow-mod-rate` measures bundles.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::model::message::Message;
@@ -24,7 +28,7 @@ use crate::parameter::own::{Declared, Takes};
 /// Name of the axis.
 pub const AXIS: &str = "occupancy_percent";
 
-/// The curve of a point.
+/// Name of the curve.
 const WINDOW: &str = "under_way";
 
 const TABLE: Declared = Declared {
@@ -91,7 +95,7 @@ const PATIENCE: Declared = Declared {
     help: "how long a barrier's answer is waited for",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[
     TABLE,
     OCCUPANCIES,
@@ -105,7 +109,7 @@ pub const PARAMETERS: &[Declared] = &[
     VERSION,
 ];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Rules added in a second, by how full the table is",
@@ -129,33 +133,33 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// What is done, and how much of it at once.
+/// Settings of the update rate test.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// The rules: those that are changed, and behind them those that are there beforehand.
+    /// Entries that change, followed by those installed beforehand.
     pub rules: Rules,
-    /// How many are changed, by these priorities.
+    /// Priorities of the entries that change.
     pub priorities: Vec<u16>,
-    /// What is done to them.
+    /// Operation on the entries.
     pub deed: Deed,
-    /// Whether they name every field.
+    /// Whether they match on every field.
     pub is_exact: bool,
-    /// Rules before each barrier.
+    /// Entries before each barrier request.
     pub batch: usize,
-    /// Batches under way.
+    /// Number of outstanding batches.
     pub window: usize,
-    /// The versions that are offered.
+    /// OpenFlow versions offered.
     pub versions: Vec<Version>,
-    /// How long an answer is waited for.
+    /// Maximum time to wait for a reply.
     pub patience: Nanos,
 }
 
-/// The module.
+/// State of the module.
 pub struct UpdateRate {
     load: Load,
     asking: Asking,
     is_filled: bool,
-    /// Rules that were said.
+    /// Entries sent.
     said: usize,
     done: usize,
     begun_at: Option<Nanos>,
@@ -166,7 +170,7 @@ pub struct UpdateRate {
 }
 
 impl UpdateRate {
-    /// The module for one load.
+    /// Creates the module for one load.
     pub fn new(load: Load) -> UpdateRate {
         UpdateRate {
             load,
@@ -182,7 +186,7 @@ impl UpdateRate {
         }
     }
 
-    /// A change of a rule, which names what its kind of match does.
+    /// Builds a change of an entry, with its type of match.
     fn changed(&self, place: usize, change: fn(&Rules, u32, u16) -> FlowMod) -> Message {
         let priority = self.load.priorities.get(place).copied().unwrap_or(PRIORITY_DEFAULT);
         let flow_mod = change(&self.load.rules, place as u32, priority);
@@ -212,7 +216,7 @@ impl UpdateRate {
         self.timer = Some(desk.timer_in(self.load.patience));
     }
 
-    /// Says batches until as many are under way as are to be.
+    /// Sends batches until the set number is outstanding.
     fn go_on(&mut self, desk: &mut Desk) {
         let all = self.load.priorities.len();
         let change: fn(&Rules, u32, u16) -> FlowMod = match self.load.deed {
@@ -278,7 +282,7 @@ impl Module for UpdateRate {
     }
 }
 
-/// What comes before the names of what is measured.
+/// Returns the prefix of the metric names.
 fn prefix(deed: Deed, batch: &str) -> &'static str {
     match (deed, batch) {
         (Deed::Add, "1") => "add_1_",
@@ -293,7 +297,7 @@ fn prefix(deed: Deed, batch: &str) -> &'static str {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let count = own.integer(&RULES) as u32;

@@ -1,11 +1,14 @@
-//! Update transient: how frames are treated while rules are changed.
+//! Update transient: forwarding of frames while entries change.
 //!
-//! Claim: while a rule is changed, a switch may treat frames by the old rule, the new one, none (they are
-//! lost) or both (they come twice), and go back and forth. Method: so many rules send frames back, and
-//! are changed to send them on, by modifying them, by adding them again or by deleting them and adding them
-//! anew; probes visit each in turn, and the ports at which a probe comes out tell how it was treated. Below
-//! them a rule drops what no rule takes. Frames lost before the change are told beside, because the way
-//! may lose some too. Source: metric C14 of the method; OFLOPS's consistency module.
+//! Claim: while an entry changes, a switch may apply the old entry, the new one, none (frame loss) or both
+//! (duplicates), and alternate between them.
+//!
+//! Method: entries that send frames back change to forward them. The change is a modify, a second add, or a delete
+//! and an add. Probes visit each entry in turn; the ports at which a probe arrives show which entry applied. A
+//! lower entry drops unmatched frames. Frames lost before the change are reported too, because the path may also
+//! lose frames.
+//!
+//! Source: metric C14 of the method; OFLOPS's consistency module.
 
 use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, What};
 use openflow::model::message::Message;
@@ -21,7 +24,7 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 
-/// The stream of probes.
+/// Id of the stream of probes.
 const PROBES: u16 = 1;
 
 const BY: Declared = Declared {
@@ -32,10 +35,10 @@ const BY: Declared = Declared {
     help: "how rules are changed: modified, added again over themselves, or deleted and added anew",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Frames during the modification of rules, by how they were treated",
@@ -54,27 +57,27 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The module.
+/// State of the module.
 pub struct UpdateTransient {
     changing: Changing,
-    /// Which rules have treated a frame as they do now.
+    /// Whether each entry has handled a frame in its new form.
     changed: Vec<bool>,
     missing: usize,
     changed_at: Nanos,
 }
 
-/// What became of the frames of one rule.
+/// Frames of one entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Treated {
-    /// The first that the old rule did not treat alone left then.
+    /// Departure time of the first frame that was not handled by the old entry alone.
     not_old_first: Option<Nanos>,
-    /// The last that the new rule did not treat alone left then.
+    /// Departure time of the last frame that was not handled by the new entry alone.
     not_new_last: Option<Nanos>,
-    /// Whether one was treated by the new rule.
+    /// Whether the new entry handled a frame.
     is_changed: bool,
 }
 
-/// Frames by how they were treated.
+/// Number of frames by entry that applied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     old: u64,
@@ -87,13 +90,13 @@ struct Counts {
 }
 
 impl UpdateTransient {
-    /// The module for a change of so many rules.
+    /// Creates the module for a change of `count` entries.
     pub fn new(change: Change, count: u32) -> UpdateTransient {
         let (changed, missing) = (vec![false; count as usize], count as usize);
         UpdateTransient { changing: Changing::new(change), changed, missing, changed_at: Nanos(0) }
     }
 
-    /// A frame came back that left after the change began.
+    /// Records a returned frame that was sent after the change began.
     fn probed(&mut self, rule: u64, port: usize, at: Nanos) {
         let Some(is_changed) = self.changed.get_mut(rule as usize) else { return };
         if port == FAR && !std::mem::replace(is_changed, true) {
@@ -102,14 +105,14 @@ impl UpdateTransient {
         }
     }
 
-    /// Whether each rule has treated a frame as it does now, and was watched for a while since.
+    /// Returns whether every new entry has handled a frame, and was observed for a while afterwards.
     fn is_complete(&self, now: Nanos) -> bool {
         let watched = self.changing.round().saturating_add(LEAD);
         let is_acknowledged = self.changing.acknowledged_at.is_some();
         is_acknowledged && self.missing == 0 && now.since(self.changed_at) >= watched
     }
 
-    /// When the last rule treated its first frame as it does now; none while one has not.
+    /// Returns when the last entry handled its first frame in its new form; `None` while one has not.
     fn until(&self, sent_at: Nanos) -> Option<Nanos> {
         let mut first = vec![None; self.changed.len()];
         for (number, frame) in self.changing.frames().iter().enumerate() {
@@ -120,8 +123,8 @@ impl UpdateTransient {
         first.into_iter().try_fold(sent_at, |last, first| Some(last.max(first?)))
     }
 
-    /// Goes over the frames in the order in which they left. A lost one left about when the one before
-    /// it did.
+    /// Counts the frames in the order of departure. The departure of a lost frame is about that of the frame before
+    /// it.
     fn count(&self, sent_at: Nanos, until: Nanos) -> (Counts, Vec<Treated>) {
         let mut counts = Counts::default();
         let mut rules = vec![Treated::default(); self.changed.len()];
@@ -139,7 +142,7 @@ impl UpdateTransient {
             }
             rules[number % self.changed.len()].note(frame, now);
         }
-        // Where the tester left frames out, or the way loses some, a missing one is not the update's doing.
+        // If the tester skipped frames or the path loses some, the update does not explain missing frames.
         if counts.lost_before > 0 || self.changing.unsent() != Some(0) {
             rules.fill(Treated::default());
             for (number, frame) in self.changing.frames().iter().enumerate() {
@@ -166,7 +169,7 @@ impl UpdateTransient {
         tell(frames("both_frames", counts.both, 0.0));
         tell(frames("again_frames", counts.again, 0.0));
         tell(frames("stale_frames", counts.stale, 0.0));
-        // A number that was never sent is no frame: as many as there are may be among the missing.
+        // Sequence numbers that were never sent are not frames; they may be among the missing ones.
         if let Some(unsent) = unsent {
             let lost = frames("lost_frames", counts.lost.saturating_sub(unsent), known);
             tell(if unsent > 0 { lost.noting(LEFT_OUT) } else { lost });
@@ -195,7 +198,7 @@ impl UpdateTransient {
     }
 }
 
-/// What to know where numbers were left out.
+/// Note for the report if sequence numbers were skipped.
 const LEFT_OUT: &str = "the tester was too late for frames that would else count as lost";
 
 impl Counts {
@@ -222,8 +225,8 @@ impl Treated {
         self.is_changed |= frame.seen & ON != 0;
     }
 
-    /// How long frames were treated neither as before nor as after; nothing of a rule that was never seen
-    /// changed.
+    /// Returns the time in which neither the old nor the new entry alone handled frames; `None` without a known
+    /// change.
     fn window_ns(&self) -> Option<f64> {
         let first = self.not_old_first.filter(|_| self.is_changed)?;
         Some(self.not_new_last.map_or(0.0, |last| last.0 as f64 - first.0 as f64 + 1.0).max(0.0))
@@ -254,13 +257,13 @@ impl Module for UpdateTransient {
     }
 }
 
-/// Empties the first table but for the rule below all others, which drops.
+/// Deletes all entries of the first table except the lowest, which drops frames.
 pub fn emptied() -> Vec<Message> {
     let drop = FlowMod::add(Match::ANY, 0, Vec::new());
     [FlowMod::delete(0, Match::ANY), drop].map(Message::FlowMod).into()
 }
 
-/// The messages that change one rule.
+/// Returns the messages that change one entry.
 fn changed(rules: &Rules, by: &str, place: u32, priority: u16) -> Vec<FlowMod> {
     match by {
         "overwrite" => vec![rules.add(place, priority)],
@@ -269,7 +272,7 @@ fn changed(rules: &Rules, by: &str, place: u32, priority: u16) -> Vec<FlowMod> {
     }
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let mut spots = Vec::new();

@@ -1,4 +1,4 @@
-//! Rule activation as an experiment: over the number of rules, by one deed and one way of probing.
+//! Rule activation experiment: over the number of entries, for one operation and one probing mode.
 
 use openflow::version::Version;
 use packet::time::Nanos;
@@ -10,16 +10,16 @@ use crate::catalog::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 
-/// The share of the most that link and tester carry which dense probes may take.
+/// Maximum share of the capacity of link and tester for dense probes.
 const LOAD_SHARE: f64 = 0.8;
 
 /// Name of the axis.
 pub const AXIS: &str = "rules";
 
-/// What comes before the names of what is measured with probes after the barrier only.
+/// Prefix of metrics that are measured with probes after the barrier reply only.
 const AFTER: &str = "late_probes_";
 
-/// How many rules.
+/// Number of entries.
 pub const RULES: Declared = Declared {
     key: "rules_count",
     takes: Takes::Integers(1, RULES_MAX),
@@ -28,7 +28,7 @@ pub const RULES: Declared = Declared {
     help: "how many rules are changed at once",
 };
 
-/// What is done to the rules.
+/// Operation on the entries.
 pub const DEED: Declared = Declared {
     key: "deed",
     takes: Takes::Word(&["add", "modify", "delete"]),
@@ -37,7 +37,7 @@ pub const DEED: Declared = Declared {
     help: "what is done to the rules",
 };
 
-/// The order of their priorities.
+/// Order of the priorities.
 pub const PRIORITIES: Declared = Declared {
     key: "priority_order",
     takes: Takes::Word(Priorities::WORDS),
@@ -55,7 +55,7 @@ const PROBES: Declared = Declared {
            tells rules that wait for a frame from rules that are late",
 };
 
-/// Probes in a second.
+/// Probes per second.
 pub const PROBES_PPS: Declared = Declared {
     key: "probes_pps",
     takes: Takes::Number(1.0, 2e7),
@@ -65,7 +65,7 @@ pub const PROBES_PPS: Declared = Declared {
            two of its probes, most of which go where rules come to act",
 };
 
-/// The size of a probe.
+/// Size of a probe.
 pub const FRAME: Declared = Declared {
     key: "probe_bytes",
     takes: Takes::Integer(64, 1518),
@@ -74,7 +74,7 @@ pub const FRAME: Declared = Declared {
     help: "size of a probe, frame check sequence included",
 };
 
-/// Which versions a module offers.
+/// OpenFlow versions that a module offers.
 pub const VERSION: Declared = Declared {
     key: "version",
     takes: Takes::Words(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
@@ -83,7 +83,7 @@ pub const VERSION: Declared = Declared {
     help: "versions of OpenFlow that are offered",
 };
 
-/// How long is waited.
+/// Maximum waiting time.
 pub const PATIENCE: Declared = Declared {
     key: "patience",
     takes: Takes::Number(0.1, 600.0),
@@ -117,7 +117,7 @@ const WATCH: Declared = Declared {
            then",
 };
 
-/// How often an update is repeated within a trial.
+/// Maximum number of updates within a trial.
 pub const UPDATES_MAX: Declared = Declared {
     key: "updates_max",
     takes: Takes::Integer(1, 100),
@@ -128,7 +128,7 @@ pub const UPDATES_MAX: Declared = Declared {
            passed; 1 for a single one",
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: [Declared; 12] = [
     RULES,
     DEED,
@@ -144,8 +144,9 @@ pub const PARAMETERS: [Declared; 12] = [
     UPDATES_MAX,
 ];
 
-/// The same with other defaults: how many rules, what is done to them, in which order priorities come,
-/// and probes from before the update only.
+/// Returns the parameters with other defaults, and with probes from before the update only.
+///
+/// The defaults are the number of entries, the operation and the order of priorities.
 pub const fn preset(
     rules: &'static str,
     deed: &'static str,
@@ -167,7 +168,7 @@ pub const fn preset(
     ]
 }
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
         "Time until rules act and until the barrier is answered, by number of rules",
@@ -201,32 +202,33 @@ pub const SHOWS: &[Show] = &[
     ),
 ];
 
-/// The versions that a parameter names.
+/// Returns the OpenFlow versions that the parameter names.
 pub fn versions(context: &Context) -> Vec<Version> {
     let known = Version::SPOKEN;
     let named = |text: &str| known.iter().copied().find(|version| version.to_string() == text);
     context.parameters.own.words(&VERSION).filter_map(named).collect()
 }
 
-/// Probes in a second of a pass that resolves more than one at this rate, as far as link and tester allow.
+/// Returns the probe rate of a pass with higher resolution, as far as link and tester allow.
 fn probes_pps_max(context: &Context, probes_pps: f64) -> f64 {
     let frame_bytes = context.parameters.own.integer(&FRAME) as u16;
     (DENSER * probes_pps).min(LOAD_SHARE * context.most_pps(frame_bytes)).max(probes_pps)
 }
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     with(context, &PARAMETERS)
 }
 
-/// The method with these defaults.
+/// Creates the method with these defaults.
 pub fn with(context: &Context, parameters: &[Declared; 12]) -> Box<dyn Method> {
     let priorities = context.parameters.own.text(&parameters[2]);
     Box::new(Rounds::new(context, AXIS, spots(context, parameters, priorities, "")))
 }
 
-/// The measurements with these defaults and this order of priorities; metrics of probes from before the update begin with
-/// `prefix`.
+/// Returns the points with these defaults and this order of priorities.
+///
+/// Metrics of probes from before the update begin with `prefix`.
 pub fn spots(
     context: &Context,
     parameters: &[Declared; 12],

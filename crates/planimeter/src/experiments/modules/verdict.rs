@@ -1,55 +1,57 @@
-//! Verdict about a rule by its frames: done, late, unstable or not done.
+//! Verdict about an entry from its frames: done, late, unstable or not done.
 //!
-//! A barrier reply does not prove that a rule acts, and the last rule's flow may stay in a cache for a while. So frames probe a rule
-//! until several in a row come out as they should, or until a bound. Only then frames are measured.
-//! Source: oflops2018 (early barriers); costa2017, section IV-E (actions that are accepted and not done).
+//! A barrier reply does not prove that an entry is active, and a cache may contain the previous entry for a while.
+//! Frames therefore probe an entry until several in a row arrive as expected, or until a time limit. The
+//! measurement begins afterwards. Source: oflops2018 (early barriers); costa2017, section IV-E (actions that are
+//! accepted and not done).
 //!
 //! Invariants:
-//! - A rule is *not done* only if none of its frames came out as it should.
-//! - A rule is *unstable* if some did and others did not, after it acted.
+//!
+//! - An entry is *not done* only if none of its frames arrived as expected.
+//! - An entry is *unstable* if some frames arrived as expected and others did not, after it was active.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::time::Nanos;
 
-/// Share of the bound that is waited for a rule that did not act in an earlier repeat.
+/// Share of the time limit to wait for an entry that was not active in an earlier repeat.
 const CONFIRM_SHARE: u64 = 10;
 
-/// The frames of a rule since the barrier behind it was answered.
+/// Frames of an entry since the barrier reply after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Activation {
     right: u64,
     wrong: u64,
-    /// Right frames since the last wrong one.
+    /// Correct frames since the last incorrect one.
     in_a_row: u64,
     wrong_last_at: Option<Nanos>,
-    /// The first right frame since the last wrong one.
+    /// Time of the first correct frame since the last incorrect one.
     right_first_at: Option<Nanos>,
     right_last_at: Option<Nanos>,
-    /// Whether enough frames in a row were right before the measurement.
+    /// Whether enough consecutive frames were correct before the measurement.
     is_active: bool,
-    /// Wrong frames of the measurement.
+    /// Incorrect frames of the measurement.
     wrong_since: u64,
 }
 
-/// What became of a rule that the switch accepted.
+/// Verdict about an entry that the switch accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its frames come out as they should.
+    /// Its frames arrive as expected.
     Done,
-    /// The same, but the first ones after the barrier reply did not.
+    /// Its frames arrive as expected, except the first ones after the barrier reply.
     Late,
-    /// Some frames come out as they should and some do not.
+    /// Some frames arrive as expected and some do not.
     Unstable,
-    /// No frame comes out as it should.
+    /// No frame arrives as expected.
     NotDone,
-    /// No frame shows anything.
+    /// There is no evidence from frames.
     Unseen,
 }
 
 impl Activation {
-    /// Counts a frame that was sent at this moment.
+    /// Counts a frame with this departure time.
     pub fn note(&mut self, sent_at: Nanos, is_right: bool) {
         if is_right {
             self.right += 1;
@@ -66,27 +68,28 @@ impl Activation {
         }
     }
 
-    /// Whether nothing is known of frames since this moment.
+    /// Returns whether there is no evidence since this time.
     pub fn is_silent_since(&self, at: Nanos) -> bool {
         [self.wrong_last_at, self.right_last_at].iter().flatten().all(|last| *last < at)
     }
 
-    /// Whether so many frames in a row were right.
+    /// Returns whether this many consecutive frames were correct.
     pub fn has_in_a_row(&self, frames: u64) -> bool {
         self.in_a_row >= frames
     }
 
-    /// Whether the last frame was wrong.
+    /// Returns whether the last frame was incorrect.
     pub fn is_failing(&self) -> bool {
         self.wrong > 0 && self.in_a_row == 0
     }
 
-    /// Ends the probing: `is_active` if enough frames in a row were right. What follows is the measurement.
+    /// Ends the probing; later frames belong to the measurement. `is_active`: enough consecutive frames were
+    /// correct.
     pub fn settle(&mut self, is_active: bool) {
         self.is_active = is_active;
     }
 
-    /// The verdict on what was seen.
+    /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         match (self.right, self.wrong) {
             (0, 0) => Verdict::Unseen,
@@ -97,8 +100,9 @@ impl Activation {
         }
     }
 
-    /// How long after the barrier reply the rule acted, and half of the interval between the two frames that show it; none unless
-    /// the rule was late.
+    /// Returns the time from the barrier reply until the entry was active; `None` unless the entry was late.
+    ///
+    /// The second value is half the interval between the two frames that show it.
     pub fn late_ns(&self, acknowledged_at: Nanos) -> Option<(f64, f64)> {
         let (wrong, right) = self.wrong_last_at.zip(self.right_first_at)?;
         let [wrong, right] = [wrong, right].map(|at| at.since(acknowledged_at).0 as f64);
@@ -107,12 +111,12 @@ impl Activation {
     }
 }
 
-/// How long a rule may take to act. Repeats share it: where a whole bound was waited in vain, later repeats only confirm that.
+/// Time limit for activation, shared between repeats. After it expired once, later repeats only confirm that.
 #[derive(Debug, Clone, Default)]
 pub struct Bound(Arc<AtomicBool>);
 
 impl Bound {
-    /// How long to wait for a rule, of this patience.
+    /// Returns the time to wait for an entry, at most `patience`.
     pub fn of(&self, patience: Nanos) -> Nanos {
         match self.0.load(Ordering::Relaxed) {
             true => Nanos(patience.0 / CONFIRM_SHARE),
@@ -120,7 +124,7 @@ impl Bound {
         }
     }
 
-    /// The whole bound was waited in vain.
+    /// Records that the whole time limit expired.
     pub fn missed(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -130,7 +134,7 @@ impl Bound {
 mod tests {
     use super::*;
 
-    /// What frames of 1 ms each come to, of which `probes` are before the measurement.
+    /// Evaluates frames at intervals of 1 ms; the first `probes` precede the measurement.
     fn of(frames: &[bool], probes: usize) -> Activation {
         let mut activation = Activation::default();
         for (place, &is_right) in frames.iter().enumerate() {

@@ -1,9 +1,11 @@
 //! Figure 6c: extra latency of a layer-4 port rewrite, by packet size.
 //!
-//! Claim: with Open vSwitch in the kernel the median grows by up to 12 µs, with its DPDK datapath and with
-//! hardware it does not. Method: a rule that rewrites the UDP port stands beside one that only sends the
-//! like frames on, frames of one stream visit both in turn, and the median of one is taken from that of
-//! the other; every frame is compared to its last byte. Parameters: those of `header-rewrite`.
+//! Claim: with Open vSwitch in the kernel, the median grows by up to 12 µs; with its DPDK datapath and with
+//! hardware it does not.
+//!
+//! Method: one entry rewrites the UDP port, another only outputs frames of the same kind. One stream visits both in
+//! turn. The result is the difference of their medians. Every frame is compared to its last byte. Parameters: those
+//! of `header-rewrite`.
 
 use super::super::modules::acting::{self, PROBES_PPS};
 use super::super::modules::updates::VERSION;
@@ -19,20 +21,20 @@ const SIZES: Declared = Declared {
     help: "sizes of frames, frame check sequence included",
 };
 
-/// A set-field of a UDP port is in versions from 1.2 on.
+/// OpenFlow versions with a set-field action for a UDP port: 1.2 and later.
 const VERSIONS: Declared = Declared { default: "1.3,1.4,1.5", ..VERSION };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[SIZES, PROBES_PPS, VERSIONS];
 
-/// What is shown.
+/// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
     "Extra latency of a layer-4 port rewrite by packet size",
     &["port_rewrite_extra_ns_p50"],
     &["port_rewrite_ns_p50", "none_ns_p50", "port_rewrite_right_ratio"],
 )];
 
-/// The figure on one target.
+/// Creates the method of this figure for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     acting::port_rewrite(context, &SIZES)
 }

@@ -1,10 +1,11 @@
-//! Figures 7 and 8: how long rules take to act against what the barrier says, and in which order.
+//! Figures 7 and 8: activation delay of entries compared with the barrier reply, and their order.
 //!
-//! Claim: a hardware switch answers the barrier seconds before the last rules act; inserting rules of
-//! rising priority takes longer than modifying them, since entries have to move; software does both alike
-//! and a thousand times as fast. Rules act in batches, and in an order that looks random. Method: the module
-//! `rule-activation`, with 1,400 rules at most, and with 1,000 for figure 8. Parameters: those of the
-//! module.
+//! Claim: a hardware switch sends the barrier reply seconds before the last entries are active. Inserting entries
+//! of rising priority takes longer than modifying them, because the switch moves entries. Software takes the same
+//! time for both, and is a thousand times faster. Entries activate in batches, and in an order that looks random.
+//!
+//! Method: the module `rule-activation`, with up to 1,400 entries, and with 1,000 for figure 8. Parameters: those
+//! of the module.
 
 use super::super::modules::rounds::Rounds;
 use super::super::modules::updates;
@@ -12,22 +13,22 @@ use super::super::{Context, Method};
 use crate::catalog::Show;
 use crate::parameter::own::Declared;
 
-/// Numbers of rules.
+/// Numbers of entries.
 const COUNTS: &str = "100,400,700,1000,1400";
 
-/// Figure 7a: rules are modified.
+/// Figure 7a: entries are modified.
 pub const MODIFIED: [Declared; 12] = updates::preset(COUNTS, "modify", "ascending");
 
-/// Figures 7b and 7c: rules are inserted.
+/// Figures 7b and 7c: entries are inserted.
 pub const INSERTED: [Declared; 12] = updates::preset(COUNTS, "add", "ascending");
 
-/// Figure 8: a thousand rules are inserted.
+/// Figure 8: a thousand entries are inserted.
 pub const THOUSAND: [Declared; 12] = updates::preset("1000", "add", "ascending");
 
-/// What comes before the metrics of rules of random priority.
+/// Prefix of the metric names for entries of random priority.
 const RANDOM: &str = "random_";
 
-/// What figure 7 shows.
+/// Report values of figure 7.
 pub const PLANES: &[Show] = &[Show {
     is_logarithmic: true,
     ..Show::values(
@@ -45,13 +46,13 @@ pub const PLANES: &[Show] = &[Show {
     )
 }];
 
-/// What figure 8a shows.
+/// Report values of figure 8a.
 pub const OVER_TIME: &[Show] = &[
     Show::series("Rules that act over time", &["rules_acting"]),
     Show::values("Pauses in which no rule comes to act", &["pause_ns_max"], &["pause_begins_ns"]),
 ];
 
-/// What figure 8b shows.
+/// Report values of figure 8b.
 pub const ORDER: &[Show] = &[
     Show::series(
         "Place at which rules began to act over the place at which they were sent",
@@ -60,12 +61,12 @@ pub const ORDER: &[Show] = &[
     Show::values("Order of acting against order sent", &["order_tau_index"], &["inversions_count"]),
 ];
 
-/// Figure 7a on one target.
+/// Creates the method of figure 7a.
 pub fn modified(context: &Context) -> Box<dyn Method> {
     updates::with(context, &MODIFIED)
 }
 
-/// Figures 7b and 7c on one target: rules of increasing priority, and for comparison as many of random priority.
+/// Creates the method of figures 7b and 7c: entries of rising priority, and the same number of random priority.
 pub fn inserted(context: &Context) -> Box<dyn Method> {
     let priorities = context.parameters.own.text(&INSERTED[2]);
     let mut spots = updates::spots(context, &INSERTED, priorities, "");
@@ -75,7 +76,7 @@ pub fn inserted(context: &Context) -> Box<dyn Method> {
     Box::new(Rounds::new(context, updates::AXIS, spots))
 }
 
-/// Figures 8a and 8b on one target.
+/// Creates the method of figures 8a and 8b.
 pub fn thousand(context: &Context) -> Box<dyn Method> {
     updates::with(context, &THOUSAND)
 }

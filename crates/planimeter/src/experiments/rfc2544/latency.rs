@@ -1,14 +1,14 @@
 //! Latency at the throughput (RFC 2544, 26.2).
 //!
-//! Method: at the throughput of each frame size a trial, repeated. The standard marks one frame in the middle
-//! of a trial of 120 seconds and takes the mean of 20 trials; here every frame carries its send time, so
-//! that its number is the mean of all frames, and median, tails and extremes stand beside it.
+//! Method: repeated trials at the throughput of each frame size. The standard tags one frame in the middle of a
+//! trial of 120 seconds and takes the mean of 20 trials. Here every frame carries its send time. The result is the
+//! mean of all frames; the report also shows median, tails and extremes.
 
 use super::super::based::{Based, Throughputs, at_throughput};
 use super::super::{Context, Method};
 use super::FRAMES;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&FRAMES), repeated))
 }

@@ -1,9 +1,8 @@
-//! Frame loss rate (RFC 2544, 26.3): the share that is lost at falling loads.
+//! Frame loss rate (RFC 2544, 26.3): loss at decreasing loads.
 //!
-//! Method: for each frame size trials at 100 % of what the nominal link carries, at 90 % and so on, until two
-//! successive ones lost nothing; the whole curve is repeated. What the tester did not send is not offered,
-//! and the trial is marked.
-//! Parameters: `--set load=` other shares, in falling order.
+//! Method: for each frame size, trials at 100 % of the nominal link, at 90 % and so on, until two consecutive ones
+//! have no loss. The whole curve is repeated. Frames that the tester did not send do not count as offered, and the
+//! trial is marked. Parameters: `--set load=` other shares, in decreasing order.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::bracket::{Bracket, Sought};
@@ -19,23 +18,23 @@ use crate::workload::Setup;
 /// Name of the axis.
 pub const AXIS: &str = "load_percent";
 
-/// Name of what tells the curves apart.
+/// Name of the variable of the curves.
 pub const CURVE: &str = "frame_bytes";
 
-/// Loads: steps of 10 %, the largest that the standard allows.
+/// Loads: steps of 10 %, the largest step that the standard allows.
 const LOADS: Declared = Declared {
     default: "100,90,80,70,60,50,40,30,20,10",
     help: "offered loads in percent of the nominal link, the highest first; two in a row without loss end a curve",
     ..shared::LOADS
 };
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[FRAMES, LOADS, shared::REPEATS_OF_SEARCHES];
 
-/// Successive trials without loss that end a curve.
+/// Consecutive trials without loss that end a curve.
 const ZEROS: u32 = 2;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames: Vec<u16> = context.frames(&FRAMES).into_iter().collect();
     Box::new(Curves {
@@ -48,15 +47,15 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     })
 }
 
-/// Curves at work, one after the other.
+/// Curves that run one after another.
 struct Curves {
     context: Context,
     frames: Vec<u16>,
     loads: Vec<f64>,
     row: Row,
-    /// The load of this curve that comes next.
+    /// Index of the next load of this curve.
     next: usize,
-    /// Trials without loss one after the other.
+    /// Consecutive trials without loss.
     zeros: u32,
 }
 
@@ -90,7 +89,7 @@ impl Method for Curves {
         Tag { role: Role::Measure, repeat: self.row.repeat() }
     }
 
-    /// Loads fall until two in a row lost nothing.
+    /// Loads decrease until two consecutive ones have no loss.
     fn brackets(&self) -> Vec<Bracket> {
         let Some(tried) = self.next.checked_sub(1) else { return Vec::new() };
         let load = |place: usize| self.loads.get(place).copied();

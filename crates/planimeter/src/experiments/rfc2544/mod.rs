@@ -1,16 +1,16 @@
 //! RFC 2544: the whole set, over the frame sizes of its section 9.1.
 //!
-//! Each test is an experiment of its own; asked for together, they share the throughputs that the first
-//! one finds. Trials are as long as the effort says: the standard's 60 seconds and more with full effort,
-//! shorter ones otherwise, which the record tells. Back-to-back frames are RFC 9004's.
+//! Each test is a separate experiment. If they run together, they share the throughput values of the first one. The
+//! effort sets the duration of trials: the standard's 60 seconds or more with full effort, less otherwise; the
+//! record contains it. Back-to-back frames follow RFC 9004.
 
 /// Latency at the throughput.
 pub mod latency;
-/// Frame loss rate against load.
+/// Frame loss rate over load.
 pub mod loss;
-/// How long an overload is felt after it has ended.
+/// Recovery time after an overload.
 pub mod recovery;
-/// How long a reset is felt.
+/// Recovery time after a reset.
 pub mod reset;
 
 use results::record::Metric;
@@ -20,20 +20,21 @@ use super::{Context, Method};
 use crate::parameter::own::Declared;
 use crate::parameter::shared;
 
-/// Name of the axis of most of its tests.
+/// Name of the axis of most tests.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes for Ethernet (section 9.1).
 pub const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,1024,1280,1518");
 
-/// What tests that are repeated as a whole take.
+/// Parameters of tests that are repeated as a whole.
 pub const SEARCHED: &[Declared] = &[FRAMES, shared::REPEATS_OF_SEARCHES];
 
-/// What the others take.
+/// Parameters of the other tests.
 pub const REPEATED: &[Declared] = &[FRAMES];
 
-/// Throughput (section 26.1): the largest load without a lost frame at each size, each confirmed by
-/// a trial four times as long.
+/// Creates the throughput method (section 26.1): the highest load without loss at each size.
+///
+/// A trial four times as long confirms each result.
 pub fn throughput(context: &Context) -> Box<dyn Method> {
     let (loss_ratio, metric) = (0.0, Metric::ThroughputPps);
     let task = |frame_bytes| Task { frame_bytes, loss_ratio, metric };

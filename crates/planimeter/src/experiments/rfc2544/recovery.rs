@@ -1,10 +1,10 @@
-//! System recovery (RFC 2544, 26.5): how long an overload is felt after it has ended.
+//! System recovery (RFC 2544, 26.5): the time until loss ends after an overload.
 //!
-//! Method: at each frame size 110 % of the throughput, as far as link and tester carry it, for the length of a
-//! trial (the standard's 60 seconds with full effort), then at once 50 % of it for as long. The recovery time is
-//! from that change to the last frame that was lost, by the moments at which frames were due, so that it is
-//! known to a frame; 0 where nothing was lost after the change. Where the overload lost nothing, or loss
-//! went on to the end, the result is irregular.
+//! Method: at each frame size, the overload is 110 % of the throughput, as far as link and tester carry it. It
+//! lasts as long as a trial (the standard's 60 seconds with full effort). Immediately afterwards, the load is 50 %
+//! of the throughput for the same time. The recovery time is from that change to the last lost frame. It uses the
+//! times at which frames were due, so that its resolution is one frame. It is 0 without any loss after the change.
+//! The result is irregular if the overload caused no loss, or if loss continued to the end.
 
 use instrument::stream::{Rate, Stream};
 use instrument::trial::{Trial, TrialReport, Window};
@@ -16,16 +16,16 @@ use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method, drain};
 use super::{AXIS, FRAMES};
 
-/// The overload, as a share of the throughput.
+/// Overload, as a share of the throughput.
 const OVER: f64 = 1.1;
 
-/// What follows it, as a share of the throughput.
+/// Load after the overload, as a share of the throughput.
 const UNDER: f64 = 0.5;
 
-/// Loss in this last share of the lower load is loss that goes on.
+/// Loss in this last share of the lower load means that loss continues.
 const END_SHARE: f64 = 0.02;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&FRAMES), at_throughput))
 }
@@ -82,7 +82,8 @@ mod tests {
 
     const SECOND: Nanos = Nanos::from_secs(1);
 
-    /// What is read of a second of overload and one of half the load, in which frames were last missed then.
+    /// Derives the result of one second of overload and one of half the load; the arguments are the times of the
+    /// last loss.
     fn recovery(over_ms: Option<u64>, under_ms: Option<u64>) -> (f64, bool) {
         let rate = Rate::FramesPerSecond(1000.0);
         let stream = |id| between(&ADDRESSES, id, (0, 1), 64, rate);

@@ -1,10 +1,10 @@
-//! Reset (RFC 2544, 26.6, by RFC 6201): how long a software reset of the target is felt.
+//! Reset (RFC 2544, 26.6, updated by RFC 6201): recovery time after a software reset of the target.
 //!
-//! Method: frames of the smallest size at the throughput; a second into the trial the target is ended, started anew
-//! and given what it held (a real device reads that from its settings). The reset time is the longest time
-//! without a frame, from the last of the old to the first of the new (6201's time stamps); beside it stands what was
-//! lost over the rate (its loss-based time). Where no frame came back, the result is irregular. Targets that no
-//! process or device of the lab is cannot be reset, and are left out.
+//! Method: frames of the smallest size at the throughput. One second into the trial, the lab stops the target,
+//! starts it again and restores its setup, which a real device would read from its configuration. The reset time is
+//! the longest time without a frame, from the last frame before to the first frame after (RFC 6201's time stamps).
+//! The lost frames divided by the rate are reported too (its loss-based time). The result is irregular if no frame
+//! arrived afterwards. Targets that are not a process or a device of the lab cannot be reset, and are left out.
 
 use instrument::stream::Rate;
 use instrument::trial::{Trial, TrialReport};
@@ -18,19 +18,19 @@ use super::AXIS;
 use crate::parameter::own::Declared;
 use crate::parameter::shared;
 
-/// When the target is reset.
+/// Time of the reset in the trial.
 const RESET_AT: Nanos = Nanos::from_secs(1);
 
-/// Loss so near the end of a trial is loss that goes on.
+/// Loss this close to the end of a trial means that loss continues.
 const END: Nanos = Nanos::from_millis(10);
 
-/// Shortest trial, in seconds: the slowest start of a target, and a second before and after.
+/// Minimum duration of a trial, in seconds: the slowest start of a target, and a second before and after.
 const SECONDS_MIN: f64 = 6.0;
 
-/// What can be set; the standard wants the smallest frames.
+/// Parameters of the experiment; the standard requires the smallest frames.
 pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::REPEATS_OF_SEARCHES];
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Based::new(context, context.frames(&shared::FRAMES), at_throughput))
 }
@@ -55,7 +55,7 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
     let [stream] = &report.streams[..] else { return Vec::new() };
     let lost = stream.load.offered.saturating_sub(stream.load.forwarded);
     let by_loss = lost as f64 / stream.load.pps_offered().max(1.0) * 1e9;
-    // What is still away at the end has no first new frame.
+    // If loss continues at the end, there is no first frame after the reset.
     let came_back = stream.missed.last.is_none_or(|last| trial.duration.since(last) > END);
     let is_irregular = !came_back || stream.load.forwarded == 0;
     let value = stream.missed.silence.0 as f64;
@@ -73,7 +73,7 @@ mod tests {
     use crate::target::ADDRESSES;
     use crate::workload::mesh::between;
 
-    /// What is read of six seconds at 1000 frames/s of which so many were lost, the last one then.
+    /// Derives the result of six seconds at 1000 frames/s with this loss.
     fn reset(lost: u64, silence_ms: u64, last_ms: Option<u64>) -> [(f64, bool); 2] {
         let stream = between(&ADDRESSES, 1, (0, 1), 64, Rate::FramesPerSecond(1000.0));
         let duration = Nanos::from_secs(6);

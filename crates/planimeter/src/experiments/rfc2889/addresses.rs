@@ -1,13 +1,14 @@
 //! Address caching capacity and address learning rate (RFC 2889, 5.7 and 5.8).
 //!
-//! Method: three ports. Behind the test port is a station that makes itself known; then frames from so many
-//! stations come in by the learning port at a stated rate, and then a frame for each of them by the test port. All of
-//! them have to come out at the learning port, and none at the third, which only looks on. Every trial is made with a
-//! target that has just been started and knows nobody, since waiting until it forgets takes as long as its ageing
-//! time. The capacity is the largest number of stations for which that holds, found by bisection to one; the
-//! station at the test port is one more. The learning rate is the highest rate, for a number of stations that is
-//! well below the capacity.
-//! Parameters: `--set addresses=`, the largest number; `--set learning_rate=` for the capacity.
+//! Method: three ports are used. A station behind the test port sends frames so that its address is learned. Frames
+//! from many stations then arrive at the learning port at a fixed rate. Afterwards, the test port sends a frame to
+//! each of them. All of these must leave by the learning port, and none by the third, the monitoring port.
+//!
+//! Every trial uses a new target without learned addresses, because ageing would take long. The capacity is the
+//! highest number of stations that meets this, found by bisection to one; the station at the test port is one more.
+//! The learning rate is the highest rate for a number of stations well below the capacity.
+//!
+//! Parameters: `--set addresses=`, the maximum number; `--set learning_rate=` for the capacity.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
@@ -25,43 +26,42 @@ use crate::parameter::shared;
 use crate::workload::mesh::between;
 use crate::workload::{FIRST_MAC, Setup};
 
-/// Ports that take part: test, learning and monitoring.
+/// Number of ports: test, learning and monitoring.
 const PORTS: u8 = 3;
 const TEST: usize = 0;
 const LEARNING: usize = 1;
 
-/// Time in which the station at the test port makes itself known, and between the other parts of a trial.
+/// Time in which the station at the test port sends frames, and pause between the other parts of a trial.
 const PAUSE: Nanos = Nanos::from_millis(20);
 
-/// How often that station says so in that time.
+/// Rate of that station's frames, per second.
 const ANNOUNCING_PPS: f64 = 500.0;
 
-/// Rate of the frames that are to find the stations.
+/// Rate of the frames to the learned stations, per second.
 const TEST_PPS: f64 = 25_000.0;
 
-/// Stations while their rate is searched for, at the most.
+/// Maximum number of stations in the search for the learning rate.
 const STATIONS: u32 = 4096;
 
-/// How often a number or a rate is tried again that missed once, at the least: one frame that is lost on
-/// the way would halve the table.
+/// Minimum number of retries after a failure; otherwise, one lost frame would halve the result.
 const VERIFICATIONS_MIN: u32 = 2;
 
-/// What is searched for.
+/// Value that is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sought {
     Capacity,
     Rate,
 }
 
-/// What can be set.
+/// Parameters of the experiment.
 pub const PARAMETERS: &[Declared] = &[shared::FRAME, shared::REPEATS_OF_SEARCHES];
 
-/// How many addresses are learned.
+/// Creates the address caching capacity method.
 pub fn capacity(context: &Context) -> Box<dyn Method> {
     learner(context, Sought::Capacity)
 }
 
-/// How fast they are learned.
+/// Creates the address learning rate method.
 pub fn rate(context: &Context) -> Box<dyn Method> {
     learner(context, Sought::Rate)
 }
@@ -79,15 +79,15 @@ fn learner(context: &Context, sought: Sought) -> Box<dyn Method> {
     })
 }
 
-/// Searches at work, one after the other.
+/// Searches that run one after another.
 struct Learner {
     context: Context,
     sought: Sought,
-    /// Addresses that the target is known to learn.
+    /// Known capacity of the target.
     capacity: Option<f64>,
-    /// Searches that have ended.
+    /// Completed searches.
     done: u32,
-    /// Targets that were started.
+    /// Number of started targets.
     number: u32,
     search: Option<BinarySearch>,
     is_installed: bool,
@@ -117,13 +117,13 @@ impl Learner {
         self.context.frame(&shared::FRAME)
     }
 
-    /// Stations whose rate is searched for: half of those that the target learns.
+    /// Returns the number of stations for the learning rate: half of the capacity.
     fn stations(&self) -> u64 {
         let most = self.capacity.unwrap_or(self.context.parameters.methods.addresses.into());
         ((most / 2.0) as u64).clamp(1, STATIONS.into())
     }
 
-    /// So many stations, taught at this rate.
+    /// Creates a trial with this number of stations or this learning rate.
     fn trial(&self, tried: f64) -> Trial {
         let (stations, learning_pps) = match self.sought {
             Sought::Capacity => (tried as u64, self.context.parameters.methods.learning_pps),
@@ -155,7 +155,7 @@ impl Learner {
             tested,
         ];
         let trial = self.context.trial_of(streams);
-        // What is late is sent all the same: a station that was not heard would count against the target.
+        // Late frames are sent too: a missing learning frame would count against the target.
         let (warmup, duration, catch_up_frames) = (Nanos::ZERO, tested.until, u32::MAX);
         Trial { windows, warmup, duration, catch_up_frames, ..trial }
     }
@@ -169,7 +169,7 @@ impl Learner {
             Sought::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
         };
         let x = f64::from(self.frame_bytes());
-        // Where the largest number was learned, or at the highest rate, the target may do more.
+        // If the target learned the maximum number, or learned at the highest rate, it may be able to do more.
         let is_met = |it: &Irregularity| matches!(it, Irregularity::MaxLoadMet);
         let is_full = !found.irregular.iter().any(is_met);
         let open = Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit };
@@ -189,7 +189,7 @@ impl Learner {
     }
 }
 
-/// A stream whose frames take one of so many addresses in turn.
+/// Creates a stream whose frames use the addresses of all stations in turn.
 fn many(stream: Stream, field: Field, stations: u64) -> Stream {
     let fields = vec![(field, Values::Range { first: FIRST_MAC, step: 1 })];
     let vary = vec![Vary { count: stations, order: Order::Sequential, fields }];
@@ -200,7 +200,7 @@ fn after(from: Nanos, span: Nanos) -> Window {
     Window { from, until: from.saturating_add(span) }
 }
 
-/// Whether all that was taught arrived, and all that was asked for came back and nothing else did.
+/// Checks that all learning frames arrived, and that exactly the test frames returned.
 fn learned(report: &TrialReport) -> Measured {
     let is_learned = match &report.streams[..] {
         [_, taught, asked] => {

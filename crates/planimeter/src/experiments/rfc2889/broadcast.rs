@@ -1,9 +1,9 @@
-//! Broadcast frames (RFC 2889, 5.10): how many reach every other port, and how long they take.
+//! Broadcast frames (RFC 2889, 5.10): forwarding to every other port, and latency.
 //!
-//! Method: the first port sends frames for everybody at what its link carries, at each frame size. Every copy is told
-//! apart by the port on which it arrived: what is lost is the share of copies that did not reach a port. Latency is
-//! that of the copies at the second port, where one of each frame is expected; the copies at the others stand among
-//! what received frames were as flooded.
+//! Method: the first port sends broadcast frames at the capacity of its link, at each frame size. Copies are
+//! distinguished by the port on which they arrive; the loss is the share of missing copies. The latency is that of
+//! the copies at the second port, which should get one of each frame. The copies at the other ports count as
+//! flooded frames.
 
 use instrument::stream::Rate;
 
@@ -14,25 +14,25 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::workload::mesh;
 
-/// Load of each trial, in percent of what the port carries.
+/// Load of each trial, in percent of the capacity of the port.
 const LOAD: Declared =
     Declared { help: "offered load, in percent of what the port carries", ..shared::LOAD };
 
-/// The same of latencies: low, so that they are no queue's.
+/// Load for latency: low, so that frames do not queue.
 const LOAD_LATENCY: Declared = LOAD.with_default("10");
 
-/// What can be set of forwarding.
+/// Parameters of the forwarding test.
 pub const PARAMETERS: &[Declared] = &[FRAMES, LOAD];
 
-/// What can be set of latency.
+/// Parameters of the latency test.
 pub const PARAMETERS_LATENCY: &[Declared] = &[FRAMES, LOAD_LATENCY];
 
-/// Forwarding under full load.
+/// Creates the method for forwarding under full load.
 pub fn forwarding(context: &Context) -> Box<dyn Method> {
     at(context, &LOAD)
 }
 
-/// Latency under a low load.
+/// Creates the method for latency under a low load.
 pub fn latency(context: &Context) -> Box<dyn Method> {
     at(context, &LOAD_LATENCY)
 }

@@ -1,9 +1,9 @@
-//! Congestion control (RFC 2889, 5.5): whether a port that is overloaded harms one that is not.
+//! Congestion control (RFC 2889, 5.5): the effect of an overloaded port on other ports.
 //!
-//! Method: of four ports the first sends half of its load to the third and half to the fourth, the second all of it to
-//! the fourth, each as much as its link carries. So the fourth is meant to take half as much again as it carries.
-//! Loss of what is meant for the third port is head-of-line blocking; no loss at the fourth is back
-//! pressure, and without either a third of what is meant for it is lost.
+//! Method: the first of four ports sends half of its load to the third and half to the fourth. The second port
+//! sends all of its load to the fourth. Both send at the capacity of their link, so the load for the fourth port is
+//! one and a half times its capacity. Loss of frames to the third port is head-of-line blocking. No loss at the
+//! fourth port is back pressure. Without either, a third of the frames to the fourth port is lost.
 
 use instrument::stream::{Rate, Stream};
 use instrument::trial::{Load, Trial, TrialReport};
@@ -15,10 +15,10 @@ use super::AXIS;
 use crate::workload::Setup;
 use crate::workload::mesh;
 
-/// Ports that take part.
+/// Number of ports.
 const PORTS: u8 = 4;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let setup = Setup::meshed(context.seed, context.parameters.methods.ports.max(PORTS));
     let point = |frame_bytes| SweepPoint {
@@ -31,7 +31,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     Box::new(Sweep::new(AXIS, points, context.parameters.repeats).reading(read))
 }
 
-/// From the first port to the third and the fourth, and from the second to the fourth.
+/// Creates the streams from the first port to the third and the fourth, and from the second to the fourth.
 fn streams(context: &Context, frame_bytes: u16) -> Vec<Stream> {
     let most_pps = context.port_pps(frame_bytes, 2);
     let stream = |(id, pair, share): (u16, (usize, usize), f64)| {

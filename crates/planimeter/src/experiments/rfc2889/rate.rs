@@ -1,8 +1,8 @@
-//! Maximum forwarding rate (RFC 2889, 5.6): the highest rate at which frames come out under any load.
+//! Maximum forwarding rate (RFC 2889, 5.6): the highest forwarding rate under any load.
 //!
-//! Method: fully meshed at each frame size, from the throughput to what link and tester carry in steps of a tenth
-//! of the way; the highest of what came out, and the load of a port at which it did. A forwarder that comes to
-//! less the more it is offered shows here, and not in its forwarding rate under full load.
+//! Method: fully meshed at each frame size, from the throughput to the capacity of link and tester in ten steps.
+//! The results are the highest forwarding rate, and the load per port at that rate. This shows a target whose
+//! forwarding rate decreases under higher load, which its forwarding rate under full load does not show.
 
 use instrument::experiment::{Experiment, Outcome, Point, Step};
 use instrument::search::bracket::{Bracket, Sought};
@@ -14,10 +14,10 @@ use super::AXIS;
 use crate::workload::Setup;
 use crate::workload::mesh::Pattern;
 
-/// Loads of a pass: the throughput, the most, and those between.
+/// Number of loads of a pass: the throughput, the maximum, and those between.
 const LOADS: usize = 11;
 
-/// The method on one target.
+/// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames = super::frames(context);
     Box::new(Based::new(context, frames, climb).searching(super::searches))
@@ -36,14 +36,14 @@ fn climb(context: &Context, found: &Throughputs) -> Box<dyn Method> {
     })
 }
 
-/// Passes at work, one after the other.
+/// Passes that run one after another.
 struct Climb {
     context: Context,
     setup: Setup,
-    /// Frame sizes, each with the throughput of a port.
+    /// Frame sizes, each with the throughput per port.
     sizes: Vec<(u16, f64)>,
     yielded: usize,
-    /// What came out at the best, and the load of a port then.
+    /// Highest forwarding rate, and the load per port at that rate.
     best: (f64, f64),
     is_installed: bool,
     is_limited: bool,
@@ -51,7 +51,7 @@ struct Climb {
 }
 
 impl Climb {
-    /// The size of a trial by its number, and the load of a port in it.
+    /// Returns the frame size of a trial by its number, and its load per port.
     fn load(&self, number: usize) -> (u16, f64) {
         let (frame_bytes, from_pps) = self.sizes[number / LOADS % self.sizes.len()];
         let ports = self.setup.ports();
@@ -118,7 +118,7 @@ impl Method for Climb {
         Tag { role: Role::Search, repeat: self.repeat(self.yielded.saturating_sub(1)) }
     }
 
-    /// It climbs to the end and keeps the best: nothing is missed on the way.
+    /// The load rises to the maximum and the best value counts; there is no failed load on the way.
     fn brackets(&self) -> Vec<Bracket> {
         let Some(number) = self.yielded.checked_sub(1) else { return Vec::new() };
         let (frame_bytes, tried) = self.load(number);

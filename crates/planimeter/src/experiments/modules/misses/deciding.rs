@@ -1,58 +1,61 @@
-//! A controller that does for a switch what an element could do itself: it learns where stations are, looks into packets, or is
-//! a maintenance end point.
+//! A controller that does the work of a forwarding element for a switch.
 //!
-//! Source: gelberger2013, section II-C ("learning and searching tasks ... which OpenFlow shifts to the control plane").
-//! Invariants: what is learned is bounded by [`STATIONS_MAX`], beyond which stations are flooded to; a frame that is too short
-//! to have addresses goes nowhere.
+//! It learns the ports of stations, inspects payloads, or acts as a maintenance end point. Source: gelberger2013,
+//! section II-C ("learning and searching tasks ... which OpenFlow shifts to the control plane").
+//!
+//! Invariants:
+//!
+//! - At most [`STATIONS_MAX`] stations are learned; frames to other stations are flooded.
+//! - A frame too short for its addresses is dropped.
 
 use std::collections::HashMap;
 
 use openflow::model::{PortNo, reserved};
 use packet::header::{ethernet, oam};
 
-/// Stations that are remembered.
+/// Maximum number of learned stations.
 const STATIONS_MAX: usize = 1 << 16;
 
-/// Bytes of an Ethernet address.
+/// Size of an Ethernet address, in bytes.
 const ADDRESS: usize = 6;
 
-/// What is looked for in packets: names that a domain's server is not to be asked for.
+/// Payload patterns: names that the DNS server of a domain should not be queried for.
 pub const PATTERNS: [&[u8]; 2] = [b"\x03bad\x07example", b"cryptopool"];
 
-/// Bytes of headers before what UDP carries.
+/// Size of the headers before the UDP payload, in bytes.
 const BEFORE_PAYLOAD: usize = 14 + 20 + 8;
 
-/// Bytes of what UDP carries that are looked at.
+/// Inspected bytes of the UDP payload.
 const DEPTH: usize = 512;
 
-/// What is done for the switch.
+/// Tasks of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Stations are learned by their frames, and frames go where their station is.
+    /// Learns stations from their frames and forwards frames to their station.
     Learn,
-    /// Frames are sent on unless a pattern is in what they carry.
+    /// Forwards frames unless their payload contains a pattern.
     Inspect,
-    /// Loopback messages of Ethernet OAM are sent back, answered.
+    /// Replies to loopback messages of Ethernet OAM.
     Answer,
 }
 
-/// Where a frame is to leave.
+/// Output of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// By which port.
+    /// Output port.
     pub port: PortNo,
-    /// What leaves instead of what came.
+    /// Frame that replaces the original.
     pub instead: Option<Vec<u8>>,
 }
 
-/// The controller's memory.
+/// Learned stations.
 #[derive(Debug, Default)]
 pub struct Deciding {
     stations: HashMap<[u8; ADDRESS], PortNo>,
 }
 
 impl Deciding {
-    /// Where a frame that came in by this port is to leave; none for nowhere.
+    /// Decides the output of a frame received on this port; `None` drops the frame.
     pub fn decide(
         &mut self,
         task: Task,
@@ -83,7 +86,7 @@ impl Deciding {
     }
 }
 
-/// What answers a frame that is a loopback message without a tag, to its sender (IEEE 802.1Q 20.2.2).
+/// Builds the reply to an untagged loopback message for its sender (IEEE 802.1Q 20.2.2).
 fn answer(frame: &[u8]) -> Option<Vec<u8>> {
     let view = ethernet::View::new(frame)?;
     let asked = view.payload().get(oam::OPCODE_AT) == Some(&oam::op::LBM);
@@ -97,7 +100,7 @@ fn answer(frame: &[u8]) -> Option<Vec<u8>> {
     Some(answer)
 }
 
-/// Whether a pattern is in what a frame carries.
+/// Returns whether the payload contains a pattern.
 fn is_found(frame: &[u8]) -> bool {
     let carried = frame.get(BEFORE_PAYLOAD..).unwrap_or_default();
     let carried = &carried[..carried.len().min(DEPTH)];
@@ -126,7 +129,7 @@ mod tests {
         assert_eq!(port(2, 1, 1), Some(reserved::FLOOD));
         assert_eq!(port(1, 2, 2), Some(1));
         assert_eq!(port(2, 1, 1), Some(2));
-        // It moved; and who is on the sender's own side needs nobody.
+        // The station moved. A frame whose destination is on its own port is dropped.
         assert_eq!(port(1, 2, 1), None);
         assert_eq!(port(2, 1, 3), Some(1));
         assert_eq!(deciding.decide(Task::Learn, &[1; 11], 1, 9), None, "too short");

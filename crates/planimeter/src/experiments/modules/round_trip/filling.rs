@@ -1,9 +1,13 @@
-//! A table that is filled until the switch refuses a rule, or as far as a bound, in batches with a barrier behind
-//! each, and then relieved to a share of what it took.
+//! A table that is filled in batches, each followed by a barrier request.
 //!
-//! Source: costa2017, section IV-C (rules are sent until a table-full message comes) and IV-D (nearly full is
-//! some 90 %). Invariants: what counts as there is what was not refused when its barrier was answered; a batch that
-//! is not answered is not there, and ends the filling.
+//! Filling ends when the switch rejects an entry or at a limit. Entries are then deleted down to a share of those
+//! accepted. Source: costa2017, section IV-C (rules are sent until a table-full message arrives) and IV-D (nearly
+//! full is about 90 %).
+//!
+//! Invariants:
+//!
+//! - An entry counts as installed if it was not rejected before its barrier reply.
+//! - A batch without a barrier reply is not installed, and ends the filling.
 
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
@@ -11,39 +15,39 @@ use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
 use super::super::rules::Rules;
 use crate::target::program::PORT_OUT;
 
-/// Rules before each barrier.
+/// Entries before each barrier request.
 const BATCH: u32 = 500;
 
-/// How a table is filled.
+/// Settings for filling a table.
 #[derive(Debug, Clone)]
 pub struct Fill {
-    /// The rules.
+    /// Entries.
     pub rules: Rules,
-    /// Whether they name every field.
+    /// Whether they match on every field.
     pub is_exact: bool,
-    /// The share of what fits that is there in the end.
+    /// Share of the accepted entries that remain.
     pub share: f64,
-    /// Rules that are to have room besides.
+    /// Number of further entries that must fit.
     pub leaves: u32,
 }
 
-/// A table that is being filled.
+/// State of a table that is being filled.
 #[derive(Debug, Clone, Default)]
 pub struct Filled {
-    /// Rules that were said.
+    /// Entries sent.
     said: u32,
-    /// The places in the batch of those that were refused.
+    /// Positions of the rejected entries in the batch.
     refused: Vec<u32>,
-    /// The rules that are there, in the order in which they were said.
+    /// Installed entries, in the order of sending.
     there: Vec<u32>,
-    /// How many there were at the most.
+    /// Highest number of installed entries.
     taken: u32,
     is_full: bool,
     why: Option<String>,
 }
 
 impl Fill {
-    /// How many batches there are at the most.
+    /// Returns the maximum number of batches.
     pub fn batches(&self) -> u64 {
         self.rules.count().div_ceil(BATCH).into()
     }
@@ -63,7 +67,7 @@ impl Fill {
 }
 
 impl Filled {
-    /// The next batch; none if the table is full, or the bound reached.
+    /// Returns the next batch; `None` if the table is full or the limit is reached.
     pub fn next(&mut self, fill: &Fill) -> Option<Vec<Message>> {
         if self.is_full || self.said >= fill.rules.count() {
             return None;
@@ -74,14 +78,14 @@ impl Filled {
         Some(batch)
     }
 
-    /// A rule of the last batch was refused.
+    /// Records that the switch rejected an entry of the last batch.
     pub fn refuse(&mut self, place: u32, why: impl Into<String>) {
         self.refused.push(place);
         self.is_full = true;
         self.why.get_or_insert(why.into());
     }
 
-    /// So many rules were said last, and the barrier behind them was answered.
+    /// Records the barrier reply after the last `count` entries.
     pub fn settle(&mut self, count: u32) {
         let first = self.said - count;
         let refused = std::mem::take(&mut self.refused);
@@ -89,13 +93,13 @@ impl Filled {
         self.taken = self.there.len() as u32;
     }
 
-    /// The barrier behind the last batch was not answered in time.
+    /// Records that the barrier reply after the last batch timed out.
     pub fn give_up(&mut self) {
         self.is_full = true;
         self.why.get_or_insert("a batch was not answered within the patience".into());
     }
 
-    /// Deletes the last rules, so that the share of them is left that is wanted.
+    /// Deletes the last entries so that the requested share remains.
     pub fn relieve(&mut self, fill: &Fill) -> Vec<Message> {
         let all = f64::from(self.taken) * fill.share;
         let room = self.there.len().min((all as usize).saturating_sub(fill.leaves as usize));
@@ -103,27 +107,27 @@ impl Filled {
         gone.into_iter().map(|place| Message::FlowMod(fill.delete(place))).collect()
     }
 
-    /// Whether any rule was said.
+    /// Returns whether any entry was sent.
     pub fn has_begun(&self) -> bool {
         self.said > 0
     }
 
-    /// How many rules the switch took.
+    /// Returns the number of accepted entries.
     pub fn taken(&self) -> u32 {
         self.taken
     }
 
-    /// How many are there.
+    /// Returns the number of installed entries.
     pub fn there(&self) -> u32 {
         self.there.len() as u32
     }
 
-    /// Whether it took no more, or gave no answer.
+    /// Returns whether the switch accepted no more entries, or did not reply.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Why it took no more.
+    /// Returns the reason why it accepted no more.
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }

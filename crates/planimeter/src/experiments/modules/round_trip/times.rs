@@ -1,11 +1,13 @@
-//! Times of round trips: their mean with its interval, their distribution and their jitter.
+//! Round trip times: mean with its confidence interval, distribution and jitter.
 //!
-//! A round trip is the way there and the way back, without the time that the server, which is the tester too,
-//! took to answer; that is told beside. Of programs with sockets it is what the client sees, with that time, as in
-//! the study. Neighbours in time resemble each other, so that the interval of the mean is
-//! that of the means of batches (Student's t), not that of single packets, which would be too narrow. Jitter is how
-//! much one round trip differs from that of the packet before, as a size (RFC 3393's variation between
-//! neighbours, without its sign): costa2017 does not say which it means.
+//! A round trip is the way there and the way back. It excludes the reply time of the server, which is also the
+//! tester; that time is reported separately. For programs with sockets it is the time that the client measures,
+//! including the server's, as in the study.
+//!
+//! Successive values are correlated. The interval of the mean is therefore that of batch means (Student's t); an
+//! interval of single packets would be too narrow. Jitter is the absolute difference between a round trip time and
+//! that of the packet before (RFC 3393's variation between consecutive packets, without its sign). costa2017 does
+//! not define its jitter.
 
 use instrument::module::hosts::Exchange;
 use instrument::module::{Desk, Measured};
@@ -15,35 +17,35 @@ use results::series::mean;
 
 use super::super::spread::Spread;
 
-/// Batches of which the means are taken.
+/// Number of batches for batch means.
 const BATCHES: usize = 20;
 
-/// Packets that a batch has at least; of fewer, single packets have to do.
+/// Minimum packets per batch; with fewer, the interval uses single packets.
 const BATCH_PACKETS_MIN: usize = 10;
 
-/// The confidence of the study's intervals, in percent.
+/// Confidence level of the study's intervals, in percent.
 const LEVEL_PERCENT: f64 = interval::LEVEL_PERCENT_HIGH;
 
-/// A packet that went there and came back: its moments, all on one clock.
+/// Times of a packet that returned, all from one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Returned {
-    /// Its number.
+    /// Sequence number.
     pub number: u64,
-    /// When the client sent it.
+    /// Time at which the client sent it.
     pub sent_at: Nanos,
-    /// When it came to the server.
+    /// Time at which it arrived at the server.
     pub came_at: Nanos,
-    /// When the server sent it back.
+    /// Time at which the server sent the reply.
     pub answered_at: Nanos,
-    /// When it was back.
+    /// Time at which the reply arrived.
     pub back_at: Nanos,
 }
 
-/// What round trips took, in the order in which packets were sent.
+/// Round trip times in the order in which packets were sent.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
     rows: Vec<Returned>,
-    /// Whether the server's time is part of them.
+    /// Whether the server's time is included.
     is_whole: bool,
 }
 
@@ -69,34 +71,34 @@ impl Returned {
 }
 
 impl Times {
-    /// None yet, of round trips with the server's time or without.
+    /// Creates an empty collection of round trip times, with the server's time or without.
     pub fn new(is_whole: bool) -> Times {
         Times { rows: Vec::new(), is_whole }
     }
 
-    /// There and back.
+    /// Returns the round trip time of a packet.
     fn ns(&self, row: &Returned) -> f64 {
         let own = if self.is_whole { row.answering_ns() } else { 0.0 };
         row.there_ns() + own + row.back_ns()
     }
 
-    /// One more.
+    /// Adds a packet.
     pub fn note(&mut self, returned: Returned) {
         self.rows.push(returned);
     }
 
-    /// How many.
+    /// Returns the number of packets.
     pub fn count(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// How much each differs from the packet before, where that came back too.
+    /// Returns the differences to the packet before, if that returned too.
     fn jitter(&self) -> Vec<f64> {
         let pairs = self.rows.windows(2).filter(|pair| pair[1].number == pair[0].number + 1);
         pairs.map(|pair| (self.ns(&pair[1]) - self.ns(&pair[0])).abs()).collect()
     }
 
-    /// Tells all of it; series have `name` before theirs.
+    /// Reports all values; names of series have the prefix `name`.
     pub fn tell(&self, name: &str, desk: &mut Desk) {
         let all = |pick: fn(&Returned) -> f64| self.rows.iter().map(pick).collect::<Vec<f64>>();
         let rtts: Vec<f64> = self.rows.iter().map(|row| self.ns(row)).collect();
@@ -133,7 +135,7 @@ impl Times {
     }
 }
 
-/// Half of the interval in which the true mean lies with 99 % confidence.
+/// Returns the half width of the 99 % confidence interval of the mean.
 fn half_width(values: &[f64]) -> Option<f64> {
     let size = values.len() / BATCHES;
     let found = if size >= BATCH_PACKETS_MIN {

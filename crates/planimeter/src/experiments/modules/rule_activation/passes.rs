@@ -1,9 +1,10 @@
-//! Updates of one trial: each from empty tables, and which of them tells the values.
+//! Updates of one trial, each from empty tables, and the choice of the one that gives the values.
 //!
-//! A first update with few probes may leave open whether rules come in batches, or whether the last one acts before
-//! the barrier's answer. Another with denser probes resolves more, and further ones find a barrier that is early
-//! now and then. Invariant: which update tells the values follows from how well it resolves times, never from
-//! the times themselves.
+//! A first update with few probes may not resolve whether entries activate in batches, or whether the last one
+//! activates before the barrier reply. An update with denser probes resolves more. Further updates find a barrier
+//! reply that is early only occasionally.
+//!
+//! Invariant: the choice of the update depends on the resolution of its times, never on the times themselves.
 
 use instrument::module::Said;
 use packet::time::Nanos;
@@ -12,47 +13,47 @@ use super::super::activation::Activation;
 use crate::activation_times::ActivationTimes;
 use crate::activation_times::batches::Grouping;
 
-/// After this time no further update begins that only repeats the one before.
+/// After this time, no further update begins that only repeats the one before.
 pub const BUDGET: Nanos = Nanos::from_millis(1_500);
 
-/// So many times as many probes as at first are sent at most.
+/// Maximum ratio of the later to the first probe rate.
 pub const DENSER: f64 = 10.0;
 
-/// A time that is known to this share of the whole update is resolved.
+/// A time is resolved if its uncertainty is at most this share of the whole update.
 const NEGLIGIBLE: f64 = 0.002;
 
-/// What was seen of one update.
+/// Observations of one update.
 pub struct Pass {
-    /// When each rule acts.
+    /// Activation time of each entry.
     pub activation: Activation,
-    /// Probes in a second.
+    /// Probes per second.
     pub probes_pps: f64,
-    /// When its preparation began.
+    /// Time at which the preparation began.
     pub begun_at: Nanos,
-    /// The messages before the update.
+    /// Messages before the update.
     pub prepared: Option<Said>,
-    /// Those of the update.
+    /// Messages of the update.
     pub said: Option<Said>,
-    /// When its first byte left.
+    /// Time at which the first byte of the update was sent.
     pub sent: Option<Nanos>,
-    /// When the barrier's answer was read.
+    /// Time at which the barrier reply was read.
     pub acknowledged_at: Option<Nanos>,
-    /// Errors that the switch sent.
+    /// Error messages from the switch.
     pub errors: u64,
-    /// Which rules the switch refused: nothing waits for them.
+    /// Entries that the switch rejected; the module does not wait for them.
     pub refused: Vec<bool>,
-    /// Whether the switch refused what the frames of all rules need before the update.
+    /// Whether the switch rejected the initial entries that all frames need.
     pub is_base_refused: bool,
-    /// Rules that were not as they had to be when the update began all the same.
+    /// Entries that were not in their initial state when the update began.
     pub unready: usize,
-    /// When the first probe left, and how many came back that left before the update.
+    /// Departure time of the first probe.
     pub probed_from: Nanos,
-    /// Probes that came back before the update.
+    /// Probes that returned before the update.
     pub back: u64,
 }
 
 impl Pass {
-    /// An update of so many rules that is yet to be prepared.
+    /// Creates an update of `count` entries that is not prepared yet.
     pub fn new(count: u32, probes_pps: f64, begun_at: Nanos) -> Pass {
         Pass {
             activation: Activation::new(count),
@@ -71,7 +72,7 @@ impl Pass {
         }
     }
 
-    /// Whether the windows show if rules come in batches, and on which side of the barrier's answer the last one acts.
+    /// Returns whether the windows resolve batches, and whether the last activation is before the barrier reply.
     pub fn is_resolved(&self) -> bool {
         let times = self.activation.times();
         let (Some(last), Some(first)) = (times.last(), self.sent) else { return false };
@@ -83,13 +84,13 @@ impl Pass {
         times.grouping() != Grouping::Unresolved && !self.acknowledged_at.is_some_and(is_open)
     }
 
-    /// How many rules may act before one that was sent earlier: with all but a few rules.
+    /// Returns how many entries may activate before one that was sent earlier; a few entries are ignored.
     pub fn rules_ahead(&self) -> usize {
         let times = self.activation.times();
         let windows = times.windows();
         let mut by_rule: Vec<_> = windows.iter().collect();
         by_rule.sort_by_key(|window| window.rule);
-        // The greatest upper bound of the rules up to each.
+        // Highest upper bound of the entries up to each one.
         let mut highest = f64::NEG_INFINITY;
         let highs: Vec<f64> = by_rule
             .iter()
@@ -109,14 +110,14 @@ impl Pass {
         ahead.get(ahead.len() * 9 / 10).copied().unwrap_or(0)
     }
 
-    /// How badly it tells times: the less, the better.
+    /// Rates the resolution of the times; lower is better.
     fn badness(&self, times: &ActivationTimes) -> (bool, f64) {
         let is_bad = !self.activation.is_complete() || self.unready > 0;
         (is_bad, times.half_median().unwrap_or(f64::INFINITY))
     }
 }
 
-/// The pass that tells times best; the last one of those that tell them alike.
+/// Returns the pass with the best resolution; the last one if several are equal.
 pub fn best<'a>(passes: impl Iterator<Item = &'a Pass>) -> Option<&'a Pass> {
     let rated = passes.map(|pass| (pass.badness(&pass.activation.times()), pass));
     let by_quality = |((is_bad, half), _): &((bool, f64), &Pass),

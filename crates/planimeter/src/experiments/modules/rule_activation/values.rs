@@ -1,6 +1,7 @@
-//! The values of a trial: of the pass that tells times best, and over all passes what the barrier's answer is worth.
+//! Values of a trial: from the pass with the best resolution, and the reliability of the barrier reply over all
+//! passes.
 //!
-//! Invariant: each value holds, within its error, whatever the windows of the rules allow.
+//! Invariant: within its uncertainty, each value covers everything that the windows of the entries allow.
 
 use instrument::module::{Desk, Measured, Series};
 use packet::time::Nanos;
@@ -15,15 +16,15 @@ use crate::activation_times::batches::Grouping;
 use crate::activation_times::order::Order;
 use crate::activation_times::{ActivationTimes, Bounds};
 
-/// What to know where batches are not told.
+/// Note for the report if batches are not resolved.
 const UNRESOLVED: &str = "probes are too far apart to show shorter pauses, and batches with them: raise probes_pps or \
                           take fewer rules";
 
-/// The quantile of the normal distribution for an interval of 95 %.
+/// Quantile of the normal distribution for an interval of 95 %.
 const Z_95: f64 = 1.96;
 
 impl RuleActivation {
-    /// The values, as far as there are any.
+    /// Reports the available values.
     pub(super) fn tell(&mut self, desk: &mut Desk) {
         let passes = || self.earlier.iter().chain([&self.pass]).filter(|pass| pass.sent.is_some());
         let Some(pass) = best(passes()) else { return };
@@ -56,7 +57,7 @@ impl RuleActivation {
             tell(Measured::new("inversions_count", "count", inversions, unresolved));
             tell(Measured::new("unresolved_pairs_count", "count", unresolved, 0.0));
         }
-        // With rules missing a batch is not known, and neither is what was moved.
+        // If entries are missing, neither batches nor moves are known.
         if pass.activation.is_complete() {
             let is_in_order = order.is_some_and(|it| it.inversions == 0);
             self.tell_grouping(pass, &times, is_in_order, &mut tell);
@@ -94,8 +95,10 @@ impl RuleActivation {
         }
     }
 
-    /// What insertions cost, where the priorities tell what each had to move: those of rising priority the entries
-    /// below, the one below all rules among them, and those of falling priority the ones above.
+    /// Returns the cost of insertions, if the priorities determine what each one moved.
+    ///
+    /// With rising priorities these are the entries below, including the lowest entry; with falling priorities the
+    /// ones above.
     fn costs(&self, activation: &Activation) -> Option<Costs> {
         let others = match (self.update.deed, self.update.priorities) {
             (Deed::Add, Priorities::Ascending) => 1,
@@ -107,7 +110,7 @@ impl RuleActivation {
     }
 }
 
-/// What the switch said against what it did, over all updates that it acknowledged.
+/// Reports the barrier replies against the activation times, over all acknowledged updates.
 fn tell_barrier(passes: &[&Pass], count: u64, tell: &mut impl FnMut(Measured)) {
     let acknowledged: Vec<&Activation> = passes
         .iter()
@@ -120,7 +123,7 @@ fn tell_barrier(passes: &[&Pass], count: u64, tell: &mut impl FnMut(Measured)) {
     }
     let sum = |of: fn(&Activation) -> usize| acknowledged.iter().map(|it| of(it)).sum::<usize>();
     let rules = (count * updates as u64) as f64;
-    // Shown by a probe, and possible as far as the windows tell.
+    // Premature according to a probe, and possibly premature according to the windows.
     let shown = sum(Activation::premature) as f64 / rules;
     let possible = sum(Activation::premature_most) as f64 / rules;
     let premature = Measured::new("rules_premature_ratio", "ratio", shown, possible - shown);
@@ -137,7 +140,7 @@ fn tell_barrier(passes: &[&Pass], count: u64, tell: &mut impl FnMut(Measured)) {
     tell(Measured::new("relapsed_frames", "frames", relapsed, 0.0));
 }
 
-/// How far a share may be from the true one, of so many of so many (Wilson's interval of 95 %).
+/// Returns the half width of the 95 % interval of a share (Wilson).
 fn share_half(some: f64, all: f64) -> f64 {
     let (share, square) = (some / all, Z_95 * Z_95);
     let middle = (share + square / (2.0 * all)) / (1.0 + square / all);
@@ -145,7 +148,7 @@ fn share_half(some: f64, all: f64) -> f64 {
     (middle - share).abs() + Z_95 * spread / (1.0 + square / all)
 }
 
-/// What a rule's first frames took and its last ones, and what share of frames came back before.
+/// Reports the latency of the first and the last frames of an entry, and the share of frames that returned before.
 fn tell_ways(pass: &Pass, first: Nanos, tell: &mut impl FnMut(Measured)) {
     let names = ["first_frame_ns", "last_frame_ns"];
     for (name, took) in names.into_iter().zip(pass.activation.took()) {
@@ -160,7 +163,7 @@ fn tell_ways(pass: &Pass, first: Nanos, tell: &mut impl FnMut(Measured)) {
     }
 }
 
-/// How long rules took, from the first byte of the update on.
+/// Reports the activation times from the first byte of the update on.
 fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl FnMut(Measured)) {
     let [lows, highs] = times.ends().map(Spread::of);
     let (Some(lows), Some(highs), Some(last)) = (lows, highs, times.last()) else { return };
@@ -171,18 +174,18 @@ fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl
     Spread::tell_between(&lows, &highs, "activation_ns", tell);
     let half = times.half_median().unwrap_or(0.0);
     tell(Measured::new("resolution_ns_p50", "ns", half, 0.0).of(count));
-    // With rules missing the last is not known.
+    // If entries are missing, the last activation is not known.
     if pass.activation.is_complete() {
         tell(value("data_plane_ns", last, 0.0));
         let per_s = |ns: f64| count as f64 * 1e9 / ns.max(1.0);
         let rate = Bounds { low: per_s(last.high), high: per_s(last.low) };
-        // Where the least time cannot be told from nothing, the rate has no upper end.
+        // If the shortest time may be zero, the rate has no upper bound.
         if last.low > 0.0 {
             tell(Measured::new("rules_per_s", "per_s", rate.middle(), rate.half()));
         }
     }
     if let Some((said, first)) = pass.acknowledged_at.zip(pass.sent) {
-        // The answer may have waited for a turn before it was read.
+        // The reply may have waited one event loop iteration before it was read.
         let said = said.since(first).0 as f64;
         let (said, turn) = (Bounds { low: said, high: said }, turn.0 as f64);
         let middle = Bounds { low: lows.quantile(0.5), high: highs.quantile(0.5) };
@@ -195,7 +198,7 @@ fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl
     }
 }
 
-/// Whether rules waited for a frame: with probes only long after the barrier's answer.
+/// Reports whether entries waited for a frame; for probes that run only long after the barrier reply.
 fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMut(Measured)) {
     let (probed, at_work) = activation.first_probes();
     if probed == 0 {
@@ -210,13 +213,17 @@ fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMu
     }
 }
 
-/// An order as a number.
+/// Returns a rank correlation as a value.
 fn tau(name: &'static str, found: &Order) -> Measured {
     Measured::new(name, "index", found.tau(), found.tau_half()).of(found.resolved)
 }
 
-/// How many rules act over time, from the update's first byte (figure 8a); the place at which each rule began to act
-/// over the place at which it was sent (figure 8b), which differ only where probes show it; and each rule's window.
+/// Returns the series of the trial.
+///
+/// - Number of active entries over the time since the first byte of the update (figure 8a).
+/// - Place in the order of activation over place in the order of sending (figure 8b); they differ only where probes
+///   show it.
+/// - Window of each entry.
 fn series(times: &ActivationTimes) -> Vec<Series> {
     let acting = (0..times.len()).map(|rank| (times.nth(rank).middle(), rank as f64 + 1.0));
     let ranks = times.ranks();

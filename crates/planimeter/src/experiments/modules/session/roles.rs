@@ -1,8 +1,10 @@
-//! Roles of controllers, asked for as each version does.
+//! Role requests of each OpenFlow version.
 //!
-//! Source: OpenFlow 1.2 section A.3.9 and later; 1.0 has roles by Nicira's extension (NXT_ROLE_REQUEST), in which
-//! equal is called other, and nobody counts elections; 1.1 has none. Invariant: a switch that refuses the extension is asked
-//! once, and then is one without roles.
+//! Source: OpenFlow 1.2 section A.3.9 and later. OpenFlow 1.0 has roles through Nicira's extension
+//! (NXT_ROLE_REQUEST), which calls equal "other" and has no generation id. OpenFlow 1.1 has no roles.
+//!
+//! Invariant: the module sends the extension's request once; a switch that rejects it counts as a switch without
+//! roles.
 
 use instrument::module::Desk;
 use openflow::codec::nicira::put_message;
@@ -14,7 +16,7 @@ use openflow::version::Version;
 use super::Session;
 
 impl Session {
-    /// Whether there are roles.
+    /// Returns whether the switch has roles.
     pub(super) fn has_roles(&self) -> bool {
         match self.version {
             Version::V1_0 => !self.is_roleless,
@@ -22,7 +24,7 @@ impl Session {
         }
     }
 
-    /// Asks for a role on a connection that is up.
+    /// Requests a role on an established connection.
     pub(super) fn role(&mut self, connection: usize, role: Role, desk: &mut Desk) {
         if !self.has_roles() || !self.joined.contains(&connection) {
             return;

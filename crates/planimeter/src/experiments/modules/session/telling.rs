@@ -1,7 +1,9 @@
-//! What a session came to, from what was seen of it.
+//! Results of a session, from what the module observed.
 //!
-//! A port's change lies between two frames, from when one left until the other had come; frames that the tester
-//! did not send prove nothing. Invariant: what was not seen is not told.
+//! A port change happened between two frames: after one was sent and before the other arrived. Gaps in which the
+//! tester sent no frames prove nothing.
+//!
+//! Invariant: the module reports no value that it did not observe.
 
 use instrument::module::Measured;
 use packet::time::Nanos;
@@ -55,9 +57,9 @@ impl Session {
     pub(super) fn tell_ports(&mut self) {
         let (down, up) = (std::mem::take(&mut self.down), std::mem::take(&mut self.up));
         self.backs.sort_unstable();
-        // One that left with a frame of the other stream says nothing more.
+        // A frame that was sent together with a frame of the other stream adds no information.
         let apart = Nanos((self.gap_ns() / 2.0) as u64);
-        // Frames that still left at the end of the step say that nothing came of it.
+        // Frames still sent at the end of the step show that the change had no effect.
         let ceased = |last: &Nanos, answer: &Answer| last.since(answer.last_at).0 < SETTLE.0 / 2;
         if let Some(answer) = down.done() {
             self.tell_heard("port_down_told_ns", &down, answer);
@@ -79,7 +81,7 @@ impl Session {
         }
     }
 
-    /// When the last controller heard of a change.
+    /// Reports when the last controller received the port status of a change.
     pub(super) fn tell_heard(&mut self, name: &'static str, change: &Change, answer: &Answer) {
         let heard: Option<Vec<Nanos>> = change.heard_at.iter().map(|(_, at)| *at).collect();
         if let Some(last) = heard.and_then(|all| all.into_iter().max()) {
@@ -88,7 +90,7 @@ impl Session {
         }
     }
 
-    /// A moment between two frames, and not before it was asked for.
+    /// Reports the time of a change between two frames, which is not before its request.
     pub(super) fn tell_moment(
         &mut self,
         name: &'static str,
