@@ -144,7 +144,7 @@ impl TargetKind {
         TargetKind::OursFrameThread,
     ];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             TargetKind::Ours => "ours",
@@ -172,7 +172,7 @@ impl TargetKind {
         }
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         match self {
             TargetKind::Ours => "our OpenFlow switch",
@@ -458,7 +458,7 @@ impl FromStr for TargetKind {
 }
 
 impl Link {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Link::Memory => "memory",

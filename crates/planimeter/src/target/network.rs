@@ -82,7 +82,7 @@ struct Kept {
     network: Network,
 }
 
-/// A name is never forgotten, as what it names is copied everywhere.
+/// Entries are never removed, because copies of their index exist everywhere.
 static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
 /// Why there is no such network.
@@ -120,12 +120,12 @@ impl NetworkTarget {
         kept.get(usize::from(self.place)).expect("a target is made only by being kept")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         &self.kept().text
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         &self.kept().about
     }

@@ -36,7 +36,7 @@ pub enum ProGfeError {
     Refused(String),
     /// It can be asked to be nothing that is measured.
     NoRole(String),
-    /// So many names are kept already.
+    /// The limit of names is reached.
     TooMany(usize),
 }
 
@@ -64,7 +64,7 @@ struct Kept {
     role: Role,
 }
 
-/// A name is never forgotten, as what it names is copied everywhere.
+/// Entries are never removed, because copies of their index exist everywhere.
 static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
 impl ProGfeTarget {
@@ -100,17 +100,17 @@ impl ProGfeTarget {
         kept.get(usize::from(self.0)).expect("a target is made only by being kept")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         self.kept().text
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         self.kept().about
     }
 
-    /// What a place of its own in the lab is called.
+    /// Returns the name of its site in the lab.
     pub fn site(self) -> &'static str {
         self.kept().site
     }

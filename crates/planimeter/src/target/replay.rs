@@ -186,7 +186,7 @@ fn recorded(stream: &Stream, key: u64) -> Tape {
 impl Between<'_> {
     /// Runs a trial to its end, and says what the ports had counted on the way.
     fn run(self, cores: &[usize], mut course: Course<'_>) -> Vec<Mark> {
-        // Where the system does not let us choose, the scheduler does.
+        // If pinning is not permitted, the scheduler chooses the core.
         let _ = pin::pin(0, cores);
         match self {
             Between::Node(node) => {

@@ -20,7 +20,7 @@ pub fn trial(
     let resets_at = clock::now().saturating_add(trial.warmup).saturating_add(at);
     std::thread::scope(|scope| {
         let reset = scope.spawn(|| {
-            // Where the system does not let us choose, the scheduler does.
+            // If pinning is not permitted, the scheduler chooses the core.
             let _ = pin::pin(0, &cores.target);
             clock::sleep_until(resets_at);
             anew()

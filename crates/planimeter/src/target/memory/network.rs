@@ -175,7 +175,7 @@ impl Target for NetworkInMemory {
         let (done, cores) = (AtomicBool::new(false), &self.cores.target);
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                // Where the system does not let us choose, the scheduler does.
+                // If pinning is not permitted, the scheduler chooses the core.
                 let _ = pin::pin(0, cores);
                 drive(nodes, |_, _| done.load(Ordering::Acquire))
             });
@@ -203,7 +203,7 @@ impl Target for NetworkInMemory {
                 let (done, cores) = (&done, &self.cores.target);
                 let (report, busy) = std::thread::scope(|scope| {
                     let worker = scope.spawn(move || {
-                        // Where the system does not let us choose, the scheduler does.
+                        // If pinning is not permitted, the scheduler chooses the core.
                         let _ = pin::pin(0, cores);
                         drive(nodes, |nodes, now| {
                             let adopt = |(switch, theirs): (usize, _)| {
