@@ -254,7 +254,7 @@ pub trait Target {
     /// Pauses it until its next turn.
     fn rest(&mut self) {}
 
-    /// Stops it and cleans up; returns the first error.
+    /// Stops it and cleans up.
     fn stop(self: Box<Self>) -> Result<(), TargetError>;
 }
 

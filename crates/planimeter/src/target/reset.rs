@@ -1,4 +1,4 @@
-//! A target that is ended and started anew while it is offered a trial.
+//! Restart of a target during a trial.
 
 use instrument::rig::live::LiveRig;
 use instrument::rig::{Rig, RigError};
@@ -9,7 +9,7 @@ use ports::clock;
 
 use super::TargetError;
 
-/// Offers a trial, and has the target made anew `at` this time after its first measured frame was due.
+/// Runs a trial, and calls `anew` at time `at` after the first measured frame was due.
 pub fn trial(
     rig: &mut LiveRig,
     trial: &Trial,
