@@ -1,4 +1,4 @@
-//! What a topology file says: switches, links between their ports, and the instrument's ports.
+//! Format of a topology file: switches, links between their ports, and the tester's ports.
 //!
 //! ```toml
 //! instrument = ["first:1", "second:2"]
@@ -15,8 +15,11 @@
 //! between = ["first:2", "second:1"]
 //! ```
 //!
-//! Invariant: what is read makes sense as a whole: every port is joined once, every switch can be reached,
-//! there is a way from the instrument's first port to its second, and no loop unless the file says so.
+//! Invariants:
+//! - Every port has one link.
+//! - Every switch is reachable.
+//! - There is a path from the tester's first port to its second.
+//! - There is no loop unless the file permits loops.
 
 use std::fmt;
 use std::fs::File;
