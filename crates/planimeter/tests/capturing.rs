@@ -1,6 +1,6 @@
-//! `planimeter capture` at real interfaces: what arrived is in the file, however the capture ends.
+//! Tests of `planimeter capture` at real interfaces: the file contains all received frames, however the capture ends.
 //!
-//! Needs root or user namespaces; without, each test says which need is missing and is skipped.
+//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -54,7 +54,7 @@ fn xdp_needs() -> Result<(), Need> {
     need::require(Feature::XdpSocket).map(drop)
 }
 
-/// A cable in a namespace of its own, and a file with frames to be sent over it.
+/// A cable in a namespace of its own, and a file with frames to send over it.
 struct Place {
     folder: Folder,
     namespace: Namespace,
@@ -212,7 +212,7 @@ fn two_interfaces() {
     assert!(frames.len() as u64 == FRAMES && frames.iter().all(|(interface, ..)| *interface == 1));
 }
 
-/// How long whoever receives is away.
+/// Pause of the receiver after each arrival.
 const AWAY: Nanos = Nanos::from_millis(2);
 
 /// A port whose owner is away for a while each time that something has arrived.

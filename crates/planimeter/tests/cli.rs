@@ -1,7 +1,7 @@
-//! The program as a user meets it: what it says to wrong input, and what it leaves on the disk.
+//! Tests of the program from a user's view: its messages for wrong input, and the files that it leaves.
 //!
-//! Every row of the first table is a mistake that people make; each gets one line that names what
-//! was wrong, and the exit code of PRODUCT.md's contract. What needs rights is in `lab.rs`.
+//! Every row of the first table is a common mistake; each gets one line that names what was wrong, and the exit code
+//! of PRODUCT.md. Tests that need privileges are in `lab.rs`.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -372,7 +372,7 @@ fn a_reader_who_leaves_early_ends_nothing() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
         command.args(words).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // The reader is gone before anything is said, or soon after.
+        // The reader closes the pipe before the first output, or soon after.
         drop(child.stdout.take());
         let said: Said = child.wait_with_output().unwrap().into();
         assert_eq!(said.code, Some(0), "{words:?}: {}", said.errors);
@@ -441,7 +441,7 @@ fn json_is_one_document_and_the_record_itself() {
     assert!(said.errors.contains("[2/2]"), "progress is on stderr: {}", said.errors);
 }
 
-/// Without a rate to keep to, our data planes take what they can, and whatever one takes it sends.
+/// Without a rate limit our data planes take frames at their own speed, and each frame that they take is sent.
 #[test]
 fn a_replay_measures_our_data_planes_alone() {
     let folder = Folder::new();
@@ -564,7 +564,7 @@ fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
     errors.read_line(&mut line).unwrap();
     assert!(line.starts_with("[1/800]"), "{line}");
     assert!(line.len() * TRIALS > (1 << 16) + (1 << 13), "all of it could lie in the pipe");
-    // As timeout(1) does, which tells the process and its group.
+    // Like timeout(1), which signals the process and its group.
     interrupt(child.id());
     interrupt(child.id());
     let mut rest = String::new();
@@ -629,7 +629,7 @@ fn a_resumed_run_remembers_words_with_spaces() {
     assert_eq!(record(&run)["trials"].as_array().unwrap().len(), 2);
 }
 
-/// The one JSON document that a command printed, and nothing beside it.
+/// Returns the only output of a command, a JSON document.
 fn json(said: &Said) -> Value {
     assert_eq!(said.code, Some(0), "{}", said.errors);
     serde_json::from_str(&said.output).expect("stdout is one JSON document")

@@ -101,7 +101,7 @@ fn a_switch_without_a_controller_bridges_every_frame_of_a_file() {
     }
 }
 
-/// An OpenFlow 1.0 controller that has every frame it is asked about sent by port 2, until the switch goes.
+/// An OpenFlow 1.0 controller that sends every packet-in's frame out of port 2, until the switch disconnects.
 fn controller(mut channel: TcpStream) -> usize {
     channel.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let (mut head, mut asked) = ([0; 8], 0);

@@ -1,9 +1,9 @@
-//! The program on a real kernel: real targets over veth, real controllers that misbehave, and
-//! nothing left behind, however it ends.
+//! Tests of the program on a real kernel: real targets over veth, misbehaving controllers, and complete clean-up,
+//! however it ends.
 //!
-//! Needs root or user namespaces; without, each test says which need is missing and is skipped,
-//! except as root where `CI` is set: there nothing may be skipped. Tests run one after the other,
-//! each in folders of its own; arguments that are not options choose them by a part of their name.
+//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped, except as
+//! root where `CI` is set: there no test may be skipped. Tests run one after the other, each in folders of its own.
+//! Arguments that are not options select them by a part of their name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -281,7 +281,7 @@ impl Place {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// What is left of runs, and the processes that have this place on their command line.
+    /// Returns leftovers of runs, and processes with this place in their command line.
     fn left(&self) -> (Vec<String>, Vec<String>) {
         let root = self.path().join("run/planimeter");
         let folders = if root.exists() { contents(&root) } else { Vec::new() };
@@ -349,9 +349,10 @@ fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// The load is so low that queues hold what comes while somebody else has the core for 30 ms;
-/// should that last longer, a frame may be lost, though never without a reason, and another repeat
-/// shows what the target does.
+/// Tests that every target forwards.
+///
+/// The load is so low that queues hold the frames while another process has the core for 30 ms. A longer interruption
+/// may lose a frame, always with a reason, and another repeat then shows the target's behavior.
 fn every_target_forwards() {
     let place = Place::new();
     let before = System::now();
@@ -387,7 +388,7 @@ fn every_target_forwards() {
     assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
 }
 
-/// Every target that tags, each tag looked at on the wire, and programs that bridge and route beside them.
+/// Tests every target that tags, with each tag checked on the wire, and programs that bridge and route.
 fn every_tagger_tags() {
     let place = Place::new();
     let before = System::now();
@@ -490,7 +491,7 @@ fn rfc_2544_is_measured() {
         // The throughput that was found first serves the others.
         assert_eq!(results_of(&own, "rfc2544/latency", "throughput_pps"), 1, "{target}");
         let reset = own.iter().find(|it| it["metric"] == "reset_ns");
-        // Nothing is started anew in less time than a frame takes.
+        // No restart is faster than a frame.
         assert!(reset.unwrap()["value"].as_f64().unwrap() > 1e5, "{target}: {reset:?}");
     }
     for heading in ["Throughput (RFC 2544, 26.1)", "Frame loss rate", "System recovery", "Reset ("]
@@ -499,7 +500,7 @@ fn rfc_2544_is_measured() {
     }
     let (outcomes, _) = standard(&["rfc2544/reset", "--link", "memif"], &["bridge"], &set);
     let reset = outcomes.iter().find(|it| it["metric"] == "reset_ns").unwrap();
-    // A busy machine may limit the tester; no other flag says that the bridge came back.
+    // A busy machine may limit the tester; no other flag shows that the bridge returned.
     let flags = reset["flags"].as_array().map_or(&[][..], Vec::as_slice);
     assert!(flags.iter().all(|flag| flag == "tester_limited"), "it came back: {reset}");
 }
@@ -550,8 +551,8 @@ fn a_soak_tells() {
     }
 }
 
-/// Every target that shared memory joins, with traffic over several entries. What Open vSwitch's
-/// caches hold is told before each of its trials, and both switches tell their cycles.
+/// Tests every target over shared memory, with traffic over several entries. The state of Open vSwitch's caches is
+/// recorded before each of its trials, and both switches report their cycles.
 fn targets_over_shared_memory() {
     let targets = ["ours", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
     account_for_frames("memif", &targets);
@@ -798,7 +799,7 @@ fn without_open_vswitch() {
 
 fn without_rights() {
     let folder = Folder::new();
-    // Where anybody may go, the program may not be: a copy is.
+    // The program may be in a folder that other users cannot enter; a copy is not.
     let program = folder.0.join("planimeter");
     fs::copy(env!("CARGO_BIN_EXE_planimeter"), &program).unwrap();
     for port in ["1=afpacket:lo", "1=tap:t0"] {
@@ -819,14 +820,14 @@ fn without_rights() {
     }
 }
 
-/// A program in a network namespace of its own, ended at the latest with this value.
+/// A program in a network namespace of its own, ended when this value is dropped.
 struct Element {
     child: Child,
     errors: BufReader<std::process::ChildStderr>,
 }
 
 impl Element {
-    /// Starts it and waits until it says that it is ready.
+    /// Starts it and waits until it is ready.
     fn start(place: &Place, namespace: &Namespace, arguments: &[&str]) -> Element {
         let mut command = place.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -837,7 +838,7 @@ impl Element {
         element
     }
 
-    /// Reads on until it says this; the whole line.
+    /// Reads lines until one contains this; returns the whole line.
     fn wait_for(&mut self, words: &str) -> String {
         let mut said = String::new();
         loop {
@@ -854,7 +855,7 @@ impl Element {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Asks it to end, and returns its exit code.
+    /// Stops it, and returns its exit code.
     fn end(&mut self) -> Option<i32> {
         interrupt(self.child.id());
         self.child.wait().unwrap().code()
@@ -868,7 +869,7 @@ impl Drop for Element {
     }
 }
 
-/// A thousand frames, of which one is too long for the link, one too short and one cut.
+/// Returns a thousand frames, of which one is too long for the link, one too short and one truncated.
 fn capture_file() -> Vec<u8> {
     let options = CaptureOptions::pcapng("x");
     let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
@@ -902,7 +903,7 @@ fn with_cable() -> (Namespace, Cable) {
     (namespace, cable)
 }
 
-/// Two streams, of which nothing is left out that a kernel would mind.
+/// Two streams with all headers that a kernel expects.
 const STREAMS: &str = r#"
 [[stream]]
 id = 1
@@ -986,7 +987,7 @@ fn a_capture_file_is_sent() {
     for words in ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 filled up"] {
         assert!(lines[0].contains(words), "{words:?} is missing in: {}", lines[0]);
     }
-    // Whatever else the kernel says on a new link comes on top.
+    // Further frames of the kernel on a new link add to the count.
     let port = lines.iter().find(|line| line.starts_with("port 2")).unwrap();
     let arrived = port.split_once(": ").unwrap().1.split(" out, ").nth(1).unwrap();
     let frames: u64 = arrived.split(' ').next().unwrap().parse().unwrap();
@@ -1082,7 +1083,7 @@ fn a_hostile_controller() {
     assert!(!socket.exists(), "the socket is left");
 }
 
-/// Sends 1 GiB of echo requests without reading one answer, until it is stopped.
+/// Sends 1 GiB of echo requests without reading a reply, until it is stopped.
 fn flood(socket: &Path) {
     let mut peer = UnixStream::connect(socket).unwrap();
     peer.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -1093,7 +1094,7 @@ fn flood(socket: &Path) {
     assert!(sent < 1_000, "{sent} requests were taken whose answers nobody reads");
 }
 
-/// A line that never ends is not kept, and other clients are answered meanwhile.
+/// Tests that an endless line is not stored, and that other clients get replies at the same time.
 fn a_hostile_client() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
@@ -1123,7 +1124,7 @@ fn a_hostile_client() {
     assert_eq!(bridge.end(), Some(0));
 }
 
-/// A controller that says hello, and asks for an echo now and then.
+/// A controller that sends hello, and an echo request from time to time.
 struct Honest(UnixStream);
 
 impl Honest {
@@ -1141,7 +1142,7 @@ impl Honest {
         honest
     }
 
-    /// Asks for an echo and reads on to its answer; answers what it is asked itself.
+    /// Sends an echo request and reads until its reply; replies to requests of the switch.
     fn is_answered(&mut self, after: &str) {
         self.0.write_all(&[1, 2, 0, 12, 0, 0, 0, 9, 7, 7, 7, 7]).unwrap();
         loop {
@@ -1200,7 +1201,7 @@ fn a_switch_ends_cleanly() {
     }
 }
 
-/// Whoever takes a port's interface away is told of it, and the other ports go on.
+/// Tests that the loss of a port's interface is reported, and that the other ports continue.
 fn a_vanishing_interface() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();

@@ -1,4 +1,4 @@
-//! Bundles as users meet them: one makes a file of a run, another repeats the run from it, and strangers learn nothing by it.
+//! Tests of bundles from a user's view: creation, repetition of a run, and anonymization.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::common::{Folder, bytes, contents, only_run, planimeter, record};
 
-/// A run in virtual time with files of all kinds that it is told of.
+/// A run in virtual time that names files of all kinds.
 const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on ours:model=./slow.toml --topology pair.toml \
                    --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
 
@@ -205,7 +205,7 @@ const SECRETS: [&str; 12] = [
     "Acme",
 ];
 
-/// A campaign as it would be of a device of somebody's: measured in virtual time, then told to be of theirs.
+/// A campaign as if of a user's device: measured in virtual time, then edited to name that device.
 fn of_somebody(folder: &Folder) -> PathBuf {
     let plan = "name = \"Acme-lab\"\non = [\"ours\", \"bridge\"]\nlink = \"memory\"\neffort = \"quick\"\n\
                 before = \"echo 10.77.3.9 is fa:16:3e:11:22:33 of jane.doe at 2001:470:1f0b::5, /home/jane.doe/x; exit 0\"\n\
@@ -295,7 +295,7 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
     );
     let facts: Value = serde_json::from_slice(&read(&folder.0.join("masked/bundle.json"))).unwrap();
     assert_eq!(facts["masked"], true);
-    // A report that is made anew from it is the same.
+    // A report rebuilt from it is the same.
     let before = read(&run.join("report.html"));
     let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -333,7 +333,7 @@ fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone()
                 );
             }
         }
-        // One word for one word: what is shown is still told apart.
+        // One pseudonym for one name: displayed values stay distinguishable.
         let (_, page) = files.iter().find(|(name, _)| name == "report.html").unwrap();
         assert!(holds(page, "1@eth-1+2@eth-2") && holds(page, "ours"), "{out}");
     }

@@ -1,4 +1,4 @@
-//! Comparing as a user meets it: what passes, what fails, what is refused, and the exit codes that say so.
+//! Tests of `compare` from a user's view: passed, failed and rejected comparisons, and their exit codes.
 
 use std::fs;
 use std::path::Path;
@@ -232,7 +232,7 @@ fn ready_workflow(forge: &str) {
     let end = command.find("gate.md").unwrap() + "gate.md".len();
     let command = &command[..end];
     let folder = Folder::new();
-    // A shell would take what is not quoted for a file to write to.
+    // A shell would treat an unquoted `>=` as an output redirection.
     let words = command.replace('\'', "").replace("ours@base/target/release/planimeter", "ours");
     assert_eq!(command.matches(">=").count(), command.matches("'rate_pps_forwarded>=").count());
     // The same with targets and a link that every machine has.

@@ -1,4 +1,4 @@
-//! Runs of which every trial failed: exit code 3, and the summary and the report say first what failed.
+//! Tests of runs in which every trial failed: exit code 3, and summary and report begin with the failure.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn run(folder: &Folder, experiment: &[&str], more: &[&str]) -> (Said, String, St
     (said, text("summary.md"), text("report.html"))
 }
 
-/// Where a text stands in another, which it has to.
+/// Returns the position of a text in another, which must contain it.
 fn place(text: &str, wanted: &str) -> usize {
     text.find(wanted).unwrap_or_else(|| panic!("{wanted:?} is not in {text}"))
 }

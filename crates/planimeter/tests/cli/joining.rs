@@ -1,5 +1,5 @@
-//! Targets on links of their own in one run: each value says over which link it was measured, and a run
-//! that was cut short goes on with the same links.
+//! Tests of targets with different links in one run: each value names its link, and an interrupted run resumes with
+//! the same links.
 
 use std::fs;
 

@@ -26,12 +26,12 @@ impl Element {
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let log = lines.by_ref().take_while(|line| line != "ready").collect();
-        // Whoever writes after that needs a reader.
+        // Later output needs a reader.
         let rest = std::thread::spawn(move || lines.for_each(drop));
         Element { child, log, rest: Some(rest) }
     }
 
-    /// What a line says behind these words.
+    /// Returns the text of a line after these words.
     fn says(&self, words: &str) -> &str {
         let found = self.log.iter().find_map(|line| line.strip_prefix(words));
         found.unwrap_or_else(|| panic!("{words}: {:?}", self.log))

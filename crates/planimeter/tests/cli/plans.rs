@@ -31,7 +31,7 @@ fn examples_say_what_they_would_do() {
     for file in files {
         let path = examples().join(&file);
         let said = planimeter(&folder.0, &["run", path.to_str().unwrap(), "--dry-run"]);
-        // What is not installed here is named.
+        // A missing program is named.
         let is_need = said.code == Some(4) || said.errors.contains("--link veth");
         if file != "quick.toml" && is_need {
             eprintln!("skipped: {file}: {}", said.errors);
@@ -65,7 +65,7 @@ fn the_example_is_measured_and_its_gates_hold() {
         text("gates.xml")
     );
     assert!(text("gates.md").contains("latency_ns_p50<=1.5"), "{}", text("gates.md"));
-    // Each step is found, shown and repeated like any run.
+    // Each step is listed, shown and repeated like any run.
     let listed = planimeter(&folder.0, &["list", "runs"]);
     assert!(listed.output.contains("/1-small-frames  ") && listed.output.contains("/2-latency  "));
     fs::remove_file(campaign.join("report.html")).unwrap();
@@ -137,7 +137,7 @@ fn a_gate_fails_when_measured_again_and_not_before() {
     let worse = stored(campaign, "0.5");
     assert_eq!(worse.code, Some(1), "{}{}", worse.output, worse.errors);
     assert!(!worse.errors.contains("measured again"), "{}", worse.errors);
-    // What could have come of it is told afterwards, what never could before.
+    // A metric that could have appeared is reported afterwards, an impossible one in advance.
     for (metric, words) in [
         ("cycles_busy_per_frame", "the gate cycles_busy_per_frame<=1.5 has nothing"),
         ("throughput_pps", "throughput_pps never comes of latency"),

@@ -1,7 +1,7 @@
-//! Processes of a run: all of them end with the run, whoever started it and however it ends.
+//! Tests that all processes of a run end with it, whatever started them and however the run ends.
 //!
-//! Each run has a command (`--before`) and a Python module that both leave a process in a session of
-//! its own, and a target. The runs differ in the rights of the program.
+//! Each run has a command (`--before`) and a Python module that both leave a process in a session of its own, and a
+//! target. The runs differ in the privileges of the program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ use super::common::{Folder, Said, command};
 /// Far longer than anything here takes; only a failure waits this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a run is allowed to do, and by what.
+/// Privileges of a run, and their source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rights {
     /// Those of this test: root's, or a user namespace of the program's own.
@@ -38,7 +38,7 @@ struct Place {
 impl Place {
     /// None where this machine cannot give these rights.
     fn new(rights: Rights, script_ends: bool) -> Option<Place> {
-        // Not in memory: what lies there may hold no capabilities.
+        // Not in a memory file system, where files may hold no capabilities.
         let name = format!("planimeter-processes-{rights:?}-{script_ends}-{}", std::process::id());
         let folder = Folder(std::env::temp_dir().join(name));
         fs::create_dir(&folder.0).unwrap();
@@ -84,7 +84,7 @@ impl Place {
         self.path().join("planimeter")
     }
 
-    /// A shell command that leaves a process in a session of its own, with this name in its arguments.
+    /// Returns a shell command that leaves a process in a session of its own, with this name in its arguments.
     fn daemon(&self, name: &str) -> String {
         let path = self.path().display();
         format!(
@@ -221,7 +221,7 @@ fn the_doctor_ends_what_a_killed_run_without_a_pid_namespace_leaves() {
     assert!(in_time(|| place.processes().is_empty()), "{:?}", place.processes());
 }
 
-/// A process that a command starts can measure by itself: its `/proc` shows its own process numbers.
+/// Tests that a process started by a command can measure: its `/proc` shows its own process IDs.
 #[test]
 fn a_command_can_run_the_program() {
     let folder = Folder::new();

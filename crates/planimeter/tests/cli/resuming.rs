@@ -1,4 +1,4 @@
-//! Runs that go on: one writer at a time, each planned trial once, and what a damaged file costs.
+//! Tests of resumed runs: one writer at a time, each planned trial once, and the effect of a damaged file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,7 +49,7 @@ fn resumed(folder: &Folder, run: &Path) -> String {
     said.errors
 }
 
-/// What tells each trial from others that were planned, and how many results each cell rests on.
+/// Returns what identifies each planned trial, and the number of results behind each cell.
 fn planned(record: &Value) -> (Vec<String>, Vec<String>) {
     let rows = |name: &str| record[name].as_array().unwrap().clone();
     let trial = |it: &Value| {
@@ -78,7 +78,7 @@ fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
     let folder = Folder::new();
     let line = format!("{TEN} --set warmup=0 --set load=1 --set repeats={TRIALS}");
     let words: Vec<&str> = line.split_whitespace().collect();
-    // Nobody reads its progress, which is more than a pipe holds: so it cannot end.
+    // Its progress output has no reader and exceeds a pipe's capacity, so it cannot end.
     let mut child = command(&folder.0, &words);
     let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -175,10 +175,10 @@ fn a_damaged_line_costs_its_own_trial_and_is_named() {
         let trials =
             |run: &Path| lossy(run).iter().filter(|it| it.contains("\"line\":\"trial\"")).count();
         let before = whole["trials"].as_array().unwrap().len();
-        // One was measured again; of a half line the beginning still stands there.
+        // One trial was measured again; the beginning of a truncated line remains.
         let left = usize::from(damaged != "nul");
         assert_eq!(trials(&run), before + left, "{damaged}, {stored}");
-        // What is complete is read without a warning.
+        // A complete run is read without a warning.
         let report = planimeter(&folder.0, &["report", name]);
         assert!(report.code == Some(0) && !report.errors.contains("warning"), "{}", report.errors);
     }

@@ -15,7 +15,7 @@ mod packages;
 use super::SHORT;
 use super::common::{Folder, command, contents, interrupt, only_run, planimeter, record};
 
-/// Connections and followers that are served at once, as the program has it.
+/// The program's default limits of connections and followers.
 const CONNECTIONS: usize = 64;
 const LISTENERS: usize = 16;
 
@@ -54,7 +54,7 @@ impl Serving {
         stream
     }
 
-    /// What is answered to these bytes.
+    /// Returns the response to these bytes.
     fn raw(&self, bytes: &str) -> Answer {
         let mut stream = self.open();
         // Who refuses early need not read all of it.
@@ -123,18 +123,18 @@ impl Answer {
         Answer { status, head: head.to_lowercase(), body: body.to_string() }
     }
 
-    /// Told in one line, which has this in it.
+    /// Checks that the response is one line that contains this text.
     fn is_line(&self, status: u16, has: &str) {
         let lines = self.body.trim_end().lines().count();
         assert!(self.status == status && lines == 1 && self.body.contains(has), "{self:?}");
     }
 }
 
-/// One who is told of runs.
+/// A client that follows runs.
 struct Following(BufReader<TcpStream>);
 
 impl Following {
-    /// Waits until what is told is so.
+    /// Reads events until the condition holds.
     fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         for line in (&mut self.0).lines() {
             let line = line.unwrap();
@@ -186,7 +186,7 @@ fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
     // An address that leads deeper brings its style along as well.
     let deeper = serving.with(&format!("GET /runs?token={}", serving.token), "", "");
     assert!(deeper.status == 200 && deeper.head.contains(cookie), "{}", deeper.head);
-    // A name that was bent to lead here, and a page of somebody else.
+    // A DNS name rebound to this server, and a page of another site.
     let bent = format!(
         "GET /?token={} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
         serving.token
@@ -422,7 +422,7 @@ fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
     let line = "planimeter run forwarding-rate --on=ours --link=memory --effort=standard --set=repeats=50 --out runs";
     assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
     assert!(would.body.contains("trials on ours"), "{}", would.body);
-    // One who never reads holds nobody up.
+    // A client that never reads blocks no other client.
     let stalled = serving.follow();
     let mut following = serving.follow();
     let begun = serving.post("/new", &format!("{long}&do=start"));

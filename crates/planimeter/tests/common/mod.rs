@@ -32,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a command said.
+/// Output of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: Option<i32>,
@@ -69,7 +69,7 @@ pub fn interrupt(pid: u32) {
     assert!(signal(pid, "INT"));
 }
 
-/// Sends a signal; whether there was anybody.
+/// Sends a signal; returns whether the process existed.
 pub fn signal(pid: u32, name: &str) -> bool {
     let kill = format!("kill -{name} {pid}");
     Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status().unwrap().success()

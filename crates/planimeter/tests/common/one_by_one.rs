@@ -1,6 +1,6 @@
-//! Tests that need a laboratory, one after the other, each of which may name what it misses.
+//! Runner of tests that need a lab: one test at a time, each of which may name a missing requirement.
 //!
-//! Invariant: where `CI` is set for root over all users, nothing may be skipped.
+//! Invariant: if `CI` is set for root over all users, no test may be skipped.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
-//! One of our switches in virtual time, like any model, and modules of the catalog carried out on it.
+//! One of our switches in virtual time, emulating any model, and modules of the catalog that run on it.
 //!
-//! The switch takes a turn whenever it wants one, so that what it does comes at the moments that its model
-//! declares and at no other. What a module tells is its report itself, not what a record keeps of it.
+//! The switch gets a turn whenever it requests one, so that its actions occur exactly when its model declares. The
+//! module's report is used directly, not the record made from it.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ use switch::node::Node;
 /// Frames that fit into a link.
 const RING_FRAMES: usize = 1024;
 
-/// A piece of what never ends comes so often.
+/// Interval between pieces of an endless reply.
 const PIECE_EVERY: Nanos = Nanos::from_millis(1);
 
 /// The type of flow statistics.
@@ -46,13 +46,13 @@ const CHANNEL_BYTES: usize = 1 << 20;
 /// What a switch does wrong, from some time after its module began on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vice {
-    /// It says nothing more, and hears nothing.
+    /// It sends and receives nothing more.
     FallsSilent(Nanos),
     /// It ends all its connections, and takes no others.
     Leaves(Nanos),
-    /// Its flow statistics never end: the last piece says that more follow, and comes again every millisecond.
+    /// Its flow statistics never end: the last piece has the MORE flag and is repeated every millisecond.
     NeverEnds,
-    /// It stands still for so long, frames and messages alike.
+    /// It stalls for this time, frames and messages alike.
     StandsStill(Nanos, Nanos),
 }
 
@@ -133,7 +133,7 @@ impl Filter {
     }
 }
 
-/// The last piece of flow statistics, and how often it is to be said once more.
+/// The last piece of flow statistics, and how often it still has to be repeated.
 type Piece = Arc<Mutex<(Vec<u8>, u32)>>;
 
 /// The switch.
@@ -197,13 +197,13 @@ impl Device for Switch {
                 next = Some(next.map_or(again, |at| at.min(again)));
             }
         }
-        // What it will not do any more is no reason to come back at once.
+        // Past work of a silent switch does not schedule a turn.
         if is_silent { next.filter(|at| *at > now) } else { next }
     }
 }
 
 impl End {
-    /// Says once more what never ends, if that is due.
+    /// Repeats the endless piece if that is due.
     fn repeat(&mut self) -> Result<(), ChannelError> {
         let Some(piece) = &self.piece else { return Ok(()) };
         let (bytes, due) = &mut *piece.lock().unwrap();
@@ -213,7 +213,7 @@ impl End {
         Ok(())
     }
 
-    /// Flow statistics in these messages say that more follow; the last of them is kept.
+    /// Sets the MORE flag of flow statistics in these messages; stores the last piece.
     fn unended(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let piece = self.piece.as_ref()?;
         let (mut all, mut at) = (bytes.to_vec(), 0);
@@ -387,7 +387,7 @@ fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
     let mut parameters = Parameters::at(Effort::Quick);
     for assignment in ["rig=sim", "repeats=1"].into_iter().chain(set.iter().map(String::as_str)) {
         match taking::assign(&mut parameters, &[entry], assignment) {
-            // Tests give one list to several experiments, not all of which take all of it.
+            // Tests pass one list to several experiments, which may not support all of it.
             Ok(_) | Err(ParameterError::NotTaken { .. }) => {}
             Err(error) => panic!("{error}"),
         }
@@ -404,7 +404,7 @@ fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
     }
 }
 
-/// What a module said under this name.
+/// Returns a module's value of this name.
 pub fn said<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
     report.measured.iter().find(|measured| measured.name == name)
 }

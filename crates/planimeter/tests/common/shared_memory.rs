@@ -59,17 +59,18 @@ pub fn through_testpmd(root: PathBuf) {
     let counters = testpmd.counters().unwrap();
     let frames = (BURSTS * BURST) as u64;
     let count = |name: &str| counters.get(name).copied().unwrap_or(0);
-    // Of the greetings those that were there before it began to poll it may never have seen, and those that came
-    // before it knew of the other port's link went nowhere.
+    // The peer may have missed greetings sent before it began to poll, and may have dropped those that arrived before
+    // the other port's link was up.
     let received = count("port.1.received");
     assert!((frames + 1..=frames + greetings).contains(&received), "{counters:?}");
     let sent = count("port.2.sent");
     assert!((frames + 1..=received).contains(&sent), "{counters:?}");
 }
 
-/// Sends bursts into port 1, and wants each out of port 2 in order before the next. Hands back the
-/// ports, since their peer counts anew when they go, and how many frames were sent before to see whether
-/// it forwards at all.
+/// Sends bursts into port 1, and expects each out of port 2 in order before the next.
+///
+/// Returns the ports, since their peer resets its counters when they close, and the number of greeting frames that
+/// were sent to detect whether the peer forwards.
 fn carry(site: &Site, rings: u32, peer: &mut dyn Peer) -> ([Box<dyn Port>; 2], u64) {
     let open = |port: u32| {
         let path = site.socket(port);

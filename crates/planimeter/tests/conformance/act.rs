@@ -91,13 +91,13 @@ impl Player<'_> {
         for message in rest {
             let sent = self.here().session.answer(xid, message);
             sent.map_err(|error| error.to_string())?;
-            // A switch reads so much at a time.
+            // A switch reads a limited amount per turn.
             (0..TURNS).for_each(|_| self.turn());
         }
         self.barrier()
     }
 
-    /// What all tables can do, as the switch tells it.
+    /// Reads the features of all tables from the switch.
     fn features(&mut self) -> Result<Vec<TableFeatures>, String> {
         self.order(&request(MultipartRequestBody::TableFeatures(Vec::new())))?;
         let came = std::mem::take(&mut self.here().came);
@@ -134,7 +134,7 @@ impl Player<'_> {
         Ok(WallTime { seconds: seconds as u64, nanoseconds: nanoseconds as u32 })
     }
 
-    /// The ports' hardware addresses as the switch tells them.
+    /// Reads the ports' MAC addresses from the switch.
     fn macs(&mut self, version: Version) -> Result<BTreeMap<u32, [u8; 6]>, String> {
         let request = match version {
             Version::V1_0 | Version::V1_1 | Version::V1_2 => Message::FeaturesRequest,

@@ -11,7 +11,7 @@ use openflow::version::{MessageKind, Version};
 
 use crate::frame::number;
 
-/// The bytes of a message without its last ones, or with zeros behind them, and a length that says so.
+/// Returns a message's bytes, truncated or extended by zeros, with a matching length field.
 pub fn with_another_length(
     version: Version,
     message: &Message,
@@ -26,7 +26,7 @@ pub fn with_another_length(
     bytes
 }
 
-/// What the header of bytes says: the type by number or name, and a version if another one.
+/// A raw message header: the type by number or name, and a version if it differs.
 pub struct RawHeader {
     kind: Kind,
     version: Option<u8>,

@@ -24,11 +24,11 @@ pub struct Case {
     pub versions: Vec<Version>,
     /// Rows of the table of features that it is about, such as `field:ipv4_src`.
     pub covers: Vec<String>,
-    /// Whether only our own switch can be asked (limits, configuration).
+    /// Whether the case needs our own switch (limits, configuration).
     pub ours_only: bool,
     /// Whether it needs a switch that nothing was done with before.
     pub fresh: bool,
-    /// What is done.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
@@ -38,7 +38,7 @@ pub struct Step {
     pub line: usize,
     /// As it was written.
     pub text: String,
-    /// What is done.
+    /// The action.
     pub what: Do,
     /// What comes of it.
     pub expect: Vec<Expect>,
@@ -48,31 +48,31 @@ pub struct Step {
 pub enum Do {
     /// Sends a message and a barrier after it.
     Send(Make<Message>),
-    /// Sends a message whose answer is expected, without a barrier.
+    /// Sends a message whose reply is expected, without a barrier.
     SendAlone(Make<Message>),
     /// Sends these bytes and a barrier after them.
     Raw(Make<Vec<u8>>),
     /// Changes a port.
     PortMod(PortChange),
-    /// Does something with a bundle, so many milliseconds from now if that is said.
+    /// Controls a bundle, scheduled this many milliseconds from now if set.
     Bundle { id: u32, command: BundleCommand, flags: BundleFlags, in_ms: Option<i64> },
     /// Puts a message into the bundle that was opened last.
     BundleAdd { id: u32, make: Make<Message> },
-    /// Asks for tables to be able to do other things.
+    /// Changes table features.
     Features(FeaturesChange),
     /// Adds so many entries to a table.
     Many { count: u32, table: u8 },
     /// Adds entries until one is refused.
     Full,
-    /// Connects without saying anything.
+    /// Connects without sending a message.
     Plain,
-    /// Sends bytes on the connection that says nothing by itself.
+    /// Sends bytes on the plain connection.
     Put(Make<Vec<u8>>),
     /// Puts a frame into a port.
     Frame { port: u32, bytes: Vec<u8> },
-    /// Lets time pass.
+    /// Advances the time.
     Pass(Nanos),
-    /// Goes on as another controller, which is connected if it is new.
+    /// Continues as another controller, which connects if it is new.
     Become { name: String },
 }
 
@@ -86,7 +86,7 @@ pub enum Expect {
     Rows(usize),
     /// A row with these words in the replies.
     Row(Vec<String>),
-    /// A message of this kind on the connection that says nothing by itself.
+    /// A message of this kind on the plain connection.
     Kind(String),
     /// The end of the connection.
     Down,

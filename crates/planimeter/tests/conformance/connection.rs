@@ -1,4 +1,4 @@
-//! A case's ends of control channels: one that speaks OpenFlow, and one that says nothing by itself.
+//! A case's control channels: one that speaks OpenFlow, and a plain one that sends only a case's bytes.
 
 use openflow::header::Xid;
 use openflow::model::Message;
@@ -15,14 +15,14 @@ pub struct Controller {
     channel: Box<dyn Channel>,
     /// Bytes that go out as they are, behind what the session sends.
     pub raw: Vec<u8>,
-    /// What came that nobody has looked at yet.
+    /// Received messages that no step has consumed.
     pub came: Vec<(Xid, Message)>,
     pub down: bool,
-    /// How much has come so far, so that quiet can be told from progress.
+    /// Number of received messages, to detect progress.
     pub count: usize,
 }
 
-/// A connection on which nothing is said but what a case says.
+/// A connection that sends only the bytes of a case.
 pub struct PlainChannel {
     channel: Box<dyn Channel>,
     bytes: Vec<u8>,
@@ -34,7 +34,7 @@ impl PlainChannel {
         PlainChannel { channel, bytes: Vec::new(), down: false }
     }
 
-    /// Sends these bytes at once.
+    /// Sends these bytes immediately.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), String> {
         let sent = self.channel.transmit(bytes).map_err(|error| error.to_string())?;
         if sent == bytes.len() { Ok(()) } else { Err("it did not take the bytes".into()) }
@@ -112,7 +112,7 @@ impl Controller {
     fn poll(&mut self) {
         while let Some(event) = self.session.poll_event() {
             match event {
-                // 1.5 tells each controller of all others; no case is about that alone.
+                // OpenFlow 1.5 informs each controller of all others; no case tests only that.
                 Event::Message { message: Message::ControllerStatus(_), .. } => {}
                 Event::Message { xid, message, .. } => {
                     self.count += 1;

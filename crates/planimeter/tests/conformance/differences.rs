@@ -1,8 +1,7 @@
-//! Where Open vSwitch answers otherwise, and why.
+//! Cases in which Open vSwitch behaves differently, and why.
 //!
-//! A line is `VERSIONS PATTERN :: REASON`, where the versions are `*` or such as `1.0,1.3`; a reason
-//! that begins with `no peer` says that Open vSwitch does not have what the case is about. A pattern
-//! that no case fits is an error.
+//! A line is `VERSIONS PATTERN :: REASON`; the versions are `*` or a list such as `1.0,1.3`. A reason that begins
+//! with `no peer` means that Open vSwitch lacks the tested feature. A pattern that no case matches is an error.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! What tables are to be able to do, from words: as they told it, with less of it.
+//! Table features from words: the switch's own features, with reductions.
 //!
-//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row is the one that the
-//! switch told of that table first; `rest` stands for all others as they were. A change takes
-//! names out of a list (`without=match:ipv4_src|ipv4_dst`, lists being called as in the row's text form),
-//! gives the table-miss entry a list of its own (`miss_without=LIST:NAMES`), or sets a number.
+//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row starts as the switch first reported
+//! that table; `rest` stands for all other tables unchanged. A change removes names from a list
+//! (`without=match:ipv4_src|ipv4_dst`, with list names as in the row's text form), gives the table-miss entry its own
+//! list (`miss_without=LIST:NAMES`), or sets a number.
 
 use openflow::model::matching::field_id::FieldId;
 use openflow::model::table::features::*;
@@ -71,7 +71,7 @@ fn one_change(word: &str) -> Result<Change, String> {
 }
 
 impl FeaturesChange {
-    /// The request in its parts, given the rows that the switch told.
+    /// Returns the parts of the request, from the rows that the switch reported.
     pub fn messages(&self, told: &[TableFeatures]) -> Result<Vec<Message>, String> {
         let mut rows = Vec::new();
         for (table, changes) in &self.rows {
@@ -161,14 +161,14 @@ fn without(
     if gone == names.len() { Ok(less) } else { Err(format!("not all of {names:?} are in a list")) }
 }
 
-/// Takes out what is called so; says how many went.
+/// Removes these names; returns how many were removed.
 fn take<T: std::fmt::Display>(from: &mut Vec<T>, names: &[String]) -> usize {
     let before = from.len();
     from.retain(|one| !names.iter().any(|name| one.to_string().trim_end_matches('/') == name));
     before - from.len()
 }
 
-/// The field is still there to be asked for, but only whole.
+/// The field is still supported, but without a mask.
 fn no_mask(row: &mut TableFeatures, name: &str) -> Result<(), String> {
     for property in &mut row.properties {
         let TableProperty::Match(ids) = property else { continue };

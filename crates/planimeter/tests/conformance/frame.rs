@@ -1,15 +1,14 @@
-//! Frames from words: `udp vlan=5/3 ipv4_dst=10.9.9.9` is a whole frame with right checksums.
+//! Frames from words: `udp vlan=5/3 ipv4_dst=10.9.9.9` is a complete frame with correct checksums.
 //!
-//! The first word names the innermost packet; `vlan=`, `mpls=` and `pbb=` add headers in front of
-//! it, outermost first, in the order in which they are written; every other word sets one field by
-//! its name in the specification. What comes out of a switch is compared with frames made here, so
-//! nothing of the switch's own way to change frames is used: each is built anew from the inside out.
+//! The first word names the innermost packet. `vlan=`, `mpls=` and `pbb=` add headers in front of it, outermost
+//! first, in the written order. Every other word sets one field by its name in the specification. Frames of a switch
+//! are compared with frames made here, so this code shares nothing with the switch's: it builds each frame from the
+//! inside out.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Bytes behind the innermost header unless `payload=` says otherwise: enough that no frame here is
-/// ever padded.
+/// Default number of bytes behind the innermost header: enough that no frame here is ever padded.
 const PAYLOAD_BYTES: usize = 64;
 
 /// The frame that these words describe.
@@ -27,7 +26,7 @@ pub fn frame(words: &[&str]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What the words gave, taken out as it is used, so that what is left over is an error.
+/// Given values, removed as they are used, so that an unused one is an error.
 #[derive(Default)]
 struct Given {
     fields: HashMap<String, String>,
@@ -200,7 +199,7 @@ fn ipv6(kind: &str, payload: Vec<u8>, given: &mut Given) -> Result<Vec<u8>, Stri
     Ok(out)
 }
 
-/// What stands behind the network header, with its checksum.
+/// Returns the bytes behind the network header, with their checksum.
 fn transport(
     kind: &str,
     payload: Vec<u8>,

@@ -15,7 +15,7 @@ struct Row {
     frame: &'static str,
     has: &'static str,
     other: &'static str,
-    /// Bits that both values are asked for in, where a mask is allowed.
+    /// Bits to match in both values, if a mask is allowed.
     mask: &'static str,
     needs: &'static str,
     /// Words that make the frame that has the other value, where it can be set.
@@ -193,7 +193,7 @@ fn masked(row: &Row, number: usize, covers: &str, out: &mut String) {
 fn setting(row: &Row, number: usize, out: &mut String) {
     let Row { field, frame, other, needs, set: Some(set), .. } = row else { return };
     let covers = format!("set_field:{field} action:set_field");
-    // 1.0 and 1.1 have an action of its own for some fields only.
+    // OpenFlow 1.0 and 1.1 have a separate action for some fields only.
     let old = match field {
         Field::EthDst | Field::EthSrc | Field::Ipv4Src | Field::Ipv4Dst => "1.0+",
         Field::IpDscp if *frame == "udp ip_dscp=10" => "1.0+",
@@ -244,7 +244,7 @@ fn oxm(field: Field, value: u128, mask: Option<u128>) -> String {
     format!("{header:08x}{value:0digits$x}{mask}")
 }
 
-/// The bytes of what the field needs.
+/// Returns the bytes of the field's prerequisites.
 fn needed(row: &Row) -> String {
     row.needs
         .split_whitespace()

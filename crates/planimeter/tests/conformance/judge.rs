@@ -1,4 +1,4 @@
-//! What came of a step held against what was expected: frame for frame, message for message.
+//! Comparison of a step's result with the expectation: frame by frame, message by message.
 
 use openflow::model::Message;
 
@@ -66,7 +66,7 @@ pub fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
     }
 }
 
-/// A message's first lines: a table of many rows says little more.
+/// Returns a message's first lines; the rest of a long table adds little.
 fn shortened(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     match &lines[..] {

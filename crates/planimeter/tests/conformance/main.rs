@@ -1,11 +1,12 @@
-//! Conformance: what the specifications ask of an OpenFlow switch, case by case, on our switch in
-//! virtual time, plain and by way of a model without costs, on our switch as a process over veth, and on Open vSwitch as a second answer.
+//! Conformance tests: requirements of the OpenFlow specifications, case by case.
 //!
-//! Cases are text (`cases/*.case`, and those that `generate` makes from the table of fields); the
-//! clauses that they show are listed in `clauses/*.txt`; where Open vSwitch answers otherwise,
-//! `differences.txt` says why. Arguments that are not options choose cases by a part of their name;
-//! `--sim` leaves out what needs a kernel;
-//! `UPDATE=1` writes `docs/openflow-conformance.md` anew.
+//! They run on our switch in virtual time, on the same switch with a model without costs, on our switch as a process
+//! over veth, and on Open vSwitch as a second implementation. Cases are text (`cases/*.case`, and those that
+//! `generate` makes from the table of fields). `clauses/*.txt` lists the clauses that they cover; `differences.txt`
+//! explains where Open vSwitch behaves differently.
+//!
+//! Arguments that are not options select cases by a part of their name. `--sim` omits tests that need a kernel.
+//! `UPDATE=1` rewrites `docs/openflow-conformance.md`.
 
 #![allow(
     clippy::unwrap_used,
@@ -85,7 +86,7 @@ fn main() -> ExitCode {
     if run.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The cases of the files and those that are made, each with a name of its own.
+/// Returns the cases of the files and the generated ones, each with a unique name.
 fn all_cases(folder: &Path) -> Vec<Case> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder.join("cases")).unwrap().map(|file| file.unwrap().path()).collect();
@@ -127,7 +128,7 @@ struct Run {
 type Make<'a> = dyn FnMut() -> Result<Box<dyn Subject>, String> + 'a;
 
 impl Run {
-    /// Plays each case in these of its versions; whatever goes wrong is a failure.
+    /// Plays each case in each of these versions; any error is a failure.
     fn all(
         &mut self,
         name: &'static str,
@@ -181,7 +182,7 @@ impl Run {
             for version in &live_versions(case) {
                 let explained = differences.explains(&case.name, *version);
                 let outcome = play_on(&mut subject, &mut make, case, *version, !explained);
-                // What is explained counts as different, also where it depends on a race.
+                // An explained difference counts as different, even if it depends on a race.
                 self.answers.note("ovs", case, *version, outcome.is_ok() && !explained);
                 *count
                     .entry(match (&outcome, explained) {
@@ -227,8 +228,8 @@ fn play_on(
     };
     let mut outcome = player::play(case, version, subject.as_mut());
     if !subject.is_spent() {
-        // A kernel that is busy elsewhere may bring a frame after its step: what is wrong is wrong
-        // twice, and on a subject to which nothing can be on its way.
+        // On a busy kernel a frame may arrive after its step. A real error occurs twice, also on a subject without
+        // frames in flight.
         if outcome.is_err() && again {
             outcome = player::play(case, version, subject.as_mut());
         }

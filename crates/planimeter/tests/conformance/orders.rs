@@ -114,7 +114,7 @@ pub fn switch_config(words: &[&str]) -> Result<SwitchConfig, String> {
     Ok(config)
 }
 
-/// Everything but what is named stays as a master has it from the start.
+/// Everything except the named settings stays at a master's defaults.
 pub fn asynchronous(words: &[&str]) -> Result<AsyncConfig, String> {
     let mut config = AsyncConfig::default();
     for (kind, reasons) in

@@ -1,9 +1,8 @@
-//! A case played on a subject: each step is done, and what comes of it compared with what the case
-//! expects, frame for frame and message for message.
+//! Plays a case on a subject: runs each step, and compares the result with the expectation, frame by frame and
+//! message by message.
 //!
-//! After each order a barrier is awaited, so that errors are known; after each frame the subject is
-//! given time until it is quiet. Whatever comes that no line expects fails the case, and so does
-//! whatever an expected line waits for in vain.
+//! After each command it waits for a barrier reply, so that errors are known; after each frame it waits until the
+//! subject is quiet. An unexpected frame or message fails the case, and so does a missing one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +36,7 @@ pub fn generation_base() -> u64 {
     PLAYS.load(Ordering::Relaxed) * 100
 }
 
-/// Plays a case in one version; an error says which line went how.
+/// Plays a case in one version; an error names the line and the result.
 pub fn play(case: &Case, version: Version, subject: &mut dyn Subject) -> Result<(), String> {
     let mut player = Player {
         subject,
@@ -65,7 +64,7 @@ pub struct Player<'a> {
     pub subject: &'a mut dyn Subject,
     pub controllers: BTreeMap<String, Controller>,
     pub plain: Option<PlainChannel>,
-    /// Frames that left and nobody has looked at yet.
+    /// Frames that left and that no step has consumed.
     frames: Vec<(u32, Vec<u8>)>,
     pub bundle_flags: BundleFlags,
     /// Ports whose settings were changed, to be set back at the end.
@@ -82,7 +81,7 @@ struct Awaited {
     frames: usize,
     messages: usize,
     kinds: usize,
-    /// Nothing has to come, and what a barrier has not shown can be looked at later.
+    /// Nothing may arrive; what a barrier does not show can be checked later.
     nothing: bool,
 }
 
@@ -100,8 +99,8 @@ impl Player<'_> {
         self.until("the session comes up", up)?;
         match self.controllers[name].down {
             true => Err(format!("{} does not speak OpenFlow {version}", self.subject.name())),
-            // Open vSwitch tells a connection that it did not make nothing unless it asks for it.
-            // After the barrier the switch, too, has seen that the session is up.
+            // By default Open vSwitch sends no asynchronous messages on connections that it accepted. After the
+            // barrier the switch, too, has seen that the session is up.
             false => {
                 let miss_send_bytes = 128;
                 let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
@@ -110,7 +109,7 @@ impl Player<'_> {
         }
     }
 
-    /// Lets the subject work until `done`, with a limit.
+    /// Runs the subject until `done`, with a time limit.
     fn until(&mut self, what: &str, done: impl Fn(&mut Self) -> bool) -> Result<(), String> {
         let since = self.subject.now();
         for turn in 0.. {
@@ -125,7 +124,7 @@ impl Player<'_> {
         Err(format!("in vain it was waited until {what}"))
     }
 
-    /// Lets the subject work for a moment, and everybody hear what it says.
+    /// Runs the subject for one turn, and reads all connections.
     pub fn turn(&mut self) {
         self.subject.turn(&mut self.frames);
         let now = self.subject.now();
@@ -185,7 +184,7 @@ impl Player<'_> {
         self.here().session.send(message, now).map_err(|error| error.to_string())
     }
 
-    /// Sends a barrier and waits for its answer, or for the end of the connection.
+    /// Sends a barrier and waits for its reply, or for the end of the connection.
     pub fn barrier(&mut self) -> Result<(), String> {
         if self.here().down {
             return Ok(());
@@ -204,7 +203,7 @@ impl Player<'_> {
         })
     }
 
-    /// Lets the subject work until it is quiet, longer if not as much has come as is awaited.
+    /// Runs the subject until it is quiet, longer if less than the expected amount has arrived.
     fn settle(&mut self, awaited: Awaited) -> Outcome {
         let mut outcome = Outcome::default();
         let (mut seen, mut since) = (0, self.subject.now());

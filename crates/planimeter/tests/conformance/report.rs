@@ -1,7 +1,6 @@
-//! What the suite shows, as a page: which feature in which version, on what, and clause by clause.
+//! Report of the suite as a page: features by version and subject, and each clause.
 //!
-//! The page is a function of the cases and their outcomes; the test fails if the one that is kept
-//! says otherwise.
+//! The page is a function of the cases and their results; the test fails if the stored page differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -31,7 +30,7 @@ impl Answers {
     }
 }
 
-/// Compares the kept page with what was found, or writes it; returns how much is wrong.
+/// Compares the stored page with the results, or writes it; returns the number of errors.
 pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences) -> usize {
     let shown = clauses.iter().filter(|clause| clause.reason.is_none()).count();
     println!("{} cases; {} clauses, {shown} of them shown by a case", cases.len(), clauses.len());

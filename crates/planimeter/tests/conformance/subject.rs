@@ -1,8 +1,8 @@
-//! What a case is played on: a switch with four ports, in simulation or on a real kernel.
+//! Subject of a case: a switch with four ports, in simulation or on a real kernel.
 //!
-//! A subject moves frames and opens control channels; it knows nothing of OpenFlow. The same case is
-//! played on our switch in virtual time, on our switch as a process over veth, and on Open vSwitch
-//! over veth as a second answer.
+//! A subject forwards frames and opens control channels; it is independent of OpenFlow. The same case runs on our
+//! switch in virtual time, on our switch as a process over veth, and on Open vSwitch over veth as a second
+//! implementation.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -46,17 +46,17 @@ pub trait Subject {
     fn connect(&mut self) -> Result<Box<dyn Channel>, String>;
     /// Puts a frame into one of its ports.
     fn arrive(&mut self, port: u32, bytes: &[u8]);
-    /// Lets it work for a moment; what left by its ports since is added to `out`.
+    /// Runs it for one turn; frames that left its ports since are added to `out`.
     fn turn(&mut self, out: &mut Vec<(u32, Vec<u8>)>);
-    /// Lets time pass.
+    /// Advances the time.
     fn pass(&mut self, span: Nanos);
     /// Its time.
     fn now(&self) -> Nanos;
     /// Whether `since` is long enough ago for nothing more to come, if something was awaited or not.
     fn is_quiet(&self, since: Nanos, awaited: bool) -> bool;
-    /// Whether what has to come for anything else to go on, an answer to a barrier, is overdue.
+    /// Returns whether a required message, such as a barrier reply, is overdue.
     fn is_late(&self, since: Nanos) -> bool;
-    /// Whether the next case needs a subject made anew.
+    /// Returns whether the next case needs a new subject.
     fn is_spent(&self) -> bool {
         false
     }
@@ -157,7 +157,7 @@ impl Subject for Simulated {
         self.now
     }
 
-    /// Nothing takes time here: whoever asks has turned often enough.
+    /// Nothing takes time here: enough turns have already run.
     fn is_quiet(&self, _since: Nanos, _awaited: bool) -> bool {
         true
     }

@@ -44,7 +44,7 @@ impl Session<'_> {
         lines
     }
 
-    /// Deletes every flow. In 1.1 the tool says table 0 where it means all.
+    /// Deletes every flow. In OpenFlow 1.1 the tool sends table 0 for all tables.
     fn clear(&self) {
         self.run(&["del-flows"]);
         if self.version == 11 {
@@ -169,14 +169,14 @@ fn bundles(session: &Session<'_>) {
     session.clear();
 }
 
-/// Frames, ended entries and changed ports are told to one that listens.
+/// A monitor receives packet-ins, flow-removed messages and changed ports.
 fn monitor(session: &Session<'_>) {
     let listener = session.command(&["monitor", "100"]);
     let mut listener = session.rig.start(&format!("monitor{}", session.version), listener);
     let snoop = session.command(&["snoop"]);
     let mut snoop = session.rig.start(&format!("snoop{}", session.version), snoop);
     session.run(&["add-flow", "send_flow_rem,priority=1,actions=controller"]);
-    // The monitor asks for nothing that an answer would show: frames go on until one is told.
+    // The monitor requests nothing with a reply, so frames are repeated until one is reported.
     let [one, two, _] = &session.rig.hosts[..] else { panic!("three hosts") };
     listener.wait_until("a packet-in", |said| {
         one.call(two);
@@ -219,8 +219,8 @@ pub fn every_version() {
     assert_eq!(switch.end(), Some(0));
 }
 
-/// A standalone switch without configured controllers bridges from its start, and goes on while the
-/// tool is connected and after it has gone.
+/// A standalone switch without configured controllers bridges from its start, and continues while the tool is
+/// connected and afterwards.
 pub fn does_not_stop_bridging() {
     let rig = Rig::new(2);
     let mut switch = rig.switch(&["--listen", "punix:socket", "--fail-mode", "standalone"]);

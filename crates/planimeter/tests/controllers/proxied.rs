@@ -1,4 +1,5 @@
-//! The proxy between controllers of others and switches: they work as without it, and what passed is told.
+//! Tests of the proxy between external controllers and switches: they work as without it, and their messages are
+//! counted.
 
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ pub fn faucet_and_ours() {
     assert_eq!(switch.end(), Some(0));
 }
 
-/// A program on os-ken sets up Open vSwitch, both of which the proxy goes to.
+/// An os-ken program configures Open vSwitch; the proxy is connected to both.
 pub fn os_ken_and_open_vswitch() {
     let rig = Rig::new(1);
     let mut controller = learning::start(&rig, "learning_1_3.py");
@@ -85,7 +86,7 @@ pub fn os_ken_and_open_vswitch() {
     let values = values(&lines);
     assert_eq!(values["barrier_answers_count"], 1.0, "{values}");
     assert_eq!(values["flow_mods_before_barrier_count_mean"], 2.0, "{values}");
-    // os-ken asks for the ports too.
+    // os-ken also requests the ports.
     assert_eq!(values["port_desc_answers_count"], 2.0, "{values}");
     assert_eq!(
         (&values["errors_count"], &values["not_understood_messages"]),

@@ -1,4 +1,4 @@
-//! The commands of the guide run as they stand there, page by page, each page in a folder of its own.
+//! Tests that run the guide's commands unchanged, page by page, each page in a folder of its own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use crate::page::{self, Fence};
 use crate::postgres::Postgres;
 use crate::root;
 
-/// What a block says that needs a PostgreSQL server.
+/// Requirement of blocks that use a PostgreSQL server.
 const STORE: &str = "postgresql";
 
-/// Pages that run at a time.
+/// Number of pages that run in parallel.
 const AT_ONCE: usize = 2;
 
 /// What `planimeter doctor` finds: names, and whether it is there.
@@ -37,7 +37,7 @@ fn pages() -> Vec<PathBuf> {
     page::all().into_iter().filter(|path| path.starts_with(&guide)).collect()
 }
 
-/// What is missing for a block, if anything.
+/// Returns the missing requirement of a block, if any.
 fn missing<'a>(fence: &'a Fence, findings: &BTreeMap<String, bool>) -> Option<&'a str> {
     let is_there = |need: &&str| {
         let found = findings.iter().find(|(name, _)| name.replace(' ', "-") == **need);
@@ -69,7 +69,7 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
         }
         has_run = true;
         if fence.value("needs") == Some(STORE) {
-            // Where it may not be missing it was told already.
+            // A required but missing server was reported before.
             if store.is_none() {
                 continue;
             }

@@ -16,7 +16,7 @@ impl Fence {
         self.info.iter().any(|it| it == word)
     }
 
-    /// What stands behind `KEY=`.
+    /// Returns the value of `KEY=`.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.info.iter().find_map(|it| it.strip_prefix(key)?.strip_prefix('='))
     }
@@ -68,7 +68,7 @@ pub fn fences(text: &str) -> (Vec<Fence>, String) {
     (fences, prose)
 }
 
-/// The names by which links reach the headings of a page, as GitHub and mdBook make them.
+/// Returns the anchors of a page's headings, as GitHub and mdBook generate them.
 pub fn anchors(text: &str) -> Vec<String> {
     let (_, prose) = fences(text);
     let headings = prose.lines().filter_map(|line| {
@@ -91,7 +91,7 @@ pub fn links(text: &str) -> Vec<String> {
     for (at, _) in prose.match_indices("](") {
         let rest = &prose[at + 2..];
         let end = rest.find([')', '\n']).unwrap_or(rest.len());
-        // In a span of code stands no link.
+        // A code span contains no link.
         let line = &prose[prose[..at].rfind('\n').map_or(0, |it| it + 1)..at];
         if line.matches('`').count().is_multiple_of(2) {
             found.push(rest[..end].to_string());

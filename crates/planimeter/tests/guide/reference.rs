@@ -1,7 +1,7 @@
-//! The reference is what the program says of itself: `cargo bless` writes it anew.
+//! Tests that the reference matches the program's own description; `cargo bless` rewrites it.
 //!
-//! Experiments, parameters and metrics are those of the tables that runs are read by; the record's types are told from
-//! the doc comments of the files that declare them.
+//! Experiments, parameters and metrics come from the tables that runs use; the record's types come from the doc
+//! comments of the files that declare them.
 
 use std::fmt::Write;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::root;
 /// What each page begins with.
 const MADE: &str = "<!-- Written by `cargo bless`; what changes it is the code. -->\n\n";
 
-/// Compares a page with what the program says, or writes it.
+/// Compares a page with the program's description, or writes it.
 fn check(name: &str, text: &str) {
     let path = root().join("docs/reference").join(name);
     let text = format!("{MADE}{text}");
@@ -137,7 +137,7 @@ fn declared(source: &str) -> Vec<Declared> {
         if let Some(text) = word.strip_prefix("///") {
             about += text;
         } else if word.starts_with("#[") || word.starts_with("//") {
-            // What serde is told is not for readers.
+            // Serde attributes are not for readers.
         } else if let Some(rest) =
             line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum "))
         {
